@@ -1,0 +1,41 @@
+# Azera's commands; `make` alone lists them. What they do is in bot/scripts/make.sh.
+#
+# Everything they build or fetch lies outside the checkout, and each place can be changed:
+#   make test CARGO_TARGET_DIR=/elsewhere/target AZERA_MODELS_CACHE=/elsewhere/models
+
+cache := $(or $(XDG_CACHE_HOME),$(if $(HOME),$(HOME)/.cache,$(CURDIR)/target))/azera
+
+# What Cargo builds.
+export CARGO_TARGET_DIR ?= $(cache)/target
+# The models that the tests run on.
+export AZERA_MODELS_CACHE ?= $(cache)/models
+# What the GPU backend is built for: cuda, metal or vulkan; nothing is the processor.
+export FEATURES ?=
+# What `make run` hands on to `azera chat`.
+export ARGS ?=
+
+task := @bash bot/scripts/make.sh
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint doctor setup clean
+
+help: ## List the commands.
+	@sed -n 's/^\([a-z]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+run: ## Install what is missing, build, fetch the default models, and chat with Azera.
+	$(task) run
+
+test: ## The same set-up, then every test.
+	$(task) test
+
+lint: ## Formatting, the house's rules, clippy, and cargo-deny where it is installed.
+	$(task) lint
+
+doctor: ## Build, and let Azera check what it needs.
+	$(task) doctor
+
+setup: ## Only install what the build needs, and fetch its crates.
+	$(task) setup
+
+clean: ## Remove what was built. Models and memories stay.
+	$(task) clean

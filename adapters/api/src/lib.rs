@@ -1,0 +1,18 @@
+//! How a platform and the core meet. An adapter implements [`Platform`] (what the core asks of it) and calls [`Host`]
+//! (what it may ask of the core). It translates and does nothing else: it keeps no history, decides no reply and
+//! knows no memory.
+//!
+//! Invariants:
+//! - Types of a platform never leave its adapter; ids are made unique by it and opaque to everyone else.
+//! - A platform's word about who may read what holds for the moment it is given and is never cached by the core.
+//! - [`Platform::deliver`] is idempotent by the reply's id: delivering twice shows it once.
+
+mod event;
+mod host;
+mod outbound;
+mod platform;
+
+pub use event::StreamEvent;
+pub use host::{ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outcome, ProbeLine, Silence, Turn, TurnUsage};
+pub use outbound::{Outbound, State};
+pub use platform::{Access, Platform, PlatformError, Streaming};

@@ -1,0 +1,32 @@
+use azera_types::{ChatId, MessageId, PersonaId, Text};
+use serde::{Deserialize, Serialize};
+
+/// The persona's state of mind as told to the outside; `None` until minds exist.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The mood's label.
+    pub mood: Option<String>,
+    /// 0 (low) to 1 (high).
+    pub mood_value: Option<f32>,
+    /// 0 to 1.
+    pub energy: Option<f32>,
+}
+
+/// A reply to be shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outbound {
+    /// The reply's id; delivering the same id again must not show it again.
+    pub id: MessageId,
+    /// Where.
+    pub chat: ChatId,
+    /// Who speaks.
+    pub persona: PersonaId,
+    /// The name to show.
+    pub persona_name: String,
+    /// What is said; never empty.
+    pub text: Text,
+    /// The message it answers.
+    pub reply_to: Option<MessageId>,
+    /// The mind after the reply.
+    pub state: State,
+}

@@ -1,0 +1,72 @@
+use async_trait::async_trait;
+use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach};
+use thiserror::Error;
+
+use crate::{Outbound, StreamEvent};
+
+/// Why a platform could not do what it was asked.
+#[derive(Debug, Error)]
+pub enum PlatformError {
+    /// It may work later: a lost connection, a rate limit, a server's fault.
+    #[error("the platform cannot do that now: {0}")]
+    Transient(String),
+    /// It will not work: no such chat, no right to write.
+    #[error("the platform refused: {0}")]
+    Refused(String),
+}
+
+impl PlatformError {
+    /// Whether the same call may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Transient(_))
+    }
+}
+
+/// What a person may do in a chat by the platform's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Talk, and manage what is their own.
+    Member,
+    /// Also manage the chat's realm: its settings and personas.
+    Admin,
+    /// Also manage the bot itself. The person at the machine's own terminal.
+    Operator,
+}
+
+/// What the core asks of every platform. Answers are the platform's word at the time of asking.
+#[async_trait]
+pub trait Platform: Send + Sync {
+    /// Which platform.
+    fn id(&self) -> &PlatformId;
+
+    /// What `chat` is; `None` if it does not exist or `asker` cannot read it now.
+    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError>;
+
+    /// Where else `person` can read now, DMs apart.
+    async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError>;
+
+    /// What `person` may do in `chat` now.
+    async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError>;
+
+    /// Shows a reply. Returns once the platform has it for good; called again with the same id after a crash or a
+    /// transient error, until it succeeds or is refused.
+    async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError>;
+
+    /// Shows a reply again that was shown before, because a person chose it among others.
+    async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError>;
+
+    /// Takes a reply back that was shown, for forgetting; `Ok` if it is gone or was never there.
+    async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError>;
+
+    /// The platform's way to show a reply while it is made, if it has one.
+    fn streaming(&self) -> Option<&dyn Streaming> {
+        None
+    }
+}
+
+/// Showing a reply while it is made. Best effort: what matters comes with [`Platform::deliver`].
+#[async_trait]
+pub trait Streaming: Send + Sync {
+    /// The next event of the reply `reply` in `chat`. Must not wait for the network: drop or merge instead.
+    async fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent);
+}

@@ -1,0 +1,285 @@
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use nu_ansi_term::{Color, Style};
+use reedline::{
+    Completer, CompletionResult, DefaultHinter, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, Hinter,
+    History, HistoryItem, IdeMenu, KeyCode, KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
+    PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, Signal, Span, Suggestion, ValidationResult,
+    Validator, default_emacs_keybindings,
+};
+use tokio::sync::oneshot;
+
+use crate::Error;
+
+/// Lines of earlier input that can be called back.
+const MAX_HISTORY: usize = 1000;
+
+/// Replies that wait to be put above the line being typed.
+const MAX_ABOVE_PROMPT: usize = 16;
+
+const MENU: &str = "commands";
+
+/// A command as completion offers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandHint {
+    /// Its name, without the slash.
+    pub name: String,
+    /// What it takes, as a hint: `NAME`, `[TEXT]`; empty if nothing.
+    pub args: String,
+    /// What it does, in a few words.
+    pub help: String,
+}
+
+/// What was typed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// A line, or several.
+    Text(String),
+    /// Ctrl-C: the line was given up.
+    GivenUp,
+    /// Ctrl-D, or the end of the input.
+    End,
+}
+
+type Answer = oneshot::Sender<Result<Typed, Error>>;
+
+/// The line editor on a thread of its own, for it waits for keys.
+pub(crate) struct Editor {
+    ask: mpsc::Sender<(String, Answer)>,
+}
+
+impl Editor {
+    /// Starts it. Returned beside it is the way to show text while a line is being typed.
+    pub(crate) fn start(
+        commands: Vec<CommandHint>,
+        earlier: &[String],
+        colour: bool,
+    ) -> Result<(Self, mpsc::SyncSender<String>), Error> {
+        let mut history = FileBackedHistory::new(MAX_HISTORY).map_err(failed)?;
+        for line in earlier.iter().rev().take(MAX_HISTORY).rev() {
+            history.save(HistoryItem::from_command_line(line)).map_err(failed)?;
+        }
+        let printer = ExternalPrinter::new(MAX_ABOVE_PROMPT);
+        let above = printer.sender();
+        let (ask, asked) = mpsc::channel::<(String, Answer)>();
+        let typing = move || {
+            let mut line_editor = build(commands, history, colour).with_external_printer(printer);
+            while let Ok((name, answer)) = asked.recv() {
+                let typed = match line_editor.read_line(&Name(name)) {
+                    Ok(Signal::Success(text)) => Ok(Typed::Text(joined(&text))),
+                    Ok(Signal::CtrlD) => Ok(Typed::End),
+                    Ok(_) => Ok(Typed::GivenUp),
+                    Err(e) => Err(failed(e)),
+                };
+                if answer.send(typed).is_err() {
+                    break;
+                }
+            }
+        };
+        std::thread::Builder::new().name("console-input".into()).spawn(typing).map_err(Error::Input)?;
+        Ok((Self { ask }, above))
+    }
+
+    /// The next input of the person called `name`.
+    pub(crate) async fn read(&mut self, name: &str) -> Result<Typed, Error> {
+        let (answer, typed) = oneshot::channel();
+        let gone = || Error::Editor("the line editor has stopped".into());
+        self.ask.send((name.to_owned(), answer)).map_err(|_| gone())?;
+        typed.await.map_err(|_| gone())?
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Editor(error.to_string())
+}
+
+fn build(commands: Vec<CommandHint>, history: FileBackedHistory, colour: bool) -> Reedline {
+    let commands: Arc<[CommandHint]> = commands.into();
+    let mut keys = default_emacs_keybindings();
+    keys.add_binding(
+        KeyModifiers::NONE,
+        KeyCode::Tab,
+        ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.into()), ReedlineEvent::MenuNext]),
+    );
+    for modifier in [KeyModifiers::ALT, KeyModifiers::SHIFT] {
+        keys.add_binding(modifier, KeyCode::Enter, ReedlineEvent::Edit(vec![EditCommand::InsertNewline]));
+    }
+    let hints = Hints {
+        commands: commands.clone(),
+        dim: Style::new().dimmed(),
+        earlier: DefaultHinter::default().with_style(Style::new().dimmed()),
+        shows_args: false,
+    };
+    Reedline::create()
+        .with_history(Box::new(history))
+        .with_completer(Box::new(Commands(commands)))
+        .with_menu(ReedlineMenu::EngineCompleter(Box::new(IdeMenu::default().with_name(MENU))))
+        .with_hinter(Box::new(hints))
+        .with_validator(Box::new(Unfinished))
+        .with_edit_mode(Box::new(Emacs::new(keys)))
+        .with_ansi_colors(colour)
+}
+
+/// What was typed with a backslash before a line end is one text with the line end in it.
+fn joined(text: &str) -> String {
+    text.replace("\\\n", "\n")
+}
+
+struct Unfinished;
+
+impl Validator for Unfinished {
+    /// A line that ends in a backslash goes on, and so does an open block of code.
+    fn validate(&self, text: &str) -> ValidationResult {
+        let fences = text.lines().filter(|line| line.starts_with("```")).count();
+        if text.ends_with('\\') || fences % 2 == 1 { ValidationResult::Incomplete } else { ValidationResult::Complete }
+    }
+}
+
+struct Commands(Arc<[CommandHint]>);
+
+impl Completer for Commands {
+    fn complete(&mut self, line: &str, cursor: usize) -> CompletionResult {
+        let typed = line.get(..cursor).unwrap_or(line);
+        let Some(typed) = typed.strip_prefix('/').filter(|typed| !typed.contains(char::is_whitespace)) else {
+            return CompletionResult::fresh(Vec::new());
+        };
+        let fitting = self.0.iter().filter(|command| command.name.starts_with(typed));
+        let suggestions: Vec<_> = fitting
+            .map(|command| Suggestion {
+                value: format!("/{}", command.name),
+                description: Some(format!("{} {}", command.args, command.help).trim().to_owned()),
+                span: Span::new(0, cursor),
+                append_whitespace: !command.args.is_empty(),
+                ..Suggestion::default()
+            })
+            .collect();
+        CompletionResult::fresh(suggestions)
+    }
+}
+
+/// Shows what a command takes once its name is typed, and otherwise how an earlier line went on.
+struct Hints {
+    commands: Arc<[CommandHint]>,
+    dim: Style,
+    earlier: DefaultHinter,
+    shows_args: bool,
+}
+
+/// What to show after a line that is a command's name alone.
+fn args_after<'a>(commands: &'a [CommandHint], line: &str) -> Option<Cow<'a, str>> {
+    let typed = line.strip_prefix('/')?;
+    let command = commands.iter().find(|command| command.name == typed.trim_end() && !command.args.is_empty())?;
+    let args = command.args.as_str();
+    Some(if typed.ends_with(' ') { args.into() } else { format!(" {args}").into() })
+}
+
+impl Hinter for Hints {
+    fn handle(&mut self, line: &str, pos: usize, history: &dyn History, colour: bool, cwd: &str) -> String {
+        let args = args_after(&self.commands, line);
+        self.shows_args = args.is_some();
+        match args {
+            Some(args) if colour => self.dim.paint(args).to_string(),
+            Some(args) => args.into_owned(),
+            None => self.earlier.handle(line, pos, history, colour, cwd),
+        }
+    }
+
+    fn complete_hint(&self) -> String {
+        if self.shows_args { String::new() } else { self.earlier.complete_hint() }
+    }
+
+    fn next_hint_token(&self) -> String {
+        if self.shows_args { String::new() } else { self.earlier.next_hint_token() }
+    }
+}
+
+/// The prompt: the name of who types.
+struct Name(String);
+
+impl Prompt for Name {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        (&self.0).into()
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
+        " › ".into()
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        "… ".into()
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        let found = match search.status {
+            PromptHistorySearchStatus::Passing => "",
+            PromptHistorySearchStatus::Failing => "not found: ",
+        };
+        format!(" ({found}{}) › ", search.term).into()
+    }
+
+    fn get_prompt_color(&self) -> Color {
+        Color::Green
+    }
+
+    fn get_indicator_color(&self) -> Color {
+        Color::Green
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands() -> Arc<[CommandHint]> {
+        let hint =
+            |name: &str, args: &str| CommandHint { name: name.into(), args: args.into(), help: "does it".into() };
+        [hint("persona", "use NAME"), hint("new", ""), hint("persist", "")].into()
+    }
+
+    #[test]
+    fn commands_complete_in_the_first_word_only() {
+        #[track_caller]
+        fn check(line: &str, want: &[&str]) {
+            let found = Commands(commands()).complete(line, line.len());
+            assert_eq!(found.suggestions().iter().map(|s| s.value.as_str()).collect::<Vec<_>>(), want);
+        }
+        check("/pers", &["/persona", "/persist"]);
+        check("/", &["/persona", "/new", "/persist"]);
+        check("/x", &[]);
+        check("/persona u", &[]);
+        check("say /pers", &[]);
+    }
+
+    #[test]
+    fn a_command_typed_out_shows_what_it_takes() {
+        #[track_caller]
+        fn check(line: &str, want: Option<&str>) {
+            assert_eq!(args_after(&commands(), line).as_deref(), want);
+        }
+        check("/persona", Some(" use NAME"));
+        check("/persona ", Some("use NAME"));
+        check("/persona use", None);
+        check("/new", None);
+        check("persona", None);
+    }
+
+    #[test]
+    fn text_goes_on_where_it_is_open() {
+        #[track_caller]
+        fn check(text: &str, complete: bool) {
+            assert_eq!(matches!(Unfinished.validate(text), ValidationResult::Complete), complete, "{text:?}");
+        }
+        check("hi", true);
+        check("hi \\", false);
+        check("hi \\\nthere", true);
+        check("```\nlet x", false);
+        check("```\nlet x\n```", true);
+        assert_eq!(joined("one\\\ntwo\nthree"), "one\ntwo\nthree");
+    }
+}

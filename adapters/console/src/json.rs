@@ -1,0 +1,138 @@
+use std::io::{self, Write};
+
+use azera_adapter::{CommandAnswer, Hit, Outbound, Silence, State, StreamEvent, Turn, TurnUsage};
+use azera_types::{ChatId, MessageId, PersonaId};
+use serde::Serialize;
+
+use crate::format::{Sink, View};
+
+/// Events as JSON lines. A [`StreamEvent`] is printed as it is, with `chat` and `reply` beside it; a `reply` comes once
+/// for every reply, a `turn` after it with what it cost and what was recalled for it.
+pub(crate) struct JsonLines {
+    out: Sink,
+}
+
+#[derive(Serialize)]
+struct Streamed<'a> {
+    chat: &'a ChatId,
+    reply: &'a MessageId,
+    #[serde(flatten)]
+    event: &'a StreamEvent,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Told<'a> {
+    Reply {
+        id: &'a MessageId,
+        to: Option<&'a MessageId>,
+        chat: &'a ChatId,
+        persona: &'a PersonaId,
+        persona_name: &'a str,
+        text: &'a str,
+        #[serde(flatten)]
+        state: &'a State,
+    },
+    Turn {
+        reply: &'a MessageId,
+        to: &'a MessageId,
+        chat: &'a ChatId,
+        persona: &'a PersonaId,
+        usage: &'a TurnUsage,
+        recalled: &'a [Hit],
+    },
+    Silent {
+        to: &'a MessageId,
+        chat: &'a ChatId,
+        why: &'static str,
+    },
+    Command {
+        chat: &'a ChatId,
+        ok: bool,
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        go_to: Option<&'a ChatId>,
+    },
+    Error {
+        chat: &'a ChatId,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to: Option<&'a MessageId>,
+        message: &'a str,
+    },
+}
+
+impl JsonLines {
+    pub(crate) fn new(out: Sink) -> Self {
+        Self { out }
+    }
+
+    fn line(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        self.out.write_all(&line)?;
+        self.out.flush()
+    }
+}
+
+impl<'a> Told<'a> {
+    fn reply(outbound: &'a Outbound) -> Self {
+        Self::Reply {
+            id: &outbound.id,
+            to: outbound.reply_to.as_ref(),
+            chat: &outbound.chat,
+            persona: &outbound.persona,
+            persona_name: &outbound.persona_name,
+            text: &outbound.text,
+            state: &outbound.state,
+        }
+    }
+}
+
+impl View for JsonLines {
+    fn banner(&mut self, _: &[String]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn waiting(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn event(&mut self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) -> io::Result<()> {
+        self.line(&Streamed { chat, reply, event })
+    }
+
+    fn reply(&mut self, outbound: &Outbound) -> io::Result<()> {
+        self.line(&Told::reply(outbound))
+    }
+
+    fn reply_text(&self, outbound: &Outbound) -> String {
+        outbound.text.to_string()
+    }
+
+    fn turn(&mut self, turn: &Turn) -> io::Result<()> {
+        self.line(&Told::Turn {
+            reply: &turn.reply,
+            to: &turn.to,
+            chat: &turn.chat,
+            persona: &turn.persona,
+            usage: &turn.usage,
+            recalled: &turn.recalled,
+        })
+    }
+
+    fn silent(&mut self, chat: &ChatId, to: &MessageId, why: Silence) -> io::Result<()> {
+        self.line(&Told::Silent { to, chat, why: why.why() })
+    }
+
+    fn command(&mut self, chat: &ChatId, answer: &CommandAnswer) -> io::Result<()> {
+        self.line(&Told::Command { chat, ok: answer.ok, text: &answer.text, go_to: answer.go_to.as_ref() })
+    }
+
+    fn error(&mut self, chat: &ChatId, to: Option<&MessageId>, message: &str) -> io::Result<()> {
+        self.line(&Told::Error { chat, to, message })
+    }
+
+    fn notice(&mut self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,319 @@
+use std::collections::{HashSet, VecDeque};
+use std::io::{self, Write};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use azera_adapter::{Access, Outbound, Platform, PlatformError, StreamEvent, Streaming};
+use azera_types::{ChatId, Clock, IdError, MessageId, PersonId, Place, PlaceKind, PlatformId, Reach, RealmId};
+use tokio::sync::Notify;
+
+use crate::format::View;
+use crate::{Format, Person, owner};
+
+/// The platform's name, and the first part of every id it makes.
+pub const PLATFORM: &str = "console";
+
+/// The realm of everybody at this machine.
+pub const REALM: &str = "local";
+
+/// Replies remembered as shown, the latest kept. A reply is delivered again only while its delivery is not acknowledged,
+/// so this is far more than can be open at once.
+const MAX_SHOWN: usize = 4096;
+
+/// The terminal as the core sees it: a platform.
+pub struct Console {
+    id: PlatformId,
+    realm: RealmId,
+    clock: Arc<dyn Clock>,
+    operator: Person,
+    state: Mutex<State>,
+    broken: Notify,
+}
+
+struct State {
+    speaker: Person,
+    view: Box<dyn View>,
+    shown: Shown,
+    /// The person does not want to see more of the running turn.
+    muted: bool,
+    /// The running turn told of an error already.
+    told_error: bool,
+    /// Puts text above the line that is being typed.
+    above_prompt: Option<SyncSender<String>>,
+    /// Whether a line is being typed.
+    at_prompt: bool,
+    /// The first failure to write.
+    broken: Option<io::Error>,
+}
+
+#[derive(Default)]
+struct Shown {
+    order: VecDeque<MessageId>,
+    ids: HashSet<MessageId>,
+}
+
+impl Shown {
+    fn insert(&mut self, id: &MessageId) {
+        if self.ids.insert(id.clone()) {
+            self.order.push_back(id.clone());
+        }
+        if self.order.len() > MAX_SHOWN
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+    }
+}
+
+impl Console {
+    /// A console at which `operator` sits, that writes replies to `out` and, in [`Format::Plain`], what goes wrong to `err`.
+    pub fn new(
+        operator: Person,
+        format: Format,
+        out: Box<dyn Write + Send>,
+        err: Box<dyn Write + Send>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, IdError> {
+        let state = State {
+            speaker: operator.clone(),
+            view: format.view(out, err),
+            shown: Shown::default(),
+            muted: false,
+            told_error: false,
+            above_prompt: None,
+            at_prompt: false,
+            broken: None,
+        };
+        Ok(Self {
+            id: PlatformId::new(PLATFORM)?,
+            realm: RealmId::new(REALM)?,
+            clock,
+            operator,
+            state: Mutex::new(state),
+            broken: Notify::new(),
+        })
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// Who speaks now.
+    pub(crate) fn speaker(&self) -> Person {
+        self.lock().speaker.clone()
+    }
+
+    pub(crate) fn set_speaker(&self, person: Person) {
+        self.lock().speaker = person;
+    }
+
+    pub(crate) fn set_above_prompt(&self, printer: SyncSender<String>) {
+        self.lock().above_prompt = Some(printer);
+    }
+
+    pub(crate) fn set_at_prompt(&self, at_prompt: bool) {
+        self.lock().at_prompt = at_prompt;
+    }
+
+    /// A turn begins: its replies are to be seen, and its errors told.
+    pub(crate) fn begin_turn(&self) {
+        let mut state = self.lock();
+        (state.muted, state.told_error) = (false, false);
+    }
+
+    /// Shows no more of the running turn; false if that is so already.
+    pub(crate) fn mute(&self) -> bool {
+        !std::mem::replace(&mut self.lock().muted, true)
+    }
+
+    /// Whether the running turn told of an error already.
+    pub(crate) fn told_error(&self) -> bool {
+        self.lock().told_error
+    }
+
+    /// Shows something.
+    pub(crate) fn show(&self, act: impl FnOnce(&mut dyn View) -> io::Result<()>) -> io::Result<()> {
+        act(&mut *self.lock().view)
+    }
+
+    /// Waits until something could not be written, and says why.
+    pub(crate) async fn output_broken(&self) -> io::Error {
+        loop {
+            self.broken.notified().await;
+            if let Some(e) = self.take_broken() {
+                return e;
+            }
+        }
+    }
+
+    /// Why something could not be written, if so.
+    pub(crate) fn take_broken(&self) -> Option<io::Error> {
+        self.lock().broken.take()
+    }
+
+    fn note_broken(&self, state: &mut State, error: io::Error) {
+        state.broken.get_or_insert(error);
+        self.broken.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Platform for Console {
+    fn id(&self) -> &PlatformId {
+        &self.id
+    }
+
+    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
+        let mine = owner(chat).filter(|owner| owner == asker);
+        Ok(mine.map(|owner| Place { chat: chat.clone(), kind: PlaceKind::Dm(owner), since: None }))
+    }
+
+    /// Everybody at this machine belongs to it, as long as they are people of the console.
+    async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
+        let local = person.as_str().strip_prefix(PLATFORM).is_some_and(|rest| rest.starts_with(':'));
+        let realms = if local { vec![(self.realm.clone(), None)] } else { Vec::new() };
+        Ok(Reach { realms, private_chats: Vec::new() })
+    }
+
+    /// Who sits at the machine runs the bot; whom they let speak manages their own chats.
+    async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
+        Ok(if *person == self.operator.id {
+            Access::Operator
+        } else if owner(chat).as_ref() == Some(person) {
+            Access::Admin
+        } else {
+            Access::Member
+        })
+    }
+
+    async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        let Some(owner) = owner(&outbound.chat) else {
+            return Err(PlatformError::Refused(format!("{} is no chat of the console", outbound.chat)));
+        };
+        let mut state = self.lock();
+        if state.shown.ids.contains(&outbound.id) {
+            return Ok(());
+        }
+        if owner != state.speaker.id {
+            return Err(PlatformError::Transient(format!("{owner} is not at the terminal")));
+        }
+        if state.at_prompt
+            && let Some(printer) = &state.above_prompt
+        {
+            let text = state.view.reply_text(outbound);
+            printer.try_send(text).map_err(|_| PlatformError::Transient("too much waits to be shown".into()))?;
+        } else if !state.muted
+            && let Err(e) = state.view.reply(outbound)
+        {
+            let refusal = PlatformError::Transient(e.to_string());
+            self.note_broken(&mut state, e);
+            return Err(refusal);
+        }
+        state.shown.insert(&outbound.id);
+        Ok(())
+    }
+
+    /// What a terminal has shown cannot be taken back; it is not shown again.
+    async fn retract(&self, _chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
+        self.lock().shown.insert(reply);
+        Ok(())
+    }
+
+    fn streaming(&self) -> Option<&dyn Streaming> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Streaming for Console {
+    async fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
+        let mut state = self.lock();
+        let seen = owner(chat).is_some_and(|owner| owner == state.speaker.id);
+        if !seen || state.muted || state.at_prompt || state.shown.ids.contains(reply) {
+            return;
+        }
+        state.told_error |= matches!(event, StreamEvent::Error { .. });
+        if let Err(e) = state.view.event(chat, reply, event) {
+            self.note_broken(&mut state, e);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_adapter::State as Mind;
+    use azera_types::{ManualClock, PersonaId, Timestamp};
+
+    use super::*;
+    use crate::chat_id;
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn terminal() -> (Console, Shared, Outbound) {
+        let out = Shared::default();
+        let ann = Person::new("ann").unwrap();
+        let outbound = Outbound {
+            id: MessageId::new("r").unwrap(),
+            chat: chat_id(&ann.id, "main").unwrap(),
+            persona: PersonaId::new("azera").unwrap(),
+            persona_name: "Azera".into(),
+            text: "one two".into(),
+            reply_to: None,
+            state: Mind::default(),
+        };
+        let clock = Arc::new(ManualClock::new(Timestamp::UNIX_EPOCH));
+        let format = Format::Terminal { colour: false };
+        (Console::new(ann, format, Box::new(out.clone()), Box::new(io::sink()), clock).unwrap(), out, outbound)
+    }
+
+    fn text(out: &Shared) -> String {
+        String::from_utf8(out.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_reply_hidden_halfway_stays_hidden() {
+        let (console, out, outbound) = terminal();
+        console.begin_turn();
+        let piece = |text: &str| StreamEvent::Content { text: text.into() };
+        console.event(&outbound.chat, &outbound.id, &piece("one")).await;
+        assert!(console.mute());
+        assert!(!console.mute(), "asked twice");
+        console.event(&outbound.chat, &outbound.id, &piece(" two")).await;
+        console.deliver(&outbound).await.unwrap();
+        console.begin_turn();
+        console.deliver(&outbound).await.unwrap();
+        assert_eq!(text(&out), "› one");
+    }
+
+    #[tokio::test]
+    async fn a_reply_goes_above_a_line_that_is_being_typed() {
+        let (console, out, outbound) = terminal();
+        let (above, shown) = std::sync::mpsc::sync_channel(1);
+        console.set_above_prompt(above);
+        console.set_at_prompt(true);
+        console.deliver(&outbound).await.unwrap();
+        let second = Outbound { id: MessageId::new("r2").unwrap(), ..outbound };
+        assert!(console.deliver(&second).await.unwrap_err().is_transient(), "there is room for one");
+        assert_eq!(shown.try_recv().as_deref(), Ok("Azera › one two"));
+        assert_eq!(text(&out), "");
+        console.set_at_prompt(false);
+        console.deliver(&second).await.unwrap();
+        assert_eq!(text(&out), "Azera › one two\n");
+    }
+}

@@ -1,0 +1,291 @@
+use std::collections::HashMap;
+use std::pin::pin;
+
+use azera_adapter::{ChatInfo, CommandAnswer, CommandLine, Host, Outcome, Platform};
+use azera_types::{ChatId, Inbound, PersonId, PersonaId, Text};
+use tokio::io::AsyncBufRead;
+
+use crate::editor::{Editor, Typed};
+use crate::id::message_id;
+use crate::lines::Lines;
+use crate::{CommandHint, Console, Error, Person, chat_id, owner};
+
+/// The last part of the id of the chat in which a person begins, unless told otherwise.
+pub const FIRST_CHAT: &str = "main";
+
+/// Where what people say comes from.
+pub enum Input {
+    /// The terminal, by the line editor. Input and output must both be one.
+    Terminal {
+        /// Whether the line editor may use colours.
+        colour: bool,
+    },
+    /// A pipe, one message a line.
+    Lines(Box<dyn AsyncBufRead + Send + Unpin>),
+}
+
+/// How a session at the console begins.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Lines shown first, in a terminal alone: which model runs, where the data lies.
+    pub banner: Vec<String>,
+    /// The core's commands, for completion; the console's own are added.
+    pub commands: Vec<CommandHint>,
+    /// Earlier inputs to call back, oldest first. They are taken from the record instead of a file of the console's own, so
+    /// that what is forgotten is forgotten here too.
+    pub earlier: Vec<String>,
+    /// The chat to begin in; the person's first one if `None`.
+    pub chat: Option<ChatId>,
+    /// Who answers in a chat first seen here; the configured persona if `None`.
+    pub persona: Option<PersonaId>,
+    /// The name of the persona that answers in the chat to begin in, if it is known.
+    pub persona_name: Option<String>,
+}
+
+/// What a session at the console came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExitSummary {
+    /// Messages answered.
+    pub answered: usize,
+    /// Messages and commands that failed. A program in a pipe should end with an error if there are any.
+    pub failed: usize,
+}
+
+/// Lets people talk until they leave or the input ends. Messages are taken one at a time: the next is read when the one
+/// before is answered.
+///
+/// In a terminal, Ctrl-C during a reply hides the rest of it, and pressed once more leaves; the session listens for it
+/// itself. Errors are what ends the session; what goes wrong with a message is shown and counted.
+pub async fn run(console: &Console, host: &dyn Host, options: Options, input: Input) -> Result<ExitSummary, Error> {
+    let Options { banner, commands, earlier, chat, persona, persona_name } = options;
+    let speaker = console.speaker();
+    let chat = match chat {
+        Some(chat) if owner(&chat).as_ref() == Some(&speaker.id) => chat,
+        Some(chat) => return Err(Error::NotYours(chat)),
+        None => chat_id(&speaker.id, FIRST_CHAT)?,
+    };
+    let mut talk = Talk {
+        console,
+        host,
+        persona,
+        chat,
+        left_in: HashMap::new(),
+        interactive: false,
+        summary: ExitSummary::default(),
+    };
+    talk.open().await?;
+    let mut source = match input {
+        Input::Lines(from) => Source::Lines(Lines::new(from)),
+        Input::Terminal { colour } => {
+            talk.interactive = true;
+            let (editor, above) = Editor::start(with_own(commands), &earlier, colour)?;
+            console.set_above_prompt(above);
+            Source::Editor(editor)
+        }
+    };
+    let shown = console.show(|view| {
+        if let Some(name) = &persona_name {
+            view.expect_name(name);
+        }
+        view.banner(&banner)
+    });
+    shown.map_err(Error::Output)?;
+    loop {
+        let text = match source.next(console).await? {
+            Typed::End => break,
+            Typed::Text(text) => text,
+            Typed::GivenUp => {
+                console.show(|view| view.notice("Ctrl-D or /quit leaves.")).map_err(Error::Output)?;
+                continue;
+            }
+        };
+        if text.trim().is_empty() {
+            continue;
+        }
+        let onward = tokio::select! {
+            onward = talk.take(&text) => onward?,
+            e = console.output_broken() => return Err(Error::Output(e)),
+        };
+        if let Some(e) = console.take_broken() {
+            return Err(Error::Output(e));
+        }
+        if onward == Onward::Leave {
+            break;
+        }
+    }
+    Ok(talk.summary)
+}
+
+/// The commands with the console's own added.
+fn with_own(mut commands: Vec<CommandHint>) -> Vec<CommandHint> {
+    if !commands.iter().any(|command| command.name == AS) {
+        commands.push(CommandHint {
+            name: AS.into(),
+            args: "NAME".into(),
+            help: "let somebody else speak, in a chat of their own".into(),
+        });
+    }
+    commands
+}
+
+/// The one command that is the console's own: only the console knows who sits before it.
+const AS: &str = "as";
+
+enum Source {
+    Editor(Editor),
+    Lines(Lines),
+}
+
+impl Source {
+    async fn next(&mut self, console: &Console) -> Result<Typed, Error> {
+        match self {
+            Self::Editor(editor) => {
+                console.set_at_prompt(true);
+                let typed = editor.read(&console.speaker().name).await;
+                console.set_at_prompt(false);
+                typed
+            }
+            Self::Lines(lines) => Ok(lines.next().await.map_err(Error::Input)?.map_or(Typed::End, Typed::Text)),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Onward {
+    Stay,
+    Leave,
+}
+
+struct Talk<'a> {
+    console: &'a Console,
+    host: &'a dyn Host,
+    persona: Option<PersonaId>,
+    /// The chat that is going on.
+    chat: ChatId,
+    /// Where those who spoke before left off.
+    left_in: HashMap<PersonId, ChatId>,
+    /// Whether Ctrl-C is a key pressed at this session.
+    interactive: bool,
+    summary: ExitSummary,
+}
+
+impl Talk<'_> {
+    async fn take(&mut self, text: &str) -> Result<Onward, Error> {
+        match text.trim_start().strip_prefix('/') {
+            None => self.message(text).await,
+            Some(command) => match command.split_once(char::is_whitespace).unwrap_or((command, "")) {
+                (AS, name) => self.speak_as(name).await,
+                _ => self.command(text).await,
+            },
+        }
+    }
+
+    async fn open(&self) -> Result<(), Error> {
+        let info = ChatInfo { chat: self.chat.clone(), title: None, persona: self.persona.clone() };
+        Ok(self.host.open_chat(self.console.id(), info).await?)
+    }
+
+    async fn message(&mut self, text: &str) -> Result<Onward, Error> {
+        let Person { id: person, name } = self.console.speaker();
+        let inbound = Inbound {
+            id: message_id(self.console.clock())?,
+            chat: self.chat.clone(),
+            person,
+            name,
+            text: Text::new(text.trim_end()),
+            at: self.console.clock().now(),
+            mentions_bot: false,
+            mentions: Vec::new(),
+            reply_to: None,
+        };
+        let id = inbound.id.clone();
+        self.console.begin_turn();
+        self.console.show(|view| view.waiting()).map_err(Error::Output)?;
+        let mut turn = pin!(self.host.message(self.console.id(), inbound));
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut turn => break outcome,
+                () = interrupt(), if self.interactive => {
+                    if !self.console.mute() {
+                        return Ok(Onward::Leave);
+                    }
+                    let hidden = "The rest is not shown, but it is kept. Ctrl-C once more leaves.";
+                    self.console.show(|view| view.notice(hidden)).map_err(Error::Output)?;
+                }
+            }
+        };
+        let shown = match outcome {
+            Ok(Outcome::Replied(turn)) => {
+                self.summary.answered += 1;
+                self.console.show(|view| view.turn(&turn))
+            }
+            Ok(Outcome::Silent(why)) => self.console.show(|view| view.silent(&self.chat, &id, why)),
+            Err(e) => {
+                self.summary.failed += 1;
+                if self.console.told_error() {
+                    Ok(())
+                } else {
+                    self.console.show(|view| view.error(&self.chat, Some(&id), &e.to_string()))
+                }
+            }
+        };
+        shown.map_err(Error::Output)?;
+        Ok(Onward::Stay)
+    }
+
+    async fn command(&mut self, text: &str) -> Result<Onward, Error> {
+        let Person { id: person, name } = self.console.speaker();
+        let line = CommandLine { chat: self.chat.clone(), person: person.clone(), name, text: Text::new(text.trim()) };
+        self.console.begin_turn();
+        let answer = match self.host.command(self.console.id(), line).await {
+            Ok(answer) => answer,
+            Err(e) => CommandAnswer { text: e.to_string(), ..CommandAnswer::default() },
+        };
+        if !answer.ok {
+            self.summary.failed += 1;
+        }
+        self.console.show(|view| view.command(&self.chat, &answer)).map_err(Error::Output)?;
+        if let Some(chat) = answer.go_to {
+            self.go_to(person, chat).await?;
+        }
+        Ok(if answer.leave { Onward::Leave } else { Onward::Stay })
+    }
+
+    async fn speak_as(&mut self, name: &str) -> Result<Onward, Error> {
+        let person = match Person::new(name) {
+            Ok(person) => person,
+            Err(e) => {
+                self.summary.failed += 1;
+                let wrong = CommandAnswer { text: format!("/{AS} NAME: {e}"), ..CommandAnswer::default() };
+                self.console.show(|view| view.command(&self.chat, &wrong)).map_err(Error::Output)?;
+                return Ok(Onward::Stay);
+            }
+        };
+        self.left_in.insert(self.console.speaker().id, self.chat.clone());
+        let chat = match self.left_in.remove(&person.id) {
+            Some(chat) => chat,
+            None => chat_id(&person.id, FIRST_CHAT)?,
+        };
+        self.console.set_speaker(person.clone());
+        self.go_to(person.id, chat).await?;
+        self.console.show(|view| view.notice(&format!("{} speaks now.", person.name))).map_err(Error::Output)?;
+        Ok(Onward::Stay)
+    }
+
+    /// Goes on in another chat, if it is the speaker's and the core opens it.
+    async fn go_to(&mut self, person: PersonId, chat: ChatId) -> Result<(), Error> {
+        if owner(&chat) != Some(person) {
+            return Err(Error::NotYours(chat));
+        }
+        self.chat = chat;
+        self.open().await
+    }
+}
+
+/// Ctrl-C, once.
+async fn interrupt() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // The signal cannot be listened for, so it never comes.
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,244 @@
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use azera_adapter::{CommandAnswer, Outbound, Silence, StreamEvent, Turn};
+use azera_types::{ChatId, MessageId};
+use nu_ansi_term::{Color, Style};
+
+use crate::format::{Sink, View, printable};
+use crate::markdown::Markdown;
+
+/// Shown while a reply is awaited, and wiped when its first piece comes.
+const WAITING: &str = "…";
+
+/// Back to the start of the line, and the line wiped.
+const WIPE: &str = "\r\u{1b}[K";
+
+/// A terminal somebody looks at.
+pub(crate) struct Terminal {
+    out: Sink,
+    colour: bool,
+    /// Whether the line holds [`WAITING`] alone.
+    waits: bool,
+    live: Option<Live>,
+    /// The name that spoke last in a chat, for the replies whose pieces come before their name does.
+    names: HashMap<ChatId, String>,
+    /// The name that spoke last of all, which is the likeliest where nobody spoke yet.
+    last_name: Option<String>,
+}
+
+/// The reply that is being shown.
+struct Live {
+    reply: MessageId,
+    /// The name shown before it.
+    name: Option<String>,
+    /// What was shown of it, as it came.
+    text: String,
+    thinking: bool,
+    markdown: Markdown,
+}
+
+impl Terminal {
+    pub(crate) fn new(out: Sink, colour: bool) -> Self {
+        Self { out, colour, waits: false, live: None, names: HashMap::new(), last_name: None }
+    }
+
+    fn paint(&self, style: Style, text: &str) -> String {
+        if self.colour { style.paint(text).to_string() } else { text.to_owned() }
+    }
+
+    fn stop_waiting(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.waits) { self.out.write_all(WIPE.as_bytes()) } else { Ok(()) }
+    }
+
+    /// Ends the line of a reply that broke off.
+    fn break_off(&mut self) -> io::Result<()> {
+        self.stop_waiting()?;
+        if let Some(mut live) = self.live.take()
+            && (live.thinking || !live.text.is_empty())
+        {
+            self.end(&mut live)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the line of a reply and goes back to the terminal's own style.
+    fn end(&mut self, live: &mut Live) -> io::Result<()> {
+        let rest = if self.colour { live.markdown.finish() } else { String::new() };
+        writeln!(self.out, "{rest}{}", if live.thinking { self.reset() } else { "" })
+    }
+
+    fn reset(&self) -> &'static str {
+        if self.colour { nu_ansi_term::ansi::RESET } else { "" }
+    }
+
+    fn label(&self, name: Option<&str>) -> String {
+        let style = Style::new().bold().fg(Color::Magenta);
+        self.paint(style, &name.map_or_else(|| "›".to_owned(), |name| format!("{} ›", printable(name))))
+    }
+
+    /// The live reply, begun if it is another one.
+    fn begin(&mut self, chat: &ChatId, reply: &MessageId) -> io::Result<Live> {
+        if let Some(live) = self.live.take_if(|live| live.reply == *reply) {
+            return Ok(live);
+        }
+        self.break_off()?;
+        let name = self.names.get(chat).or(self.last_name.as_ref()).cloned();
+        Ok(Live { reply: reply.clone(), name, text: String::new(), thinking: false, markdown: Markdown::default() })
+    }
+
+    fn content(&mut self, live: &mut Live, text: &str) -> io::Result<()> {
+        self.stop_thinking(live)?;
+        // Models like to begin with a line end, which would tear the name from what it says.
+        let text = if live.text.is_empty() { text.trim_start() } else { text };
+        if text.is_empty() {
+            return Ok(());
+        }
+        if live.text.is_empty() {
+            self.stop_waiting()?;
+            let label = self.label(live.name.as_deref());
+            write!(self.out, "{label} ")?;
+        }
+        live.text.push_str(text);
+        let text = printable(text);
+        let text = if self.colour { live.markdown.push(&text) } else { text };
+        self.out.write_all(text.as_bytes())
+    }
+
+    fn thinking(&mut self, live: &mut Live, text: &str) -> io::Result<()> {
+        if !std::mem::replace(&mut live.thinking, true) {
+            self.stop_waiting()?;
+            let dim = if self.colour { Style::new().dimmed().prefix().to_string() } else { String::new() };
+            write!(self.out, "{dim}thinking: ")?;
+        }
+        self.out.write_all(printable(text).as_bytes())
+    }
+
+    fn stop_thinking(&mut self, live: &mut Live) -> io::Result<()> {
+        if std::mem::take(&mut live.thinking) { writeln!(self.out, "{}", self.reset()) } else { Ok(()) }
+    }
+
+    /// Markdown as it goes to the terminal.
+    fn rendered(&self, text: &str) -> String {
+        let text = printable(text);
+        if !self.colour {
+            return text;
+        }
+        let mut markdown = Markdown::default();
+        let mut out = markdown.push(&text);
+        out.push_str(&markdown.finish());
+        out
+    }
+
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        self.break_off()?;
+        writeln!(self.out, "{text}")?;
+        self.out.flush()
+    }
+}
+
+impl View for Terminal {
+    fn expect_name(&mut self, name: &str) {
+        self.last_name = Some(name.to_owned());
+    }
+
+    fn banner(&mut self, lines: &[String]) -> io::Result<()> {
+        for line in lines {
+            let line = self.paint(Style::new().dimmed(), line);
+            writeln!(self.out, "{line}")?;
+        }
+        self.out.flush()
+    }
+
+    fn waiting(&mut self) -> io::Result<()> {
+        if !self.colour {
+            return Ok(());
+        }
+        let mark = self.paint(Style::new().dimmed(), WAITING);
+        write!(self.out, "{mark}")?;
+        self.waits = true;
+        self.out.flush()
+    }
+
+    fn event(&mut self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) -> io::Result<()> {
+        let mut live = self.begin(chat, reply)?;
+        match event {
+            StreamEvent::Thinking { text } => self.thinking(&mut live, text)?,
+            StreamEvent::ThinkingEnd => self.stop_thinking(&mut live)?,
+            StreamEvent::Content { text } => self.content(&mut live, text)?,
+            StreamEvent::Error { message } => {
+                self.live = Some(live);
+                return self.error(chat, None, message);
+            }
+            // The line ends when the whole reply is there to compare with.
+            _ => {}
+        }
+        self.live = Some(live);
+        self.out.flush()
+    }
+
+    fn reply(&mut self, outbound: &Outbound) -> io::Result<()> {
+        let mut live = self.begin(&outbound.chat, &outbound.id)?;
+        self.names.insert(outbound.chat.clone(), outbound.persona_name.clone());
+        self.last_name = Some(outbound.persona_name.clone());
+        if live.text.is_empty() {
+            live.name = Some(outbound.persona_name.clone());
+        }
+        match outbound.text.trim_start().strip_prefix(live.text.trim_end()) {
+            Some(rest) => {
+                let rest = rest.strip_prefix(live.text.get(live.text.trim_end().len()..).unwrap_or("")).unwrap_or(rest);
+                self.content(&mut live, rest.trim_end())?;
+                self.end(&mut live)?;
+            }
+            // What was streamed is not what was said in the end.
+            None => {
+                self.end(&mut live)?;
+                let label = self.label(Some(&outbound.persona_name));
+                let text = self.rendered(outbound.text.trim());
+                writeln!(self.out, "{label} {text}")?;
+            }
+        }
+        if live.name.as_deref() != Some(&outbound.persona_name) {
+            let name = self.paint(Style::new().dimmed(), &format!("({})", printable(&outbound.persona_name)));
+            writeln!(self.out, "{name}")?;
+        }
+        self.out.flush()
+    }
+
+    fn reply_text(&self, outbound: &Outbound) -> String {
+        format!("{} {}", self.label(Some(&outbound.persona_name)), self.rendered(outbound.text.trim()))
+    }
+
+    fn turn(&mut self, _: &Turn) -> io::Result<()> {
+        self.break_off()?;
+        writeln!(self.out)?;
+        self.out.flush()
+    }
+
+    fn silent(&mut self, _: &ChatId, _: &MessageId, why: Silence) -> io::Result<()> {
+        let text = self.paint(Style::new().dimmed(), &format!("(no answer: {})", why.why()));
+        self.line(&text)
+    }
+
+    fn command(&mut self, _: &ChatId, answer: &CommandAnswer) -> io::Result<()> {
+        if answer.text.is_empty() {
+            return Ok(());
+        }
+        let text = if answer.ok {
+            self.rendered(answer.text.trim_end())
+        } else {
+            self.paint(Style::new().fg(Color::Red), &printable(answer.text.trim_end()))
+        };
+        self.line(&format!("{text}\n"))
+    }
+
+    fn error(&mut self, _: &ChatId, _: Option<&MessageId>, message: &str) -> io::Result<()> {
+        let text = self.paint(Style::new().fg(Color::Red), &printable(message));
+        self.line(&text)
+    }
+
+    fn notice(&mut self, text: &str) -> io::Result<()> {
+        let text = self.paint(Style::new().dimmed(), &printable(text));
+        self.line(&text)
+    }
+}

@@ -1,0 +1,360 @@
+//! Sessions at the console against a core made for the test.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::io::{self, Cursor, Write};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use azera_adapter::{
+    Access, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outbound, Outcome, Platform, PlatformError,
+    ProbeLine, Silence, State, StreamEvent, Turn, TurnUsage,
+};
+use azera_adapter_console::{Console, Error, ExitSummary, Format, Input, Options, Person, chat_id, run};
+use azera_types::{ChatId, Inbound, ManualClock, MessageId, PersonaId, PlaceKind, PlatformId, Text, Timestamp};
+
+/// A writer the test can look into.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A core that says back what it hears, streamed in two pieces.
+struct Core {
+    console: Arc<Console>,
+    heard: Mutex<Vec<String>>,
+}
+
+impl Core {
+    fn outbound(&self, n: usize, inbound: &Inbound) -> Outbound {
+        Outbound {
+            id: MessageId::new(format!("r{n}")).unwrap(),
+            chat: inbound.chat.clone(),
+            persona: PersonaId::new("azera").unwrap(),
+            persona_name: "Azera".into(),
+            text: Text::new(format!("**You** said:\n{}", &*inbound.text)),
+            reply_to: Some(MessageId::new("m").unwrap()),
+            state: State { mood: Some("calm".into()), ..State::default() },
+        }
+    }
+}
+
+#[async_trait]
+impl Host for Core {
+    async fn open_chat(&self, _: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
+        self.heard.lock().unwrap().push(format!("open {}", info.chat));
+        Ok(())
+    }
+
+    async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+        let n = {
+            let mut heard = self.heard.lock().unwrap();
+            heard.push(format!("{} in {}: {}", inbound.name, inbound.chat, &*inbound.text));
+            heard.len()
+        };
+        let outbound = self.outbound(n, &inbound);
+        let streaming = self.console.streaming().unwrap();
+        let events = match &*inbound.text {
+            "be quiet" => return Ok(Outcome::Silent(Silence::Muted)),
+            "fail" => return Err(HostError::Busy),
+            "break" => {
+                let content = StreamEvent::Content { text: "I was ab".into() };
+                vec![content, StreamEvent::Error { message: "the model is gone".into() }]
+            }
+            "think" => vec![
+                StreamEvent::ThinkingStart,
+                StreamEvent::Thinking { text: "hmm".into() },
+                StreamEvent::ThinkingEnd,
+                StreamEvent::Content { text: "**You** said".into() },
+                StreamEvent::Content { text: ":\nthink".into() },
+                StreamEvent::Done { state: outbound.state.clone() },
+            ],
+            // What is streamed is the beginning of the reply, then something else.
+            "half" => vec![StreamEvent::Content { text: "\n**You** sa".into() }],
+            "other" => vec![StreamEvent::Content { text: "Something else".into() }],
+            _ => Vec::new(),
+        };
+        for event in &events {
+            streaming.event(&inbound.chat, &outbound.id, event).await;
+        }
+        if &*inbound.text == "break" {
+            return Err(HostError::Failed("the model is gone".into()));
+        }
+        for _ in 0..2 {
+            self.console.deliver(&outbound).await.map_err(|e| HostError::Failed(e.to_string()))?;
+        }
+        Ok(Outcome::Replied(Box::new(Turn {
+            reply: outbound.id,
+            to: MessageId::new("m").unwrap(),
+            chat: outbound.chat,
+            persona: outbound.persona,
+            text: outbound.text,
+            state: outbound.state,
+            usage: TurnUsage { prompt_tokens: 9, cached_tokens: 6, evaluated_tokens: 3, ..TurnUsage::default() },
+            recalled: Vec::new(),
+        })))
+    }
+
+    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Text, _: Timestamp) -> Result<Option<Outcome>, HostError> {
+        Ok(None)
+    }
+
+    async fn deleted(&self, _: &PlatformId, _: &MessageId) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
+        self.heard.lock().unwrap().push(format!("command in {}: {}", line.chat, &*line.text));
+        Ok(match &*line.text {
+            "/new" => {
+                let owner = azera_adapter_console::owner(&line.chat).unwrap();
+                let go_to = Some(chat_id(&owner, "2").unwrap());
+                CommandAnswer { ok: true, text: "A new chat.".into(), go_to, leave: false }
+            }
+            "/quit" => CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() },
+            _ => CommandAnswer { text: "There is no such command.".into(), ..CommandAnswer::default() },
+        })
+    }
+
+    async fn probe(&self, _: &PlatformId, _: ProbeLine) -> Result<Vec<Hit>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn settle(&self) -> Result<(), HostError> {
+        Ok(())
+    }
+}
+
+struct Session {
+    out: String,
+    err: String,
+    heard: String,
+    summary: ExitSummary,
+}
+
+fn console(format: Format, out: impl Write + Send + 'static, err: impl Write + Send + 'static) -> Arc<Console> {
+    let clock = ManualClock::new("2026-01-01T00:00:00Z".parse().unwrap());
+    let ann = Person::new("Ann").unwrap();
+    Arc::new(Console::new(ann, format, Box::new(out), Box::new(err), Arc::new(clock)).unwrap())
+}
+
+async fn talk(format: Format, input: &str) -> Session {
+    let (out, err) = (Shared::default(), Shared::default());
+    let console = console(format, out.clone(), err.clone());
+    let core = Core { console: console.clone(), heard: Mutex::default() };
+    let options = Options {
+        banner: vec!["This is Azera.".into()],
+        persona_name: (format == Format::Terminal { colour: true }).then(|| "Areza".into()),
+        ..Options::default()
+    };
+    let input = Input::Lines(Box::new(Cursor::new(input.as_bytes().to_vec())));
+    let summary = run(&console, &core, options, input).await.unwrap();
+    let heard = core.heard.into_inner().unwrap().join("\n");
+    Session { out: out.text(), err: err.text(), heard, summary }
+}
+
+#[tokio::test]
+async fn a_pipe_gets_replies_and_nothing_else() {
+    let session = talk(Format::Plain, "hello\n\nthink\nfail\nbe quiet\nbreak\n/nonsense\nother\n").await;
+    insta::assert_snapshot!(session.out, @"
+    **You** said:
+    hello
+    **You** said:
+    think
+    **You** said:
+    other
+    ");
+    insta::assert_snapshot!(session.err, @"
+    too many messages are waiting
+    the model is gone
+    There is no such command.
+    ");
+    assert_eq!(session.summary, ExitSummary { answered: 3, failed: 3 });
+}
+
+#[tokio::test]
+async fn json_tells_every_event_and_each_reply_once() {
+    let session = talk(Format::Json, "think\nfail\nbreak\nbe quiet\n/nonsense\n/new\n").await;
+    let out = with_ids_hidden(&session.out);
+    insta::assert_snapshot!(out, @r#"
+    {"chat":"console:ann:main","reply":"r2","type":"thinking_start"}
+    {"chat":"console:ann:main","reply":"r2","type":"thinking","text":"hmm"}
+    {"chat":"console:ann:main","reply":"r2","type":"thinking_end"}
+    {"chat":"console:ann:main","reply":"r2","type":"content","text":"**You** said"}
+    {"chat":"console:ann:main","reply":"r2","type":"content","text":":\nthink"}
+    {"chat":"console:ann:main","reply":"r2","type":"done","mood":"calm","mood_value":null,"energy":null}
+    {"type":"reply","id":"r2","to":"m","chat":"console:ann:main","persona":"azera","persona_name":"Azera","text":"**You** said:\nthink","mood":"calm","mood_value":null,"energy":null}
+    {"type":"turn","reply":"r2","to":"m","chat":"console:ann:main","persona":"azera","usage":{"prompt_tokens":9,"cached_tokens":6,"evaluated_tokens":3,"completion_tokens":0,"ttft_ms":0.0,"tokens_per_s":0.0},"recalled":[]}
+    {"type":"error","chat":"console:ann:main","to":"console:ID,"message":"too many messages are waiting"}
+    {"chat":"console:ann:main","reply":"r4","type":"content","text":"I was ab"}
+    {"chat":"console:ann:main","reply":"r4","type":"error","message":"the model is gone"}
+    {"type":"silent","to":"console:ID,"chat":"console:ann:main","why":"the chat is set to silent"}
+    {"type":"command","chat":"console:ann:main","ok":false,"text":"There is no such command."}
+    {"type":"command","chat":"console:ann:main","ok":true,"text":"A new chat.","go_to":"console:ann:2"}
+    "#);
+    assert_eq!(session.err, "");
+}
+
+/// The ids of messages are random; their beginning is not.
+fn with_ids_hidden(out: &str) -> String {
+    let mut parts = out.split("\"console:019");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str("\"console:ID\"");
+        text.push_str(part.split_once('"').map_or("", |(_, rest)| rest));
+    }
+    text
+}
+
+#[tokio::test]
+async fn a_terminal_shows_each_reply_once_however_it_comes() {
+    let session =
+        talk(Format::Terminal { colour: false }, "hello\nthink\nhalf\nother\nfail\nbreak\nbe quiet\n/nonsense\n").await;
+    insta::assert_snapshot!(session.out, @"
+    This is Azera.
+    Azera › **You** said:
+    hello
+
+    thinking: hmm
+    Azera › **You** said:
+    think
+
+    Azera › **You** said:
+    half
+
+    Azera › Something else
+    Azera › **You** said:
+    other
+
+    too many messages are waiting
+    Azera › I was ab
+    the model is gone
+    (no answer: the chat is set to silent)
+    There is no such command.
+    ");
+}
+
+#[tokio::test]
+async fn a_terminal_in_colour() {
+    let session = talk(Format::Terminal { colour: true }, "think\nother\nbe quiet\n").await;
+    insta::assert_snapshot!(session.out.replace('\u{1b}', "^").replace('\r', "~"), @"
+    ^[2mThis is Azera.^[0m
+    ^[2m…^[0m
+^[K^[2mthinking: hmm^[0m
+    ^[1;35m›^[0m ^[1mYou^[0m said:
+    think
+    ^[2m(Azera)^[0m
+
+    ^[2m…^[0m
+^[K^[1;35mAzera ›^[0m Something else
+    ^[1;35mAzera ›^[0m ^[1mYou^[0m said:
+    other
+
+    ^[2m…^[0m
+^[K^[2m(no answer: the chat is set to silent)^[0m
+    ");
+}
+
+#[tokio::test]
+async fn people_speak_in_chats_of_their_own() {
+    let session = talk(Format::Plain, "one\n/new\ntwo\n/as Bob\nthree\n/as\n/as ANN\nfour\n/quit\nfive\n").await;
+    insta::assert_snapshot!(session.heard, @"
+    open console:ann:main
+    Ann in console:ann:main: one
+    command in console:ann:main: /new
+    open console:ann:2
+    Ann in console:ann:2: two
+    open console:bob:main
+    Bob in console:bob:main: three
+    open console:ann:2
+    ANN in console:ann:2: four
+    command in console:ann:2: /quit
+    ");
+    assert_eq!(session.summary, ExitSummary { answered: 4, failed: 1 });
+}
+
+#[tokio::test]
+async fn a_chat_is_its_owner_s_alone() {
+    let console = console(Format::Plain, io::sink(), io::sink());
+    let (ann, bob) = (Person::new("ann").unwrap().id, Person::new("bob").unwrap().id);
+    let chat = chat_id(&ann, "main").unwrap();
+    assert_eq!(console.place(&chat, &ann).await.unwrap().unwrap().kind, PlaceKind::Dm(ann.clone()));
+    assert_eq!(console.place(&chat, &bob).await.unwrap(), None);
+    assert_eq!(console.place(&ChatId::new("hall").unwrap(), &ann).await.unwrap(), None);
+    assert_eq!(console.access(&chat, &ann).await.unwrap(), Access::Operator);
+    assert_eq!(console.access(&chat, &bob).await.unwrap(), Access::Member);
+    assert_eq!(console.access(&chat_id(&bob, "main").unwrap(), &bob).await.unwrap(), Access::Admin);
+}
+
+#[tokio::test]
+async fn a_reply_waits_for_its_owner() {
+    let out = Shared::default();
+    let console = console(Format::Plain, out.clone(), io::sink());
+    let bob = Person::new("bob").unwrap();
+    let mut outbound = Outbound {
+        id: MessageId::new("r1").unwrap(),
+        chat: chat_id(&bob.id, "main").unwrap(),
+        persona: PersonaId::new("azera").unwrap(),
+        persona_name: "Azera".into(),
+        text: "for Bob".into(),
+        reply_to: None,
+        state: State::default(),
+    };
+    assert!(console.deliver(&outbound).await.unwrap_err().is_transient());
+    assert_eq!(out.text(), "");
+    outbound.chat = ChatId::new("hall").unwrap();
+    assert!(matches!(console.deliver(&outbound).await, Err(PlatformError::Refused(_))));
+    outbound.chat = chat_id(&Person::new("ann").unwrap().id, "old").unwrap();
+    console.deliver(&outbound).await.unwrap();
+    console.deliver(&outbound).await.unwrap();
+    assert_eq!(out.text(), "for Bob\n");
+}
+
+#[tokio::test]
+async fn a_reply_cannot_command_the_terminal() {
+    let session = talk(Format::Plain, "\u{1b}[2Jboo\u{7}\n").await;
+    assert_eq!(session.out, "**You** said:\n[2Jboo\n");
+}
+
+#[tokio::test]
+async fn output_that_cannot_be_written_ends_the_session() {
+    struct Closed;
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let console = console(Format::Plain, Closed, io::sink());
+    let core = Core { console: console.clone(), heard: Mutex::default() };
+    let input = Input::Lines(Box::new(Cursor::new(b"one\ntwo\n".to_vec())));
+    let ended = run(&console, &core, Options::default(), input).await;
+    assert!(matches!(ended, Err(Error::Output(_))), "{ended:?}");
+    assert_eq!(core.heard.into_inner().unwrap().len(), 2, "nothing more is said once nobody hears");
+}
+
+#[tokio::test]
+async fn nobody_begins_in_a_chat_of_somebody_else() {
+    let console = console(Format::Plain, io::sink(), io::sink());
+    let core = Core { console: console.clone(), heard: Mutex::default() };
+    let chat = chat_id(&Person::new("bob").unwrap().id, "main").unwrap();
+    let options = Options { chat: Some(chat), ..Options::default() };
+    let ended = run(&console, &core, options, Input::Lines(Box::new(Cursor::new(Vec::new())))).await;
+    assert!(matches!(ended, Err(Error::NotYours(_))), "{ended:?}");
+}

@@ -1,0 +1,100 @@
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use azera_adapter::{Access, Outbound, Platform, PlatformError};
+use azera_types::{ChatId, Clock, IdError, MessageId, PersonId, Place, PlatformId, Reach, Timestamp};
+
+use crate::World;
+
+/// The platform's name.
+pub const PLATFORM: &str = "sim";
+
+/// A [`World`] as the core sees it: a platform.
+pub struct SimPlatform {
+    id: PlatformId,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    world: World,
+    /// Every reply ever shown, those taken back included: none of them may be shown again.
+    shown: HashSet<MessageId>,
+    /// Replies shown and not yet told of in the output, in order.
+    fresh: Vec<Delivered>,
+}
+
+/// A reply as it arrived.
+pub(crate) struct Delivered {
+    /// When.
+    pub(crate) at: Timestamp,
+    pub(crate) outbound: Outbound,
+}
+
+impl SimPlatform {
+    /// An empty world on a clock that the replay's session moves.
+    pub fn new(clock: Arc<dyn Clock>) -> Result<Self, IdError> {
+        Ok(Self { id: PlatformId::new(PLATFORM)?, clock, state: Mutex::default() })
+    }
+
+    /// The virtual time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The world, to look at or to change. The guard must not be kept over an await.
+    pub(crate) fn with_world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        act(&mut self.lock().world)
+    }
+
+    /// The replies that arrived since the last call, in order.
+    pub(crate) fn take_delivered(&self) -> Vec<Delivered> {
+        std::mem::take(&mut self.lock().fresh)
+    }
+
+    /// Whether a reply was ever shown.
+    pub(crate) fn was_shown(&self, reply: &MessageId) -> bool {
+        self.lock().shown.contains(reply)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Platform for SimPlatform {
+    fn id(&self) -> &PlatformId {
+        &self.id
+    }
+
+    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
+        Ok(self.lock().world.place(chat, asker))
+    }
+
+    async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
+        Ok(self.lock().world.reach(person))
+    }
+
+    async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
+        Ok(self.lock().world.access(chat, person))
+    }
+
+    /// Takes replies to chats of an earlier replay too: its world is gone, and what was left to deliver is told of.
+    async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        let at = self.clock.now();
+        let mut state = self.lock();
+        if state.shown.insert(outbound.id.clone()) {
+            state.fresh.push(Delivered { at, outbound: outbound.clone() });
+        }
+        Ok(())
+    }
+
+    /// The output tells what happened, so a reply taken back stays told; it is not shown again.
+    async fn retract(&self, _chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
+        self.lock().shown.insert(reply.clone());
+        Ok(())
+    }
+}

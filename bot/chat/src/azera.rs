@@ -1,0 +1,150 @@
+//! The core as one value: memory, model, embedder, clock, and the platforms attached to it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use azera_adapter::Platform;
+use azera_memory::{Memory, Right};
+use azera_model::{ChatModel, Embedder, SessionKey};
+use azera_personas::Persona;
+use azera_types::{ChatId, Clock, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::ChatConfig;
+use crate::error::Error;
+use crate::queue::Queues;
+use crate::shelf::ModelShelf;
+
+/// What the core is made of.
+pub struct Parts {
+    /// Everything remembered.
+    pub memory: Arc<Memory>,
+    /// Who answers.
+    pub model: Arc<dyn ChatModel>,
+    /// Who embeds.
+    pub embedder: Arc<dyn Embedder>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Other models there are.
+    pub models: Arc<dyn ModelShelf>,
+    /// Settings.
+    pub config: ChatConfig,
+}
+
+/// The core. Cheap to clone; every clone is the same core.
+#[derive(Clone)]
+pub struct Azera(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) model: RwLock<Arc<dyn ChatModel>>,
+    pub(crate) embedder: Arc<dyn Embedder>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) models: Arc<dyn ModelShelf>,
+    pub(crate) config: ChatConfig,
+    pub(crate) platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
+    pub(crate) queues: Queues,
+    pub(crate) indexing: tokio::sync::Mutex<()>,
+    pub(crate) index_wanted: tokio::sync::Notify,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stopping: CancellationToken,
+}
+
+impl std::fmt::Debug for Azera {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Azera").finish_non_exhaustive()
+    }
+}
+
+impl Azera {
+    /// A core of `parts`. Attach platforms, then [`Azera::start`].
+    pub fn new(parts: Parts) -> Self {
+        let queues = Queues::new(parts.config.queue_per_chat);
+        Self(Arc::new(Inner {
+            memory: parts.memory,
+            model: RwLock::new(parts.model),
+            embedder: parts.embedder,
+            clock: parts.clock,
+            models: parts.models,
+            config: parts.config,
+            platforms: RwLock::default(),
+            queues,
+            indexing: tokio::sync::Mutex::new(()),
+            index_wanted: tokio::sync::Notify::new(),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+        }))
+    }
+
+    /// Adds a platform, or puts a new connection in the place of an old one.
+    pub fn attach(&self, platform: Arc<dyn Platform>) {
+        let mut platforms = self.0.platforms.write().unwrap_or_else(PoisonError::into_inner);
+        platforms.insert(platform.id().clone(), platform);
+    }
+
+    pub(crate) fn platform(&self, id: &PlatformId) -> Result<Arc<dyn Platform>, Error> {
+        let platforms = self.0.platforms.read().unwrap_or_else(PoisonError::into_inner);
+        platforms.get(id).cloned().ok_or(Error::NoPlatform)
+    }
+
+    pub(crate) fn model(&self) -> Arc<dyn ChatModel> {
+        self.0.model.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs blocking work of memory off the async threads.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Memory) -> Result<T, azera_memory::Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let memory = self.0.memory.clone();
+        let done = tokio::task::spawn_blocking(move || work(&memory)).await;
+        done.map_err(|_| Error::Interrupted)?.map_err(Error::Memory)
+    }
+
+    /// The place as its platform describes it now, if `asker` can read it.
+    pub(crate) async fn place(
+        &self,
+        platform: &dyn Platform,
+        chat: &ChatId,
+        asker: &PersonId,
+    ) -> Result<Option<Place>, Error> {
+        Ok(platform.place(chat, asker).await?)
+    }
+
+    /// What `persona` may show in `place` now.
+    pub(crate) async fn right(
+        &self,
+        platform: &dyn Platform,
+        place: &Place,
+        persona: &PersonaId,
+    ) -> Result<Right, Error> {
+        let reach = match &place.kind {
+            PlaceKind::Dm(person) => platform.reach(person).await?,
+            PlaceKind::Public(_) | PlaceKind::Private { .. } => Reach::default(),
+        };
+        Ok(Right::in_place(persona.clone(), place, &reach))
+    }
+
+    /// A persona as `realm` sees it: its own one of that id, or else the operator's.
+    pub(crate) async fn persona(&self, realm: Option<&RealmId>, id: &PersonaId) -> Result<Persona, Error> {
+        let (realm, id) = (realm.cloned(), id.clone());
+        let name = id.to_string();
+        let row = self
+            .blocking(move |memory| {
+                let own = realm.map(|realm| memory.persona(Some(&realm), &id)).transpose()?.flatten();
+                Ok(match own {
+                    Some(row) => Some(row),
+                    None => memory.persona(None, &id)?,
+                })
+            })
+            .await?;
+        let row = row.ok_or_else(|| Error::NoPersona(name.clone()))?;
+        azera_personas::parse(&row.markdown).map_err(|_| Error::NoPersona(name))
+    }
+
+    /// The name under which the model keeps a chat's evaluated tokens.
+    pub(crate) fn session(chat: &ChatId, persona: &PersonaId) -> SessionKey {
+        SessionKey::new(format!("{persona}\u{1f}{chat}"))
+    }
+}

@@ -1,0 +1,240 @@
+//! Commands about the conversation itself.
+
+use std::sync::Arc;
+
+use azera_adapter::{CommandAnswer, Outbound, Outcome, Platform, State};
+use azera_memory::{Answering, ChatChange, MessageRow};
+use azera_types::{Author, ChatId, PlaceKind};
+
+use super::{Setting, done, refused};
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// Messages looked back for the last reply or message.
+const LOOK_BACK: usize = 200;
+
+/// Characters of a message shown where it only needs to be recognised.
+const GLIMPSE: usize = 60;
+
+impl Azera {
+    pub(super) async fn new_chat(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        if !matches!(at.place.kind, PlaceKind::Dm(_)) {
+            return Ok(refused("Chats are made by the platform here; open a new thread or channel.".into()));
+        }
+        let number = ulid::Ulid::from_parts(self.0.clock.now().as_millisecond().unsigned_abs(), rand_bits());
+        let base = at.chat.id.as_str().rsplit_once(':').map_or(at.chat.id.as_str(), |(base, _)| base);
+        let id = ChatId::new(format!("{base}:{number}")).map_err(|_| Error::NotAllowed)?;
+        let text = "A new chat. I still remember the others.".to_owned();
+        Ok(CommandAnswer { ok: true, text, go_to: Some(id), leave: false })
+    }
+
+    pub(super) async fn list_chats(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let platform = at.platform.clone();
+        let mut mine = Vec::new();
+        for chat in self.blocking(move |memory| memory.chats(&platform)).await? {
+            if self.place(at.adapter, &chat.id, &at.line.person).await?.is_some() {
+                mine.push(chat);
+            }
+        }
+        mine.sort_by(|a, b| b.last_at.cmp(&a.last_at));
+        if let Ok(number) = arguments.parse::<usize>() {
+            let Some(chat) = number.checked_sub(1).and_then(|index| mine.get(index)) else {
+                return Ok(refused("There is no chat of that number; `/chats` lists them.".into()));
+            };
+            return Ok(CommandAnswer {
+                ok: true,
+                text: format!("Back to chat {number}."),
+                go_to: Some(chat.id.clone()),
+                leave: false,
+            });
+        }
+        let mut text = String::from("Your chats, the newest first; `/chats NUMBER` goes to one:\n");
+        for (number, chat) in mine.iter().enumerate() {
+            let here = if chat.id == at.chat.id { " (here)" } else { "" };
+            let title = chat.title.clone().unwrap_or_else(|| chat.id.to_string());
+            let day = chat.last_at.strftime("%F %H:%M");
+            text.push_str(&format!("{}. {title}, {day}, with {}{here}\n", number + 1, chat.persona));
+        }
+        Ok(done(text))
+    }
+
+    /// The conversation as it may be read here, newest last.
+    pub(super) async fn recent(&self, at: &Setting<'_>) -> Result<Vec<MessageRow>, Error> {
+        let (right, chat) = (at.right.clone(), at.chat.id.clone());
+        self.blocking(move |memory| memory.history(&right, &chat, LOOK_BACK)).await
+    }
+
+    /// The last reply on the present branch and the message it answers.
+    async fn last_exchange(&self, at: &Setting<'_>) -> Result<Option<(MessageRow, MessageRow)>, Error> {
+        let recent = self.recent(at).await?;
+        let Some(reply) = recent.iter().rev().find(|row| row.answers.is_some()) else { return Ok(None) };
+        let asked = recent.iter().find(|row| Some(&row.id) == reply.answers.as_ref());
+        Ok(asked.map(|asked| (asked.clone(), reply.clone())))
+    }
+
+    pub(super) async fn regenerate_command(
+        &self,
+        adapter: Arc<dyn Platform>,
+        at: &Setting<'_>,
+    ) -> Result<CommandAnswer, Error> {
+        let Some((asked, reply)) = self.last_exchange(at).await? else {
+            return Ok(refused("There is no reply here yet.".into()));
+        };
+        if asked.author.person() != Some(&at.line.person) && at.access < azera_adapter::Access::Admin {
+            return Ok(refused("Only the person I answered, or an admin, can have it answered again.".into()));
+        }
+        match self.answer_again(adapter, at.platform, asked, reply).await? {
+            Outcome::Replied(_) => Ok(done(String::new())),
+            Outcome::Silent(silence) => Ok(refused(silence.why().to_owned())),
+        }
+    }
+
+    pub(super) async fn swipe_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let Some((asked, present)) = self.last_exchange(at).await? else {
+            return Ok(refused("There is no reply here yet.".into()));
+        };
+        let (right, to) = (at.right.clone(), asked.id.clone());
+        let replies = self.blocking(move |memory| memory.alternatives(&right, &to)).await?;
+        let here = replies.iter().position(|row| row.id == present.id).unwrap_or(0);
+        let next = match arguments {
+            "" | "next" => (here + 1) % replies.len().max(1),
+            "previous" => (here + replies.len().max(1) - 1) % replies.len().max(1),
+            _ => return Ok(refused("`/swipe next` or `/swipe previous`.".into())),
+        };
+        let Some(chosen) = replies.get(next).filter(|row| row.id != present.id).cloned() else {
+            return Ok(refused("There is only one answer; `/regenerate` makes another.".into()));
+        };
+        let count = replies.len();
+        let shown = chosen.clone();
+        self.blocking(move |memory| memory.choose_alternative(&present, &chosen)).await?;
+        self.0.index_wanted.notify_one();
+        self.show_again(at, &shown).await?;
+        Ok(done(format!("Answer {} of {count}.", next + 1)))
+    }
+
+    /// Shows a reply that was made before.
+    async fn show_again(&self, at: &Setting<'_>, reply: &MessageRow) -> Result<(), Error> {
+        let Author::Persona { id, name } = &reply.author else { return Ok(()) };
+        let outbound = Outbound {
+            id: reply.id.clone(),
+            chat: reply.chat.clone(),
+            persona: id.clone(),
+            persona_name: name.clone(),
+            text: reply.text.clone(),
+            reply_to: reply.reply_to.clone(),
+            state: State::default(),
+        };
+        at.adapter.show_again(&outbound).await.map_err(Error::Platform)
+    }
+
+    pub(super) async fn branch_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let chat = at.chat.id.clone();
+        if arguments.is_empty() || arguments == "list" {
+            let branches = self.blocking(move |memory| memory.branches(&chat)).await?;
+            let mut text = String::from("Branches of this chat:\n");
+            for branch in branches {
+                let here = if branch.name == at.chat.branch { " (here)" } else { "" };
+                text.push_str(&format!("- {}{here}\n", branch.name));
+            }
+            text.push_str("`/branch NAME` begins one here, `/branch NAME 4` four messages back.");
+            return Ok(done(text));
+        }
+        if let Some(name) = arguments.strip_prefix("switch ") {
+            let name = name.trim().to_owned();
+            let wanted = name.clone();
+            let switched = self.blocking(move |memory| memory.switch_branch(&chat, &wanted)).await?;
+            return Ok(match switched {
+                Some(_) => done(format!("On branch {name}.{}", self.last_words(at).await?)),
+                None => refused(format!("There is no branch {name} here; `/branch list` names them.")),
+            });
+        }
+        let (name, back) = match arguments.rsplit_once(char::is_whitespace) {
+            Some((name, number)) => match number.parse::<usize>() {
+                Ok(back) => (name.trim(), back),
+                Err(_) => (arguments, 0),
+            },
+            None => (arguments, 0),
+        };
+        let recent = self.recent(at).await?;
+        let Some(from) = recent.len().checked_sub(back + 1).and_then(|index| recent.get(index)) else {
+            return Ok(refused("The chat does not reach back that far.".into()));
+        };
+        let (right, from, wanted, now) = (at.right.clone(), from.id.clone(), name.to_owned(), self.0.clock.now());
+        let made = self.blocking(move |memory| memory.branch_from(&right, &chat, &from, &wanted, now)).await;
+        match made {
+            Ok(_) => Ok(done(format!("On the new branch {name}.{}", self.last_words(at).await?))),
+            Err(Error::Memory(azera_memory::Error::Invalid(why))) => Ok(refused(format!("No: {why}."))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How the present branch ends, so that a person sees where they are.
+    async fn last_words(&self, at: &Setting<'_>) -> Result<String, Error> {
+        let recent = self.recent(at).await?;
+        Ok(recent.last().map_or_else(String::new, |row| {
+            let glimpse: String = row.text.chars().take(GLIMPSE).collect();
+            format!(" It ends with {}: \"{glimpse}\"", row.author.name())
+        }))
+    }
+
+    pub(super) async fn answer_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let answering = match arguments {
+            "" => {
+                let present = at.chat.answering.unwrap_or(self.0.config.answering);
+                return Ok(done(format!("Here I answer: {}.", when(present))));
+            }
+            "addressed" => Answering::Addressed,
+            "always" => Answering::Always,
+            "never" => Answering::Never,
+            _ => return Ok(refused("`/answer addressed`, `/answer always` or `/answer never`.".into())),
+        };
+        let chat = at.chat.id.clone();
+        self.blocking(move |memory| memory.change_chat(&chat, ChatChange::Answering(Some(answering)))).await?;
+        Ok(done(format!("From now on I answer here: {}.", when(answering))))
+    }
+
+    pub(super) async fn model_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let present = self.model().info().clone();
+        if let Some(name) = arguments.strip_prefix("use ") {
+            if at.access < azera_adapter::Access::Operator {
+                return Ok(refused("Only the operator can change the model.".into()));
+            }
+            return match self.0.models.load(name.trim()).await {
+                Ok(model) => {
+                    let name = model.info().name.clone();
+                    *self.0.model.write().unwrap_or_else(std::sync::PoisonError::into_inner) = model;
+                    Ok(done(format!("From now on {name} answers.")))
+                }
+                Err(why) => Ok(refused(why)),
+            };
+        }
+        let mut text = format!("{} answers ({} tokens of context).\n", present.name, present.context_tokens);
+        if arguments == "list" {
+            for model in self.0.models.list() {
+                let state = if model.name == present.name {
+                    "answers now"
+                } else if model.installed {
+                    "installed: `/model use` takes it"
+                } else {
+                    "not installed: `azera models pull` fetches it"
+                };
+                text.push_str(&format!("- {}: {} ({state})\n", model.name, model.title));
+            }
+        } else {
+            text.push_str("`/model list` shows the others.");
+        }
+        Ok(done(text))
+    }
+}
+
+fn when(answering: Answering) -> &'static str {
+    match answering {
+        Answering::Addressed => "when I am mentioned, replied to or called by name",
+        Answering::Always => "everything that is not meant for somebody else",
+        Answering::Never => "never",
+    }
+}
+
+fn rand_bits() -> u128 {
+    (u128::from(crate::generate::any_seed()) << 32) | u128::from(crate::generate::any_seed())
+}

@@ -1,0 +1,85 @@
+//! `/forget`: for good, with a receipt.
+
+use azera_adapter::{Access, CommandAnswer};
+use azera_memory::{Forget, Receipt};
+use azera_types::MemoryId;
+
+use super::{Setting, done, refused};
+use crate::azera::Azera;
+use crate::error::Error;
+
+impl Azera {
+    pub(super) async fn forget_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let (what, quotes) = match arguments.strip_suffix("quotes") {
+            Some(what) => (what.trim(), true),
+            None => (arguments, false),
+        };
+        let target = match what {
+            "" | "last" => self.last_of_theirs(at).await?,
+            "me" => Some(Forget::Person(at.line.person.clone())),
+            "chat" => {
+                let dm = matches!(at.place.kind, azera_types::PlaceKind::Dm(_));
+                if !dm && at.access < Access::Admin {
+                    return Ok(refused("A chat of many is forgotten by its admins alone.".into()));
+                }
+                Some(Forget::Chat(at.chat.id.clone()))
+            }
+            id => match id.parse::<MemoryId>() {
+                Ok(id) => match self.memory_of_theirs(at, id).await? {
+                    Ok(target) => Some(target),
+                    Err(answer) => return Ok(answer),
+                },
+                Err(_) => {
+                    let usage = "`/forget last`, `/forget m42`, `/forget me` or `/forget chat`.";
+                    return Ok(refused(usage.into()));
+                }
+            },
+        };
+        let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };
+        let receipt = self.forget(at.adapter, target, quotes).await?;
+        Ok(done(receipt_text(&receipt)))
+    }
+
+    async fn last_of_theirs(&self, at: &Setting<'_>) -> Result<Option<Forget>, Error> {
+        let recent = self.recent(at).await?;
+        let last = recent.iter().rev().find(|row| row.author.person() == Some(&at.line.person));
+        Ok(last.map(|row| Forget::Message(row.id.clone())))
+    }
+
+    /// A memory that the person may have forgotten: one of their own words, or any in their realm for an admin.
+    async fn memory_of_theirs(
+        &self,
+        at: &Setting<'_>,
+        id: MemoryId,
+    ) -> Result<Result<Forget, CommandAnswer>, Error> {
+        let right = at.right.clone();
+        let Some(memory) = self.blocking(move |memory| memory.memory(&right, id)).await? else {
+            return Ok(Err(refused(format!("I remember no `{id}` that may be shown here."))));
+        };
+        let own = memory.author.person() == Some(&at.line.person);
+        if !own && at.access < Access::Admin {
+            return Ok(Err(refused("Those are somebody else's words; they, or an admin, can have them forgotten.".into())));
+        }
+        Ok(Ok(Forget::Memory(id)))
+    }
+}
+
+fn receipt_text(receipt: &Receipt) -> String {
+    let mut text = format!(
+        "Forgotten: {} messages, {} replies, {} memories with their vectors and index entries, {} reply records, {} \
+         cached embeddings. They are out of every search and prompt now; their bytes are overwritten on disk with the \
+         next clean-up, which runs at once when I am idle.",
+        receipt.messages, receipt.replies, receipt.memories, receipt.why, receipt.cached
+    );
+    if receipt.chats > 0 {
+        text.push_str(&format!(" Chats emptied: {}.", receipt.chats));
+    }
+    if !receipt.quoted_by.is_empty() {
+        text.push_str(&format!(
+            "\n{} replies were built on it and still stand; say `quotes` behind the command to forget those too: {}.",
+            receipt.quoted_by.len(),
+            receipt.quoted_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    text
+}

@@ -1,0 +1,91 @@
+//! Commands that show or add memories.
+
+use azera_adapter::CommandAnswer;
+use azera_memory::{NewFact, Subject};
+use azera_types::{Author, PlaceKind, Text};
+
+use super::{Setting, done, refused};
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// Hits a search shows.
+const SEARCH_HITS: usize = 10;
+
+/// Characters of a memory shown.
+const SHOWN: usize = 160;
+
+impl Azera {
+    pub(super) async fn memory_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        match (verb, rest.trim()) {
+            ("search", words) if !words.is_empty() => self.search_memory(at, words).await,
+            ("" | "stats", _) => self.memory_stats(at).await,
+            ("export", _) => self.export_memory(at).await,
+            _ => Ok(refused("`/memory search WORDS`, `/memory stats` or `/memory export`.".into())),
+        }
+    }
+
+    async fn search_memory(&self, at: &Setting<'_>, words: &str) -> Result<CommandAnswer, Error> {
+        let name = self.persona(at.place.realm(), &at.chat.persona).await?.name;
+        let query = Text::new(words);
+        let recall =
+            self.recall(&at.right, &query, &at.line.person, &name, Default::default(), SEARCH_HITS).await?;
+        if recall.hits.is_empty() {
+            return Ok(done("I remember nothing like that which may be shown here.".into()));
+        }
+        let mut text = String::new();
+        for hit in &recall.hits {
+            let body: String = hit.snippet.chars().take(SHOWN).collect();
+            text.push_str(&format!(
+                "- `{}` {}, {} ({}): \"{body}\"\n",
+                hit.memory.id,
+                hit.memory.author.name(),
+                hit.memory.at.strftime("%F"),
+                hit.memory.scope,
+            ));
+        }
+        if !recall.missing.is_empty() {
+            text.push_str(&format!("Not available just now: {}.\n", recall.missing.join(", ")));
+        }
+        text.push_str("`/forget mNUMBER` forgets one.");
+        Ok(done(text))
+    }
+
+    async fn memory_stats(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        let right = at.right.clone();
+        let stats = self.blocking(move |memory| memory.stats(&right)).await?;
+        let mut text = format!("{} memories may be shown here:\n", stats.total());
+        for (kind, scope, count) in &stats.counts {
+            text.push_str(&format!("- {count} of kind {} from {scope}\n", kind.as_str()));
+        }
+        if stats.queued > 0 {
+            text.push_str(&format!("{} are still being indexed.", stats.queued));
+        }
+        Ok(done(text))
+    }
+
+    async fn export_memory(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        if !matches!(&at.place.kind, PlaceKind::Dm(person) if *person == at.line.person) {
+            return Ok(refused("What I hold about you is for you alone: ask me in a direct message.".into()));
+        }
+        let subject = Subject(at.line.person.clone());
+        let export = self.blocking(move |memory| memory.export(&subject)).await?;
+        Ok(done(serde_json::to_string_pretty(&export).unwrap_or_default()))
+    }
+
+    pub(super) async fn remember_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        if arguments.is_empty() {
+            return Ok(refused("What shall I keep? `/remember the spare key is under the blue pot`.".into()));
+        }
+        let fact = NewFact {
+            persona: at.chat.persona.clone(),
+            scope: at.place.scope(),
+            author: Author::Person { id: at.line.person.clone(), name: at.line.name.clone() },
+            text: Text::new(arguments),
+            at: self.0.clock.now(),
+        };
+        let id = self.blocking(move |memory| memory.keep_fact(fact)).await?;
+        self.0.index_wanted.notify_one();
+        Ok(done(format!("Kept as `{id}`. `/forget {id}` lets go of it.")))
+    }
+}

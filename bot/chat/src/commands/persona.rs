@@ -1,0 +1,97 @@
+//! Commands about personas.
+
+use azera_adapter::CommandAnswer;
+use azera_memory::{ChatChange, PersonaRow};
+use azera_personas::PersonaKind;
+use azera_types::PersonaId;
+
+use super::{Setting, done, refused};
+use crate::azera::Azera;
+use crate::error::Error;
+
+impl Azera {
+    pub(super) async fn persona_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let (verb, name) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        match (verb, name.trim()) {
+            ("" | "list", _) => self.list_personas(at).await,
+            ("use", name) if !name.is_empty() => self.use_persona(at, name).await,
+            ("show", name) if !name.is_empty() => self.show_persona(at, name).await,
+            _ => Ok(refused("`/persona list`, `/persona use NAME` or `/persona show NAME`.".into())),
+        }
+    }
+
+    /// The personas this place may use: its realm's own ones before the operator's.
+    async fn personas_here(&self, at: &Setting<'_>) -> Result<Vec<PersonaRow>, Error> {
+        let realm = at.place.realm().cloned();
+        self.blocking(move |memory| {
+            let mut rows = match &realm {
+                Some(realm) => memory.personas(Some(realm))?,
+                None => Vec::new(),
+            };
+            for row in memory.personas(None)? {
+                if rows.iter().all(|own| own.id != row.id) {
+                    rows.push(row);
+                }
+            }
+            Ok(rows)
+        })
+        .await
+    }
+
+    async fn list_personas(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        let mut text = String::from("Personas; `/persona use NAME` chooses who answers here:\n");
+        for row in self.personas_here(at).await? {
+            let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };
+            if persona.kind != PersonaKind::Assistant {
+                continue;
+            }
+            let here = if row.id == at.chat.persona { " (here)" } else { "" };
+            let intent = persona.intent.lines().next().unwrap_or_default();
+            text.push_str(&format!("- **{}** (`{}`){here}: {intent}\n", persona.name, row.id));
+        }
+        Ok(done(text))
+    }
+
+    async fn use_persona(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        // In a place of many, who answers is the admins' choice.
+        let many = !matches!(at.place.kind, azera_types::PlaceKind::Dm(_));
+        if many && at.access < azera_adapter::Access::Admin {
+            return Ok(refused("Who answers here is the admins' choice.".into()));
+        }
+        let Some(persona) = self.find_persona(at, name).await? else {
+            return Ok(refused(format!("There is no persona {name}; `/persona list` names them.")));
+        };
+        if persona.kind != PersonaKind::Assistant {
+            return Ok(refused(format!("{} is a role for people; it cannot answer.", persona.name)));
+        }
+        let id = PersonaId::new(persona.id.as_str()).map_err(|_| Error::NoPersona(name.to_owned()))?;
+        let chat = at.chat.id.clone();
+        self.blocking(move |memory| memory.change_chat(&chat, ChatChange::Persona(id))).await?;
+        Ok(done(format!(
+            "From now on {} answers here. Personas share no memories: what you told the other stays with it.",
+            persona.name
+        )))
+    }
+
+    async fn show_persona(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        Ok(match self.find_persona(at, name).await? {
+            Some(persona) => done(persona.to_markdown()),
+            None => refused(format!("There is no persona {name}; `/persona list` names them.")),
+        })
+    }
+
+    async fn find_persona(
+        &self,
+        at: &Setting<'_>,
+        name: &str,
+    ) -> Result<Option<azera_personas::Persona>, Error> {
+        let wanted = name.trim().to_lowercase();
+        for row in self.personas_here(at).await? {
+            let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };
+            if row.id.as_str() == wanted || persona.name.to_lowercase() == wanted {
+                return Ok(Some(persona));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,50 @@
+//! `/why`: what stood behind the last reply.
+
+use azera_adapter::CommandAnswer;
+
+use super::{Setting, done, refused};
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// Characters of a memory shown.
+const SHOWN: usize = 160;
+
+impl Azera {
+    pub(super) async fn why_command(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        let recent = self.recent(at).await?;
+        let Some(reply) = recent.iter().rev().find(|row| row.answers.is_some()) else {
+            return Ok(refused("There is no reply here yet.".into()));
+        };
+        let (right, id) = (at.right.clone(), reply.id.clone());
+        let Some((why, memories, hidden)) = self.blocking(move |memory| memory.why(&right, &id)).await? else {
+            return Ok(refused("Nothing is kept about that reply.".into()));
+        };
+        let mut text = String::new();
+        if memories.is_empty() {
+            text.push_str("No memory stood behind the last reply.\n");
+        } else {
+            text.push_str("These memories stood in front of the model:\n");
+            for (hit, memory) in why.recalled.iter().zip(&memories) {
+                let body: String = memory.text.chars().take(SHOWN).collect();
+                text.push_str(&format!(
+                    "- `{}` {}, {}: \"{body}\" (score {:.2}; {})\n",
+                    memory.id,
+                    memory.author.name(),
+                    memory.at.strftime("%F"),
+                    hit.score,
+                    hit.signals.join(", ")
+                ));
+            }
+        }
+        if hidden > 0 {
+            text.push_str(&format!("{hidden} more were forgotten since, or may not be shown here now.\n"));
+        }
+        if !why.missing.is_empty() {
+            text.push_str(&format!("Not available then: {}.\n", why.missing.join(", ")));
+        }
+        let parts: Vec<String> = why.fragments.iter().map(|(name, tokens)| format!("{name} {tokens}")).collect();
+        text.push_str(&format!("Prompt in tokens: {}.\n", parts.join(", ")));
+        text.push_str(&format!("Model {}, seed {}, recall {:.0} ms.", why.model, why.seed, why.recall_ms));
+        Ok(done(text))
+    }
+}

@@ -1,0 +1,258 @@
+//! What adapters may ask of the core.
+
+use async_trait::async_trait;
+use azera_adapter::{
+    ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outcome, Platform, ProbeLine, Silence,
+};
+use azera_memory::{Forget, NewChat, Received};
+use azera_types::{Inbound, MessageId, PlatformId, Text, Timestamp};
+
+use crate::azera::Azera;
+use crate::error::Error;
+use crate::queue::Ticket;
+use crate::report::hit;
+use crate::turn::Asked;
+
+/// Hits a probe may ask for.
+const MAX_PROBE_HITS: usize = 100;
+
+impl From<Error> for HostError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotAllowed => Self::NotAllowed,
+            Error::Interrupted | Error::Model(azera_model::Error::Stopped) => Self::Stopping,
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl Azera {
+    /// Takes up what an earlier run left over (replies not delivered, messages not answered) and begins the background
+    /// work. Platforms must be attached.
+    pub async fn start(&self) -> Result<(), Error> {
+        self.0.tasks.spawn(self.clone().keep_indexed());
+        self.deliver_outbox().await?;
+        for (message, inbox) in self.blocking(azera_memory::Memory::open_turns).await? {
+            let Ok(platform) = self.platform(&inbox.platform) else { continue };
+            let Some(ticket) = self.0.queues.enter(&message.chat) else { continue };
+            tracing::info!(message = %message.id, chat = %message.chat, "taking up a message left over");
+            self.spawn_turn(ticket, Asked { platform, message, inbox, replaces: None });
+        }
+        self.0.index_wanted.notify_one();
+        Ok(())
+    }
+
+    /// Stops: turns under way are finished, the background work ends.
+    pub async fn stop(&self) {
+        self.0.stopping.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    fn spawn_turn(
+        &self,
+        ticket: Ticket,
+        asked: Asked,
+    ) -> tokio::task::JoinHandle<Result<Outcome, Error>> {
+        let core = self.clone();
+        // A task of its own: an adapter that loses interest must not leave a turn half done.
+        self.0.tasks.spawn(async move {
+            let _turn = ticket.turn().await;
+            let message = asked.message.id.clone();
+            let answered = core.take_turn(asked).await;
+            if let Err(error) = &answered {
+                tracing::error!(message = %message, %error, "a turn failed");
+                if !error.is_transient() {
+                    // It would fail the same way at every start.
+                    core.blocking(move |memory| memory.leave(&message)).await?;
+                }
+            }
+            answered
+        })
+    }
+
+    async fn receive(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, Error> {
+        let adapter = self.platform(platform)?;
+        let place = self.place(adapter.as_ref(), &inbound.chat, &inbound.person).await?;
+        let place = place.ok_or(Error::NotAllowed)?;
+        let Some(ticket) = self.0.queues.enter(&inbound.chat) else {
+            return Err(Error::Model(azera_model::Error::Busy { waiting: self.0.config.queue_per_chat }));
+        };
+        self.ensure_chat(platform, ChatInfo { chat: inbound.chat.clone(), title: None, persona: None }).await?;
+        let (now, scope, id) = (self.0.clock.now(), place.scope(), inbound.id.clone());
+        let received = {
+            let (platform, inbound) = (platform.clone(), inbound.clone());
+            self.blocking(move |memory| memory.receive(&platform, &inbound, scope, now)).await?
+        };
+        match received {
+            Received::Known { .. } => Ok(Outcome::Silent(Silence::Duplicate)),
+            Received::New(message) => {
+                let inbox = azera_memory::InboxRow {
+                    message: id,
+                    platform: platform.clone(),
+                    person: inbound.person,
+                    mentions_bot: inbound.mentions_bot,
+                    mentions: inbound.mentions,
+                };
+                let asked = Asked { platform: adapter, message: *message, inbox, replaces: None };
+                self.spawn_turn(ticket, asked).await.map_err(|_| Error::Interrupted)?
+            }
+        }
+    }
+
+    async fn ensure_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), Error> {
+        let new = NewChat {
+            id: info.chat,
+            platform: platform.clone(),
+            title: info.title,
+            persona: info.persona.unwrap_or_else(|| self.0.config.persona.clone()),
+        };
+        let now = self.0.clock.now();
+        self.blocking(move |memory| memory.open_chat(new, now)).await.map(drop)
+    }
+
+    async fn edit(
+        &self,
+        platform: &PlatformId,
+        id: &MessageId,
+        text: Text,
+        at: Timestamp,
+    ) -> Result<Option<Outcome>, Error> {
+        let edited = {
+            let id = id.clone();
+            self.blocking(move |memory| memory.edit(&id, text, at)).await?
+        };
+        let Some(message) = edited else { return Ok(None) };
+        self.0.index_wanted.notify_one();
+        let Some(person) = message.author.person().cloned() else { return Ok(None) };
+        let adapter = self.platform(platform)?;
+        let place = self.place(adapter.as_ref(), &message.chat, &person).await?.ok_or(Error::NotAllowed)?;
+        let right = self.right(adapter.as_ref(), &place, &message.persona).await?;
+        let present = {
+            let (right, id) = (right.clone(), id.clone());
+            self.blocking(move |memory| memory.present_answer(&right, &id)).await?
+        };
+        match present {
+            Some(present) => self.answer_again(adapter, platform, message, present).await.map(Some),
+            None => Ok(Some(Outcome::Silent(Silence::NotAddressed))),
+        }
+    }
+
+    /// Makes a reply anew in the place of `present`.
+    pub(crate) async fn answer_again(
+        &self,
+        adapter: std::sync::Arc<dyn Platform>,
+        platform: &PlatformId,
+        message: azera_memory::MessageRow,
+        present: azera_memory::MessageRow,
+    ) -> Result<Outcome, Error> {
+        let person = message.author.person().cloned().ok_or(Error::NotAllowed)?;
+        let inbox = azera_memory::InboxRow {
+            message: message.id.clone(),
+            platform: platform.clone(),
+            person,
+            mentions_bot: true,
+            mentions: Vec::new(),
+        };
+        let Some(ticket) = self.0.queues.enter(&message.chat) else {
+            return Err(Error::Model(azera_model::Error::Busy { waiting: self.0.config.queue_per_chat }));
+        };
+        let asked = Asked { platform: adapter, message, inbox, replaces: Some(present) };
+        self.spawn_turn(ticket, asked).await.map_err(|_| Error::Interrupted)?
+    }
+
+    async fn look(&self, platform: &PlatformId, line: ProbeLine) -> Result<Vec<Hit>, Error> {
+        let adapter = self.platform(platform)?;
+        let Some(place) = self.place(adapter.as_ref(), &line.chat, &line.person).await? else {
+            return Ok(Vec::new());
+        };
+        let chat = {
+            let chat = line.chat.clone();
+            self.blocking(move |memory| memory.chat(&chat)).await?
+        };
+        let persona = chat.map_or_else(|| self.0.config.persona.clone(), |chat| chat.persona);
+        let name = self.persona(place.realm(), &persona).await?.name;
+        let right = self.right(adapter.as_ref(), &place, &persona).await?;
+        let results = line.limit.unwrap_or(self.default_results()).min(MAX_PROBE_HITS);
+        let recall = self.recall(&right, &line.query, &line.person, &name, Default::default(), results).await?;
+        Ok(recall.hits.iter().map(hit).collect())
+    }
+
+    /// Recalled lines a prompt of the present model holds.
+    pub(crate) fn default_results(&self) -> usize {
+        let form = azera_prompt::form_for(&self.model().info().family);
+        self.0.config.recalled.unwrap_or(form.recalled_lines)
+    }
+
+    /// Forgets, drops what the model still holds of it, and takes back replies that went with it.
+    pub(crate) async fn forget(
+        &self,
+        adapter: &dyn Platform,
+        what: Forget,
+        quotes: bool,
+    ) -> Result<azera_memory::Receipt, Error> {
+        let receipt = self.blocking(move |memory| memory.forget(&what, quotes)).await?;
+        let model = self.model();
+        for chat in &receipt.touched {
+            let known = {
+                let chat = chat.clone();
+                self.blocking(move |memory| memory.chat(&chat)).await?
+            };
+            if let Some(row) = known {
+                model.forget_session(&Self::session(chat, &row.persona)).await?;
+            }
+        }
+        for (chat, reply) in &receipt.retract {
+            if let Err(error) = adapter.retract(chat, reply).await {
+                tracing::warn!(%reply, %error, "a forgotten reply could not be taken back");
+            }
+        }
+        self.0.index_wanted.notify_one();
+        Ok(receipt)
+    }
+}
+
+#[async_trait]
+impl Host for Azera {
+    async fn open_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
+        Ok(self.ensure_chat(platform, info).await?)
+    }
+
+    async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+        match self.receive(platform, inbound).await {
+            Err(Error::Model(azera_model::Error::Busy { .. })) => Err(HostError::Busy),
+            other => Ok(other?),
+        }
+    }
+
+    async fn edited(
+        &self,
+        platform: &PlatformId,
+        id: &MessageId,
+        text: Text,
+        at: Timestamp,
+    ) -> Result<Option<Outcome>, HostError> {
+        Ok(self.edit(platform, id, text, at).await?)
+    }
+
+    async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
+        let adapter = self.platform(platform)?;
+        self.forget(adapter.as_ref(), Forget::Message(id.clone()), false).await?;
+        Ok(())
+    }
+
+    async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
+        Ok(self.run_command(platform, line).await?)
+    }
+
+    async fn probe(&self, platform: &PlatformId, line: ProbeLine) -> Result<Vec<Hit>, HostError> {
+        Ok(self.look(platform, line).await?)
+    }
+
+    async fn settle(&self) -> Result<(), HostError> {
+        self.deliver_outbox().await?;
+        self.index_all().await?;
+        self.scrub().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! How much of one text stands in others, by words that carry meaning.
+
+use std::collections::HashSet;
+
+/// Shortest word that carries meaning by itself; shorter ones count only with a digit in them.
+const MIN_LETTERS: usize = 4;
+
+/// Share of a reply's words that may come from recalled lines before it counts as those lines over again.
+const RECITED: f32 = 0.5;
+
+/// Words of a text that carry meaning, lowercased.
+fn words(text: &str) -> HashSet<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() >= MIN_LETTERS || word.chars().any(|c| c.is_ascii_digit()))
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// Whether a reply says something of its own: enough words, most of which stand in none of `recalled`. What merely
+/// recites memories must not become a memory.
+pub fn says_something_new<'a>(reply: &str, recalled: impl IntoIterator<Item = &'a str>) -> bool {
+    let said = words(reply);
+    if said.len() < 3 {
+        return false;
+    }
+    let known: HashSet<String> = recalled.into_iter().flat_map(words).collect();
+    let recited = said.iter().filter(|word| known.contains(*word)).count();
+    (recited as f32) < RECITED * said.len() as f32
+}
+
+/// Whether a reply repeats something particular from `source`: a word with a digit, or two words that carry meaning.
+pub fn quotes(reply: &str, source: &str) -> bool {
+    let source = words(source);
+    let shared: Vec<String> = words(reply).into_iter().filter(|word| source.contains(word)).collect();
+    shared.len() >= 2 || shared.iter().any(|word| word.chars().any(|c| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recited_memories_are_not_new() {
+        let memory = "the passphrase for the lighthouse is copper heron";
+        assert!(!says_something_new("Your lighthouse passphrase is copper heron.", [memory]));
+        assert!(says_something_new("Lighthouses fascinate me: lonely towers keeping watch.", [memory]));
+        assert!(!says_something_new("ok", []));
+    }
+
+    #[test]
+    fn a_number_or_two_words_make_a_quote() {
+        assert!(quotes("It is 4711.", "my code is 4711"));
+        assert!(quotes("copper heron it is", "the phrase is copper heron"));
+        assert!(!quotes("I see, thank you", "my code is 4711"));
+    }
+}

@@ -1,0 +1,78 @@
+//! Stage *recall*: the query's vector, then memory's search.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use azera_memory::{Hit, Query, Right};
+use azera_model::{Priority, Purpose};
+use azera_types::{MessageId, PersonId, Text};
+
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// What recall found, and how long it took.
+#[derive(Debug)]
+pub(crate) struct Recall {
+    pub(crate) hits: Vec<Hit>,
+    pub(crate) missing: Vec<&'static str>,
+    pub(crate) took_ms: f64,
+}
+
+impl Azera {
+    /// Memories that help to answer `text`, best first, nothing of `exclude`. A layer that is down is named, not
+    /// waited for: recall goes on with the others.
+    pub(crate) async fn recall(
+        &self,
+        right: &Right,
+        text: &Text,
+        asker: &PersonId,
+        persona: &str,
+        exclude: HashSet<MessageId>,
+        results: usize,
+    ) -> Result<Recall, Error> {
+        let started = Instant::now();
+        let question = {
+            let (right, text, asker, persona) = (right.clone(), text.clone(), asker.clone(), persona.to_owned());
+            self.blocking(move |memory| memory.question(&right, &text, &asker, &persona)).await?
+        };
+        let vector = match self.embed_query(&question.embed).await {
+            Ok(vector) => Some(vector),
+            Err(error) => {
+                tracing::warn!(%error, "recall goes on without the semantic arm");
+                None
+            }
+        };
+        let query = Query {
+            question,
+            vector,
+            now: self.0.clock.now(),
+            exclude,
+            limits: self.0.config.limits,
+            results,
+        };
+        let right = right.clone();
+        let recalled = self.blocking(move |memory| memory.recall(&right, &query)).await?;
+        let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
+        Ok(Recall { hits: recalled.hits, missing: recalled.missing, took_ms })
+    }
+
+    async fn embed_query(&self, text: &str) -> Result<Vec<f32>, Error> {
+        let now = self.0.clock.now();
+        let key = format!("query\u{1f}{text}");
+        let cached = {
+            let key = key.clone();
+            self.blocking(move |memory| memory.cached_embedding(&key, now)).await
+        };
+        if let Ok(Some(vector)) = cached {
+            return Ok(vector);
+        }
+        let texts = vec![text.to_owned()];
+        let mut vectors = self.0.embedder.embed(texts, Purpose::Query, Priority::Live).await?;
+        let vector = vectors.pop().ok_or(Error::Interrupted)?;
+        let kept = vector.clone();
+        if let Err(error) = self.blocking(move |memory| memory.cache_embedding(&key, &kept, now)).await {
+            tracing::warn!(%error, "the embedding cache does not take a vector");
+        }
+        Ok(vector)
+    }
+}

@@ -1,0 +1,105 @@
+//! Stage *remember*: what the record holds is embedded and indexed, after the reply and without delaying it.
+
+use std::time::Duration;
+
+use azera_memory::{Embedded, IndexWork};
+use azera_model::{Priority, Purpose};
+
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// Memories embedded at a time.
+const BATCH: usize = 64;
+
+/// Wait after a failure before the queue is tried again.
+const PAUSE: Duration = Duration::from_secs(5);
+
+impl Azera {
+    /// Indexes whatever is queued until nothing is; gives how many memories that were.
+    pub async fn index_all(&self) -> Result<usize, Error> {
+        let _indexing = self.0.indexing.lock().await;
+        let mut indexed = 0;
+        loop {
+            let work = self.blocking(|memory| memory.index_work(BATCH)).await?;
+            if work.is_empty() {
+                if self.blocking(azera_memory::Memory::queued).await? == 0 {
+                    return Ok(indexed);
+                }
+                continue;
+            }
+            indexed += work.len();
+            let embedded = self.embed_work(work).await?;
+            self.blocking(move |memory| memory.index(embedded)).await?;
+        }
+    }
+
+    async fn embed_work(&self, work: Vec<IndexWork>) -> Result<Vec<Embedded>, Error> {
+        let now = self.0.clock.now();
+        let mut texts = Vec::with_capacity(work.len() * 2);
+        for item in &work {
+            texts.push(item.own.clone());
+            texts.extend(item.window.clone());
+        }
+        let wanted = texts.clone();
+        let cached = self
+            .blocking(move |memory| wanted.iter().map(|text| memory.cached_embedding(text, now)).collect())
+            .await;
+        let mut vectors: Vec<Option<Vec<f32>>> = cached.unwrap_or_else(|_: Error| vec![None; texts.len()]);
+        let missing: Vec<usize> = (0..texts.len()).filter(|index| vectors[*index].is_none()).collect();
+        if !missing.is_empty() {
+            let unknown: Vec<String> = missing.iter().map(|index| texts[*index].clone()).collect();
+            let fresh = self.0.embedder.embed(unknown.clone(), Purpose::Document, Priority::Background).await?;
+            for (index, vector) in missing.iter().zip(&fresh) {
+                vectors[*index] = Some(vector.clone());
+            }
+            let kept = self.blocking(move |memory| {
+                unknown.iter().zip(&fresh).try_for_each(|(text, vector)| memory.cache_embedding(text, vector, now))
+            });
+            if let Err(error) = kept.await {
+                tracing::warn!(%error, "the embedding cache does not take vectors");
+            }
+        }
+        let mut vectors = vectors.into_iter().flatten();
+        let mut embedded = Vec::with_capacity(work.len());
+        for work in work {
+            let own = vectors.next().ok_or(Error::Interrupted)?;
+            let window = match &work.window {
+                Some(_) => Some(vectors.next().ok_or(Error::Interrupted)?),
+                None => None,
+            };
+            embedded.push(Embedded { work, own, window });
+        }
+        Ok(embedded)
+    }
+
+    /// Overwrites on disk what was forgotten, if anything was. Everything queued is indexed first.
+    pub async fn scrub(&self) -> Result<bool, Error> {
+        if !self.blocking(azera_memory::Memory::scrub_due).await? {
+            return Ok(false);
+        }
+        self.index_all().await?;
+        let _indexing = self.0.indexing.lock().await;
+        self.blocking(azera_memory::Memory::scrub).await?;
+        Ok(true)
+    }
+
+    /// Keeps the indexes up with the record until the core stops.
+    pub(crate) async fn keep_indexed(self) {
+        loop {
+            tokio::select! {
+                () = self.0.stopping.cancelled() => return,
+                () = self.0.index_wanted.notified() => {}
+            }
+            while let Err(error) = self.index_all().await {
+                tracing::warn!(%error, "indexing failed, trying again");
+                tokio::select! {
+                    () = self.0.stopping.cancelled() => return,
+                    () = tokio::time::sleep(PAUSE) => {}
+                }
+            }
+            if let Err(error) = self.scrub().await {
+                tracing::warn!(%error, "forgotten bytes could not be overwritten yet");
+            }
+        }
+    }
+}

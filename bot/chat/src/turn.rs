@@ -1,0 +1,283 @@
+//! The turn: one inbound message answered once. Each stage is a unit of its own; this file is their order.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use azera_adapter::{Outcome, Platform, Silence, State, StreamEvent, Turn};
+use azera_memory::{InboxRow, MessageRow, NewReply, Right, WhyHit, WhyRow};
+use azera_personas::Persona;
+use azera_prompt::{Budget, Line, Parts, Recollection, compose, form_for, history_cut};
+use azera_types::{Author, MessageId, Place, PlaceKind, Scope, Text};
+
+use crate::azera::Azera;
+use crate::decide::{Addressing, calls, decide};
+use crate::error::Error;
+use crate::generate::{Asking, Shown, any_seed, derived_seed, generate};
+use crate::overlap::{quotes, says_something_new};
+use crate::report::{hit, usage};
+
+/// How far back somebody counts as taking part in the conversation.
+const RECENT: usize = 20;
+
+/// What a turn is about.
+pub(crate) struct Asked {
+    pub(crate) platform: Arc<dyn Platform>,
+    pub(crate) message: MessageRow,
+    pub(crate) inbox: InboxRow,
+    /// The reply that the new one takes the place of, when a reply is made again.
+    pub(crate) replaces: Option<MessageRow>,
+}
+
+/// Where and for whom a turn takes place, by the platform's word at its beginning.
+struct Setting {
+    place: Place,
+    right: Right,
+    persona: Persona,
+    recent: Vec<MessageRow>,
+}
+
+impl Azera {
+    /// Decides on a message and answers it if it is to be answered. Runs when it is the message's turn in its chat.
+    pub(crate) async fn take_turn(&self, asked: Asked) -> Result<Outcome, Error> {
+        let setting = self.setting(&asked).await?;
+        if asked.replaces.is_none()
+            && let Some(silence) = self.decided(&asked, &setting).await?
+        {
+            let id = asked.message.id.clone();
+            self.blocking(move |memory| memory.leave(&id)).await?;
+            self.0.index_wanted.notify_one();
+            return Ok(Outcome::Silent(silence));
+        }
+        let turn = self.answer(asked, setting).await?;
+        self.0.index_wanted.notify_one();
+        Ok(Outcome::Replied(Box::new(turn)))
+    }
+
+    async fn setting(&self, asked: &Asked) -> Result<Setting, Error> {
+        let message = &asked.message;
+        let place = self.place(asked.platform.as_ref(), &message.chat, &asked.inbox.person).await?;
+        let place = place.ok_or(Error::NotAllowed)?;
+        let persona = self.persona(place.realm(), &message.persona).await?;
+        let right = self.right(asked.platform.as_ref(), &place, &message.persona).await?;
+        // A message made again is answered as it stood: by what came before it.
+        let tip = match &asked.replaces {
+            Some(_) => message.parent.clone(),
+            None => None,
+        };
+        let (limit, reader, chat) = (self.0.config.history_messages, right.clone(), message.chat.clone());
+        let made_again = asked.replaces.is_some();
+        let mut recent = self
+            .blocking(move |memory| {
+                if made_again {
+                    memory.history_to(&reader, tip.as_ref(), limit)
+                } else {
+                    memory.history(&reader, &chat, limit)
+                }
+            })
+            .await?;
+        recent.retain(|row| row.id != message.id);
+        Ok(Setting { place, right, persona, recent })
+    }
+
+    async fn decided(&self, asked: &Asked, setting: &Setting) -> Result<Option<Silence>, Error> {
+        let message = &asked.message;
+        let chat = message.chat.clone();
+        let chat = self.blocking(move |memory| memory.chat(&chat)).await?;
+        let replies_to_bot = match &message.reply_to {
+            None => None,
+            Some(id) => {
+                let (id, right) = (id.clone(), setting.right.clone());
+                let target = self.blocking(move |memory| memory.message(&right, &id)).await?;
+                target.map(|target| matches!(target.author, Author::Persona { .. }))
+            }
+        };
+        let own_name = message.author.name().to_lowercase();
+        let others: HashSet<String> = setting
+            .recent
+            .iter()
+            .rev()
+            .take(RECENT)
+            .filter(|row| row.author.person().is_some())
+            .map(|row| row.author.name().to_lowercase())
+            .filter(|name| *name != own_name)
+            .collect();
+        let names = setting.persona.answers_to().chain(self.0.config.wake_names.iter().map(String::as_str));
+        Ok(decide(&Addressing {
+            dm: matches!(setting.place.kind, PlaceKind::Dm(_)),
+            mentions_bot: asked.inbox.mentions_bot,
+            mentions_others: !asked.inbox.mentions.is_empty(),
+            replies_to_bot,
+            called: calls(&message.text, names),
+            calls_another: calls(&message.text, others.iter().map(String::as_str)),
+            empty: message.text.trim().is_empty(),
+            answering: chat.and_then(|chat| chat.answering).unwrap_or(self.0.config.answering),
+        }))
+    }
+
+    async fn answer(&self, asked: Asked, setting: Setting) -> Result<Turn, Error> {
+        let Asked { platform, message, inbox, replaces } = asked;
+        let Setting { place, right, persona, recent } = setting;
+        let model = self.model();
+        let config = &self.0.config;
+        let mut form = form_for(&model.info().family);
+        if let Some(lines) = config.recalled.or(persona.memory.top_k.map(|lines| lines as usize)) {
+            form.recalled_lines = lines;
+        }
+
+        let user_persona = self.persona(place.realm(), &config.user_persona).await.ok();
+        let lines: Vec<Line> = recent.iter().map(line).collect();
+        let last = line(&message);
+        let parts = Parts {
+            persona: &persona,
+            user_persona: user_persona.as_ref(),
+            group: !matches!(place.kind, PlaceKind::Dm(_)),
+            history: &lines,
+            recalled: &[],
+            message: &last,
+        };
+        let budget = Budget {
+            context_tokens: config.context_tokens.min(model.info().context_tokens),
+            reply_tokens: config.reply_tokens,
+        };
+        let count = |text: &str| model.count_tokens(text);
+        let cut = history_cut(&form, &parts, budget, &count)?;
+        let shown: &[MessageRow] = recent.get(cut..).unwrap_or_default();
+
+        let mut exclude: HashSet<MessageId> = shown.iter().map(|row| row.id.clone()).collect();
+        exclude.insert(message.id.clone());
+        exclude.extend(replaces.iter().map(|old| old.id.clone()));
+        let recall = self.recall(&right, &message.text, &inbox.person, &persona.name, exclude, form.recalled_lines).await?;
+        let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
+        let parts = Parts { recalled: &recollections, ..parts };
+        let prompt = compose(&form, &parts, budget, &count)?;
+        let hits: Vec<_> = recall.hits.iter().take(prompt.recalled_lines).collect();
+
+        let to = message.id.clone();
+        let number = self.blocking(move |memory| memory.answer_count(&to)).await?;
+        let reply_id = reply_id(&message.id, number);
+        let shown_at = Shown { platform: platform.as_ref(), chat: &message.chat, reply: &reply_id };
+        let seed = config.seed.map_or_else(any_seed, |seed| derived_seed(seed, &message.id, number));
+        let speakers: HashSet<String> =
+            lines.iter().chain([&last]).filter_map(|line| line.speaker.clone()).collect();
+        let asking = Asking {
+            session: Self::session(&message.chat, &message.persona),
+            sampling: config.sampling.clone().unwrap_or_else(|| form.sampling.clone()),
+            seed,
+            max_tokens: config.reply_tokens,
+            thinking: config.thinking,
+            persona: &persona.name,
+            speakers: speakers.into_iter().collect(),
+        };
+        let generated = match generate(&model, &prompt, asking, &shown_at).await {
+            Ok(generated) => generated,
+            Err(error) => {
+                shown_at.event(StreamEvent::Error { message: error.to_string() }).await;
+                return Err(error);
+            }
+        };
+
+        let state = State::default();
+        let reply = NewReply {
+            id: reply_id.clone(),
+            to: message.id.clone(),
+            platform: inbox.platform.clone(),
+            persona: message.persona.clone(),
+            persona_name: persona.name.clone(),
+            at: self.0.clock.now(),
+            needs: needs(&place.scope(), &hits, shown),
+            built_on: built_on(&generated.text, &message, &hits, shown),
+            memorable: says_something_new(&generated.text, hits.iter().map(|hit| hit.memory.text.as_str())),
+            state: serde_json::to_value(&state).unwrap_or_default(),
+            why: WhyRow {
+                reply: reply_id.clone(),
+                recalled: hits.iter().map(|hit| why_hit(hit)).collect(),
+                missing: recall.missing.iter().map(|layer| (*layer).to_owned()).collect(),
+                fragments: prompt
+                    .fragments
+                    .iter()
+                    .map(|fragment| (fragment.kind.as_str().to_owned(), fragment.tokens))
+                    .collect(),
+                model: model.info().name.clone(),
+                seed: generated.seed,
+                usage: serde_json::to_value(&generated.usage).unwrap_or_default(),
+                recall_ms: recall.took_ms,
+            },
+            replaces: replaces.map(|old| old.id),
+            text: Text::new(&generated.text),
+        };
+        let reply = self.blocking(move |memory| memory.reply(reply)).await?;
+        shown_at_done(platform.as_ref(), &reply, &state).await;
+        self.deliver(platform.as_ref(), &reply, &state).await?;
+        Ok(Turn {
+            reply: reply.id.clone(),
+            to: message.id,
+            chat: message.chat,
+            persona: message.persona,
+            text: reply.text,
+            state,
+            usage: usage(&generated.usage),
+            recalled: hits.into_iter().map(hit).collect(),
+        })
+    }
+}
+
+async fn shown_at_done(platform: &dyn Platform, reply: &MessageRow, state: &State) {
+    let shown = Shown { platform, chat: &reply.chat, reply: &reply.id };
+    shown.event(StreamEvent::Done { state: state.clone() }).await;
+}
+
+fn line(row: &MessageRow) -> Line {
+    let speaker = row.author.person().map(|_| row.author.name().to_owned());
+    Line { depth: row.depth, speaker, text: row.text.as_str().to_owned() }
+}
+
+fn recollection(hit: &azera_memory::Hit) -> Recollection {
+    let speaker = hit.memory.author.person().map(|_| hit.memory.author.name().to_owned());
+    Recollection { speaker, text: hit.snippet.as_str().to_owned(), at: hit.memory.at }
+}
+
+fn why_hit(hit: &azera_memory::Hit) -> WhyHit {
+    WhyHit {
+        memory: hit.memory.id,
+        score: hit.score,
+        signals: hit.signals.iter().map(|signal| (*signal).to_owned()).collect(),
+    }
+}
+
+/// The places besides `here` that a reply was built from: those of the memories in its prompt, and those that earlier
+/// replies in its prompt were built from.
+fn needs(here: &Scope, hits: &[&azera_memory::Hit], history: &[MessageRow]) -> Vec<Scope> {
+    let from_hits = hits.iter().flat_map(|hit| std::iter::once(&hit.memory.scope).chain(&hit.memory.needs));
+    let from_history = history.iter().flat_map(|row| std::iter::once(&row.scope).chain(&row.needs));
+    let mut needs: Vec<Scope> = from_hits.chain(from_history).filter(|scope| *scope != here).cloned().collect();
+    needs.sort();
+    needs.dedup();
+    needs
+}
+
+/// The messages a reply was built on: the one it answers, those behind the memories in its prompt, and those of the
+/// conversation that it quotes.
+fn built_on(
+    reply: &str,
+    asked: &MessageRow,
+    hits: &[&azera_memory::Hit],
+    history: &[MessageRow],
+) -> Vec<MessageId> {
+    let mut sources: Vec<MessageId> = vec![asked.id.clone()];
+    sources.extend(hits.iter().flat_map(|hit| hit.memory.sources.iter().cloned()));
+    sources.extend(history.iter().filter(|row| quotes(reply, &row.text)).map(|row| row.id.clone()));
+    sources.sort();
+    sources.dedup();
+    sources
+}
+
+/// Replies have ids that follow from the message they answer, so that a turn taken up again after a crash makes the
+/// same one.
+fn reply_id(to: &MessageId, number: usize) -> MessageId {
+    let suffix = format!("~r{number}");
+    let room = azera_types::MAX_ID_BYTES - suffix.len();
+    let base = to.as_str();
+    let base = base.get(..base.floor_char_boundary(room)).unwrap_or(base);
+    // A prefix of a valid id with a plain suffix within the limit is a valid id.
+    MessageId::new(format!("{base}{suffix}")).unwrap_or_else(|_| to.clone())
+}

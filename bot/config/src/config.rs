@@ -1,0 +1,185 @@
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Origin, Problem};
+use crate::read::Draft;
+use crate::sections::{Chat, Data, Log, Memory, Models, Privacy, Sampling};
+use crate::surroundings::Surroundings;
+
+/// Bytes a configuration file may have. The whole example has a tenth of it.
+pub const MAX_FILE_BYTES: u64 = 128 * 1024;
+
+/// The configuration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where things are kept.
+    pub data: Data,
+    /// Which models run, and how.
+    pub models: Models,
+    /// How the next word is chosen. What is unset here follows the model's family, which was measured.
+    pub sampling: Sampling,
+    /// What is remembered, and how it is found.
+    pub memory: Memory,
+    /// Conversations.
+    pub chat: Chat,
+    /// What is kept of people, and for how long.
+    pub privacy: Privacy,
+    /// The log. It never holds what people say.
+    pub log: Log,
+    #[serde(skip)]
+    surroundings: Surroundings,
+    #[serde(skip)]
+    file: Option<PathBuf>,
+}
+
+impl Config {
+    /// Reads the configuration of this process: see [`Config::load`].
+    ///
+    /// # Errors
+    /// As [`Config::load`], and when a variable of Azera's is not UTF-8.
+    pub fn from_process_env(path: Option<&Path>) -> Result<Self, Error> {
+        let mut env = HashMap::new();
+        for (name, value) in std::env::vars_os() {
+            let Ok(name) = name.into_string() else { continue };
+            match value.into_string() {
+                Ok(value) => {
+                    env.insert(name, value);
+                }
+                Err(_) if name.starts_with("AZERA") => return Err(Error::NotUnicode { name }),
+                // Somebody else's, or a HOME that no path of Azera's could be shown in.
+                Err(_) => {}
+            }
+        }
+        Self::load(path, env)
+    }
+
+    /// Reads the file, then the overrides `AZERA__SECTION__KEY` in the environment.
+    ///
+    /// The file is the one given; else the one that `AZERA_CONFIG` names; both must exist. Else it is
+    /// `azera/azera.toml` in the XDG configuration folder, if that exists; else there are the defaults.
+    ///
+    /// # Errors
+    /// When the file cannot be read, and when anything in it or in the environment is unknown or not allowed:
+    /// everything that is wrong, at once.
+    pub fn load(path: Option<&Path>, env: impl IntoIterator<Item = (String, String)>) -> Result<Self, Error> {
+        let env: HashMap<String, String> = env.into_iter().collect();
+        let surroundings = Surroundings::read(&env);
+        let file = match path.map(Path::to_path_buf).or_else(|| surroundings.config.clone()) {
+            Some(file) => Some(surroundings.expand(&file)),
+            None => surroundings.usual_file().filter(|file| file.exists()),
+        };
+        let mut draft = Draft::default();
+        if let Some(file) = &file {
+            draft.read_file(&read_text(file)?, file);
+        }
+        draft.read_env(&env);
+        let mut config: Self = match serde_json::from_value(draft.values()) {
+            Ok(config) => config,
+            // Each value was checked against the schema of these same types, so only a gap between the two gets here.
+            Err(error) => {
+                draft.report(Origin::Default, error.to_string());
+                Self::default()
+            }
+        };
+        if draft.problems.is_empty() {
+            draft.problems = config.contradictions(&draft);
+        }
+        if !draft.problems.is_empty() {
+            draft.problems.sort();
+            return Err(Error::Invalid(draft.problems));
+        }
+        config.surroundings = surroundings;
+        config.file = file;
+        Ok(config)
+    }
+
+    /// Values that are allowed each, but not together.
+    fn contradictions(&self, draft: &Draft) -> Vec<Problem> {
+        let (context, reply) = (self.models.context_tokens, self.models.max_reply_tokens);
+        let mut problems = Vec::new();
+        let mut report = |keys: [(&str, &str); 2], message: String| {
+            let origins = keys.map(|(section, key)| draft.origin(section, key));
+            let origin = origins.into_iter().find(|origin| *origin != Origin::Default).unwrap_or(Origin::Default);
+            problems.push(Problem { origin, message });
+        };
+        if reply >= context {
+            report(
+                [("models", "max_reply_tokens"), ("models", "context_tokens")],
+                format!(
+                    "`models.max_reply_tokens` ({reply}) must be less than `models.context_tokens` ({context}), or there is \
+                     no room for a prompt"
+                ),
+            );
+        } else if let Some(prompt) = self.chat.prompt_tokens
+            && u64::from(prompt) + u64::from(reply) > u64::from(context)
+        {
+            report(
+                [("chat", "prompt_tokens"), ("models", "context_tokens")],
+                format!(
+                    "`chat.prompt_tokens` ({prompt}) and `models.max_reply_tokens` ({reply}) together must not exceed \
+                     `models.context_tokens` ({context})"
+                ),
+            );
+        }
+        problems
+    }
+
+    /// The file that was read, if any.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Where an operator would put a configuration file; `None` without a home.
+    pub fn usual_file(&self) -> Option<PathBuf> {
+        self.surroundings.usual_file()
+    }
+
+    /// The folder of everything Azera keeps. It need not exist yet.
+    ///
+    /// # Errors
+    /// When neither the configuration nor the environment says where.
+    pub fn data_dir(&self) -> Result<PathBuf, Error> {
+        match &self.data.dir {
+            Some(dir) => Ok(self.surroundings.expand(dir)),
+            None => self.surroundings.usual_data_dir().ok_or(Error::NoDataDir),
+        }
+    }
+
+    /// The folder of the model files. It need not exist yet.
+    ///
+    /// # Errors
+    /// When neither the configuration nor the environment says where.
+    pub fn models_dir(&self) -> Result<PathBuf, Error> {
+        match &self.models.dir {
+            Some(dir) => Ok(self.surroundings.expand(dir)),
+            None => Ok(self.data_dir()?.join("models")),
+        }
+    }
+
+    /// The directives for the log's filter: `AZERA_LOG` if set (as in `warn,azera_chat=debug`), else the level.
+    pub fn log_filter(&self) -> &str {
+        self.surroundings.log.as_deref().unwrap_or(self.log.level.as_str())
+    }
+
+    /// Whether a terminal may be written to in colour. Nothing here knows whether there is a terminal.
+    pub fn colour(&self) -> bool {
+        !self.surroundings.colourless
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, Error> {
+    let fail = |source: io::Error| Error::Read { path: path.to_path_buf(), source };
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too long from one that just fits.
+    File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(fail)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(Error::TooLong { path: path.to_path_buf() });
+    }
+    String::from_utf8(bytes).map_err(|error| fail(io::Error::new(io::ErrorKind::InvalidData, error.utf8_error())))
+}

@@ -1,0 +1,25 @@
+//! Azera's configuration: one TOML file, overrides from the environment, and nothing else.
+//!
+//! A key is declared once, as a field of a section: its documentation, default, type and range. The checks, the
+//! overrides, the error messages and `azera.example.toml` are all read from that declaration through its JSON schema.
+//!
+//! Invariants:
+//! - This crate alone reads the environment, and in one place: [`Config::from_process_env`].
+//! - A key nobody knows is an error. So is a value out of range. Each names its line or variable, and all are reported
+//!   at once.
+//! - A [`Secret`] never shows in `Debug`, in an error or in a serialized configuration.
+
+mod config;
+mod error;
+mod example;
+mod keys;
+mod read;
+mod secret;
+mod sections;
+mod surroundings;
+mod value;
+
+pub use config::{Config, MAX_FILE_BYTES};
+pub use error::{Error, Origin, Problem};
+pub use secret::Secret;
+pub use sections::{Answer, Chat, Data, Log, LogFormat, LogLevel, Memory, Models, Privacy, Sampling};

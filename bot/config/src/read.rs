@@ -1,0 +1,144 @@
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use serde_json::{Map, Value as Json};
+use toml::Value as Toml;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Origin, Problem};
+use crate::keys::{Key, Section, section, sections};
+use crate::value::shown;
+
+/// What every override of a key in the environment begins with.
+const PREFIX: &str = "AZERA__";
+
+/// Values that were set and are right, and what is wrong with the others.
+#[derive(Default)]
+pub(crate) struct Draft {
+    values: BTreeMap<&'static str, BTreeMap<&'static str, (Json, Origin)>>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Draft {
+    /// Takes the values of a file.
+    pub(crate) fn read_file(&mut self, text: &str, file: &Path) {
+        let origin = |at: usize| Origin::Line { file: file.to_path_buf(), line: line_of(text, at) };
+        let (spans, table) = match (DeTable::parse(text), text.parse::<toml::Table>()) {
+            (Ok(spans), Ok(table)) => (spans, table),
+            (Err(error), _) | (_, Err(error)) => {
+                // Its message alone: the whole error shows the line, which may hold a secret.
+                let origin = origin(error.span().map_or(0, |span| span.start));
+                return self.report(origin, format!("this is not TOML: {}", error.message()));
+            }
+        };
+        for (name, inner) in spans.get_ref() {
+            let at = origin(name.span().start);
+            let name = name.get_ref().as_ref();
+            let Some(section) = section(name) else {
+                self.report(at, unknown_section(name));
+                continue;
+            };
+            let (DeValue::Table(inner), Some(values)) = (inner.get_ref(), table.get(name).and_then(Toml::as_table))
+            else {
+                self.report(at, format!("`{name}` is a section, written [{name}] on a line of its own"));
+                continue;
+            };
+            for key in inner.keys() {
+                if let Some(value) = values.get(key.get_ref().as_ref()) {
+                    self.take(section, key.get_ref(), origin(key.span().start), |_| value.clone());
+                }
+            }
+        }
+    }
+
+    /// Takes the overrides in the environment. An empty variable counts as unset.
+    pub(crate) fn read_env(&mut self, env: &HashMap<String, String>) {
+        // The short name of one key; the long one wins, as it is taken later.
+        if let (Some(folder), Some(data)) = (env.get("AZERA_DATA").filter(|dir| !dir.is_empty()), section("data")) {
+            self.take(data, "dir", Origin::Variable("AZERA_DATA".into()), |key| key.kind.read_variable(folder));
+        }
+        for (variable, text) in env.iter().filter(|(_, text)| !text.is_empty()) {
+            let Some(path) = variable.strip_prefix(PREFIX) else { continue };
+            let origin = Origin::Variable(variable.clone());
+            let path = path.to_lowercase();
+            let Some((section_name, key)) = path.split_once("__") else {
+                self.report(origin, format!("an override is written {PREFIX}SECTION__KEY"));
+                continue;
+            };
+            match section(section_name) {
+                Some(section) => self.take(section, key, origin, |key| key.kind.read_variable(text)),
+                None => self.report(origin, unknown_section(section_name)),
+            }
+        }
+    }
+
+    fn take(&mut self, section: &'static Section, name: &str, origin: Origin, value: impl FnOnce(&Key) -> Toml) {
+        let Some(key) = section.key(name) else {
+            return self.report(origin, unknown_key(section, name));
+        };
+        let value = value(key);
+        match key.kind.check(&value) {
+            Some(value) => {
+                self.values.entry(&section.name).or_default().insert(&key.name, (value, origin));
+            }
+            None => {
+                let found = if key.secret { "what it is".to_owned() } else { shown(&value) };
+                self.report(origin, format!("`{}.{name}` must be {}, not {found}", section.name, key.kind));
+            }
+        }
+    }
+
+    /// Notes a problem.
+    pub(crate) fn report(&mut self, origin: Origin, message: String) {
+        self.problems.push(Problem { origin, message });
+    }
+
+    /// Where the value of a key came from.
+    pub(crate) fn origin(&self, section: &str, key: &str) -> Origin {
+        self.values.get(section).and_then(|keys| keys.get(key)).map_or(Origin::Default, |(_, origin)| origin.clone())
+    }
+
+    /// The values alone.
+    pub(crate) fn values(&self) -> Json {
+        let keys = |keys: &BTreeMap<&str, (Json, Origin)>| -> Map<_, _> {
+            keys.iter().map(|(key, (value, _))| ((*key).to_owned(), value.clone())).collect()
+        };
+        Json::Object(self.values.iter().map(|(name, values)| ((*name).to_owned(), keys(values).into())).collect())
+    }
+}
+
+/// The line, counted from 1, of a byte offset.
+fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+}
+
+fn unknown_section(name: &str) -> String {
+    let names: Vec<_> = sections().iter().map(|section| section.name.as_str()).collect();
+    let homes = homes_of(name);
+    let hint = if homes.is_empty() { meant(name, &names) } else { format!("`{name}` belongs into {homes}") };
+    format!("there is no section `{name}`; {hint}")
+}
+
+fn unknown_key(section: &Section, name: &str) -> String {
+    let names: Vec<_> = section.keys.iter().map(|key| key.name.as_str()).collect();
+    let homes = homes_of(name);
+    let hint = if homes.is_empty() { meant(name, &names) } else { format!("it belongs into {homes}") };
+    format!("there is no key `{}.{name}`; {hint}", section.name)
+}
+
+/// The sections that have a key of this name.
+fn homes_of(key: &str) -> String {
+    let homes: Vec<_> = sections().iter().filter(|section| section.key(key).is_some()).collect();
+    homes.iter().map(|section| format!("[{}]", section.name)).collect::<Vec<_>>().join(" or ")
+}
+
+/// The name that was probably meant, or all of them.
+fn meant(name: &str, names: &[&str]) -> String {
+    let distance = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
+    let nearest = names.iter().map(|candidate| (distance(candidate), candidate)).min();
+    match nearest {
+        // A third of the letters wrong is a slip; more is another word.
+        Some((distance, nearest)) if distance * 3 <= nearest.chars().count() => format!("did you mean `{nearest}`?"),
+        _ => format!("there are {}", names.join(", ")),
+    }
+}

@@ -1,0 +1,291 @@
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Secret;
+
+// The comments of these fields are also the comments of azera.example.toml: they speak to the operator.
+
+/// Where things are kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Data {
+    /// The folder of everything Azera keeps: messages, memories, personas, models. `~` is your home. When unset:
+    /// `azera` in the XDG data folder, which is `~/.local/share/azera` for most people. AZERA_DATA sets it too.
+    #[schemars(length(min = 1, max = 4096), example = "/srv/azera")]
+    pub dir: Option<PathBuf>,
+}
+
+/// Which models run, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Models {
+    /// The model that talks, by its name in the ledger. `azera models list` shows them.
+    #[schemars(length(min = 1, max = 100))]
+    pub chat: String,
+    /// The model that finds memories by their meaning, by its name in the ledger. After a change everything is embedded
+    /// anew.
+    #[schemars(length(min = 1, max = 100))]
+    pub embedding: String,
+    /// The folder of the model files. When unset: `models` in the data folder.
+    #[schemars(length(min = 1, max = 4096), example = "/srv/models")]
+    pub dir: Option<PathBuf>,
+    /// The model hub's address, for a mirror. When unset: the hub's own.
+    #[schemars(url, length(min = 1, max = 2048), example = "http://127.0.0.1:8080")]
+    pub hub_endpoint: Option<String>,
+    /// The hub's access token, for models that want one. Better kept in AZERA__MODELS__HUB_TOKEN than in a file.
+    #[schemars(length(min = 1, max = 1024), example = "hf_...", extend("writeOnly" = true))]
+    pub hub_token: Option<Secret>,
+    /// Replies written at the same time.
+    #[schemars(range(min = 1, max = 64))]
+    pub slots: u32,
+    /// Tokens one conversation may hold, prompt and reply together; cut to what the model was trained on. More costs
+    /// memory.
+    #[schemars(range(min = 512, max = 1_048_576))]
+    pub context_tokens: u32,
+    /// Processor threads that compute; 0 takes as many as the machine has cores.
+    #[schemars(range(min = 0, max = 1024))]
+    pub threads: u32,
+    /// Layers of the model put on a GPU, in a build for one. When unset: all of them.
+    #[schemars(range(min = 0, max = 1000), example = 20)]
+    pub gpu_layers: Option<u32>,
+    /// Megabytes on disk for evaluated prompts of personas, which make the first reply after a start quick; 0 keeps
+    /// none.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub prefix_cache_mb: u32,
+    /// Tokens one reply may have.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub max_reply_tokens: u32,
+    /// Let models that can think do so before they answer. Better answers, later.
+    pub thinking: bool,
+}
+
+impl Default for Models {
+    fn default() -> Self {
+        Self {
+            chat: "smollm2-135m".into(),
+            embedding: "minilm-l6-v2".into(),
+            dir: None,
+            hub_endpoint: None,
+            hub_token: None,
+            slots: 8,
+            context_tokens: 4096,
+            threads: 0,
+            gpu_layers: None,
+            prefix_cache_mb: 1024,
+            max_reply_tokens: 256,
+            thinking: false,
+        }
+    }
+}
+
+/// How the next word is chosen. What is unset here follows the model's family, which was measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sampling {
+    /// How adventurous the choice is; 0 always takes the likeliest.
+    #[schemars(range(min = 0.0, max = 2.0), example = 0.7)]
+    pub temperature: Option<f32>,
+    /// Choose among this many of the likeliest tokens; 0 among all.
+    #[schemars(range(min = 0, max = 1000), example = 40)]
+    pub top_k: Option<u32>,
+    /// Choose among the likeliest tokens that together reach this probability; 1 among all.
+    #[schemars(range(min = 0.0, max = 1.0), example = 0.95)]
+    pub top_p: Option<f32>,
+    /// Leave out tokens less likely than this share of the likeliest; 0 leaves out none.
+    #[schemars(range(min = 0.0, max = 1.0), example = 0.05)]
+    pub min_p: Option<f32>,
+    /// Divides the score of tokens used lately; 1 is neutral.
+    #[schemars(range(min = 1.0, max = 2.0), example = 1.1)]
+    pub repeat_penalty: Option<f32>,
+    /// Taken off the score of a token for each time it was used lately; 0 is neutral.
+    #[schemars(range(min = -2.0, max = 2.0), example = 0.2)]
+    pub frequency_penalty: Option<f32>,
+    /// Taken off the score of a token that was used lately at all; 0 is neutral.
+    #[schemars(range(min = -2.0, max = 2.0), example = 0.2)]
+    pub presence_penalty: Option<f32>,
+    /// How many tokens of the reply count as lately.
+    #[schemars(range(min = 0, max = 8192), example = 64)]
+    pub penalty_last_n: Option<u32>,
+}
+
+/// What is remembered, and how it is found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Memory {
+    /// Memories put into a prompt. When unset: what suits the model's family. A persona may set its own.
+    #[schemars(range(min = 0, max = 50), example = 10)]
+    pub top_k: Option<u32>,
+    /// Memories kept for a persona; the weakest beyond these are dropped. A persona may set its own.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub prune_keep: u64,
+    /// Hits taken from the search by meaning.
+    #[schemars(range(min = 0, max = 200))]
+    pub semantic_limit: u32,
+    /// Hits taken from the search by words in memories.
+    #[schemars(range(min = 0, max = 200))]
+    pub lexical_limit: u32,
+    /// Hits taken from the search by words in past chats.
+    #[schemars(range(min = 0, max = 200))]
+    pub chats_limit: u32,
+    /// Characters of one memory as shown to the model.
+    #[schemars(range(min = 40, max = 4000))]
+    pub snippet_chars: u32,
+    /// Seconds a message must be old before it counts as a memory.
+    #[schemars(range(min = 0, max = 86_400))]
+    pub min_age_s: u64,
+    /// Similarity from which two memories of one scope count as the same thing said twice, unless numbers, names or
+    /// rare words differ.
+    #[schemars(range(min = 0.5, max = 1.0))]
+    pub near_duplicate: f32,
+    /// Minutes of silence after which a new session begins.
+    #[schemars(range(min = 1, max = 10_080))]
+    pub session_gap_minutes: u32,
+    /// Similarity below which a hit by meaning is dropped. When unset: the embedding model's own, from the ledger.
+    #[schemars(range(min = 0.0, max = 1.0), example = 0.2)]
+    pub similarity_floor: Option<f32>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            top_k: None,
+            prune_keep: 100_000,
+            semantic_limit: 10,
+            lexical_limit: 10,
+            chats_limit: 5,
+            snippet_chars: 400,
+            min_age_s: 60,
+            near_duplicate: 0.95,
+            session_gap_minutes: 60,
+            similarity_floor: None,
+        }
+    }
+}
+
+/// When Azera speaks up in a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// when mentioned, replied to or called by name
+    Addressed,
+    /// to every message
+    Always,
+    /// to none
+    Never,
+}
+
+/// Conversations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Chat {
+    /// The persona that answers where nothing else was chosen.
+    #[schemars(length(min = 1, max = 48))]
+    pub persona: String,
+    /// The role people play towards it where nothing else was chosen.
+    #[schemars(length(min = 1, max = 48))]
+    pub user_persona: String,
+    /// Names that call it in a group, besides the persona's own.
+    #[schemars(length(max = 16), inner(length(min = 1, max = 32)))]
+    pub wake_names: Vec<String>,
+    /// When it answers in groups, where a channel does not say otherwise. Direct messages are always answered.
+    pub answer: Answer,
+    /// Messages of one chat that may wait for their turn; more are recorded, but not answered.
+    #[schemars(range(min = 1, max = 1000))]
+    pub queue_per_chat: u32,
+    /// Past messages of a chat put into a prompt, as far as its tokens allow.
+    #[schemars(range(min = 0, max = 1000))]
+    pub history_messages: u32,
+    /// Tokens one prompt may have. When unset: what the context leaves beside the reply, or less where a model's family
+    /// does better with less.
+    #[schemars(range(min = 256, max = 1_048_576), example = 2048)]
+    pub prompt_tokens: Option<u32>,
+}
+
+impl Default for Chat {
+    fn default() -> Self {
+        Self {
+            persona: "azera".into(),
+            user_persona: "protag".into(),
+            wake_names: Vec::new(),
+            answer: Answer::Addressed,
+            queue_per_chat: 32,
+            history_messages: 100,
+            prompt_tokens: None,
+        }
+    }
+}
+
+/// What is kept of people, and for how long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Privacy {
+    /// Days after which what was forgotten is gone from the backups too.
+    #[schemars(range(min = 0, max = 3650))]
+    pub forget_in_backups_days: u32,
+}
+
+impl Default for Privacy {
+    fn default() -> Self {
+        Self { forget_in_backups_days: 30 }
+    }
+}
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// nothing
+    Off,
+    /// what failed
+    Error,
+    /// also what may need a look
+    Warn,
+    /// also what happens
+    Info,
+    /// also how it happens
+    Debug,
+    /// everything
+    Trace,
+}
+
+impl LogLevel {
+    /// The level as it is written in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// How a line of the log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// for people
+    Text,
+    /// one object a line, for programs
+    Json,
+}
+
+/// The log. It never holds what people say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// How much is logged. AZERA_LOG overrides it, also part by part: `AZERA_LOG=warn,azera_chat=debug`.
+    pub level: LogLevel,
+    /// How a line looks.
+    pub format: LogFormat,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { level: LogLevel::Info, format: LogFormat::Text }
+    }
+}

@@ -1,0 +1,57 @@
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// What the environment says besides overrides of keys.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Surroundings {
+    /// HOME.
+    home: Option<PathBuf>,
+    /// XDG_DATA_HOME, or what the XDG specification puts in its place.
+    data_home: Option<PathBuf>,
+    /// XDG_CONFIG_HOME, or what the XDG specification puts in its place.
+    config_home: Option<PathBuf>,
+    /// AZERA_CONFIG.
+    pub(crate) config: Option<PathBuf>,
+    /// AZERA_LOG.
+    pub(crate) log: Option<String>,
+    /// NO_COLOR, or a terminal that knows none.
+    pub(crate) colourless: bool,
+}
+
+impl Surroundings {
+    /// Reads the variables. An empty one counts as unset, as shells and compose files leave them behind.
+    pub(crate) fn read(env: &HashMap<String, String>) -> Self {
+        let text = |name: &str| env.get(name).filter(|value| !value.is_empty());
+        // The XDG base directory specification: a relative path is invalid and must be ignored.
+        let folder = |name: &str| text(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = folder("HOME");
+        let in_home = |path: &str| home.as_ref().map(|home| home.join(path));
+        Self {
+            data_home: folder("XDG_DATA_HOME").or_else(|| in_home(".local/share")),
+            config_home: folder("XDG_CONFIG_HOME").or_else(|| in_home(".config")),
+            config: text("AZERA_CONFIG").map(PathBuf::from),
+            log: text("AZERA_LOG").cloned(),
+            // As no-color.org asks: present and not empty, whatever its value.
+            colourless: text("NO_COLOR").is_some() || text("TERM").is_some_and(|term| term == "dumb"),
+            home,
+        }
+    }
+
+    /// Where the configuration lies when nobody says otherwise.
+    pub(crate) fn usual_file(&self) -> Option<PathBuf> {
+        self.config_home.as_ref().map(|folder| folder.join("azera/azera.toml"))
+    }
+
+    /// Where things are kept when nobody says otherwise.
+    pub(crate) fn usual_data_dir(&self) -> Option<PathBuf> {
+        self.data_home.as_ref().map(|folder| folder.join("azera"))
+    }
+
+    /// The path with a leading `~` replaced by the home folder, where there is one.
+    pub(crate) fn expand(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), &self.home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_path_buf(),
+        }
+    }
+}

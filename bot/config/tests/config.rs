@@ -1,0 +1,278 @@
+//! The configuration through its public door: what is read, from where, and what is said about mistakes.
+
+use std::path::{Path, PathBuf};
+
+use azera_config::{Answer, Config, Error, LogFormat, Secret};
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+/// Loads a file of this text, with these variables, from a folder that no message shows.
+fn load(text: &str, env: &[(&str, &str)]) -> Result<Config, Error> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("azera.toml");
+    std::fs::write(&file, text).expect("a file in it");
+    Config::load(Some(&file), env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+}
+
+/// What is said about a file of this text with these variables.
+fn complaint(text: &str, env: &[(&str, &str)]) -> String {
+    match load(text, env).expect_err("this configuration is wrong") {
+        Error::Invalid(problems) => {
+            let line = |problem: &azera_config::Problem| {
+                let text = problem.to_string();
+                let start = text.find("azera.toml").filter(|_| text.starts_with('/'));
+                start.map_or(text.clone(), |start| text.chars().skip(start).collect())
+            };
+            problems.iter().map(line).collect::<Vec<_>>().join("\n")
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn nothing_set_gives_the_defaults() {
+    let config = load("", &[]).unwrap();
+    assert_eq!(config.models, azera_config::Models::default());
+    assert_eq!((config.models.slots, config.models.chat.as_str()), (8, "smollm2-135m"));
+    assert_eq!(config.chat.answer, Answer::Addressed);
+    assert_eq!(config.memory.top_k, None);
+}
+
+#[test]
+fn the_file_sets_and_the_environment_overrides() {
+    let text = "[models]\nslots = 4\nchat = \"qwen3-4b\"\n[chat]\nwake_names = [\"az\"]\n[sampling]\ntemperature = 1\n";
+    let env = [
+        ("AZERA__MODELS__SLOTS", "2"),
+        ("AZERA__MODELS__THINKING", "true"),
+        ("AZERA__CHAT__WAKE_NAMES", "azera, hey az"),
+        ("AZERA__CHAT__ANSWER", "never"),
+        ("AZERA__SAMPLING__MIN_P", "0.1"),
+        ("AZERA__LOG__FORMAT", "json"),
+        ("AZERA__MODELS__CHAT", ""),
+        ("PATH", "/bin"),
+    ];
+    let config = load(text, &env).unwrap();
+    assert_eq!((config.models.slots, config.models.thinking), (2, true));
+    assert_eq!(config.models.chat, "qwen3-4b", "an empty variable counts as unset");
+    assert_eq!(config.chat.wake_names, ["azera", "hey az"]);
+    assert_eq!(config.chat.answer, Answer::Never);
+    assert_eq!((config.sampling.temperature, config.sampling.min_p), (Some(1.0), Some(0.1)));
+    assert_eq!(config.log.format, LogFormat::Json);
+}
+
+#[test]
+fn mistakes_name_their_line_and_what_would_be_right() {
+    let text = r#"[models]
+slot = 8
+slots = 900
+chat = 7
+thinking = "yes"
+hub_endpoint = "ftp://somewhere"
+temperature = 0.5
+
+[memory]
+near_duplicate = 0.2
+top_k = "ten"
+similarity_floor = nan
+
+[chat]
+answer = "sometimes"
+wake_names = ["", 3]
+queue_per_chat = -1
+soup = "of the day"
+
+[modles]
+chat = "x"
+"#;
+    assert_snapshot!(complaint(text, &[]), @r#"
+    azera.toml:2: there is no key `models.slot`; did you mean `slots`?
+    azera.toml:3: `models.slots` must be a whole number from 1 to 64, not 900
+    azera.toml:4: `models.chat` must be a text of 1 to 100 characters, not 7
+    azera.toml:5: `models.thinking` must be true or false, not "yes"
+    azera.toml:6: `models.hub_endpoint` must be an http or https address of at most 2048 characters, not "ftp://somewhere"
+    azera.toml:7: there is no key `models.temperature`; it belongs into [sampling]
+    azera.toml:10: `memory.near_duplicate` must be a number from 0.5 to 1, not 0.2
+    azera.toml:11: `memory.top_k` must be a whole number from 0 to 50, not "ten"
+    azera.toml:12: `memory.similarity_floor` must be a number from 0 to 1, not nan
+    azera.toml:15: `chat.answer` must be one of "addressed", "always", "never", not "sometimes"
+    azera.toml:16: `chat.wake_names` must be a list of at most 16 texts of 1 to 32 characters, not ["", 3]
+    azera.toml:17: `chat.queue_per_chat` must be a whole number from 1 to 1000, not -1
+    azera.toml:18: there is no key `chat.soup`; there are persona, user_persona, wake_names, answer, queue_per_chat, history_messages, prompt_tokens
+    azera.toml:20: there is no section `modles`; did you mean `models`?
+    "#);
+}
+
+#[test]
+fn keys_outside_a_section_are_sent_home() {
+    assert_snapshot!(complaint("slots = 3\nmodels = 4\nsoup = 1\n", &[]), @r"
+    azera.toml:1: there is no section `slots`; `slots` belongs into [models]
+    azera.toml:2: `models` is a section, written [models] on a line of its own
+    azera.toml:3: there is no section `soup`; there are data, models, sampling, memory, chat, privacy, log
+    ");
+}
+
+#[test]
+fn mistakes_in_the_environment_name_the_variable() {
+    let env = [
+        ("AZERA__MODELS__SLOTS", "many"),
+        ("AZERA__MODEL__SLOTS", "3"),
+        ("AZERA__SLOTS", "3"),
+        ("AZERA__LOG__LEVEL", "loud"),
+        ("AZERA__MEMORY__MIN_AGE_S", "1.5"),
+    ];
+    assert_snapshot!(complaint("", &env), @r#"
+    environment variable AZERA__LOG__LEVEL: `log.level` must be one of "off", "error", "warn", "info", "debug", "trace", not "loud"
+    environment variable AZERA__MEMORY__MIN_AGE_S: `memory.min_age_s` must be a whole number from 0 to 86400, not "1.5"
+    environment variable AZERA__MODELS__SLOTS: `models.slots` must be a whole number from 1 to 64, not "many"
+    environment variable AZERA__MODEL__SLOTS: there is no section `model`; did you mean `models`?
+    environment variable AZERA__SLOTS: an override is written AZERA__SECTION__KEY
+    "#);
+}
+
+#[test]
+fn values_that_contradict_each_other_are_refused() {
+    let check = |text: &str| complaint(text, &[]);
+    assert_snapshot!(check("[models]\nmax_reply_tokens = 4096\n"), @"azera.toml:2: `models.max_reply_tokens` (4096) must be less than `models.context_tokens` (4096), or there is no room for a prompt");
+    assert_snapshot!(check("[chat]\nprompt_tokens = 4000\n"), @"azera.toml:2: `chat.prompt_tokens` (4000) and `models.max_reply_tokens` (256) together must not exceed `models.context_tokens` (4096)");
+    assert!(load("[chat]\nprompt_tokens = 3840\n", &[]).is_ok(), "what just fits is allowed");
+}
+
+#[test]
+fn broken_toml_names_the_line() {
+    assert_snapshot!(complaint("[models]\nslots = = 3\n", &[]), @"azera.toml:2: this is not TOML: extra `=`, expected nothing");
+    assert_snapshot!(complaint("[log]\nlevel = \"info\"\nlevel = \"warn\"\n", &[]), @"azera.toml:3: this is not TOML: duplicate key");
+}
+
+#[test]
+fn a_secret_is_read_and_never_shown() {
+    let config = load("", &[("AZERA__MODELS__HUB_TOKEN", "hf_hush")]).unwrap();
+    assert_eq!(config.models.hub_token.as_ref().map(Secret::expose), Some("hf_hush"));
+    let shown = [format!("{config:?}"), toml::to_string(&config).unwrap()];
+    assert!(shown.iter().all(|shown| !shown.contains("hush") && shown.contains("[redacted]")), "{shown:?}");
+    // Nor when it is wrong, nor when the line it stands in is no TOML.
+    for text in [
+        "[models]\nhub_token = [\"hf_hush\"]\n",
+        "[models]\nhub_token = hf_hush\n",
+        "[models]\nhub_token = \"hf_hush\n",
+    ] {
+        assert!(!complaint(text, &[]).contains("hush"), "{}", complaint(text, &[]));
+    }
+}
+
+#[test]
+fn paths_follow_the_environment() {
+    let check = |text: &str, env: &[(&str, &str)], data: &str, models: &str| {
+        let config = load(text, env).unwrap();
+        assert_eq!(config.data_dir().unwrap(), Path::new(data), "{text} {env:?}");
+        assert_eq!(config.models_dir().unwrap(), Path::new(models), "{text} {env:?}");
+    };
+    let home = ("HOME", "/home/me");
+    check("", &[home], "/home/me/.local/share/azera", "/home/me/.local/share/azera/models");
+    check("", &[home, ("XDG_DATA_HOME", "/xdg")], "/xdg/azera", "/xdg/azera/models");
+    check(
+        "",
+        &[home, ("XDG_DATA_HOME", "not/absolute")],
+        "/home/me/.local/share/azera",
+        "/home/me/.local/share/azera/models",
+    );
+    check("[data]\ndir = \"/d\"\n[models]\ndir = \"~/m\"\n", &[home], "/d", "/home/me/m");
+    check("[data]\ndir = \"/d\"\n", &[home, ("AZERA_DATA", "~/e")], "/home/me/e", "/home/me/e/models");
+    check("", &[("AZERA_DATA", "/short"), ("AZERA__DATA__DIR", "/long")], "/long", "/long/models");
+    assert!(matches!(load("", &[]).unwrap().data_dir(), Err(Error::NoDataDir)));
+}
+
+#[test]
+fn the_file_is_found_where_it_should_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, slots: u32| -> PathBuf {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("[models]\nslots = {slots}\n")).unwrap();
+        path
+    };
+    let given = write("given.toml", 1);
+    let named = write("named.toml", 2);
+    let usual = write("xdg/azera/azera.toml", 3);
+    let xdg = ("XDG_CONFIG_HOME", folder.path().join("xdg"));
+    let env = |pairs: &[(&str, PathBuf)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(name, path)| ((*name).to_owned(), path.to_str().unwrap().to_owned())).collect()
+    };
+    let check = |given: Option<&Path>, pairs: &[(&str, PathBuf)], slots: u32, file: Option<&Path>| {
+        let config = Config::load(given, env(pairs)).unwrap();
+        assert_eq!((config.models.slots, config.file()), (slots, file));
+    };
+    let named_by_env = ("AZERA_CONFIG", named.clone());
+    check(Some(&given), &[named_by_env.clone(), xdg.clone()], 1, Some(&given));
+    check(None, &[named_by_env, xdg.clone()], 2, Some(&named));
+    check(None, &[xdg], 3, Some(&usual));
+    check(None, &[("XDG_CONFIG_HOME", folder.path().join("empty"))], 8, None);
+    let missing = folder.path().join("missing.toml");
+    assert!(matches!(Config::load(None, env(&[("AZERA_CONFIG", missing.clone())])), Err(Error::Read { .. })));
+    assert!(matches!(Config::load(Some(&missing), env(&[])), Err(Error::Read { .. })));
+}
+
+#[test]
+fn the_log_and_colours_follow_the_environment() {
+    let check = |text: &str, env: &[(&str, &str)], filter: &str, colour: bool| {
+        let config = load(text, env).unwrap();
+        assert_eq!((config.log_filter(), config.colour()), (filter, colour), "{text} {env:?}");
+    };
+    check("", &[], "info", true);
+    check("[log]\nlevel = \"debug\"\n", &[("NO_COLOR", "")], "debug", true);
+    check(
+        "[log]\nlevel = \"debug\"\n",
+        &[("AZERA_LOG", "warn,azera_chat=trace"), ("NO_COLOR", "0")],
+        "warn,azera_chat=trace",
+        false,
+    );
+    check("", &[("TERM", "dumb")], "info", false);
+}
+
+#[test]
+fn a_file_beyond_the_limit_is_refused() {
+    let limit = usize::try_from(azera_config::MAX_FILE_BYTES).unwrap();
+    assert!(load(&"#".repeat(limit), &[]).is_ok());
+    assert!(matches!(load(&"#".repeat(limit + 1), &[]), Err(Error::TooLong { .. })));
+}
+
+#[test]
+fn the_example_is_the_defaults() {
+    let example = Config::example();
+    assert_eq!(load(&example, &[]).unwrap().models, Config::default().models);
+    let defaults = |config: Config| toml::to_string(&config).unwrap();
+    assert_eq!(defaults(load(&example, &[]).unwrap()), defaults(Config::default()));
+    // What stands behind a # would work too.
+    let all: String = example.lines().map(|line| format!("{}\n", uncommented(line))).collect();
+    let config = load(&all, &[]).unwrap();
+    assert_eq!((config.memory.top_k, config.models.gpu_layers), (Some(10), Some(20)));
+    assert!(config.models.hub_token.is_some() && config.sampling.penalty_last_n.is_some());
+}
+
+/// A commented-out key as it would be used; any other line as it is.
+fn uncommented(line: &str) -> &str {
+    line.strip_prefix('#').filter(|rest| rest.starts_with(char::is_lowercase)).unwrap_or(line)
+}
+
+#[test]
+fn the_example_file_is_up_to_date() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../azera.example.toml");
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(text == Config::example(), "azera.example.toml is out of date: cargo run -p azera-tidy -- bless");
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused_with_a_reason(text in "(\\[?(models|chat|log)?\\]?|slots|=|[0-9]|\"|\\n|\\PC){0,24}") {
+        if let Err(Error::Invalid(problems)) = load(&text, &[]) {
+            prop_assert!(!problems.is_empty() && problems.iter().all(|problem| !problem.message.is_empty()));
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_taken_within_their_range_alone(slots in -10_i64..100) {
+        let in_file = load(&format!("[models]\nslots = {slots}\n"), &[]).ok().map(|config| i64::from(config.models.slots));
+        let in_env = load("", &[("AZERA__MODELS__SLOTS", &slots.to_string())]).ok().map(|config| i64::from(config.models.slots));
+        prop_assert_eq!(in_file, (1..=64).contains(&slots).then_some(slots));
+        prop_assert_eq!(in_env, in_file);
+    }
+}

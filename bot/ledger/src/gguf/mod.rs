@@ -1,0 +1,47 @@
+//! The GGUF model file format, version 3: a bounded reader of headers, a writer, and Q8_0 quantisation.
+//!
+//! A file is: magic, version, tensor count, pair count, metadata pairs, tensor descriptions, then the tensors' bytes,
+//! each at a multiple of the alignment. Everything is little endian. The format is described in ggml's
+//! `docs/gguf.md` and `include/gguf.h`.
+
+mod error;
+mod quantize;
+mod read;
+mod tensor_type;
+mod write;
+
+pub use error::GgufError;
+pub use read::{GgufHeader, MAX_HEADER_BYTES, MAX_METADATA_PAIRS, MAX_TENSORS};
+
+pub(crate) use quantize::{Q8_0_BLOCK, quantize_q8_0};
+pub(crate) use tensor_type::TensorType;
+pub(crate) use write::{GgufFile, Tensor, Value};
+
+/// The first four bytes of every GGUF file.
+const MAGIC: [u8; 4] = *b"GGUF";
+/// The version written, and the newest one read.
+const VERSION: u32 = 3;
+/// Alignment of tensor data in bytes where a file names no other.
+const ALIGNMENT: u64 = 32;
+
+/// The number of each metadata value type, as `include/gguf.h` has them.
+mod value_type {
+    pub(super) const U8: u32 = 0;
+    pub(super) const I8: u32 = 1;
+    pub(super) const U16: u32 = 2;
+    pub(super) const I16: u32 = 3;
+    pub(super) const U32: u32 = 4;
+    pub(super) const I32: u32 = 5;
+    pub(super) const F32: u32 = 6;
+    pub(super) const BOOL: u32 = 7;
+    pub(super) const STRING: u32 = 8;
+    pub(super) const ARRAY: u32 = 9;
+    pub(super) const U64: u32 = 10;
+    pub(super) const I64: u32 = 11;
+    pub(super) const F64: u32 = 12;
+}
+
+/// `value` rounded up to a multiple of `alignment`, or `None` past `u64::MAX`.
+fn align(value: u64, alignment: u64) -> Option<u64> {
+    value.checked_next_multiple_of(alignment)
+}

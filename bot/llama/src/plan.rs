@@ -1,0 +1,102 @@
+/// Shares a step's prompt tokens among the prompts that wait for their evaluation, given oldest first by what is left of
+/// them. The oldest gets at least half, so that it ends; the rest goes to the shortest, so that a short prompt does not
+/// wait for a long one.
+pub(crate) fn share(budget: usize, left: &[usize]) -> Vec<usize> {
+    let mut given = vec![0; left.len()];
+    let mut budget = budget;
+    if let (Some(oldest), Some(given)) = (left.first(), given.first_mut()) {
+        *given = (*oldest).min(budget.div_ceil(2));
+        budget -= *given;
+    }
+    let mut order: Vec<usize> = (0..left.len()).collect();
+    order.sort_by_key(|i| left[*i] - given[*i]);
+    for i in order {
+        let more = (left[i] - given[i]).min(budget);
+        given[i] += more;
+        budget -= more;
+    }
+    given
+}
+
+/// Prompt tokens to evaluate in a step in which others wait for their next token.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    tokens_per_ms: f64,
+}
+
+/// How long a step may keep those who wait for their next token waiting for other people's prompts, in milliseconds.
+const STALL_MS: f64 = 120.0;
+
+/// Prompt tokens that are evaluated in any step, however slow the machine.
+const LEAST_TOKENS: usize = 16;
+
+/// Steps with fewer prompt tokens say nothing about speed.
+const TELLING_TOKENS: usize = 32;
+
+/// Weight of the newest step in the moving average.
+const NEWEST: f64 = 0.3;
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        // A cautious guess until the first prompt has been seen.
+        Self { tokens_per_ms: 0.5 }
+    }
+
+    /// Learns from a step.
+    pub(crate) fn observe(&mut self, tokens: usize, ms: f64) {
+        if tokens >= TELLING_TOKENS && ms > 0.0 {
+            self.tokens_per_ms += NEWEST * (tokens as f64 / ms - self.tokens_per_ms);
+        }
+    }
+
+    /// Tokens to evaluate, at most `most`.
+    pub(crate) fn tokens(&self, most: usize) -> usize {
+        // Truncation towards zero is what is meant, and a negative speed cannot be.
+        ((self.tokens_per_ms * STALL_MS) as usize).clamp(LEAST_TOKENS.min(most), most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn half_for_the_oldest_and_the_rest_for_the_shortest() {
+        let check = |budget, left: &[usize], expected: &[usize]| assert_eq!(share(budget, left), expected, "{left:?}");
+        check(100, &[], &[]);
+        check(100, &[30], &[30]);
+        check(100, &[500], &[100]);
+        check(100, &[500, 400, 20], &[50, 30, 20]);
+        check(100, &[10, 60, 60], &[10, 60, 30]);
+        check(101, &[500, 500], &[51 + 50, 0]);
+        check(0, &[5, 5], &[0, 0]);
+    }
+
+    #[test]
+    fn the_pace_follows_the_machine() {
+        let mut pace = Pace::new();
+        assert_eq!(pace.tokens(512), 60);
+        pace.observe(8, 1.0);
+        assert_eq!(pace.tokens(512), 60, "too few tokens to tell");
+        for _ in 0..50 {
+            pace.observe(512, 50.0);
+        }
+        assert_eq!(pace.tokens(512), 512);
+        for _ in 0..50 {
+            pace.observe(32, 3_200.0);
+        }
+        assert_eq!(pace.tokens(512), LEAST_TOKENS);
+        assert_eq!(pace.tokens(4), 4);
+    }
+
+    proptest! {
+        #[test]
+        fn the_budget_is_spent_and_not_overspent(budget in 0usize..600, left in prop::collection::vec(0usize..900, 0..9)) {
+            let given = share(budget, &left);
+            prop_assert!(given.iter().zip(&left).all(|(given, left)| given <= left));
+            prop_assert_eq!(given.iter().sum::<usize>(), budget.min(left.iter().sum()));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+use async_trait::async_trait;
+
+use crate::{ChatMessage, Error, Priority};
+
+/// How likely a model finds given continuations of a prompt.
+#[derive(Debug, Clone)]
+pub struct ScoreRequest {
+    /// The prompt; its last message is the one the continuation answers.
+    pub messages: Vec<ChatMessage>,
+    /// Texts the assistant might say next.
+    pub continuations: Vec<String>,
+    /// Who waits.
+    pub priority: Priority,
+}
+
+/// The score of one continuation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// Sum over the continuation's tokens of the natural logarithm of their probability.
+    pub log_prob: f64,
+    /// Tokens of the continuation; `-log_prob / tokens` is its cross-entropy in nats a token.
+    pub tokens: usize,
+}
+
+/// A model that can say how likely a text is, for classification and surprise.
+#[async_trait]
+pub trait Scorer: Send + Sync {
+    /// One score for each continuation, in order.
+    async fn score(&self, request: ScoreRequest) -> Result<Vec<Score>, Error>;
+}

@@ -1,0 +1,332 @@
+use azera_model::{ChatMessage, Role};
+use azera_personas::{Persona, fill_placeholders};
+use azera_types::Timestamp;
+use thiserror::Error;
+
+use crate::form::{Form, PersonaForm, RecalledPlace};
+use crate::fragment::{Fragment, FragmentKind};
+use crate::persona_text;
+
+/// The start of the history moves in steps of this many messages, so that most turns find the prefix they had before.
+pub const HISTORY_STEP: u64 = 16;
+
+/// Tokens a message costs besides its text, for the template's marks around it.
+const MESSAGE_OVERHEAD: usize = 8;
+
+/// The person in a persona's examples: the same in every chat, or their evaluation could not be shared.
+const EXAMPLE_PERSON: &str = "Sam";
+
+/// Tokens the heading over recalled lines may take.
+const HEADING_TOKENS: usize = 24;
+
+/// Share of the room that recalled lines may take, as a divisor: a quarter. The history has the rest.
+const RECALLED_SHARE: usize = 4;
+
+/// One line of the conversation.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Its place on the branch; the history's cut follows it.
+    pub depth: u64,
+    /// The speaker's name; `None` for the persona itself.
+    pub speaker: Option<String>,
+    /// What was said.
+    pub text: String,
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Line[{} bytes]", self.text.len())
+    }
+}
+
+/// One recalled memory.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Recollection {
+    /// Who said it; `None` for the persona itself.
+    pub speaker: Option<String>,
+    /// What was said, cut to the snippet length.
+    pub text: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl std::fmt::Debug for Recollection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Recollection[{} bytes]", self.text.len())
+    }
+}
+
+/// What a prompt is made of.
+#[derive(Debug, Clone)]
+pub struct Parts<'a> {
+    /// Who answers.
+    pub persona: &'a Persona,
+    /// The role the person plays, if it says anything.
+    pub user_persona: Option<&'a Persona>,
+    /// Whether several people may speak here; then every line carries its speaker's name.
+    pub group: bool,
+    /// The conversation before the message, oldest first.
+    pub history: &'a [Line],
+    /// Recalled memories, best first.
+    pub recalled: &'a [Recollection],
+    /// The message to answer; its speaker is a person.
+    pub message: &'a Line,
+}
+
+/// How much room there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Tokens of prompt and reply together.
+    pub context_tokens: usize,
+    /// Tokens kept free for the reply.
+    pub reply_tokens: usize,
+}
+
+/// A prompt ready for the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    /// The messages.
+    pub messages: Vec<ChatMessage>,
+    /// How many of them every chat of this persona shares.
+    pub shared_messages: usize,
+    /// What takes how much room, in prompt order.
+    pub fragments: Vec<Fragment>,
+    /// Lines of the history that found room: the newest ones.
+    pub history_lines: usize,
+    /// Recalled memories that found room: the best ones.
+    pub recalled_lines: usize,
+}
+
+/// Why no prompt could be made.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum Error {
+    /// The persona alone does not leave room for a message.
+    #[error("the persona {name} takes {tokens} tokens, and the model has room for {room}: choose a larger model or shorten the persona")]
+    PersonaTooLong {
+        /// Which persona.
+        name: String,
+        /// Its tokens.
+        tokens: usize,
+        /// Tokens there are.
+        room: usize,
+    },
+}
+
+/// Makes a prompt. `count` gives the tokens of a text under the model that will read it.
+pub fn compose(
+    form: &Form,
+    parts: &Parts<'_>,
+    budget: Budget,
+    count: &dyn Fn(&str) -> usize,
+) -> Result<Prompt, Error> {
+    let shared = shared_messages(form, parts);
+    let Frame { message, guidance, left } = frame(form, parts, &shared, budget, count)?;
+
+    let mut recalled = Vec::new();
+    let mut recalled_tokens = 0;
+    for memory in parts.recalled.iter().take(form.recalled_lines) {
+        let line = recalled_line(memory);
+        let tokens = count(&line) + 1;
+        if recalled_tokens + tokens > left / RECALLED_SHARE {
+            break;
+        }
+        recalled_tokens += tokens;
+        recalled.push(line);
+    }
+    let start = history_start(parts, left - left / RECALLED_SHARE, count);
+    let history: Vec<ChatMessage> = parts.history.iter().skip(start).map(|line| chat_message(line, parts.group)).collect();
+    let history_tokens: usize = history.iter().map(|line| count(&line.content)).sum();
+
+    let mut fragments = vec![Fragment { kind: FragmentKind::Persona, tokens: count(&shared[0].content) }];
+    if shared.len() > 1 {
+        let tokens = shared.iter().skip(1).map(|message| count(&message.content)).sum();
+        fragments.push(Fragment { kind: FragmentKind::Examples, tokens });
+    }
+    if !history.is_empty() {
+        fragments.push(Fragment { kind: FragmentKind::History, tokens: history_tokens });
+    }
+    fragments.extend(guidance.iter().map(|(kind, text)| Fragment { kind: *kind, tokens: count(text) }));
+    if !recalled.is_empty() {
+        fragments.push(Fragment { kind: FragmentKind::Recalled, tokens: recalled_tokens });
+    }
+    fragments.push(Fragment { kind: FragmentKind::Message, tokens: count(&message) });
+
+    let shared_messages = shared.len();
+    let (history_lines, recalled_lines) = (history.len(), recalled.len());
+    let mut messages = shared;
+    messages.extend(history);
+    let person = parts.message.speaker.as_deref().filter(|_| !parts.group);
+    messages.extend(last_turn(form, &guidance, recalled, person, &message));
+    Ok(Prompt { messages, shared_messages, fragments, history_lines, recalled_lines })
+}
+
+/// How many of the oldest lines of `parts.history` do not fit: those a prompt made of the same parts will not show.
+/// Recalled lines do not matter to it, so it can be asked before recall.
+pub fn history_cut(
+    form: &Form,
+    parts: &Parts<'_>,
+    budget: Budget,
+    count: &dyn Fn(&str) -> usize,
+) -> Result<usize, Error> {
+    let left = frame(form, parts, &shared_messages(form, parts), budget, count)?.left;
+    Ok(history_start(parts, left - left / RECALLED_SHARE, count))
+}
+
+/// What stands in every prompt whatever was said before, and the room it leaves.
+struct Frame {
+    message: String,
+    guidance: Vec<(FragmentKind, String)>,
+    left: usize,
+}
+
+fn frame(
+    form: &Form,
+    parts: &Parts<'_>,
+    shared: &[ChatMessage],
+    budget: Budget,
+    count: &dyn Fn(&str) -> usize,
+) -> Result<Frame, Error> {
+    let person = parts.message.speaker.as_deref().unwrap_or("the person");
+    let room = budget.context_tokens.saturating_sub(budget.reply_tokens);
+    let persona_tokens: usize = shared.iter().map(|message| count(&message.content) + MESSAGE_OVERHEAD).sum();
+    let left = room.saturating_sub(persona_tokens);
+    // With less than a quarter left there is no conversation, only a persona.
+    if left < room / 4 {
+        return Err(Error::PersonaTooLong { name: parts.persona.name.clone(), tokens: persona_tokens, room });
+    }
+    let guidance = if form.guidance { guidance(parts, person) } else { Vec::new() };
+    let guidance_tokens: usize = guidance.iter().map(|(_, text)| count(text)).sum();
+    let message = cut_middle(&said(parts.message, parts.group), left / 4, count);
+    // The message may stand there twice, with the lines' heading between.
+    let left = left.saturating_sub(2 * (count(&message) + MESSAGE_OVERHEAD) + HEADING_TOKENS + guidance_tokens);
+    Ok(Frame { message, guidance, left })
+}
+
+fn chat_message(line: &Line, group: bool) -> ChatMessage {
+    let role = if line.speaker.is_some() { Role::User } else { Role::Assistant };
+    ChatMessage::new(role, said(line, group))
+}
+
+/// What every chat of the persona begins with.
+fn shared_messages(form: &Form, parts: &Parts<'_>) -> Vec<ChatMessage> {
+    let persona = parts.persona;
+    let text = match form.persona {
+        PersonaForm::Brief => persona_text::brief(persona),
+        PersonaForm::Full => persona_text::full(persona),
+    };
+    // The person's name would make this differ from chat to chat; "you" and "they" carry the meaning.
+    let text = fill_placeholders(&text, "the person", &persona.name).into_owned();
+    let mut messages = vec![ChatMessage::new(Role::System, text)];
+    let mut exchanges = persona.exchanges();
+    exchanges.sort_by_key(|exchange| exchange.remembered.is_empty());
+    for exchange in exchanges.into_iter().take(form.examples) {
+        let fill = |text: &str| fill_placeholders(text, EXAMPLE_PERSON, &persona.name).into_owned();
+        let recalled = exchange.remembered.iter().map(|line| fill(line)).collect();
+        messages.extend(last_turn(form, &[], recalled, Some(EXAMPLE_PERSON), &fill(exchange.person)));
+        messages.push(ChatMessage::new(Role::Assistant, fill(exchange.persona)));
+    }
+    messages
+}
+
+/// What the persona does for this kind of message, and who the person plays.
+fn guidance(parts: &Parts<'_>, person: &str) -> Vec<(FragmentKind, String)> {
+    let mut guidance = Vec::new();
+    if let Some(role) = parts.user_persona.map(|role| role.brief()).filter(|text| !text.is_empty()) {
+        let text = fill_placeholders(&role, person, &parts.persona.name).into_owned();
+        guidance.push((FragmentKind::UserPersona, text));
+    }
+    if let Some(task) = parts.persona.task_behaviour_for(&parts.message.text) {
+        let text = fill_placeholders(&task.text, person, &parts.persona.name).into_owned();
+        guidance.push((FragmentKind::Task, text));
+    }
+    guidance
+}
+
+/// The last turn: guidance, recalled lines with the best one nearest to the end, and the message, which must stand last
+/// to be answered.
+fn last_turn(
+    form: &Form,
+    guidance: &[(FragmentKind, String)],
+    recalled: Vec<String>,
+    person: Option<&str>,
+    message: &str,
+) -> Vec<ChatMessage> {
+    let mut lines = String::new();
+    if !recalled.is_empty() {
+        match person {
+            Some(name) => lines.push_str(&format!("What {name} told you before:")),
+            None => lines.push_str("What you were told before:"),
+        }
+        for line in recalled.iter().rev() {
+            lines.push_str("\n- ");
+            lines.push_str(line);
+        }
+    }
+    let mut turn = String::new();
+    for (_, line) in guidance {
+        turn.push_str(line);
+        turn.push_str("\n\n");
+    }
+    if lines.is_empty() {
+        return vec![ChatMessage::new(Role::User, turn + message)];
+    }
+    match form.recalled_place {
+        RecalledPlace::InTurn => vec![ChatMessage::new(Role::User, format!("{turn}{lines}\n\n{message}"))],
+        RecalledPlace::BetweenRepeats => vec![
+            ChatMessage::new(Role::User, turn + message),
+            ChatMessage::new(Role::System, lines),
+            ChatMessage::new(Role::User, message),
+        ],
+    }
+}
+
+fn recalled_line(memory: &Recollection) -> String {
+    // A recalled text is one line: its own line breaks would look like further lines.
+    let text = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let day = memory.at.strftime("%e %B %Y").to_string();
+    let speaker = memory.speaker.as_deref().unwrap_or("You");
+    format!("{speaker} said on {}: \"{text}\"", day.trim_start())
+}
+
+fn said(line: &Line, group: bool) -> String {
+    match &line.speaker {
+        Some(name) if group => format!("{name}: {}", line.text),
+        _ => line.text.clone(),
+    }
+}
+
+/// Where the newest lines that fit begin: at a multiple of [`HISTORY_STEP`] where that is possible.
+fn history_start(parts: &Parts<'_>, room: usize, count: &dyn Fn(&str) -> usize) -> usize {
+    let mut start = parts.history.len();
+    let mut tokens = 0;
+    for (index, line) in parts.history.iter().enumerate().rev() {
+        tokens += count(&said(line, parts.group)) + MESSAGE_OVERHEAD;
+        if tokens > room {
+            break;
+        }
+        start = index;
+    }
+    if start > 0 {
+        let aligned = parts.history.iter().skip(start).position(|line| line.depth % HISTORY_STEP == 0);
+        start += aligned.unwrap_or(0);
+    }
+    start
+}
+
+/// Cuts a text that takes more than `room` tokens in its middle: a question mostly stands at the beginning or the end.
+fn cut_middle(text: &str, room: usize, count: &dyn Fn(&str) -> usize) -> String {
+    if count(text) <= room {
+        return text.to_owned();
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let mut keep = chars.len();
+    loop {
+        keep = keep * 3 / 4;
+        let head: String = chars.iter().take(keep / 2).collect();
+        let tail: String = chars.iter().skip(chars.len() - keep / 2).collect();
+        let cut = format!("{head} [...] {tail}");
+        if count(&cut) <= room || keep < 8 {
+            return cut;
+        }
+    }
+}

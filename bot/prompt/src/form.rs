@@ -1,0 +1,69 @@
+//! How a prompt is written for each model family. Every choice here was measured with `azera eval facts`; the figures
+//! stand in `bot/docs/BENCHMARKS.md`.
+
+use azera_model::Sampling;
+
+/// How much of a persona stands in the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PersonaForm {
+    /// The *Brief* section: a model of a hundred million parameters loses the question behind anything longer.
+    Brief,
+    /// Everything.
+    Full,
+}
+
+/// Where recalled lines stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecalledPlace {
+    /// In the person's turn, before what they say.
+    InTurn,
+    /// In a system message of their own between the person's words and the same words again: a small model then reads
+    /// the lines knowing the question, and answers the question rather than going on with the list.
+    BetweenRepeats,
+}
+
+/// The form of a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Form {
+    /// How much of the persona.
+    pub persona: PersonaForm,
+    /// Example exchanges from the persona at most, those that use a memory first.
+    pub examples: usize,
+    /// Where recalled lines stand.
+    pub recalled_place: RecalledPlace,
+    /// Recalled lines at most.
+    pub recalled_lines: usize,
+    /// Whether task behaviours and the role of the person are told.
+    pub guidance: bool,
+    /// How tokens are chosen unless the configuration says otherwise.
+    pub sampling: Sampling,
+}
+
+/// The form for a family of the ledger. A family nobody has measured gets the form for capable models.
+pub fn form_for(family: &str) -> Form {
+    match family {
+        "smollm2" => Form {
+            persona: PersonaForm::Brief,
+            examples: 2,
+            recalled_place: RecalledPlace::BetweenRepeats,
+            recalled_lines: 5,
+            guidance: false,
+            sampling: Sampling {
+                temperature: 0.2,
+                top_k: 40,
+                top_p: 1.0,
+                min_p: 0.1,
+                repeat_penalty: 1.15,
+                ..Sampling::default()
+            },
+        },
+        _ => Form {
+            persona: PersonaForm::Full,
+            examples: 2,
+            recalled_place: RecalledPlace::InTurn,
+            recalled_lines: 20,
+            guidance: true,
+            sampling: Sampling::default(),
+        },
+    }
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# The tasks of the Makefile, which sets the variables. One argument: the task.
+#
+# Once a task has succeeded it works again without network: tools are looked for before they are installed, crates and
+# models before they are fetched.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+: "${CARGO_TARGET_DIR:?is set by the Makefile: run this through make}"
+: "${AZERA_MODELS_CACHE:?is set by the Makefile: run this through make}"
+
+# The default models, by their names in the ledger.
+readonly models=(smollm2-135m minilm-l6-v2)
+readonly azera="$CARGO_TARGET_DIR/release/azera"
+
+say() { printf '==> %s\n' "$*" >&2; }
+
+die() {
+    printf 'make: %s\n' "$1" >&2
+    shift
+    if (($#)); then printf '      %s\n' "$@" >&2; fi
+    exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Rust, of the version that Cargo.toml asks for.
+rust() {
+    local wanted found
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+    if ! have cargo || ! have rustc; then
+        die "Rust is missing." "Install Rust $wanted or newer, with cargo, and put it on the PATH."
+    fi
+    found=$(rustc --version | cut -d ' ' -f 2)
+    if [[ $(printf '%s\n' "$wanted" "${found%%-*}" | sort -V | head -n 1) != "$wanted" ]]; then
+        die "Rust $found is too old." "Install Rust $wanted or newer."
+    fi
+}
+
+# libclang, which reads llama.cpp's headers during the build.
+has_libclang() {
+    [[ -z ${LIBCLANG_PATH:-} ]] || return 0
+    [[ $(uname -s) != Darwin ]] || return 0 # comes with Apple's clang
+    compgen -G '/usr/lib/llvm*/lib/libclang*[0-9g].so' >/dev/null ||
+        compgen -G '/usr/lib/*-linux-*/libclang*[0-9g].so' >/dev/null ||
+        compgen -G '/usr/lib64/libclang.so' >/dev/null ||
+        compgen -G '/usr/lib/libclang.so' >/dev/null
+}
+
+# Names the Debian packages of what the build needs and cannot find.
+missing_tools() {
+    have cmake || echo cmake
+    have clang || echo clang
+    has_libclang || echo libclang-dev
+    have pkg-config || echo pkg-config
+    have c++ || ! have clang || echo g++ # clang brings one, as a rule
+}
+
+has_pip() { python3 -m pip --version >/dev/null 2>&1; }
+
+as_root() {
+    if [[ $(id -u) == 0 ]]; then
+        "$@"
+    elif have sudo && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
+        sudo "$@"
+    else
+        return 1
+    fi
+}
+
+# Installs Debian packages; the lists are only fetched where they are missing or too old to serve.
+apt_install() {
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends)
+    have apt-get || return 1
+    as_root "${apt[@]}" install "$@" >/dev/null 2>&1 && return
+    as_root "${apt[@]}" update >&2 && as_root "${apt[@]}" install "$@" >&2
+}
+
+tools() {
+    local wanted
+    mapfile -t wanted < <(missing_tools)
+    has_pip || wanted+=(python3-pip)
+    ((${#wanted[@]})) || return 0
+    say "installing ${wanted[*]}"
+    apt_install "${wanted[@]}" || true
+    mapfile -t wanted < <(missing_tools)
+    if ((${#wanted[@]})); then
+        die "the build needs what is not here, and it could not be installed: ${wanted[*]}" \
+            "These are the names of Debian's packages: as root, apt-get install ${wanted[*]}" \
+            "Elsewhere, install what brings the same tools."
+    fi
+    has_pip || say "python3 with pip is missing: models that come as Python wheels cannot be fetched"
+}
+
+# The crates, for this machine alone; afterwards Cargo needs no network, and does not ask for it.
+crates() {
+    local host
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    if ! cargo fetch --quiet --locked --offline --target "$host" 2>/dev/null; then
+        say "fetching the crates"
+        cargo fetch --locked --target "$host" ||
+            die "the crates are not all here, and could not be fetched: see above." \
+                "With network, once: make setup"
+    fi
+    export CARGO_NET_OFFLINE=true
+}
+
+setup() {
+    rust
+    tools
+    crates
+}
+
+build() {
+    say "building in $CARGO_TARGET_DIR"
+    cargo build --release --locked --package azera ${FEATURES:+--features "$FEATURES"}
+}
+
+run() {
+    setup
+    build
+    "$azera" models pull || die "without its models Azera cannot speak: see above." "With network, once: make run"
+    # The words of ARGS are meant to part.
+    # shellcheck disable=SC2086
+    exec "$azera" chat ${ARGS:-}
+}
+
+test_all() {
+    setup
+    build
+    # The models for tests are no matter of somebody's own configuration.
+    env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
+        die "the tests need these models: ${models[*]}; see above." "With network, once: make test"
+    AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" cargo test --release --workspace --locked
+}
+
+lint() {
+    setup
+    cargo fmt --version >/dev/null 2>&1 || die "rustfmt is missing: add that component to the Rust toolchain."
+    cargo clippy --version >/dev/null 2>&1 || die "clippy is missing: add that component to the Rust toolchain."
+    cargo fmt --all -- --check
+    cargo run --quiet --release --locked --package azera-tidy
+    cargo clippy --release --workspace --all-targets --locked -- --deny warnings
+    if have cargo-deny; then
+        # Advisories change by the day and want network; `cargo deny check` looks at them too.
+        cargo deny --offline check bans licenses sources
+    else
+        say "cargo-deny is not installed: licences and sources of the crates were not checked"
+    fi
+}
+
+doctor() {
+    setup
+    build
+    exec "$azera" doctor
+}
+
+case ${1:-} in
+    run | lint | doctor | setup) "$1" ;;
+    test) test_all ;;
+    clean) cargo clean ;;
+    *) die "no such task: ${1:-none}" ;;
+esac

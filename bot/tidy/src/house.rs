@@ -1,0 +1,67 @@
+/// A crate, and the crates of this workspace it may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Edge {
+    /// The package's name.
+    pub package: &'static str,
+    /// What it may use; `*` is everything.
+    pub uses: &'static [&'static str],
+}
+
+/// Every crate of the workspace, from the ground up. Adapters, core, memory and models meet only through contracts;
+/// the binary alone wires the parts.
+pub const EDGES: &[Edge] = &[
+    Edge { package: "azera-types", uses: &[] },
+    Edge { package: "azera-config", uses: &[] },
+    Edge { package: "azera-ledger", uses: &[] },
+    Edge { package: "azera-model", uses: &["azera-types"] },
+    Edge { package: "azera-llama", uses: &["azera-model"] },
+    Edge { package: "azera-personas", uses: &["azera-types"] },
+    Edge { package: "azera-prompt", uses: &["azera-types", "azera-personas", "azera-model"] },
+    Edge { package: "azera-memory", uses: &["azera-types"] },
+    Edge { package: "azera-memory-sled", uses: &["azera-types", "azera-memory"] },
+    Edge { package: "azera-memory-vector", uses: &["azera-types", "azera-memory"] },
+    Edge { package: "azera-memory-text", uses: &["azera-types", "azera-memory"] },
+    Edge { package: "azera-adapter", uses: &["azera-types"] },
+    Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter"] },
+    Edge { package: "azera-adapter-sim", uses: &["azera-types", "azera-adapter"] },
+    Edge {
+        package: "azera-chat",
+        uses: &["azera-types", "azera-model", "azera-prompt", "azera-memory", "azera-adapter", "azera-personas"],
+    },
+    Edge { package: "azera-tidy", uses: &["azera-config"] },
+    Edge { package: "azera", uses: &["*"] },
+];
+
+/// Heavy, native or platform crates, and the folders that may use each: they sit at the edges, so that the core
+/// compiles and is tested without them, and can be changed for others.
+pub const HELD: &[(&str, &[&str])] = &[
+    ("anyhow", &["bot/app"]),
+    ("clap", &["bot/app"]),
+    ("crossterm", &["adapters/console"]),
+    ("hf-hub", &["bot/ledger"]),
+    ("llama-cpp-2", &["bot/llama"]),
+    ("llama-cpp-sys-2", &["bot/llama"]),
+    ("matrix-sdk", &["adapters/matrix"]),
+    ("poise", &["adapters/discord"]),
+    ("qdrant-client", &["memory/vector"]),
+    ("qdrant-edge", &["memory/vector"]),
+    ("reedline", &["adapters/console"]),
+    ("serenity", &["adapters/discord"]),
+    ("sled", &["memory/sled"]),
+    ("songbird", &["voice/discord"]),
+    ("tantivy", &["memory/text"]),
+    ("tracing-subscriber", &["bot/app"]),
+];
+
+/// The core: what works alike on every platform, and so names none.
+pub const CORE: &[&str] =
+    &["bot/types", "bot/model", "bot/prompt", "bot/mind", "bot/chat", "memory/core", "adapters/api", "personas"];
+
+/// What reads no file and no socket, so that it can be tested by calling it.
+pub const PURE: &[&str] = &["bot/types", "bot/prompt", "bot/mind", "personas"];
+
+/// Lines a source file may have: more do not fit into a head.
+pub const MAX_FILE_LINES: usize = 500;
+
+/// Names that say nothing about what is inside.
+pub const VAGUE_NAMES: &[&str] = &["util", "utils", "helper", "helpers", "manager", "managers", "misc", "common"];

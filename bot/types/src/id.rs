@@ -1,0 +1,167 @@
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Bytes an id may have.
+pub const MAX_ID_BYTES: usize = 255;
+
+/// Why a string is no id.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum IdError {
+    /// Nothing there.
+    #[error("an id may not be empty")]
+    Empty,
+    /// More than [`MAX_ID_BYTES`].
+    #[error("an id may have {MAX_ID_BYTES} bytes at most, this one has {0}")]
+    TooLong(usize),
+    /// A control character, NUL included.
+    #[error("an id may not contain control characters")]
+    Control,
+    /// Not the form a memory id has.
+    #[error("a memory id looks like m42")]
+    NotAMemory,
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Takes any string of 1 to [`MAX_ID_BYTES`] bytes without control characters.
+            pub fn new(id: impl AsRef<str>) -> Result<Self, IdError> {
+                let id = id.as_ref();
+                if id.is_empty() {
+                    return Err(IdError::Empty);
+                }
+                if id.len() > MAX_ID_BYTES {
+                    return Err(IdError::TooLong(id.len()));
+                }
+                if id.chars().any(char::is_control) {
+                    return Err(IdError::Control);
+                }
+                Ok(Self(id.into()))
+            }
+
+            /// The id as a string.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), &self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(id: &str) -> Result<Self, IdError> {
+                Self::new(id)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+
+            fn try_from(id: String) -> Result<Self, IdError> {
+                Self::new(id)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.as_str().to_owned()
+            }
+        }
+    };
+}
+
+id!(
+    /// A platform an adapter connects: `console`, `sim`, ...
+    PlatformId
+);
+id!(
+    /// A guild, a space, the local machine.
+    RealmId
+);
+id!(
+    /// One conversation: a channel, thread, DM, room, console session.
+    ChatId
+);
+id!(
+    /// A human.
+    PersonId
+);
+id!(
+    /// An AI character.
+    PersonaId
+);
+id!(
+    /// One message, of a person or of a persona, unique over all chats.
+    MessageId
+);
+
+/// One memory. A number, given out in ascending order by the record and never twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MemoryId(pub u64);
+
+impl fmt::Display for MemoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "m{}", self.0)
+    }
+}
+
+impl FromStr for MemoryId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let number = text.strip_prefix('m').ok_or(IdError::NotAMemory)?;
+        number.parse().map(Self).map_err(|_| IdError::NotAMemory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_checked() {
+        #[track_caller]
+        fn check(text: &str, want: Result<(), IdError>) {
+            assert_eq!(ChatId::new(text).map(|_| ()), want, "{text:?}");
+        }
+        check("!room:example.org", Ok(()));
+        check("ünï çødé", Ok(()));
+        check("", Err(IdError::Empty));
+        check("a\0b", Err(IdError::Control));
+        check(&"x".repeat(256), Err(IdError::TooLong(256)));
+    }
+
+    #[test]
+    fn an_id_that_would_be_refused_does_not_deserialize() {
+        assert!(serde_json::from_str::<PersonId>(r#""""#).is_err());
+        assert_eq!(serde_json::from_str::<PersonId>(r#""ann""#).unwrap().as_str(), "ann");
+    }
+
+    #[test]
+    fn memory_ids_read_what_they_write() {
+        assert_eq!("m42".parse(), Ok(MemoryId(42)));
+        assert_eq!(MemoryId(7).to_string(), "m7");
+        assert_eq!("42".parse::<MemoryId>(), Err(IdError::NotAMemory));
+    }
+}

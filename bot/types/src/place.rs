@@ -1,0 +1,62 @@
+use jiff::Timestamp;
+
+use crate::{ChatId, PersonId, RealmId, Scope};
+
+/// Who can read a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// Everybody of its realm.
+    Public(RealmId),
+    /// Its members alone. The realm it lies in, if any, comes with whether every member of the chat may read that
+    /// realm now: only then may the realm's memories be shown there.
+    Private {
+        /// The realm around it.
+        realm: Option<RealmId>,
+        /// Whether all who can read the chat can read the realm.
+        all_in_realm: bool,
+    },
+    /// One person and the bot.
+    Dm(PersonId),
+}
+
+/// What a platform says about a chat at this moment, for one person who asks there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Which chat.
+    pub chat: ChatId,
+    /// Who can read it.
+    pub kind: PlaceKind,
+    /// Where somebody who reads here cannot scroll back to the beginning, the time from which *everybody* who reads
+    /// here can; nothing older from this chat (or, if it is public, from its realm) is shown.
+    pub since: Option<Timestamp>,
+}
+
+impl Place {
+    /// The scope of what is said here.
+    pub fn scope(&self) -> Scope {
+        match &self.kind {
+            PlaceKind::Public(realm) => Scope::Realm(realm.clone()),
+            PlaceKind::Private { .. } => Scope::Chat(self.chat.clone()),
+            PlaceKind::Dm(person) => Scope::Dm(person.clone()),
+        }
+    }
+
+    /// The realm around it.
+    pub fn realm(&self) -> Option<&RealmId> {
+        match &self.kind {
+            PlaceKind::Public(realm) => Some(realm),
+            PlaceKind::Private { realm, .. } => realm.as_ref(),
+            PlaceKind::Dm(_) => None,
+        }
+    }
+}
+
+/// Where else one person may read at this moment, by the platform's word. Asked for DMs, where it decides what may be
+/// shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Realms the person belongs to, each with the time from which they can scroll back, if not from its beginning.
+    pub realms: Vec<(RealmId, Option<Timestamp>)>,
+    /// Private chats the person can read, likewise.
+    pub private_chats: Vec<(ChatId, Option<Timestamp>)>,
+}

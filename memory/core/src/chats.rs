@@ -1,0 +1,180 @@
+//! Chats, their settings and branches.
+
+use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Timestamp};
+
+use crate::rows::{Answering, BranchRow, ChatRow, MAIN_BRANCH};
+use crate::{Batch, Durability, Error, Memory, Right, Table, codec, keys};
+
+/// Branches a chat may have.
+pub const MAX_BRANCHES: usize = 256;
+
+/// Characters a branch's name may have.
+pub const MAX_BRANCH_NAME_CHARS: usize = 64;
+
+/// A chat seen for the first time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewChat {
+    /// Its id.
+    pub id: ChatId,
+    /// The platform that serves it.
+    pub platform: PlatformId,
+    /// The name people see.
+    pub title: Option<String>,
+    /// Who answers until somebody says otherwise.
+    pub persona: PersonaId,
+}
+
+/// A setting of a chat to change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChatChange {
+    /// Who answers.
+    Persona(PersonaId),
+    /// When it answers; `None` is the configured default.
+    Answering(Option<Answering>),
+    /// The name people see.
+    Title(Option<String>),
+}
+
+impl Memory {
+    /// The chat, if it is known. Holds settings, nothing that was said.
+    pub fn chat(&self, id: &ChatId) -> Result<Option<ChatRow>, Error> {
+        codec::get(self.store.as_ref(), Table::Chats, &keys::chat(id))
+    }
+
+    /// Every chat of `platform`.
+    pub fn chats(&self, platform: &PlatformId) -> Result<Vec<ChatRow>, Error> {
+        let mut chats: Vec<ChatRow> = codec::rows(self.store.as_ref(), Table::Chats, b"")?;
+        chats.retain(|chat| chat.platform == *platform);
+        Ok(chats)
+    }
+
+    /// Makes a chat known; gives the row that stands afterwards. A known chat keeps everything but its title.
+    pub fn open_chat(&self, new: NewChat, now: Timestamp) -> Result<ChatRow, Error> {
+        let _writing = self.writing(&new.id);
+        let row = match self.chat(&new.id)? {
+            Some(chat) if new.title.is_none() || chat.title == new.title => return Ok(chat),
+            Some(mut chat) => {
+                chat.title = new.title;
+                chat
+            }
+            None => ChatRow {
+                id: new.id,
+                platform: new.platform,
+                title: new.title,
+                persona: new.persona,
+                answering: None,
+                branch: MAIN_BRANCH.into(),
+                head: None,
+                created_at: now,
+                last_at: now,
+            },
+        };
+        self.put_chat(&row)?;
+        Ok(row)
+    }
+
+    /// Changes a setting; `false` if the chat is unknown.
+    pub fn change_chat(&self, id: &ChatId, change: ChatChange) -> Result<bool, Error> {
+        let _writing = self.writing(id);
+        let Some(mut chat) = self.chat(id)? else { return Ok(false) };
+        match change {
+            ChatChange::Persona(persona) => chat.persona = persona,
+            ChatChange::Answering(answering) => chat.answering = answering,
+            ChatChange::Title(title) => chat.title = title,
+        }
+        self.put_chat(&chat)?;
+        Ok(true)
+    }
+
+    fn put_chat(&self, chat: &ChatRow) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), chat)?;
+        self.store.commit(batch, Durability::Flushed)
+    }
+
+    /// The chat's branches, the present one included, oldest first.
+    pub fn branches(&self, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
+        let mut branches: Vec<BranchRow> =
+            codec::rows(self.store.as_ref(), Table::Branches, &keys::prefix(&[id.as_str()]))?;
+        if let Some(chat) = self.chat(id)? {
+            match branches.iter_mut().find(|branch| branch.name == chat.branch) {
+                Some(present) => present.head = chat.head,
+                None => branches.push(BranchRow {
+                    name: chat.branch,
+                    head: chat.head,
+                    forked_from: None,
+                    created_at: chat.created_at,
+                }),
+            }
+        }
+        branches.sort_by_key(|branch| branch.created_at);
+        Ok(branches)
+    }
+
+    /// Begins a branch behind `from`, a message of this chat that `right` may read, and makes it the present one.
+    pub fn branch_from(
+        &self,
+        right: &Right,
+        id: &ChatId,
+        from: &MessageId,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<BranchRow, Error> {
+        let name = name.trim();
+        if name.is_empty() || name.chars().count() > MAX_BRANCH_NAME_CHARS || name.chars().any(char::is_control) {
+            return Err(Error::Invalid(format!("a branch's name has 1 to {MAX_BRANCH_NAME_CHARS} characters")));
+        }
+        let _writing = self.writing(id);
+        let branches = self.branches(id)?;
+        if branches.iter().any(|branch| branch.name == name) {
+            return Err(Error::Invalid("there is a branch of that name already".into()));
+        }
+        if branches.len() >= MAX_BRANCHES {
+            return Err(Error::Invalid(format!("a chat has {MAX_BRANCHES} branches at most")));
+        }
+        let here = self.message(right, from)?.filter(|message| message.chat == *id);
+        let (Some(message), Some(mut chat)) = (here, self.chat(id)?) else {
+            return Err(Error::Invalid("that message is not in this chat".into()));
+        };
+        let branch = BranchRow {
+            name: name.to_owned(),
+            head: Some(message.id.clone()),
+            forked_from: Some(message.id.clone()),
+            created_at: now,
+        };
+        let mut batch = Batch::new();
+        keep_present(&mut batch, &chat, &branches)?;
+        codec::put(&mut batch, Table::Branches, keys::branch(id, name), &branch)?;
+        chat.branch = name.to_owned();
+        chat.head = Some(message.id);
+        codec::put(&mut batch, Table::Chats, keys::chat(id), &chat)?;
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(branch)
+    }
+
+    /// Makes another branch the present one; `None` if there is none of that name.
+    pub fn switch_branch(&self, id: &ChatId, name: &str) -> Result<Option<BranchRow>, Error> {
+        let _writing = self.writing(id);
+        let branches = self.branches(id)?;
+        let (Some(branch), Some(mut chat)) =
+            (branches.iter().find(|branch| branch.name == name).cloned(), self.chat(id)?)
+        else {
+            return Ok(None);
+        };
+        let mut batch = Batch::new();
+        keep_present(&mut batch, &chat, &branches)?;
+        chat.branch.clone_from(&branch.name);
+        chat.head.clone_from(&branch.head);
+        codec::put(&mut batch, Table::Chats, keys::chat(id), &chat)?;
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(Some(branch))
+    }
+}
+
+/// Writes down where the present branch stands before it is left.
+fn keep_present(batch: &mut Batch, chat: &ChatRow, branches: &[BranchRow]) -> Result<(), Error> {
+    if let Some(present) = branches.iter().find(|branch| branch.name == chat.branch) {
+        codec::put(batch, Table::Branches, keys::branch(&chat.id, &present.name), present)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+use azera_types::{MemoryId, Scope};
+
+use super::place::{at, label, public, realm, scopes, visible};
+use crate::{Doc, Facet, Found, Shelf, TextIndex};
+
+/// Every law of [`TextIndex`].
+///
+/// # Panics
+///
+/// If one is broken.
+pub fn text<T: TextIndex, O: FnMut() -> T>(mut fresh: impl FnMut() -> O) {
+    finds_words(fresh()());
+    takes_words_and_never_syntax(fresh()());
+    keeps_to_the_right(fresh()());
+    replaces_and_removes(fresh());
+}
+
+fn doc(id: u64, shelf: Shelf, own: &str, window: &str) -> Doc {
+    let label = label("azera", Scope::Realm(realm("guild")), 50);
+    Doc { id: MemoryId(id), shelf, label, own: own.to_owned(), window: window.to_owned() }
+}
+
+fn search(index: &impl TextIndex, shelf: Shelf, facet: Facet, query: &str, limit: usize) -> Vec<Found> {
+    index.search(&public("azera", "guild", None), shelf, facet, query, at(1_000), limit).expect("a search")
+}
+
+fn found(index: &impl TextIndex, shelf: Shelf, facet: Facet, query: &str) -> Vec<u64> {
+    search(index, shelf, facet, query, 100).iter().map(|found| found.id.0).collect()
+}
+
+fn finds_words(index: impl TextIndex) {
+    assert_eq!(found(&index, Shelf::Chats, Facet::Own, "anything"), [], "hits of an empty index");
+    index
+        .upsert(vec![
+            doc(1, Shelf::Chats, "The lighthouse keeper sings", "storms at night"),
+            doc(2, Shelf::Chats, "Keepers of bees and of a lighthouse, a lighthouse by the sea", "honey"),
+            doc(3, Shelf::Chats, "A quiet evening", "the keeper sang"),
+            doc(4, Shelf::Memories, "The lighthouse is locked with 7731", ""),
+            doc(u64::MAX, Shelf::Chats, "Smörgåsbord im Café", ""),
+        ])
+        .expect("an insertion");
+    index.commit().expect("a commit");
+    let own = |query| found(&index, Shelf::Chats, Facet::Own, query);
+    assert_eq!(own("lighthouse"), [2, 1], "more of the word scores higher");
+    assert_eq!(own("LIGHTHOUSES"), [2, 1], "case and plural make no difference");
+    assert_eq!(own("keeping"), [1, 2], "other forms of a word, the shorter text first");
+    assert_eq!(own("sing bee"), [1, 2], "any of the words");
+    assert_eq!(own("cafe smorgasbord"), [u64::MAX], "accents make no difference");
+    assert_eq!(own("the of and a"), [], "stop words find nothing");
+    assert_eq!(own("honey"), [], "a word of the window");
+    assert_eq!(found(&index, Shelf::Chats, Facet::Window, "honey"), [2], "a word of the window");
+    assert_eq!(found(&index, Shelf::Memories, Facet::Own, "lighthouse 7731"), [4], "the other shelf");
+    assert_eq!(own("7731"), [], "a word of the other shelf");
+    let hits = search(&index, Shelf::Chats, Facet::Own, "lighthouse keeper", 1);
+    assert_eq!(hits.len(), 1, "the limit");
+    assert!(hits[0].score > 0.0, "a score");
+    assert!(search(&index, Shelf::Chats, Facet::Own, "lighthouse", 0).is_empty(), "a limit of nothing");
+    assert_eq!(
+        search(&index, Shelf::Chats, Facet::Own, "lighthouse", usize::MAX).len(),
+        2,
+        "a limit above the highest"
+    );
+}
+
+fn takes_words_and_never_syntax(index: impl TextIndex) {
+    index
+        .upsert(vec![doc(1, Shelf::Chats, "plain apples", ""), doc(2, Shelf::Chats, "pears", "")])
+        .expect("an insertion");
+    index.commit().expect("a commit");
+    let long = format!("{} apples", "filler ".repeat(50_000));
+    let cases: [(&str, &[u64]); 11] = [
+        ("", &[]),
+        ("   \n\t", &[]),
+        ("?!\"'()[]{}:;*~^-+\\/&&||", &[]),
+        ("own:apples", &[1]),
+        ("NOT apples", &[1]),
+        ("-apples +pears", &[1, 2]),
+        ("\"apples plain\"~2", &[1]),
+        ("appl*", &[1]),
+        ("* [a TO z]", &[]),
+        ("apples\0\u{202e}\u{1f}pears", &[1, 2]),
+        ("persona\u{1f}realm:guild", &[]),
+    ];
+    for (query, want) in cases {
+        let mut ids = found(&index, Shelf::Chats, Facet::Own, query);
+        ids.sort_unstable();
+        assert_eq!(ids, want, "{query:?}");
+    }
+    // A query of any length is answered; which of its words count is the index's own limit.
+    search(&index, Shelf::Chats, Facet::Own, &long, 10);
+    search(&index, Shelf::Chats, Facet::Own, &"x".repeat(1_000_000), 10);
+    index.upsert(vec![doc(3, Shelf::Chats, &format!("{} plums", "y".repeat(100_000)), "")]).expect("a very long word");
+    index.commit().expect("a commit");
+    assert_eq!(found(&index, Shelf::Chats, Facet::Own, "plum"), [3], "a word beside a very long one");
+}
+
+fn keeps_to_the_right(index: impl TextIndex) {
+    let mut docs = Vec::new();
+    for (who, more) in [("azera", 0), ("areza", 100)] {
+        for (id, scope) in scopes() {
+            for (second, later) in [(50, 0), (150, 10)] {
+                let id = MemoryId(more + later + id);
+                let label = label(who, scope.clone(), second);
+                let (own, window) = ("a password".to_owned(), "the password is swordfish".to_owned());
+                docs.push(Doc { id, shelf: Shelf::Memories, label, own, window });
+            }
+        }
+    }
+    index.upsert(docs).expect("an insertion");
+    index.commit().expect("a commit");
+    for (case, right, until, want) in visible() {
+        for facet in [Facet::Own, Facet::Window] {
+            let hits = index.search(&right, Shelf::Memories, facet, "passwords", at(until), 100).expect("a search");
+            let mut ids: Vec<u64> = hits.iter().map(|found| found.id.0).collect();
+            ids.sort_unstable();
+            assert_eq!(ids, want, "{case}, {facet:?}");
+            let equal = hits.iter().all(|found| (found.score - hits[0].score).abs() < 1e-6);
+            assert!(equal, "{case}: the filter changed scores");
+        }
+    }
+}
+
+fn replaces_and_removes<T: TextIndex>(mut open: impl FnMut() -> T) {
+    let index = open();
+    let own = |index: &T, query| found(index, Shelf::Chats, Facet::Own, query);
+    index
+        .upsert(vec![
+            doc(1, Shelf::Chats, "a kestrel", ""),
+            doc(2, Shelf::Chats, "two kestrels", ""),
+            doc(3, Shelf::Memories, "owls", ""),
+            doc(1, Shelf::Chats, "a heron", ""),
+        ])
+        .expect("an insertion");
+    index.commit().expect("a commit");
+    assert_eq!(own(&index, "kestrel"), [2], "the later of two with one id");
+    index.upsert(vec![doc(2, Shelf::Chats, "a wren", ""), doc(3, Shelf::Chats, "a raven", "")]).expect("a replacement");
+    index.commit().expect("a commit");
+    assert_eq!(own(&index, "kestrel heron wren raven").len(), 3, "replaced documents");
+    assert_eq!(found(&index, Shelf::Memories, Facet::Own, "owl"), [], "a document that moved to the other shelf");
+    index.remove(&[MemoryId(1), MemoryId(99)]).expect("a removal");
+    index.remove(&[]).expect("a removal of nothing");
+    index.commit().expect("a commit");
+    index.commit().expect("a commit of nothing");
+    assert_eq!(own(&index, "heron"), [], "a removed document");
+    index.upsert(vec![doc(4, Shelf::Memories, "an uncommitted finch", "")]).expect("an insertion");
+    drop(index);
+
+    let index = open();
+    assert_eq!(index.ids().expect("ids"), [MemoryId(2), MemoryId(3)], "ids after reopening");
+    assert_eq!(own(&index, "wrens"), [2], "hits after reopening");
+    index.upsert(vec![doc(5, Shelf::Memories, "a magpie", "")]).expect("an insertion");
+    index.remove(&[MemoryId(3)]).expect("a removal");
+    index.commit().expect("a commit");
+    index.rewrite().expect("a rewrite");
+    assert_eq!(index.ids().expect("ids"), [MemoryId(2), MemoryId(5)], "ids of both shelves after a rewrite");
+    assert_eq!(own(&index, "wren raven"), [2], "hits after a rewrite");
+    index.upsert(vec![doc(6, Shelf::Chats, "a swift", "")]).expect("an insertion");
+    index.commit().expect("a commit");
+    drop(index);
+
+    let index = open();
+    assert_eq!(own(&index, "wren swift").len(), 2, "hits after a rewrite and reopening");
+    index.clear().expect("a clearing");
+    assert_eq!(index.ids().expect("ids"), [], "ids of a cleared index");
+    assert_eq!(own(&index, "wren swift"), [], "hits of a cleared index");
+    index.upsert(vec![doc(6, Shelf::Chats, "a swallow", "")]).expect("an insertion");
+    index.commit().expect("a commit");
+    drop(index);
+    assert_eq!(own(&open(), "swallow swift"), [6], "hits after a clearing and reopening");
+}

@@ -1,0 +1,69 @@
+//! What is held about one person, for that person.
+
+use azera_types::PersonId;
+use serde_json::{Value, json};
+
+use crate::rows::{MemoryRow, MessageRow};
+use crate::{Error, Memory, Table, codec, keys};
+
+/// A person asking for what is their own. The host makes one only for the person who asks, and hands what it opens to
+/// that person alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject(pub PersonId);
+
+impl Memory {
+    /// Everything the person said, what was remembered of it, and the answers made to it, as JSON.
+    pub fn export(&self, subject: &Subject) -> Result<Value, Error> {
+        let Subject(person) = subject;
+        let mut messages = Vec::new();
+        let mut memories = Vec::new();
+        let mut ids = self.messages_of(person, usize::MAX)?;
+        ids.reverse();
+        for id in ids {
+            let Some(message) = self.raw_message(&id)? else { continue };
+            memories.extend(self.memories_of(&id)?.iter().map(memory_json));
+            let mut row = message_json(&message);
+            let answers: Vec<azera_types::MessageId> =
+                codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[id.as_str()]))?;
+            let mut replies = Vec::new();
+            for reply in answers {
+                // A reply built on other places is theirs to read only there.
+                replies.extend(self.raw_message(&reply)?.filter(|reply| reply.needs.is_empty()));
+            }
+            row["answers"] = replies.iter().map(message_json).collect();
+            messages.push(row);
+        }
+        codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
+            let memory: MemoryRow = codec::decode(Table::Memories, value)?;
+            if memory.sources.is_empty() && memory.author.person() == Some(person) {
+                memories.push(memory_json(&memory));
+            }
+            Ok(true)
+        })?;
+        Ok(json!({ "person": person, "messages": messages, "memories": memories }))
+    }
+}
+
+fn message_json(message: &MessageRow) -> Value {
+    json!({
+        "id": message.id,
+        "chat": message.chat,
+        "scope": message.scope,
+        "at": message.at,
+        "author": message.author.name(),
+        "persona": message.persona,
+        "text": message.text,
+    })
+}
+
+fn memory_json(memory: &MemoryRow) -> Value {
+    json!({
+        "id": memory.id.to_string(),
+        "kind": memory.kind,
+        "scope": memory.scope,
+        "at": memory.at,
+        "persona": memory.persona,
+        "sources": memory.sources,
+        "text": memory.text,
+    })
+}

@@ -1,0 +1,305 @@
+//! Forgetting. What is forgotten leaves rows, indexes, caches and `/why` data at once; its bytes leave the disk with the
+//! next [`Memory::scrub`], which a forgetting asks for in the same transaction that removes the rows.
+
+use std::collections::HashSet;
+
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope, Text, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::rows::{ChatRow, Kind, MemoryRow, MessageRow};
+use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+
+/// Changes committed at a time while much is forgotten.
+const BATCH: usize = 2_048;
+
+/// What is to be forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forget {
+    /// One message and every memory of it.
+    Message(MessageId),
+    /// One memory; the messages it rests on go too, or it would be rebuilt from them.
+    Memory(MemoryId),
+    /// Everything said in a chat from one time up to another.
+    Span {
+        /// Where.
+        chat: ChatId,
+        /// From this time on.
+        from: Timestamp,
+        /// Up to this time, inclusive.
+        to: Timestamp,
+    },
+    /// Everything a person said, everywhere.
+    Person(PersonId),
+    /// A chat with all that was said in it.
+    Chat(ChatId),
+    /// A realm: all that was said in its public chats and the private chats given.
+    Realm(RealmId, Vec<ChatId>),
+}
+
+/// What a forgetting removed; counts of what was there and is no more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Messages of people.
+    pub messages: usize,
+    /// Replies, taken along because they were built on what was forgotten and that was asked, or because they stood
+    /// in what was forgotten.
+    pub replies: usize,
+    /// Memories, each with its vectors and its entry in the text index.
+    pub memories: usize,
+    /// Records of what stood behind replies.
+    pub why: usize,
+    /// Cached embeddings dropped or made anew.
+    pub cached: usize,
+    /// Chats removed whole.
+    pub chats: usize,
+    /// Replies that were built on what was forgotten and still stand.
+    pub quoted_by: Vec<MessageId>,
+    /// Replies removed, to be taken back on their platforms: chat and id.
+    #[serde(skip)]
+    pub retract: Vec<(ChatId, MessageId)>,
+    /// Chats whose evaluated tokens must be dropped.
+    #[serde(skip)]
+    pub touched: HashSet<ChatId>,
+}
+
+impl Memory {
+    /// Forgets. With `quotes`, the replies built on it go too; otherwise they are listed.
+    pub fn forget(&self, what: &Forget, quotes: bool) -> Result<Receipt, Error> {
+        let mut receipt = Receipt::default();
+        let mut loose = Vec::new();
+        let mut messages = self.messages_to_forget(what, &mut loose)?;
+        let built_on = self.built_on(&messages)?;
+        if quotes {
+            messages.extend(built_on);
+        } else {
+            let mut standing: Vec<_> = built_on.difference(&messages).cloned().collect();
+            standing.sort();
+            for id in standing {
+                if self.raw_message(&id)?.is_some_and(|reply| reply.author != Author::Forgotten) {
+                    receipt.quoted_by.push(id);
+                }
+            }
+        }
+        let mut batch = Batch::new();
+        mark(&mut batch)?;
+        for memory in &loose {
+            self.remove_memory(&mut batch, memory)?;
+            receipt.memories += 1;
+        }
+        for id in &messages {
+            self.forget_message(&mut batch, id, &mut receipt)?;
+            if batch.changes().len() > BATCH {
+                self.store.commit(std::mem::take(&mut batch), Durability::Flushed)?;
+            }
+        }
+        match what {
+            Forget::Chat(chat) => self.remove_chat(&mut batch, chat, &mut receipt)?,
+            Forget::Realm(_, private) => {
+                for chat in private {
+                    self.remove_chat(&mut batch, chat, &mut receipt)?;
+                }
+            }
+            _ => {}
+        }
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(receipt)
+    }
+
+    fn messages_to_forget(
+        &self,
+        what: &Forget,
+        loose: &mut Vec<MemoryRow>,
+    ) -> Result<HashSet<MessageId>, Error> {
+        let mut messages = HashSet::new();
+        match what {
+            Forget::Message(id) => {
+                messages.insert(id.clone());
+            }
+            Forget::Memory(id) => {
+                if let Some(memory) = self.raw_memory(*id)? {
+                    messages.extend(memory.sources.iter().cloned());
+                    loose.extend(memory.sources.is_empty().then_some(memory));
+                }
+            }
+            Forget::Span { chat, from, to } => {
+                for message in self.log_of(chat)? {
+                    if message.at >= *from && message.at <= *to {
+                        messages.insert(message.id);
+                    }
+                }
+            }
+            Forget::Person(person) => {
+                messages.extend(self.messages_of(person, usize::MAX)?);
+                self.forget_name(person)?;
+                self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;
+            }
+            Forget::Chat(chat) => messages.extend(self.log_of(chat)?.into_iter().map(|message| message.id)),
+            Forget::Realm(realm, private) => {
+                let scope = Scope::Realm(realm.clone());
+                codec::walk(self.store.as_ref(), Table::Messages, b"", |_, value| {
+                    let message: MessageRow = codec::decode(Table::Messages, value)?;
+                    if message.scope == scope || private.contains(&message.chat) {
+                        messages.insert(message.id);
+                    }
+                    Ok(true)
+                })?;
+                self.loose_memories(loose, |memory| memory.scope == scope)?;
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Memories without a message behind them, such as facts a person asked to keep.
+    fn loose_memories(
+        &self,
+        loose: &mut Vec<MemoryRow>,
+        wanted: impl Fn(&MemoryRow) -> bool,
+    ) -> Result<(), Error> {
+        codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
+            let memory: MemoryRow = codec::decode(Table::Memories, value)?;
+            if memory.sources.is_empty() && wanted(&memory) {
+                loose.push(memory);
+            }
+            Ok(true)
+        })
+    }
+
+    /// Takes a person off the list of those who have spoken somewhere.
+    fn forget_name(&self, person: &PersonId) -> Result<(), Error> {
+        let ending = keys::prefix(&["", person.as_str()]);
+        let mut batch = Batch::new();
+        codec::walk(self.store.as_ref(), Table::Names, b"", |key, _| {
+            if key.ends_with(&ending) {
+                batch.remove(Table::Names, key);
+            }
+            Ok(true)
+        })?;
+        self.store.commit(batch, Durability::Flushed)
+    }
+
+    fn log_of(&self, chat: &ChatId) -> Result<Vec<MessageRow>, Error> {
+        let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::ChatLog, &keys::prefix(&[chat.as_str()]))?;
+        let mut messages = Vec::with_capacity(ids.len());
+        for id in ids {
+            messages.extend(self.raw_message(&id)?);
+        }
+        Ok(messages)
+    }
+
+    /// Empties one message. An empty row stays in its place: the conversation keeps its order, and the platform's
+    /// handing the message in again does not bring it back.
+    fn forget_message(&self, batch: &mut Batch, id: &MessageId, receipt: &mut Receipt) -> Result<(), Error> {
+        let Some(message) = self.raw_message(id)?.filter(|message| message.author != Author::Forgotten) else {
+            return Ok(());
+        };
+        receipt.cached += self.forget_cached_texts(&message)?;
+        receipt.memories += self.unremember(batch, id)?;
+        match &message.author {
+            Author::Person { id: person, .. } => {
+                batch.remove(Table::PersonLog, keys::numbered(&[person.as_str()], message.seq));
+                batch.remove(Table::Inbox, keys::message(id));
+                receipt.messages += 1;
+            }
+            _ => {
+                batch.remove(Table::Outbox, keys::numbered(&[], message.seq));
+                if self.store.get(Table::Why, &keys::message(id))?.is_some() {
+                    batch.remove(Table::Why, keys::message(id));
+                    receipt.why += 1;
+                }
+                receipt.replies += 1;
+                receipt.retract.push((message.chat.clone(), id.clone()));
+            }
+        }
+        receipt.touched.insert(message.chat.clone());
+        let emptied = MessageRow {
+            author: Author::Forgotten,
+            text: Text::default(),
+            reply_to: None,
+            needs: Vec::new(),
+            edited_at: None,
+            ..message
+        };
+        codec::put(batch, Table::Messages, keys::message(id), &emptied)
+    }
+
+    fn remove_chat(&self, batch: &mut Batch, chat: &ChatId, receipt: &mut Receipt) -> Result<(), Error> {
+        let prefix = keys::prefix(&[chat.as_str()]);
+        for (table, key) in self.rows_under(Table::Branches, &prefix)? {
+            batch.remove(table, key);
+        }
+        if let Some(row) = self.chat(chat)? {
+            // The chat goes on empty, with its settings, as its platform still has it.
+            let emptied = ChatRow { head: None, branch: crate::rows::MAIN_BRANCH.into(), ..row };
+            codec::put(batch, Table::Chats, keys::chat(chat), &emptied)?;
+            receipt.chats += 1;
+        }
+        receipt.touched.insert(chat.clone());
+        Ok(())
+    }
+
+    fn rows_under(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Table, Vec<u8>)>, Error> {
+        let mut found = Vec::new();
+        codec::walk(self.store.as_ref(), table, prefix, |key, _| {
+            found.push((table, key.to_vec()));
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    /// Whether something was forgotten whose bytes are still on disk.
+    pub fn scrub_due(&self) -> Result<bool, Error> {
+        Ok(self.store.get(Table::Meta, b"scrub")?.is_some())
+    }
+
+    /// Rewrites every store, so that no byte of what was forgotten is left on disk. The index queue must be empty: the
+    /// indexes forget by it.
+    pub fn scrub(&self) -> Result<(), Error> {
+        self.vectors.rewrite()?;
+        self.text.rewrite()?;
+        let mut batch = Batch::new();
+        batch.remove(Table::Meta, b"scrub");
+        self.store.commit(batch, Durability::Flushed)?;
+        self.store.rewrite()
+    }
+
+    /// Keeps something a person asked to keep, in the place it was said.
+    pub fn keep_fact(&self, fact: NewFact) -> Result<MemoryId, Error> {
+        let id = MemoryId(self.next_number()?);
+        let memory = MemoryRow {
+            id,
+            persona: fact.persona,
+            kind: Kind::Fact,
+            scope: fact.scope,
+            needs: Vec::new(),
+            chat: None,
+            session: 0,
+            author: fact.author,
+            sources: Vec::new(),
+            text: fact.text,
+            at: fact.at,
+        };
+        let mut batch = Batch::new();
+        self.put_memory(&mut batch, &memory)?;
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(id)
+    }
+}
+
+/// Something to keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFact {
+    /// For which persona.
+    pub persona: azera_types::PersonaId,
+    /// The place it may be shown in.
+    pub scope: Scope,
+    /// Who said it.
+    pub author: Author,
+    /// What.
+    pub text: Text,
+    /// When.
+    pub at: Timestamp,
+}
+
+fn mark(batch: &mut Batch) -> Result<(), Error> {
+    codec::put(batch, Table::Meta, b"scrub".to_vec(), &true)
+}

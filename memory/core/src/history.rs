@@ -1,0 +1,128 @@
+//! Reading conversations back. Every read takes a [`Right`] and leaves out what it does not allow.
+
+use std::collections::HashSet;
+
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
+
+use crate::rows::{MemoryRow, MessageRow, WhyRow};
+use crate::{Error, Memory, Order, Right, Table, codec, keys};
+
+/// Messages a history may be asked for.
+pub const MAX_HISTORY: usize = 2_000;
+
+impl Memory {
+    /// A message, if `right` may read it and it was not forgotten.
+    pub fn message(&self, right: &Right, id: &MessageId) -> Result<Option<MessageRow>, Error> {
+        Ok(self.raw_message(id)?.filter(|message| {
+            message.author != Author::Forgotten
+                && right.allows(&message.persona, &message.scope, &message.needs, message.at)
+        }))
+    }
+
+    /// The newest `limit` messages of the chat's present branch, oldest first.
+    pub fn history(&self, right: &Right, chat: &ChatId, limit: usize) -> Result<Vec<MessageRow>, Error> {
+        let head = self.chat(chat)?.and_then(|chat| chat.head);
+        self.history_to(right, head.as_ref(), limit)
+    }
+
+    /// The newest `limit` messages up to and including `tip`, oldest first.
+    pub fn history_to(
+        &self,
+        right: &Right,
+        tip: Option<&MessageId>,
+        limit: usize,
+    ) -> Result<Vec<MessageRow>, Error> {
+        let mut path = Vec::new();
+        let mut next = tip.cloned();
+        let mut steps = 0;
+        while let Some(id) = next
+            && path.len() < limit.min(MAX_HISTORY)
+            && steps < MAX_HISTORY
+        {
+            steps += 1;
+            let Some(message) = self.raw_message(&id)? else { break };
+            next = message.parent.clone();
+            if message.author != Author::Forgotten
+                && right.allows(&message.persona, &message.scope, &message.needs, message.at)
+            {
+                path.push(message);
+            }
+        }
+        path.reverse();
+        Ok(path)
+    }
+
+    /// The replies made to a message, oldest first, those not on the present branch included.
+    pub fn alternatives(&self, right: &Right, to: &MessageId) -> Result<Vec<MessageRow>, Error> {
+        let ids: Vec<MessageId> =
+            codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
+        let mut replies = Vec::new();
+        for id in ids {
+            replies.extend(self.message(right, &id)?);
+        }
+        Ok(replies)
+    }
+
+    /// The reply to a message that stands on the chat's present branch.
+    pub fn present_answer(&self, right: &Right, to: &MessageId) -> Result<Option<MessageRow>, Error> {
+        let Some(message) = self.message(right, to)? else { return Ok(None) };
+        let path = self.history(right, &message.chat, MAX_HISTORY)?;
+        Ok(path.into_iter().rev().find(|row| row.answers.as_ref() == Some(to)))
+    }
+
+    /// What stood behind a reply that `right` may read. Memories that may not be shown any more are left out; the
+    /// number of those left out comes with it.
+    pub fn why(&self, right: &Right, reply: &MessageId) -> Result<Option<(WhyRow, Vec<MemoryRow>, usize)>, Error> {
+        if self.message(right, reply)?.is_none() {
+            return Ok(None);
+        }
+        let Some(mut why) = codec::get::<WhyRow>(self.store.as_ref(), Table::Why, &keys::message(reply))? else {
+            return Ok(None);
+        };
+        let before = why.recalled.len();
+        let mut shown = Vec::new();
+        let mut kept = Vec::new();
+        for hit in why.recalled {
+            if let Some(memory) = self.memory(right, hit.memory)? {
+                shown.push(memory);
+                kept.push(hit);
+            }
+        }
+        why.recalled = kept;
+        let hidden = before - why.recalled.len();
+        Ok(Some((why, shown, hidden)))
+    }
+
+    /// A memory, if `right` may see it.
+    pub fn memory(&self, right: &Right, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
+        Ok(self
+            .raw_memory(id)?
+            .filter(|memory| right.allows(&memory.persona, &memory.scope, &memory.needs, memory.at)))
+    }
+
+    /// The replies built on any of these messages, for telling a person what quoted something.
+    pub fn built_on(&self, messages: &HashSet<MessageId>) -> Result<HashSet<MessageId>, Error> {
+        let mut replies = HashSet::new();
+        for message in messages {
+            let ids: Vec<MessageId> =
+                codec::rows(self.store.as_ref(), Table::Derived, &keys::prefix(&[message.as_str()]))?;
+            replies.extend(ids);
+        }
+        Ok(replies)
+    }
+
+    /// Ids of the newest messages of a person, newest first.
+    pub(crate) fn messages_of(&self, person: &PersonId, limit: usize) -> Result<Vec<MessageId>, Error> {
+        let prefix = keys::prefix(&[person.as_str()]);
+        let entries = self.store.scan(Table::PersonLog, &prefix, None, Order::Descending, limit)?;
+        entries.iter().map(|(_, value)| codec::decode(Table::PersonLog, value)).collect()
+    }
+
+    pub(crate) fn raw_message(&self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
+        codec::get(self.store.as_ref(), Table::Messages, &keys::message(id))
+    }
+
+    pub(crate) fn raw_memory(&self, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
+        codec::get(self.store.as_ref(), Table::Memories, &keys::memory(id))
+    }
+}

@@ -1,0 +1,319 @@
+//! Keeping the two indexes equal to the record. A memory written, changed or removed stands in the index queue until
+//! both indexes have it, flushed; whatever a crash interrupts is done again, with the same result.
+
+use azera_types::{MemoryId, Timestamp};
+use sha2::{Digest, Sha256};
+
+use crate::rows::{Kind, MemoryRow, MessageRow};
+use crate::working::EMBEDDING_TTL;
+use crate::{Batch, Doc, Durability, Error, Label, Memory, Order, Point, Shelf, Table, codec, keys};
+
+/// Turns before a memory that its window covers in the vector index.
+pub const VECTOR_WINDOW: usize = 1;
+
+/// Turns before a memory that its window covers in the text index. Windows look back only: a memory is indexed once,
+/// whatever is said after it.
+pub const TEXT_WINDOW: usize = 2;
+
+/// What is to be embedded for one memory.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IndexWork {
+    /// Which memory.
+    pub id: MemoryId,
+    /// The text of [`crate::Facet::Own`].
+    pub own: String,
+    /// The text of [`crate::Facet::Window`], if there are turns around it.
+    pub window: Option<String>,
+}
+
+impl std::fmt::Debug for IndexWork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "IndexWork({})", self.id)
+    }
+}
+
+/// The vectors of one memory.
+#[derive(Clone, PartialEq)]
+pub struct Embedded {
+    /// The work they belong to.
+    pub work: IndexWork,
+    /// Vector of its own text.
+    pub own: Vec<f32>,
+    /// Vector of its window.
+    pub window: Option<Vec<f32>>,
+}
+
+impl std::fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Embedded({})", self.work.id)
+    }
+}
+
+/// How the indexes differ from the record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Memories in the record.
+    pub memories: usize,
+    /// Memories that still wait in the queue.
+    pub queued: usize,
+    /// In the record, not in the vector index.
+    pub missing_vectors: Vec<MemoryId>,
+    /// In the vector index, not in the record.
+    pub stray_vectors: Vec<MemoryId>,
+    /// In the record, not in the text index.
+    pub missing_text: Vec<MemoryId>,
+    /// In the text index, not in the record.
+    pub stray_text: Vec<MemoryId>,
+}
+
+impl Memory {
+    /// The next memories to embed, oldest first, at most `limit`. Memories that are gone are taken out of the indexes
+    /// on the way.
+    pub fn index_work(&self, limit: usize) -> Result<Vec<IndexWork>, Error> {
+        let mut gone = Vec::new();
+        let mut work = Vec::new();
+        for (key, _) in self.store.scan(Table::IndexQueue, b"", None, Order::Ascending, limit)? {
+            let id = MemoryId(keys::number("index_queue", &key)?);
+            match self.raw_memory(id)? {
+                Some(memory) => work.push(self.texts(&memory)?),
+                None => gone.push(id),
+            }
+        }
+        if !gone.is_empty() {
+            self.vectors.remove(&gone)?;
+            self.text.remove(&gone)?;
+            self.finish(&gone)?;
+        }
+        Ok(work)
+    }
+
+    /// Puts embedded memories into both indexes, flushes them, and takes them off the queue. A memory that changed or
+    /// went away since its texts were read stays queued.
+    pub fn index(&self, embedded: Vec<Embedded>) -> Result<(), Error> {
+        let mut points = Vec::with_capacity(embedded.len());
+        let mut docs = Vec::with_capacity(embedded.len());
+        let mut done = Vec::with_capacity(embedded.len());
+        for Embedded { work, own, window } in embedded {
+            let Some(memory) = self.raw_memory(work.id)? else { continue };
+            if self.texts(&memory)? != work {
+                continue;
+            }
+            let label = Label { persona: memory.persona.clone(), scope: memory.scope.clone(), at: memory.at };
+            points.push(Point { id: work.id, label: label.clone(), own, window });
+            let window = self.text_window(&memory)?;
+            let own = memory.text.as_str().to_owned();
+            docs.push(Doc { id: work.id, shelf: shelf(memory.kind), label, own, window });
+            done.push(work.id);
+        }
+        if done.is_empty() {
+            return Ok(());
+        }
+        self.vectors.upsert(points)?;
+        self.text.upsert(docs)?;
+        self.finish(&done)
+    }
+
+    fn finish(&self, done: &[MemoryId]) -> Result<(), Error> {
+        self.vectors.flush()?;
+        self.text.commit()?;
+        let mut batch = Batch::new();
+        for id in done {
+            batch.remove(Table::IndexQueue, keys::memory(*id));
+        }
+        self.store.commit(batch, Durability::Soon)
+    }
+
+    /// Memories that wait in the queue.
+    pub fn queued(&self) -> Result<usize, Error> {
+        count(self, Table::IndexQueue)
+    }
+
+    /// Empties both indexes and queues every memory for indexing anew; gives how many.
+    pub fn rebuild(&self) -> Result<usize, Error> {
+        let mut queued = 0;
+        let mut batch = Batch::new();
+        let mut pages = Vec::new();
+        codec::walk(self.store.as_ref(), Table::Memories, b"", |key, _| {
+            batch.put(Table::IndexQueue, key, []);
+            queued += 1;
+            if batch.changes().len() == 4_096 {
+                pages.push(std::mem::take(&mut batch));
+            }
+            Ok(true)
+        })?;
+        pages.push(batch);
+        for page in pages {
+            self.store.commit(page, Durability::Flushed)?;
+        }
+        self.vectors.clear()?;
+        self.text.clear()?;
+        Ok(queued)
+    }
+
+    /// Queues everything anew if the indexes were built with another embedding model than the present one; gives how
+    /// many memories that touches.
+    pub fn follow_embedder(&self) -> Result<Option<usize>, Error> {
+        let was: Option<String> = codec::get(self.store.as_ref(), Table::Meta, b"embedder")?;
+        if was.as_deref() == Some(self.config.embedder.as_str()) {
+            return Ok(None);
+        }
+        let queued = self.rebuild()?;
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Meta, b"embedder".to_vec(), &self.config.embedder)?;
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(was.map(|_| queued))
+    }
+
+    /// Compares the indexes with the record.
+    pub fn audit(&self) -> Result<Audit, Error> {
+        let mut held = Vec::new();
+        codec::walk(self.store.as_ref(), Table::Memories, b"", |key, _| {
+            held.push(MemoryId(keys::number("memories", key)?));
+            Ok(true)
+        })?;
+        let (missing_vectors, stray_vectors) = difference(&held, &self.vectors.ids()?);
+        let (missing_text, stray_text) = difference(&held, &self.text.ids()?);
+        Ok(Audit {
+            memories: held.len(),
+            queued: self.queued()?,
+            missing_vectors,
+            stray_vectors,
+            missing_text,
+            stray_text,
+        })
+    }
+
+    /// Queues a memory and those whose windows cover it.
+    pub(crate) fn queue_with_neighbours(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
+        batch.put(Table::IndexQueue, keys::memory(memory.id), []);
+        for id in self.around(memory, 0, TEXT_WINDOW)? {
+            batch.put(Table::IndexQueue, keys::memory(id), []);
+        }
+        Ok(())
+    }
+
+    /// Ids of up to `before` memories before and `after` behind one, of the same persona, chat and conversation, in
+    /// order, itself left out.
+    pub(crate) fn around(&self, memory: &MemoryRow, before: usize, after: usize) -> Result<Vec<MemoryId>, Error> {
+        let Some(chat) = &memory.chat else { return Ok(Vec::new()) };
+        let prefix = keys::prefix(&[memory.persona.as_str(), chat.as_str()]);
+        let here = keys::memory_by_chat(&memory.persona, chat, memory.id);
+        let mut ids = Vec::with_capacity(before + after);
+        for (order, limit) in [(Order::Descending, before), (Order::Ascending, after)] {
+            let mut side = Vec::with_capacity(limit);
+            for (key, _) in self.store.scan(Table::MemoryByChat, &prefix, Some(&here), order, limit)? {
+                side.push(MemoryId(keys::number("memory_by_chat", &key)?));
+            }
+            if order == Order::Descending {
+                side.reverse();
+            }
+            ids.extend(side);
+        }
+        Ok(ids)
+    }
+
+    /// What is embedded of a memory: its own text under its speaker's name, and the same behind the turn before it.
+    pub(crate) fn texts(&self, memory: &MemoryRow) -> Result<IndexWork, Error> {
+        let own = line(memory);
+        let before = self.turns_before(memory, VECTOR_WINDOW)?;
+        let window = (!before.is_empty()).then(|| {
+            before.iter().map(line).chain([own.clone()]).collect::<Vec<_>>().join("\n")
+        });
+        Ok(IndexWork { id: memory.id, own, window })
+    }
+
+    /// What is looked up by words besides a memory's own text: the turns before it, then itself. Names stay out: who
+    /// spoke is a signal of its own.
+    fn text_window(&self, memory: &MemoryRow) -> Result<String, Error> {
+        let before = self.turns_before(memory, TEXT_WINDOW)?;
+        let texts: Vec<&str> = before.iter().chain([memory]).map(|turn| turn.text.as_str()).collect();
+        Ok(texts.join("\n"))
+    }
+
+    /// Up to `turns` memories before one in its conversation. A window shows what its memory shows, so only turns of
+    /// the same place belong in it.
+    fn turns_before(&self, memory: &MemoryRow, turns: usize) -> Result<Vec<MemoryRow>, Error> {
+        let mut before = Vec::with_capacity(turns);
+        for id in self.around(memory, turns, 0)? {
+            before.extend(self.raw_memory(id)?.filter(|other| {
+                other.session == memory.session && other.scope == memory.scope && other.needs == memory.needs
+            }));
+        }
+        Ok(before)
+    }
+
+    /// The cached vector of a text under the present embedding model.
+    pub fn cached_embedding(&self, text: &str, now: Timestamp) -> Result<Option<Vec<f32>>, Error> {
+        let bytes = self.working.get(&self.embedding_key(text), now)?;
+        Ok(bytes.filter(|bytes| bytes.len() % 4 == 0).map(|bytes| {
+            bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()
+        }))
+    }
+
+    /// Keeps the vector of a text for [`EMBEDDING_TTL`].
+    pub fn cache_embedding(&self, text: &str, vector: &[f32], now: Timestamp) -> Result<(), Error> {
+        let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.working.put(&self.embedding_key(text), &bytes, EMBEDDING_TTL, now)
+    }
+
+    /// Drops the cached vectors of everything that is searched of a message.
+    pub(crate) fn forget_cached_texts(&self, message: &MessageRow) -> Result<usize, Error> {
+        let mut dropped = 0;
+        self.working.remove(&self.embedding_key(&message.text))?;
+        for memory in self.memories_of(&message.id)? {
+            let mut touched = vec![self.texts(&memory)?];
+            for id in self.around(&memory, 0, VECTOR_WINDOW)? {
+                if let Some(other) = self.raw_memory(id)? {
+                    touched.push(self.texts(&other)?);
+                }
+            }
+            for work in touched {
+                self.working.remove(&self.embedding_key(&work.own))?;
+                if let Some(window) = &work.window {
+                    self.working.remove(&self.embedding_key(window))?;
+                }
+                dropped += 1;
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// 16 hex characters of the SHA-256 over model and text.
+    fn embedding_key(&self, text: &str) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.config.embedder.as_bytes());
+        hash.update([0]);
+        hash.update(text.as_bytes());
+        let digest = hash.finalize();
+        let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        format!("emb:{hex}")
+    }
+}
+
+fn line(memory: &MemoryRow) -> String {
+    format!("{}: {}", memory.author.name(), memory.text.as_str())
+}
+
+fn shelf(kind: Kind) -> Shelf {
+    match kind {
+        Kind::Message | Kind::Reply => Shelf::Chats,
+        Kind::Fact => Shelf::Memories,
+    }
+}
+
+fn count(memory: &Memory, table: Table) -> Result<usize, Error> {
+    let mut count = 0;
+    codec::walk(memory.store.as_ref(), table, b"", |_, _| {
+        count += 1;
+        Ok(true)
+    })?;
+    Ok(count)
+}
+
+/// What is only in `left`, and only in `right`; both ascending.
+fn difference(left: &[MemoryId], right: &[MemoryId]) -> (Vec<MemoryId>, Vec<MemoryId>) {
+    let only = |a: &[MemoryId], b: &[MemoryId]| {
+        a.iter().filter(|id| b.binary_search(id).is_err()).copied().collect::<Vec<_>>()
+    };
+    (only(left, right), only(right, left))
+}

@@ -1,0 +1,55 @@
+//! Memory: the record of what was said, two search indexes over it, recall, forgetting, export. It never calls a model
+//! (vectors are given to it) and never knows a platform.
+//!
+//! Invariants:
+//! - The record is the truth; vectors and text indexes are rebuilt from it at any time ([`Memory::rebuild`]).
+//! - Nothing is acknowledged before it is flushed.
+//! - Every read that shows what was said takes a [`Right`]; a `Right` comes from the platform's word at that moment. No
+//!   right, no result. What was built on other places needs the right to each of them.
+//! - Personas never share memories.
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+
+mod chats;
+mod codec;
+mod error;
+mod export;
+mod forget;
+mod history;
+mod index;
+mod indexing;
+mod keys;
+mod memory;
+mod personas;
+mod ram;
+mod recall;
+mod right;
+mod rows;
+mod stats;
+mod store;
+mod turns;
+mod working;
+
+pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
+pub use error::Error;
+pub use export::Subject;
+pub use forget::{Forget, NewFact, Receipt};
+pub use history::MAX_HISTORY;
+pub use index::{
+    Doc, Facet, FacetWeights, Found, Label, Lexical, MAX_SEARCH_LIMIT, Point, Shelf, Stored, TextIndex, VectorIndex,
+};
+pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW};
+pub use memory::{Layers, Memory, MemoryConfig};
+pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona};
+pub use ram::{RamStore, RamWorking};
+pub use recall::{DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
+pub use right::{Grant, Right};
+pub use rows::{
+    Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyHit,
+    WhyRow,
+};
+pub use stats::Stats;
+pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
+pub use turns::{NewReply, Received};
+pub use working::{EMBEDDING_TTL, SESSION_TTL, Working};

@@ -1,0 +1,141 @@
+//! The one door to everything remembered.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use azera_types::ChatId;
+use serde::{Deserialize, Serialize};
+
+use crate::{Batch, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec};
+
+/// Locks that chats share; two turns of one chat never write at once, and those of different chats seldom wait.
+const STRIPES: usize = 64;
+
+/// Numbers reserved on disk at a time. A crash leaves a gap of at most this many, never a number given out twice.
+const RESERVE: u64 = 1_024;
+
+/// Version of the rows' layout.
+const SCHEMA: u32 = 1;
+
+/// The stores memory stands on.
+#[derive(Clone)]
+pub struct Layers {
+    /// The source of truth.
+    pub store: Arc<dyn Store>,
+    /// Semantic search.
+    pub vectors: Arc<dyn VectorIndex>,
+    /// Lexical search.
+    pub text: Arc<dyn TextIndex>,
+    /// What may be lost.
+    pub working: Arc<dyn Working>,
+}
+
+/// Limits and thresholds of memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryConfig {
+    /// Silence after which a chat's next message begins a new conversation.
+    pub session_gap: Duration,
+    /// Nothing younger than this is recalled: it stands in the conversation anyway.
+    pub min_age: Duration,
+    /// Characters of a recalled snippet at most.
+    pub snippet_chars: usize,
+    /// Cosine similarity below which the semantic arm's hits mean nothing; from the embedding model's ledger entry.
+    pub similarity_floor: f32,
+    /// Cosine similarity from which two memories of one scope and person may be the same.
+    pub near_duplicate: f32,
+    /// Identity of the embedding model.
+    pub embedder: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Meta {
+    schema: u32,
+}
+
+/// Everything remembered, behind one door. Reads that show content take a [`crate::Right`]; what has none serves the
+/// turn's own work (taking in, delivering, indexing) and shows nobody anything.
+pub struct Memory {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) vectors: Arc<dyn VectorIndex>,
+    pub(crate) text: Arc<dyn TextIndex>,
+    pub(crate) working: Arc<dyn Working>,
+    pub(crate) config: MemoryConfig,
+    stripes: Vec<Mutex<()>>,
+    hasher: RandomState,
+    next: AtomicU64,
+    reserved: Mutex<u64>,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Memory {
+    /// Opens what `layers` hold.
+    pub fn open(layers: Layers, config: MemoryConfig) -> Result<Self, Error> {
+        let store = layers.store;
+        match codec::get::<Meta>(store.as_ref(), Table::Meta, b"schema")? {
+            Some(meta) if meta.schema > SCHEMA => {
+                return Err(Error::Invalid(format!(
+                    "the record was written by a newer version (layout {}, this one knows {SCHEMA})",
+                    meta.schema
+                )));
+            }
+            Some(_) => {}
+            None => {
+                let mut batch = Batch::new();
+                codec::put(&mut batch, Table::Meta, b"schema".to_vec(), &Meta { schema: SCHEMA })?;
+                store.commit(batch, Durability::Flushed)?;
+            }
+        }
+        let reserved = codec::get::<u64>(store.as_ref(), Table::Meta, b"reserved")?.unwrap_or(1);
+        Ok(Self {
+            store,
+            vectors: layers.vectors,
+            text: layers.text,
+            working: layers.working,
+            config,
+            stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
+            hasher: RandomState::new(),
+            next: AtomicU64::new(reserved),
+            reserved: Mutex::new(reserved),
+        })
+    }
+
+    /// The limits in force.
+    pub fn config(&self) -> &MemoryConfig {
+        &self.config
+    }
+
+    /// A number never given out before, ascending. Serves messages' order of arrival and memories' ids.
+    pub(crate) fn next_number(&self) -> Result<u64, Error> {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = self.next.load(Ordering::Relaxed);
+        if number >= *reserved {
+            let until = number + RESERVE;
+            let mut batch = Batch::new();
+            codec::put(&mut batch, Table::Meta, b"reserved".to_vec(), &until)?;
+            self.store.commit(batch, Durability::Flushed)?;
+            *reserved = until;
+        }
+        self.next.store(number + 1, Ordering::Relaxed);
+        Ok(number)
+    }
+
+    /// Holds off other writers of `chat`.
+    pub(crate) fn writing(&self, chat: &ChatId) -> MutexGuard<'_, ()> {
+        let stripe = self.hasher.hash_one(chat) as usize % STRIPES;
+        // A panic while writing leaves no half batch behind, so a poisoned lock guards nothing broken.
+        self.stripes[stripe].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes the record takes on disk.
+    pub fn disk_bytes(&self) -> Result<u64, Error> {
+        self.store.disk_bytes()
+    }
+}
+

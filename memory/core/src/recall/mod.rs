@@ -1,0 +1,284 @@
+//! Recall: candidates from every arm, exact features for each of them, one linear score, near-duplicates out.
+//!
+//! The weights, the word lists and the choice of features were read off three conversations of the LoCoMo development
+//! set; each is kept because taking it away costs recall there. The figures and the command stand in
+//! `bot/docs/BENCHMARKS.md`. What was tried and did not pay is named there too.
+
+mod dates;
+mod duplicates;
+mod fuse;
+mod question;
+
+use std::collections::{HashMap, HashSet};
+
+use azera_types::{MemoryId, MessageId, Text, Timestamp};
+
+use crate::rows::MemoryRow;
+use crate::{Error, Facet, Lexical, Memory, Right, Shelf, Stored};
+
+pub use dates::DateSpan;
+pub(crate) use question::name_keys;
+pub use question::{Question, Speaker};
+
+use fuse::Features;
+
+/// Weight of a word in the turn itself, for BM25.
+const OWN_TEXT_WEIGHT: f32 = 0.75;
+
+/// Weight of a word in the turn or the two before it, for BM25.
+const WINDOW_TEXT_WEIGHT: f32 = 2.0;
+
+/// How deep recall looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Candidates each arm contributes before the arms are fused.
+    pub candidates: usize,
+}
+
+impl Default for Limits {
+    /// At 50 a hundredth of recall is lost, at 200 nothing is gained.
+    fn default() -> Self {
+        Self { candidates: 100 }
+    }
+}
+
+/// What is looked for.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// The question as memory understands it.
+    pub question: Question,
+    /// Vector of [`Question::embed`]; `None` if the embedding model is down.
+    pub vector: Option<Vec<f32>>,
+    /// The time now.
+    pub now: Timestamp,
+    /// Messages the prompt shows already.
+    pub exclude: HashSet<MessageId>,
+    /// How deep to look.
+    pub limits: Limits,
+    /// Hits wanted.
+    pub results: usize,
+}
+
+/// A memory found, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// The memory.
+    pub memory: MemoryRow,
+    /// Its text, cut to the snippet length.
+    pub snippet: Text,
+    /// Fused score; comparable within one recall.
+    pub score: f32,
+    /// The signals that found it.
+    pub signals: Vec<&'static str>,
+}
+
+/// What recall found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recalled {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// Layers that did not answer; the hits come from the others.
+    pub missing: Vec<&'static str>,
+}
+
+/// A candidate on its way to a score.
+#[derive(Debug, Clone, Copy, Default)]
+struct Candidate {
+    lexical: f32,
+    found_by_words: bool,
+    found_by_vector: bool,
+}
+
+impl Memory {
+    /// Finds what helps to answer a question, best first: only what `right` allows, nothing younger than
+    /// [`crate::MemoryConfig::min_age`], nothing the prompt shows. A layer that fails is named in
+    /// [`Recalled::missing`]; only the record itself is indispensable.
+    pub fn recall(&self, right: &Right, query: &Query) -> Result<Recalled, Error> {
+        let until = query.now - jiff_span(self.config.min_age);
+        let limit = query.limits.candidates;
+        let mut missing = Vec::new();
+        let (words, vectors) = std::thread::scope(|scope| {
+            let words = scope.spawn(|| self.by_words(right, &query.question, until, limit));
+            let vectors = query.vector.as_deref().map(|vector| self.by_vector(right, vector, until, limit));
+            (words.join().unwrap_or_else(|_| Err(interrupted())), vectors)
+        });
+        let mut candidates: HashMap<MemoryId, Candidate> = HashMap::new();
+        match words {
+            Ok(shelves) => {
+                for shelf in shelves {
+                    let norm = fuse::lexical_norm(shelf.idf);
+                    for found in shelf.found {
+                        let candidate = candidates.entry(found.id).or_default();
+                        candidate.lexical = found.score * norm;
+                        candidate.found_by_words = true;
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "recall goes on without the lexical layer");
+                missing.push("lexical");
+            }
+        }
+        match vectors {
+            Some(Ok(ids)) => {
+                for id in ids {
+                    candidates.entry(id).or_default().found_by_vector = true;
+                }
+            }
+            Some(Err(error)) => {
+                tracing::warn!(%error, "recall goes on without the semantic layer");
+                missing.push("semantic");
+            }
+            None => missing.push("semantic"),
+        }
+        let stored = self.stored_vectors(query, &candidates, &mut missing);
+        let ranked = self.rank(right, query, until, candidates, &stored)?;
+        let hits = self.select(query, ranked, &stored);
+        Ok(Recalled { hits, missing })
+    }
+
+    fn by_words(
+        &self,
+        right: &Right,
+        question: &Question,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Lexical>, Error> {
+        if question.words.is_empty() {
+            return Ok(Vec::new());
+        }
+        let weights = crate::FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
+        [Shelf::Chats, Shelf::Memories]
+            .into_iter()
+            .map(|shelf| self.text.weighted(right, shelf, &question.words, weights, until, limit))
+            .collect()
+    }
+
+    fn by_vector(
+        &self,
+        right: &Right,
+        vector: &[f32],
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<MemoryId>, Error> {
+        let mut ids = Vec::with_capacity(2 * limit);
+        for facet in [Facet::Own, Facet::Window] {
+            ids.extend(self.vectors.search(right, facet, vector, until, limit)?.iter().map(|found| found.id));
+        }
+        Ok(ids)
+    }
+
+    /// The vectors of all candidates, so that those found by words alone are scored by meaning too.
+    fn stored_vectors(
+        &self,
+        query: &Query,
+        candidates: &HashMap<MemoryId, Candidate>,
+        missing: &mut Vec<&'static str>,
+    ) -> HashMap<MemoryId, Stored> {
+        if query.vector.is_none() || missing.contains(&"semantic") {
+            return HashMap::new();
+        }
+        let ids: Vec<MemoryId> = candidates.keys().copied().collect();
+        match self.vectors.stored(&ids) {
+            Ok(stored) => stored.into_iter().map(|stored| (stored.id, stored)).collect(),
+            Err(error) => {
+                tracing::warn!(%error, "recall goes on without the semantic layer");
+                missing.push("semantic");
+                HashMap::new()
+            }
+        }
+    }
+
+    /// Reads the candidates from the record, which has the last word on who may see them, and scores them.
+    fn rank(
+        &self,
+        right: &Right,
+        query: &Query,
+        until: Timestamp,
+        candidates: HashMap<MemoryId, Candidate>,
+        stored: &HashMap<MemoryId, Stored>,
+    ) -> Result<Vec<Hit>, Error> {
+        let mut ranked = Vec::with_capacity(candidates.len());
+        for (id, candidate) in candidates {
+            let Some(memory) = self.memory(right, id)? else { continue };
+            if memory.at > until || memory.sources.iter().any(|source| query.exclude.contains(source)) {
+                continue;
+            }
+            let (own, window) = match (&query.vector, stored.get(&id)) {
+                (Some(vector), Some(stored)) => {
+                    let own = fuse::dot(vector, &stored.own);
+                    (own, stored.window.as_ref().map_or(own, |window| fuse::dot(vector, window)))
+                }
+                _ => (0.0, 0.0),
+            };
+            if !candidate.found_by_words && own.max(window) < self.config.similarity_floor {
+                continue;
+            }
+            let features = Features {
+                lexical: candidate.lexical,
+                own,
+                window,
+                speaker: query.question.speaker.as_ref().is_some_and(|speaker| speaker.said(&memory.author)),
+                date: query.question.span.as_ref().map_or(0.0, |span| span.closeness(memory.at)),
+                question: question::is_question(&memory.text),
+            };
+            let mut signals = Vec::new();
+            signals.extend(candidate.found_by_words.then_some("lexical"));
+            signals.extend(candidate.found_by_vector.then_some("semantic"));
+            signals.extend(features.speaker.then_some("speaker"));
+            signals.extend((features.date > 0.5).then_some("date"));
+            let snippet = snippet(&memory.text, self.config.snippet_chars);
+            ranked.push(Hit { snippet, score: features.score(), signals, memory });
+        }
+        // Of equal scores the older memory first, so that the order is always the same.
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.memory.id.cmp(&b.memory.id)));
+        Ok(ranked)
+    }
+
+    /// The best hits, each thing once.
+    fn select(&self, query: &Query, ranked: Vec<Hit>, stored: &HashMap<MemoryId, Stored>) -> Vec<Hit> {
+        let mut chosen: Vec<Hit> = Vec::with_capacity(query.results);
+        for hit in ranked {
+            if chosen.len() == query.results {
+                break;
+            }
+            let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
+            let twin = chosen.iter().any(|other| {
+                let cosine = vector(&hit).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
+                duplicates::same(&hit.memory, &other.memory, cosine, self.config.near_duplicate)
+            });
+            if !twin {
+                chosen.push(hit);
+            }
+        }
+        chosen
+    }
+}
+
+/// The beginning of a text, at most `chars` characters, cut between words where that is possible.
+fn snippet(text: &Text, chars: usize) -> Text {
+    let Some((end, _)) = text.char_indices().nth(chars) else { return text.clone() };
+    let cut = text.get(..end).unwrap_or(text);
+    let whole = cut.rsplit_once(char::is_whitespace).map_or(cut, |(head, _)| head);
+    Text::new(if whole.len() * 2 > cut.len() { whole } else { cut })
+}
+
+fn jiff_span(duration: std::time::Duration) -> azera_types::Span {
+    azera_types::Span::new().seconds(i64::try_from(duration.as_secs()).unwrap_or(i64::MAX))
+}
+
+fn interrupted() -> Error {
+    Error::Backend { what: "searching by words", why: "the search ended early".into(), transient: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snippet_is_cut_between_words_and_characters() {
+        assert_eq!(snippet(&Text::new("short"), 400).as_str(), "short");
+        assert_eq!(snippet(&Text::new("one two three"), 9).as_str(), "one two");
+        assert_eq!(snippet(&Text::new("é".repeat(500)), 400).chars().count(), 400);
+    }
+}

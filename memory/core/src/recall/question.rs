@@ -1,0 +1,196 @@
+//! What a question asks for: the words worth looking up, the text worth embedding, the speaker and the time it names.
+
+use std::collections::HashSet;
+
+use azera_types::{Author, PersonId, PersonaId, Text};
+
+use super::dates::DateSpan;
+use crate::{Error, Memory, Right, Table, keys};
+
+/// Words of a question looked up among the speakers' names.
+const MAX_NAME_LOOKUPS: usize = 64;
+
+/// Question words and fillers that carry nothing to look up. They come on top of the index's own stop words.
+const FILLERS: &str = "about also am any been being both can could d did do does done during each from had has have \
+    having he her hers him his how i its just ll m may me might mine must my only our ours own re s same shall she \
+    should so some t than theirs them too us ve very we were what when where which who whom whose why would you your \
+    yours";
+
+/// Words that speak about telling and kinds of things; looked up only when nothing else is left.
+const TELLING: &str = "according another describe kind mention name one ones recently said say says sort tell thing \
+    things told type way";
+
+/// Words by which somebody asks about themselves.
+const FIRST_PERSON: [&str; 5] = ["i", "me", "my", "mine", "myself"];
+
+/// Who is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Speaker {
+    /// Whoever goes by this name, lowercased.
+    Named(String),
+    /// The person who asks.
+    Asker(PersonId),
+}
+
+impl Speaker {
+    pub(super) fn said(&self, author: &Author) -> bool {
+        match self {
+            Self::Named(name) => name_tokens(author.name()).any(|token| token == *name),
+            Self::Asker(person) => author.person() == Some(person),
+        }
+    }
+}
+
+/// A question as memory understands it.
+#[derive(Clone, PartialEq)]
+pub struct Question {
+    /// The text to embed: the question without the speakers' names, which pull every turn of theirs near.
+    pub embed: String,
+    /// The words to look up.
+    pub words: String,
+    /// Whose words are asked for, if one speaker's are.
+    pub speaker: Option<Speaker>,
+    /// The time asked for.
+    pub span: Option<DateSpan>,
+}
+
+impl std::fmt::Debug for Question {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Question[{} bytes]", self.embed.len())
+    }
+}
+
+impl Memory {
+    /// Reads a question. `persona` is the one asked: its name calls it and asks for nothing. Names count as speakers
+    /// only if somebody of that name spoke in a place `right` allows.
+    pub fn question(
+        &self,
+        right: &Right,
+        text: &Text,
+        asker: &PersonId,
+        persona: &str,
+    ) -> Result<Question, Error> {
+        let tokens: Vec<String> = tokens(text).collect();
+        let called: HashSet<String> = name_tokens(persona).collect();
+        let mut named: Vec<String> = Vec::new();
+        for token in tokens.iter().take(MAX_NAME_LOOKUPS) {
+            if !called.contains(token) && !named.contains(token) && self.is_a_speaker(right, token)? {
+                named.push(token.clone());
+            }
+        }
+        let speaker = match named.as_slice() {
+            [one] => Some(Speaker::Named(one.clone())),
+            [] if tokens.iter().any(|token| FIRST_PERSON.contains(&token.as_str())) => {
+                Some(Speaker::Asker(asker.clone()))
+            }
+            _ => None,
+        };
+        let names: HashSet<String> = named.into_iter().chain(called).collect();
+        let embed = without_names(text, &names);
+        let (span, dateless) = match DateSpan::find(text) {
+            Some((span, rest)) => (Some(span), rest),
+            None => (None, text.as_str().to_owned()),
+        };
+        Ok(Question { embed, words: words_to_look_up(&dateless, &names), speaker, span })
+    }
+
+    fn is_a_speaker(&self, right: &Right, token: &str) -> Result<bool, Error> {
+        for grant in right.grants() {
+            let prefix = keys::prefix(&[right.persona().as_str(), &grant.scope.to_string(), token]);
+            if !self.store.scan(Table::Names, &prefix, None, crate::Order::Ascending, 1)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The keys under which a speaker's name is found again: persona, scope, word of the name, speaker.
+pub(crate) fn name_keys(persona: &PersonaId, scope: &azera_types::Scope, author: &Author) -> Vec<Vec<u8>> {
+    let who = match author {
+        Author::Person { id, .. } => id.as_str(),
+        Author::Persona { id, .. } => id.as_str(),
+        Author::Forgotten => return Vec::new(),
+    };
+    let scope = scope.to_string();
+    name_tokens(author.name()).map(|token| keys::prefix(&[persona.as_str(), &scope, &token, who])).collect()
+}
+
+/// Whether a text is a question: it ends in a question mark, whatever picture or file comes with it.
+pub(super) fn is_question(text: &str) -> bool {
+    let body = match text.trim_end().strip_suffix(']') {
+        Some(head) => head.rfind('[').and_then(|at| head.get(..at)).unwrap_or(text),
+        None => text,
+    };
+    body.trim_end().ends_with('?')
+}
+
+fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty()).map(str::to_lowercase)
+}
+
+/// The words of a name by which somebody may be called; a single letter or a common word calls nobody.
+fn name_tokens(name: &str) -> impl Iterator<Item = String> + '_ {
+    tokens(name).filter(|token| token.chars().count() > 1 && !is_filler(token))
+}
+
+fn is_filler(token: &str) -> bool {
+    FILLERS.split_whitespace().any(|word| word == token)
+}
+
+/// The text without the words in `names` and the possessive behind them; the text itself if nothing is left.
+fn without_names(text: &str, names: &HashSet<String>) -> String {
+    let kept: Vec<&str> = text
+        .split_whitespace()
+        .filter(|word| {
+            let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+            let bare = bare.strip_suffix("'s").or_else(|| bare.strip_suffix("’s")).unwrap_or(&bare);
+            !names.contains(bare)
+        })
+        .collect();
+    if kept.is_empty() { text.to_owned() } else { kept.join(" ") }
+}
+
+fn words_to_look_up(text: &str, names: &HashSet<String>) -> String {
+    let mut rest: Vec<String> = Vec::new();
+    let mut telling: Vec<String> = Vec::new();
+    for token in tokens(text) {
+        if names.contains(&token) || is_filler(&token) {
+            continue;
+        }
+        let list = if TELLING.split_whitespace().any(|word| word == token) { &mut telling } else { &mut rest };
+        if !list.contains(&token) {
+            list.push(token);
+        }
+    }
+    if rest.is_empty() { telling.join(" ") } else { rest.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_fillers_go() {
+        let names = HashSet::from(["caroline".to_owned()]);
+        let text = "What did Caroline's sister say, Caroline?";
+        assert_eq!(without_names(text, &names), "What did sister say,");
+        assert_eq!(words_to_look_up(text, &names), "sister");
+        assert_eq!(words_to_look_up("What did Caroline say?", &names), "say");
+        assert_eq!(without_names("Caroline?", &names), "Caroline?");
+    }
+
+    #[test]
+    fn questions_are_told_by_their_end() {
+        assert!(is_question("What time is it?"));
+        assert!(is_question("Do you like it? [shares a photo of a cat]"));
+        assert!(!is_question("Why not. I do."));
+        assert!(!is_question("]"));
+    }
+
+    #[test]
+    fn a_filler_is_nobodys_name() {
+        assert_eq!(name_tokens("May Will").collect::<Vec<_>>(), ["will"]);
+        assert_eq!(name_tokens("J. R. Smith").collect::<Vec<_>>(), ["smith"]);
+    }
+}

@@ -1,0 +1,223 @@
+//! What the record holds, as it is stored (JSON, so that a newer version can read an older record).
+
+use azera_types::{
+    Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// One message of a person or a persona. The messages of a chat form a tree by `parent`; the chat's head says which
+/// path is the present one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageRow {
+    /// Its id.
+    pub id: MessageId,
+    /// Where it was said.
+    pub chat: ChatId,
+    /// Number of arrival, ascending over all chats.
+    pub seq: u64,
+    /// The message before it on its branch.
+    pub parent: Option<MessageId>,
+    /// Messages before it on its branch.
+    pub depth: u64,
+    /// Who said it.
+    pub author: Author,
+    /// What was said.
+    pub text: Text,
+    /// When, by the platform's clock for a person's message and by ours for a reply.
+    pub at: Timestamp,
+    /// The message it points at on the platform.
+    pub reply_to: Option<MessageId>,
+    /// For a reply: the message it answers.
+    pub answers: Option<MessageId>,
+    /// The persona that served the chat then; only it may read the message again.
+    pub persona: PersonaId,
+    /// The place it was said in.
+    pub scope: Scope,
+    /// For a reply: the other places it was built from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Scope>,
+    /// When it was last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_at: Option<Timestamp>,
+}
+
+/// When the bot answers in a chat that more than one person reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answering {
+    /// When it is mentioned, replied to or called by name.
+    #[default]
+    Addressed,
+    /// Every message that is not meant for somebody else.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// A chat, its settings and where it stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChatRow {
+    /// Its id.
+    pub id: ChatId,
+    /// The platform that serves it.
+    pub platform: PlatformId,
+    /// The name people see.
+    pub title: Option<String>,
+    /// Who answers.
+    pub persona: PersonaId,
+    /// When it answers; the configured default if `None`.
+    pub answering: Option<Answering>,
+    /// The present branch.
+    pub branch: String,
+    /// The newest message of the present branch.
+    pub head: Option<MessageId>,
+    /// First seen.
+    pub created_at: Timestamp,
+    /// Newest message.
+    pub last_at: Timestamp,
+}
+
+/// The name of the branch every chat begins with.
+pub const MAIN_BRANCH: &str = "main";
+
+/// A branch of a chat that is not the present one, or was once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchRow {
+    /// Its name, unique in the chat.
+    pub name: String,
+    /// Its newest message.
+    pub head: Option<MessageId>,
+    /// The message it was branched from.
+    pub forked_from: Option<MessageId>,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// What a memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A message of a person.
+    Message,
+    /// A reply of the persona.
+    Reply,
+    /// Something a person asked it to keep.
+    Fact,
+}
+
+impl Kind {
+    /// The name shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Reply => "reply",
+            Self::Fact => "fact",
+        }
+    }
+}
+
+/// One remembered thing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemoryRow {
+    /// Its id.
+    pub id: MemoryId,
+    /// Whose memory.
+    pub persona: PersonaId,
+    /// What it is.
+    pub kind: Kind,
+    /// The place it comes from.
+    pub scope: Scope,
+    /// Other places it was built from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Scope>,
+    /// The chat it was said in.
+    pub chat: Option<ChatId>,
+    /// Number of the conversation within that chat and persona.
+    pub session: u32,
+    /// Who said it.
+    pub author: Author,
+    /// The messages it rests on.
+    pub sources: Vec<MessageId>,
+    /// What is remembered.
+    pub text: Text,
+    /// When it was said.
+    pub at: Timestamp,
+}
+
+/// A message taken in whose turn is not over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InboxRow {
+    /// The message.
+    pub message: MessageId,
+    /// The platform that handed it in.
+    pub platform: PlatformId,
+    /// The person, the asker of the turn.
+    pub person: PersonId,
+    /// The platform says that it mentions the bot.
+    pub mentions_bot: bool,
+    /// Other people it mentions.
+    pub mentions: Vec<PersonId>,
+}
+
+/// A reply not yet acknowledged by its platform.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutboxRow {
+    /// The reply.
+    pub message: MessageId,
+    /// The platform that must show it.
+    pub platform: PlatformId,
+    /// The mind after the reply, as told to the outside.
+    pub state: serde_json::Value,
+}
+
+/// What stood behind one reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WhyRow {
+    /// The reply.
+    pub reply: MessageId,
+    /// Memories that stood in the prompt, in prompt order.
+    pub recalled: Vec<WhyHit>,
+    /// Layers that were down.
+    pub missing: Vec<String>,
+    /// The prompt's fragments and their tokens, in order.
+    pub fragments: Vec<(String, usize)>,
+    /// The model's name.
+    pub model: String,
+    /// Seed of the sampler.
+    pub seed: u32,
+    /// What it cost, as reported by the model.
+    pub usage: serde_json::Value,
+    /// Milliseconds of recall, the query's embedding included.
+    pub recall_ms: f64,
+}
+
+/// One memory behind a reply. The text is read from the memory itself, so that what is forgotten is forgotten here too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WhyHit {
+    /// Which.
+    pub memory: MemoryId,
+    /// Fused score.
+    pub score: f32,
+    /// Which signals found it.
+    pub signals: Vec<String>,
+}
+
+/// One version of a persona.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PersonaRow {
+    /// Its id.
+    pub id: PersonaId,
+    /// The realm that owns it; `None` for built-in ones and the operator's.
+    pub owner: Option<RealmId>,
+    /// Ascending from 1.
+    pub version: u32,
+    /// Its markdown file.
+    pub markdown: String,
+    /// When it was added.
+    pub added_at: Timestamp,
+    /// By whom, if by a person.
+    pub added_by: Option<PersonId>,
+    /// Whether this version was a removal.
+    #[serde(default)]
+    pub removed: bool,
+}

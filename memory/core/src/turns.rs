@@ -1,0 +1,359 @@
+//! Writing a turn: a message comes in, a reply goes out, each in one transaction.
+
+use azera_types::{Author, Inbound, MemoryId, MessageId, PersonaId, PlatformId, Scope, Text, Timestamp};
+
+use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, WhyRow};
+use crate::recall::name_keys;
+use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys};
+
+/// What became of a message taken in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// It is new and now in the record, flushed, with its turn open.
+    New(Box<MessageRow>),
+    /// It was known; its turn is still open if `open`.
+    Known {
+        /// Whether its turn is not over.
+        open: bool,
+    },
+}
+
+/// A reply to be written.
+#[derive(Debug, Clone)]
+pub struct NewReply {
+    /// Its id.
+    pub id: MessageId,
+    /// The message it answers.
+    pub to: MessageId,
+    /// The platform that shows it.
+    pub platform: PlatformId,
+    /// Who speaks.
+    pub persona: PersonaId,
+    /// The name shown.
+    pub persona_name: String,
+    /// What is said.
+    pub text: Text,
+    /// When.
+    pub at: Timestamp,
+    /// Scopes of everything that stood in the prompt besides the place itself.
+    pub needs: Vec<Scope>,
+    /// Messages behind the memories that stood in the prompt.
+    pub built_on: Vec<MessageId>,
+    /// Whether the reply says something of its own worth finding again, and not recalled text over again.
+    pub memorable: bool,
+    /// The mind after it, as told to the outside.
+    pub state: serde_json::Value,
+    /// What stood behind it.
+    pub why: WhyRow,
+    /// The reply it takes the place of.
+    pub replaces: Option<MessageId>,
+}
+
+impl Memory {
+    /// Takes in a message: record, order of arrival, open turn, in one flushed transaction. The chat must be known.
+    pub fn receive(
+        &self,
+        platform: &PlatformId,
+        inbound: &Inbound,
+        scope: Scope,
+        now: Timestamp,
+    ) -> Result<Received, Error> {
+        let _writing = self.writing(&inbound.chat);
+        let key = keys::message(&inbound.id);
+        if self.raw_message(&inbound.id)?.is_some() {
+            return Ok(Received::Known { open: self.store.get(Table::Inbox, &key)?.is_some() });
+        }
+        let mut chat = self.chat(&inbound.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
+        let message = MessageRow {
+            id: inbound.id.clone(),
+            chat: inbound.chat.clone(),
+            seq: self.next_number()?,
+            parent: chat.head.clone(),
+            depth: self.depth_behind(chat.head.as_ref())?,
+            author: Author::Person { id: inbound.person.clone(), name: inbound.name.clone() },
+            text: inbound.text.clone(),
+            at: inbound.at,
+            reply_to: inbound.reply_to.clone(),
+            answers: None,
+            persona: chat.persona.clone(),
+            scope,
+            needs: Vec::new(),
+            edited_at: None,
+        };
+        let inbox = InboxRow {
+            message: inbound.id.clone(),
+            platform: platform.clone(),
+            person: inbound.person.clone(),
+            mentions_bot: inbound.mentions_bot,
+            mentions: inbound.mentions.clone(),
+        };
+        let mut batch = Batch::new();
+        put_message(&mut batch, &message)?;
+        codec::put(
+            &mut batch,
+            Table::PersonLog,
+            keys::numbered(&[inbound.person.as_str()], message.seq),
+            &message.id,
+        )?;
+        codec::put(&mut batch, Table::Inbox, key, &inbox)?;
+        chat.head = Some(message.id.clone());
+        chat.last_at = chat.last_at.max(now);
+        codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(Received::New(Box::new(message)))
+    }
+
+    /// Messages whose turn is open, in order of arrival: what a start finds left over from a crash.
+    pub fn open_turns(&self) -> Result<Vec<(MessageRow, InboxRow)>, Error> {
+        let inbox: Vec<InboxRow> = codec::rows(self.store.as_ref(), Table::Inbox, b"")?;
+        let mut turns = Vec::with_capacity(inbox.len());
+        for row in inbox {
+            if let Some(message) = self.raw_message(&row.message)? {
+                turns.push((message, row));
+            }
+        }
+        turns.sort_by_key(|(message, _)| message.seq);
+        Ok(turns)
+    }
+
+    /// Closes the turn of a message that is not answered; it is remembered all the same, unless there is nothing to
+    /// remember. A crash before this reaches the disk opens the turn again.
+    pub fn leave(&self, id: &MessageId) -> Result<(), Error> {
+        let Some(message) = self.raw_message(id)? else { return Ok(()) };
+        let _writing = self.writing(&message.chat);
+        let mut batch = Batch::new();
+        self.remember(&mut batch, &message, Kind::Message)?;
+        batch.remove(Table::Inbox, keys::message(id));
+        self.store.commit(batch, Durability::Soon)
+    }
+
+    /// Writes a reply: the message, the chat's new head, the outbox, the memories of both sides and what stood behind
+    /// it, in one flushed transaction that also closes the turn.
+    pub fn reply(&self, new: NewReply) -> Result<MessageRow, Error> {
+        let asked = self.raw_message(&new.to)?.ok_or_else(|| Error::Invalid("nothing there to answer".into()))?;
+        let _writing = self.writing(&asked.chat);
+        let mut chat = self.chat(&asked.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
+        let replaced = match &new.replaces {
+            Some(id) => self.raw_message(id)?,
+            None => None,
+        };
+        let parent = replaced.as_ref().map_or_else(|| chat.head.clone(), |old| old.parent.clone());
+        let reply = MessageRow {
+            id: new.id.clone(),
+            chat: asked.chat.clone(),
+            seq: self.next_number()?,
+            depth: self.depth_behind(parent.as_ref())?,
+            parent,
+            author: Author::Persona { id: new.persona.clone(), name: new.persona_name },
+            text: new.text,
+            at: new.at,
+            reply_to: Some(new.to.clone()),
+            answers: Some(new.to.clone()),
+            persona: new.persona,
+            scope: asked.scope.clone(),
+            needs: new.needs,
+            edited_at: None,
+        };
+        let mut batch = Batch::new();
+        put_message(&mut batch, &reply)?;
+        codec::put(&mut batch, Table::Answers, keys::numbered(&[new.to.as_str()], reply.seq), &reply.id)?;
+        for source in &new.built_on {
+            codec::put(&mut batch, Table::Derived, keys::derived(source, &reply.id), &reply.id)?;
+        }
+        let outbox = OutboxRow { message: reply.id.clone(), platform: new.platform, state: new.state };
+        codec::put(&mut batch, Table::Outbox, keys::numbered(&[], reply.seq), &outbox)?;
+        codec::put(&mut batch, Table::Why, keys::message(&reply.id), &new.why)?;
+        match &replaced {
+            None => chat.head = Some(reply.id.clone()),
+            Some(old) => {
+                self.put_in_place_of(&mut batch, &mut chat, old, &reply.id)?;
+                self.unremember(&mut batch, &old.id)?;
+            }
+        }
+        chat.last_at = chat.last_at.max(reply.at);
+        codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
+        self.remember(&mut batch, &asked, Kind::Message)?;
+        if new.memorable {
+            self.remember(&mut batch, &reply, Kind::Reply)?;
+        }
+        batch.remove(Table::Inbox, keys::message(&new.to));
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(reply)
+    }
+
+    /// Puts one of the replies to a message in the place of the one on the present branch.
+    pub fn choose_alternative(&self, present: &MessageRow, chosen: &MessageRow) -> Result<(), Error> {
+        let _writing = self.writing(&present.chat);
+        let Some(mut chat) = self.chat(&present.chat)? else { return Ok(()) };
+        let mut batch = Batch::new();
+        self.put_in_place_of(&mut batch, &mut chat, present, &chosen.id)?;
+        self.unremember(&mut batch, &present.id)?;
+        self.remember(&mut batch, chosen, Kind::Reply)?;
+        codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
+        self.store.commit(batch, Durability::Flushed)
+    }
+
+    /// Makes `new` stand where `old` stands on the present path: as the head, or as the parent of what follows.
+    fn put_in_place_of(
+        &self,
+        batch: &mut Batch,
+        chat: &mut ChatRow,
+        old: &MessageRow,
+        new: &MessageId,
+    ) -> Result<(), Error> {
+        if chat.head.as_ref() == Some(&old.id) {
+            chat.head = Some(new.clone());
+            return Ok(());
+        }
+        let mut next = chat.head.clone();
+        while let Some(id) = next {
+            let Some(mut message) = self.raw_message(&id)? else { return Ok(()) };
+            if message.parent.as_ref() == Some(&old.id) {
+                message.parent = Some(new.clone());
+                return codec::put(batch, Table::Messages, keys::message(&message.id), &message);
+            }
+            next = message.parent;
+        }
+        Ok(())
+    }
+
+    /// Replies not yet acknowledged, in the order they were written.
+    pub fn outbox(&self) -> Result<Vec<(MessageRow, OutboxRow)>, Error> {
+        let rows: Vec<OutboxRow> = codec::rows(self.store.as_ref(), Table::Outbox, b"")?;
+        let mut pending = Vec::with_capacity(rows.len());
+        for row in rows {
+            if let Some(message) = self.raw_message(&row.message)? {
+                pending.push((message, row));
+            }
+        }
+        Ok(pending)
+    }
+
+    /// The platform has the reply for good. Not flushed: delivering again after a crash shows nothing twice.
+    pub fn delivered(&self, reply: &MessageRow) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.remove(Table::Outbox, keys::numbered(&[], reply.seq));
+        self.store.commit(batch, Durability::Soon)
+    }
+
+    /// A person changed a message; gives it as it stands now, `None` if it is unknown or forgotten.
+    pub fn edit(&self, id: &MessageId, text: Text, at: Timestamp) -> Result<Option<MessageRow>, Error> {
+        let Some(chat) = self.raw_message(id)?.map(|message| message.chat) else { return Ok(None) };
+        let _writing = self.writing(&chat);
+        let Some(mut message) = self.raw_message(id)?.filter(|message| message.author != Author::Forgotten) else {
+            return Ok(None);
+        };
+        let mut batch = Batch::new();
+        self.forget_cached_texts(&message)?;
+        message.text = text;
+        message.edited_at = Some(at);
+        codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;
+        for memory in self.memories_of(id)? {
+            if memory.sources == [id.clone()] {
+                let memory = MemoryRow { text: message.text.clone(), ..memory };
+                codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
+                self.queue_with_neighbours(&mut batch, &memory)?;
+            }
+        }
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(Some(message))
+    }
+
+    /// Adds the memory of a message to the batch, unless it has one or says nothing.
+    pub(crate) fn remember(&self, batch: &mut Batch, message: &MessageRow, kind: Kind) -> Result<(), Error> {
+        if message.text.trim().is_empty() || !self.memories_of(&message.id)?.is_empty() {
+            return Ok(());
+        }
+        let memory = MemoryRow {
+            id: MemoryId(self.next_number()?),
+            persona: message.persona.clone(),
+            kind,
+            scope: message.scope.clone(),
+            needs: message.needs.clone(),
+            chat: Some(message.chat.clone()),
+            session: self.session_at(message)?,
+            author: message.author.clone(),
+            sources: vec![message.id.clone()],
+            text: message.text.clone(),
+            at: message.at,
+        };
+        self.put_memory(batch, &memory)
+    }
+
+    pub(crate) fn put_memory(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
+        codec::put(batch, Table::Memories, keys::memory(memory.id), memory)?;
+        for source in &memory.sources {
+            batch.put(Table::MemoryByMessage, keys::numbered(&[source.as_str()], memory.id.0), []);
+        }
+        if let Some(chat) = &memory.chat {
+            batch.put(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id), []);
+        }
+        for key in name_keys(&memory.persona, &memory.scope, &memory.author) {
+            batch.put(Table::Names, key, []);
+        }
+        self.queue_with_neighbours(batch, memory)
+    }
+
+    /// How many replies were made to a message, those that may not be read any more included.
+    pub fn answer_count(&self, to: &MessageId) -> Result<usize, Error> {
+        let ids: Vec<MessageId> =
+            codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
+        Ok(ids.len())
+    }
+
+    fn depth_behind(&self, parent: Option<&MessageId>) -> Result<u64, Error> {
+        let parent = parent.map(|id| self.raw_message(id)).transpose()?.flatten();
+        Ok(parent.map_or(0, |parent| parent.depth + 1))
+    }
+
+    /// Number of the conversation a message belongs to: that of the memory before it in its chat, or the next one
+    /// after a silence of [`crate::MemoryConfig::session_gap`].
+    fn session_at(&self, message: &MessageRow) -> Result<u32, Error> {
+        let prefix = keys::prefix(&[message.persona.as_str(), message.chat.as_str()]);
+        let last = self.store.scan(Table::MemoryByChat, &prefix, None, Order::Descending, 1)?;
+        let Some((key, _)) = last.first() else { return Ok(0) };
+        let Some(before) = self.raw_memory(MemoryId(keys::number("memory_by_chat", key)?))? else { return Ok(0) };
+        let silence = message.at.duration_since(before.at).unsigned_abs();
+        Ok(if silence > self.config.session_gap { before.session + 1 } else { before.session })
+    }
+
+    /// The memories that rest on a message.
+    pub(crate) fn memories_of(&self, id: &MessageId) -> Result<Vec<MemoryRow>, Error> {
+        let mut memories = Vec::new();
+        let mut ids = Vec::new();
+        codec::walk(self.store.as_ref(), Table::MemoryByMessage, &keys::prefix(&[id.as_str()]), |key, _| {
+            ids.push(MemoryId(keys::number("memory_by_message", key)?));
+            Ok(true)
+        })?;
+        for id in ids {
+            memories.extend(self.raw_memory(id)?);
+        }
+        Ok(memories)
+    }
+
+    /// Takes the memories of a message out again.
+    pub(crate) fn unremember(&self, batch: &mut Batch, id: &MessageId) -> Result<usize, Error> {
+        let memories = self.memories_of(id)?;
+        for memory in &memories {
+            self.remove_memory(batch, memory)?;
+        }
+        Ok(memories.len())
+    }
+
+    pub(crate) fn remove_memory(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
+        self.queue_with_neighbours(batch, memory)?;
+        batch.remove(Table::Memories, keys::memory(memory.id));
+        for source in &memory.sources {
+            batch.remove(Table::MemoryByMessage, keys::numbered(&[source.as_str()], memory.id.0));
+        }
+        if let Some(chat) = &memory.chat {
+            batch.remove(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id));
+        }
+        Ok(())
+    }
+}
+
+fn put_message(batch: &mut Batch, message: &MessageRow) -> Result<(), Error> {
+    codec::put(batch, Table::Messages, keys::message(&message.id), message)?;
+    codec::put(batch, Table::ChatLog, keys::numbered(&[message.chat.as_str()], message.seq), &message.id)
+}

@@ -1,0 +1,144 @@
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use azera_memory::{Entry, Error};
+
+use crate::generation::{io, sync_dir};
+
+/// How often sled writes out what nobody asked to have flushed, and so what a crash may undo at most.
+const FLUSH_EVERY_MS: u64 = 1_000;
+
+/// Bytes of keys and values written at once while copying.
+const COPY_BYTES: usize = 1024 * 1024;
+
+/// One open sled database in a directory of its own.
+pub(crate) struct Database {
+    /// Taken only when this is dropped.
+    db: Option<sled::Db>,
+    dir: PathBuf,
+    /// A handle of our own on sled's log, to fsync it: sled itself calls `sync_file_range`, which leaves out the
+    /// file's length and the disk's own cache.
+    log: File,
+}
+
+impl Database {
+    /// Opens the database in `dir`, making it if there is none.
+    pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, Error> {
+        let db = guarded("opening the store", || {
+            sled::Config::new()
+                .path(dir)
+                .cache_capacity(cache_bytes)
+                .flush_every_ms(Some(FLUSH_EVERY_MS))
+                .use_compression(false)
+                .open()
+        })?;
+        let log = File::open(dir.join("db")).map_err(io("opening the log of the store"))?;
+        Ok(Self { db: Some(db), dir: dir.to_owned(), log })
+    }
+
+    /// Runs `work` on the database. sled answers some damage with a panic; here it is an error like any other.
+    pub(crate) fn run<T>(
+        &self,
+        what: &'static str,
+        work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>,
+    ) -> Result<T, Error> {
+        let Some(db) = &self.db else {
+            return Err(Error::Backend { what, why: "the store is closed".into(), transient: false });
+        };
+        guarded(what, || work(db))
+    }
+
+    /// Makes everything applied so far durable. `synced` holds the overflow files that already are.
+    pub(crate) fn flush(&self, synced: &mut HashSet<OsString>) -> Result<(), Error> {
+        self.run("flushing the store", |db| db.flush())?;
+        self.flush_overflow(synced)?;
+        self.log.sync_data().map_err(io("flushing the log of the store"))
+    }
+
+    /// sled keeps pages that are too large for its log in files of their own, which it never flushes.
+    fn flush_overflow(&self, synced: &mut HashSet<OsString>) -> Result<(), Error> {
+        let what = "flushing large values of the store";
+        let dir = self.dir.join("blobs");
+        let (mut there, mut new) = (HashSet::new(), false);
+        for entry in fs::read_dir(&dir).map_err(io(what))? {
+            let entry = entry.map_err(io(what))?;
+            let name = entry.file_name();
+            if !synced.contains(&name) {
+                match File::open(entry.path()).and_then(|file| file.sync_all()) {
+                    // sled removes a file whose page was written anew.
+                    Err(source) if source.kind() == std::io::ErrorKind::NotFound => continue,
+                    answer => answer.map_err(io(what))?,
+                }
+                new = true;
+            }
+            there.insert(name);
+        }
+        *synced = there;
+        if new { sync_dir(&dir) } else { Ok(()) }
+    }
+
+    /// Copies every row into an empty database and makes it durable there.
+    pub(crate) fn copy_to(&self, to: &Database) -> Result<(), Error> {
+        let mut rows = self.run("reading the store", |db| Ok(db.iter()))?;
+        loop {
+            let (mut batch, mut bytes, mut last) = (sled::Batch::default(), 0, true);
+            while bytes < COPY_BYTES {
+                let next = self.run("reading the store", |_| rows.next().transpose())?;
+                let Some((key, value)) = next else { break };
+                bytes += key.len() + value.len();
+                batch.insert(key, value);
+                last = false;
+            }
+            if last {
+                break;
+            }
+            to.run("copying the store", |db| db.apply_batch(batch))?;
+        }
+        to.flush(&mut HashSet::new())
+    }
+
+    /// Bytes of the files.
+    pub(crate) fn disk_bytes(&self) -> Result<u64, Error> {
+        let what = "measuring the store";
+        let mut bytes = 0;
+        for dir in [&self.dir, &self.dir.join("blobs")] {
+            for entry in fs::read_dir(dir).map_err(io(what))? {
+                match entry.and_then(|entry| entry.metadata()) {
+                    Ok(metadata) if metadata.is_file() => bytes += metadata.len(),
+                    Ok(_) => {}
+                    Err(source) if source.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(source) => return Err(Error::Io { what, source }),
+                }
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let Some(db) = self.db.take() else { return };
+        if catch_unwind(AssertUnwindSafe(|| drop(db))).is_err() {
+            tracing::error!(dir = %self.dir.display(), "sled panicked while it closed");
+        }
+    }
+}
+
+/// A key and its value as sled hands them out, as owned bytes.
+pub(crate) fn owned((key, value): (sled::IVec, sled::IVec), skip: usize) -> Entry {
+    (key.get(skip..).unwrap_or_default().to_vec(), value.to_vec())
+}
+
+fn guarded<T>(what: &'static str, work: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, Error> {
+    let why = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(sled::Error::Io(source))) => return Err(Error::Io { what, source }),
+        Ok(Err(sled::Error::Corruption { .. })) => "its files are damaged".to_owned(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "its files are damaged or the disk failed: sled gave up".to_owned(),
+    };
+    Err(Error::Backend { what, why, transient: false })
+}

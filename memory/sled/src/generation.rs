@@ -1,0 +1,144 @@
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use azera_memory::Error;
+
+/// File that names the generation in use. It is replaced by a rename, so it names the old or the new one at any time.
+const CURRENT: &str = "current";
+
+/// What `current` is written as before it is renamed.
+const CURRENT_NEW: &str = "current.new";
+
+/// File that is locked while the directory is in use.
+const LOCK: &str = "lock";
+
+/// A directory of generations: each a whole database in a directory of its own, of which one is in use.
+///
+/// ```text
+/// lock  current -> "g2"  g1/ (left over: removed at the next opening)  g2/ (in use)
+/// ```
+pub(crate) struct Generations {
+    dir: PathBuf,
+    current: u64,
+    /// Held, and with it the lock, until this is dropped.
+    _lock: File,
+}
+
+impl Generations {
+    /// Locks the directory, makes it and its first generation if they are not there, and removes what an interrupted
+    /// change of generation left.
+    pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(dir).map_err(io("making the directory of a store"))?;
+        let lock = File::create(dir.join(LOCK)).map_err(io("opening the lock of a store"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let why = format!("{} is in use by another Azera", dir.display());
+                return Err(Error::Backend { what: "locking the store", why, transient: false });
+            }
+            Err(TryLockError::Error(source)) => return Err(Error::Io { what: "locking the store", source }),
+        }
+        let current = read_current(dir)?;
+        let mut generations = Self { dir: dir.to_owned(), current: current.unwrap_or(0), _lock: lock };
+        for found in generations.found()? {
+            if Some(found) != current {
+                generations.remove(found)?;
+            }
+        }
+        if current.is_none() {
+            let (first, _) = generations.next()?;
+            generations.adopt(first)?;
+        }
+        if !generations.path().is_dir() {
+            return Err(damaged(format!("{} is missing", generations.path().display())));
+        }
+        Ok(generations)
+    }
+
+    /// The directory of the generation in use.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.path_of(self.current)
+    }
+
+    /// Makes the directory of the next generation, empty.
+    pub(crate) fn next(&self) -> Result<(u64, PathBuf), Error> {
+        let next = self.current + 1;
+        self.remove(next)?;
+        let path = self.path_of(next);
+        fs::create_dir(&path).map_err(io("making a generation of a store"))?;
+        Ok((next, path))
+    }
+
+    /// Puts a generation whose files are all on disk in use. The one before it can be removed after that.
+    pub(crate) fn adopt(&mut self, generation: u64) -> Result<u64, Error> {
+        let what = "changing the generation of a store";
+        let new = self.dir.join(CURRENT_NEW);
+        fs::write(&new, format!("g{generation}\n")).map_err(io(what))?;
+        File::open(&new).and_then(|file| file.sync_all()).map_err(io(what))?;
+        sync_dir(&self.path_of(generation))?;
+        fs::rename(&new, self.dir.join(CURRENT)).map_err(io(what))?;
+        sync_dir(&self.dir)?;
+        Ok(std::mem::replace(&mut self.current, generation))
+    }
+
+    /// Removes a generation that is not in use, if it is there.
+    pub(crate) fn remove(&self, generation: u64) -> Result<(), Error> {
+        let path = self.path_of(generation);
+        match fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::Io { what: "removing an old generation of a store", source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn path_of(&self, generation: u64) -> PathBuf {
+        self.dir.join(format!("g{generation}"))
+    }
+
+    /// The generations on disk.
+    fn found(&self) -> Result<Vec<u64>, Error> {
+        let what = "reading the directory of a store";
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(io(what))? {
+            let name = entry.map_err(io(what))?.file_name();
+            found.extend(name.to_str().and_then(number));
+        }
+        Ok(found)
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    name.strip_prefix('g')?.parse().ok()
+}
+
+/// The number in `current`. Without that file the store is new; but rows without it are a store that lost it, and are
+/// not to be taken for leftovers.
+fn read_current(dir: &Path) -> Result<Option<u64>, Error> {
+    match fs::read_to_string(dir.join(CURRENT)) {
+        Ok(text) => number(text.trim()).map(Some).ok_or_else(|| damaged("the file `current` names nothing".into())),
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
+            let rows = |entry: &fs::DirEntry| {
+                let generation = entry.file_name().to_str().and_then(number).is_some();
+                generation && fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_some())
+            };
+            let lost = fs::read_dir(dir).map_err(io("reading the directory of a store"))?.flatten().any(|it| rows(&it));
+            if lost { Err(damaged("the file `current` is missing".into())) } else { Ok(None) }
+        }
+        Err(source) => Err(Error::Io { what: "reading the generation of a store", source }),
+    }
+}
+
+/// Makes names in a directory durable.
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(io("flushing a directory"))
+}
+
+/// Names what was being done when the file system refused.
+pub(crate) fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+    move |source| Error::Io { what, source }
+}
+
+fn damaged(why: String) -> Error {
+    Error::Backend { what: "opening the store", why, transient: false }
+}

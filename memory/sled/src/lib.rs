@@ -1,0 +1,19 @@
+//! The record and working memory on [sled](https://docs.rs/sled).
+//!
+//! - All tables of the record lie in one sled tree, the table's number before the key: sled applies a batch to one
+//!   tree atomically, and a batch of the record touches many tables.
+//! - sled appends and reuses space later, so a removed value stays on disk for an unknown time. What has to be gone is
+//!   made so by writing all that is left into a new *generation* beside the old one and pointing to it (`generation`).
+//! - sled writes its log without an fsync and its overflow files without any: durability is completed here
+//!   (`database`).
+//! - sled takes a damaged log for the end of it and goes on without the rest: a number kept outside tells (`watermark`).
+//! - One process at a time: the directory is locked.
+
+mod database;
+mod generation;
+mod store;
+mod watermark;
+mod working;
+
+pub use store::SledStore;
+pub use working::SledWorking;

@@ -1,0 +1,210 @@
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::ops::Bound::{Excluded, Included};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Atomic};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use azera_memory::{Batch, Change, Durability, Entry, Error, Order, Store, Table};
+
+use crate::database::{Database, owned};
+use crate::generation::Generations;
+use crate::watermark::Watermark;
+
+/// Bytes of pages sled keeps in memory. sled's own default is a gigabyte; a turn reads a few dozen rows written lately,
+/// and a page that is not cached costs one read of a file that the system caches anyway.
+const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The key of the number of the last batch, outside of every table.
+const LAST_BATCH: &[u8] = &[u8::MAX];
+
+/// The record on sled.
+pub struct SledStore {
+    open: RwLock<Open>,
+    /// The number of the last batch applied. Changed only while `open` is held for writing.
+    applied: AtomicU64,
+    flushed: Mutex<Flushed>,
+    /// A flush that failed may have lost pages that a second one would then report as written.
+    failed: AtomicBool,
+}
+
+struct Open {
+    generations: Generations,
+    /// Shared with whoever flushes it, so that others read and write meanwhile.
+    database: Arc<Database>,
+}
+
+struct Flushed {
+    /// The number of the last batch that is durable.
+    batch: u64,
+    watermark: Watermark,
+    /// Overflow files that are durable.
+    overflow: HashSet<OsString>,
+}
+
+impl SledStore {
+    /// Opens the store in `dir`, making it if there is none. Fails if another process uses it.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, Error> {
+        let generations = Generations::open(dir.as_ref())?;
+        let database = Database::open(&generations.path(), CACHE_BYTES)?;
+        let last = last_batch(&database)?;
+        let watermark = Watermark::open(&generations.path(), last)?;
+        let flushed = Flushed { batch: 0, watermark, overflow: HashSet::new() };
+        let open = RwLock::new(Open { generations, database: Arc::new(database) });
+        let failed = AtomicBool::new(false);
+        Ok(Self { open, applied: AtomicU64::new(last), flushed: Mutex::new(flushed), failed })
+    }
+
+    /// Writes a copy of this moment to `dir`, which must not hold a store yet; [`SledStore::open`] opens it. Writers wait
+    /// meanwhile.
+    pub fn backup(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
+        let dir = dir.as_ref();
+        if dir.exists() {
+            return Err(Error::Invalid(format!("{} is there already", dir.display())));
+        }
+        let generations = Generations::open(dir)?;
+        let copy = Database::open(&generations.path(), CACHE_BYTES)?;
+        self.read().database.copy_to(&copy)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Open> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Open> {
+        self.open.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn flushed(&self) -> MutexGuard<'_, Flushed> {
+        self.flushed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_not_failed(&self) -> Result<(), Error> {
+        if !self.failed.load(Atomic::Acquire) {
+            return Ok(());
+        }
+        let why = "a flush failed before; nothing more is taken in until a restart".to_owned();
+        Err(Error::Backend { what: "writing to the store", why, transient: false })
+    }
+
+    /// Makes everything up to `batch` durable. Who waits here while another flushes finds their own batch flushed along
+    /// with it more often than not.
+    fn flush(&self, batch: u64) -> Result<(), Error> {
+        let mut flushed = self.flushed();
+        self.check_not_failed()?;
+        if flushed.batch >= batch {
+            return Ok(());
+        }
+        let database = Arc::clone(&self.read().database);
+        let applied = self.applied.load(Atomic::Acquire);
+        if let Err(error) = database.flush(&mut flushed.overflow) {
+            self.failed.store(true, Atomic::Release);
+            return Err(error);
+        }
+        flushed.batch = applied;
+        flushed.watermark.raise(applied)
+    }
+}
+
+impl Store for SledStore {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let value = self.read().database.run("reading the store", |db| db.get(row(table, key)))?;
+        Ok(value.map(|value| value.to_vec()))
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        let first = row(table, prefix);
+        let Some(behind) = behind(&first) else { return Ok(Vec::new()) };
+        let after = after.map(|after| row(table, after));
+        let range = match (order, after) {
+            (Order::Ascending, Some(after)) if after >= behind => return Ok(Vec::new()),
+            (Order::Ascending, Some(after)) if after >= first => (Excluded(after), Excluded(behind)),
+            (Order::Descending, Some(after)) if after <= first => return Ok(Vec::new()),
+            (Order::Descending, Some(after)) if after < behind => (Included(first), Excluded(after)),
+            _ => (Included(first), Excluded(behind)),
+        };
+        let open = self.read();
+        open.database.run("reading the store", |db| {
+            let rows = db.range::<Vec<u8>, _>(range);
+            let own = |entry: Result<_, _>| entry.map(|entry| owned(entry, 1));
+            match order {
+                Order::Ascending => rows.take(limit).map(own).collect(),
+                Order::Descending => rows.rev().take(limit).map(own).collect(),
+            }
+        })
+    }
+
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        batch.check()?;
+        self.check_not_failed()?;
+        let mut rows = sled::Batch::default();
+        for change in batch.changes() {
+            match change {
+                Change::Put(table, key, value) => rows.insert(row(*table, key), value.as_slice()),
+                Change::Remove(table, key) => rows.remove(row(*table, key)),
+            }
+        }
+        let applied = {
+            // sled's scans may see half of a batch: nobody reads while one is applied, which is microseconds.
+            let open = self.write();
+            let number = self.applied.load(Atomic::Acquire) + 1;
+            rows.insert(LAST_BATCH, &number.to_be_bytes());
+            open.database.run("writing to the store", |db| db.apply_batch(rows))?;
+            self.applied.store(number, Atomic::Release);
+            number
+        };
+        match durability {
+            Durability::Flushed => self.flush(applied),
+            Durability::Soon => Ok(()),
+        }
+    }
+
+    fn rewrite(&self) -> Result<(), Error> {
+        let mut flushed = self.flushed();
+        self.check_not_failed()?;
+        let mut open = self.write();
+        let (next, path) = open.generations.next()?;
+        let fresh = Database::open(&path, CACHE_BYTES)?;
+        open.database.copy_to(&fresh)?;
+        let last = last_batch(&fresh)?;
+        let mut watermark = Watermark::open(&path, last)?;
+        watermark.raise(last)?;
+        let old = open.generations.adopt(next)?;
+        open.database = Arc::new(fresh);
+        *flushed = Flushed { batch: last, watermark, overflow: HashSet::new() };
+        open.generations.remove(old)
+    }
+
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        self.read().database.disk_bytes()
+    }
+}
+
+/// The number of the last batch that is there, 0 before the first.
+fn last_batch(database: &Database) -> Result<u64, Error> {
+    let bytes = database.run("opening the store", |db| db.get(LAST_BATCH))?;
+    Ok(bytes.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes))
+}
+
+/// The key of a row in the one tree.
+fn row(table: Table, key: &[u8]) -> Vec<u8> {
+    let mut row = Vec::with_capacity(1 + key.len());
+    row.push(table as u8);
+    row.extend_from_slice(key);
+    row
+}
+
+/// The smallest key above every key that starts with `prefix`.
+fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut behind = prefix.get(..=last)?.to_vec();
+    *behind.last_mut()? += 1;
+    Some(behind)
+}

@@ -1,0 +1,49 @@
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use azera_memory::Error;
+
+use crate::generation::io;
+
+/// File beside sled's own that holds the number of the last batch known to be durable.
+const FLUSHED: &str = "flushed";
+
+const WHAT: &str = "reading the watermark of the store";
+
+/// The number of the last durable batch, kept outside of sled. When sled finds damage in its log it goes on with what
+/// lies before it, as if the rest had never been written; this tells that from a crash, after which nothing flushed is
+/// missing.
+///
+/// The file is written after each flush and not flushed itself: an older number only knows of less.
+pub(crate) struct Watermark {
+    file: File,
+}
+
+impl Watermark {
+    /// Opens the watermark in the directory of a generation whose last batch is `last`.
+    pub(crate) fn open(dir: &Path, last: u64) -> Result<Self, Error> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(dir.join(FLUSHED))
+            .map_err(io(WHAT))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(io(WHAT))?;
+        let flushed = bytes.as_slice().try_into().map_or(0, u64::from_be_bytes);
+        if flushed > last {
+            let missing = flushed - last;
+            let why = format!("its log is damaged: {missing} flushed changes are missing; restore a backup");
+            return Err(Error::Backend { what: "opening the store", why, transient: false });
+        }
+        Ok(Self { file })
+    }
+
+    /// Everything up to this batch is durable.
+    pub(crate) fn raise(&mut self, batch: u64) -> Result<(), Error> {
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(&batch.to_be_bytes()));
+        written.map_err(io("writing the watermark of the store"))
+    }
+}

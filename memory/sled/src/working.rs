@@ -1,0 +1,122 @@
+use std::path::Path;
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use azera_memory::{Error, MAX_KEY_BYTES, MAX_VALUE_BYTES, Working};
+use azera_types::Timestamp;
+
+use crate::database::Database;
+use crate::generation::Generations;
+
+/// Bytes of pages sled keeps in memory for working memory: a few sessions and the embeddings of the hour.
+const CACHE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Values removed at once while sweeping.
+const SWEEP_BATCH: usize = 1_000;
+
+/// Bytes of the end of a value's life before it: microseconds since 1970, big-endian.
+const END_BYTES: usize = 8;
+
+/// Working memory on sled. Its values may be lost, so nothing is flushed on purpose, and files that cannot be opened
+/// are replaced by empty ones.
+pub struct SledWorking {
+    open: RwLock<Open>,
+}
+
+struct Open {
+    generations: Generations,
+    database: Database,
+}
+
+impl Open {
+    /// Starts an empty generation and removes the present one.
+    fn start_anew(generations: &mut Generations) -> Result<(Database, u64), Error> {
+        let (next, path) = generations.next()?;
+        let database = Database::open(&path, CACHE_BYTES)?;
+        let old = generations.adopt(next)?;
+        Ok((database, old))
+    }
+}
+
+impl SledWorking {
+    /// Opens working memory in `dir`, making it if there is none. Fails if another process uses it.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, Error> {
+        let mut generations = Generations::open(dir.as_ref())?;
+        let database = match Database::open(&generations.path(), CACHE_BYTES) {
+            Ok(database) => database,
+            Err(why) => {
+                tracing::warn!(%why, "working memory cannot be opened and starts empty");
+                let (database, old) = Open::start_anew(&mut generations)?;
+                generations.remove(old)?;
+                database
+            }
+        };
+        Ok(Self { open: RwLock::new(Open { generations, database }) })
+    }
+
+    fn run<T>(
+        &self,
+        what: &'static str,
+        work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>,
+    ) -> Result<T, Error> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).database.run(what, work)
+    }
+}
+
+impl Working for SledWorking {
+    fn get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, Error> {
+        let row = self.run("reading working memory", |db| db.get(key))?;
+        let living = row.as_deref().and_then(split).filter(|(end, _)| now.as_microsecond() < *end);
+        Ok(living.map(|(_, value)| value.to_vec()))
+    }
+
+    fn put(&self, key: &str, value: &[u8], ttl: Duration, now: Timestamp) -> Result<(), Error> {
+        if key.len() > MAX_KEY_BYTES || value.len() > MAX_VALUE_BYTES {
+            let (key, value) = (key.len(), value.len());
+            return Err(Error::Invalid(format!("a key of {key} bytes with a value of {value} in working memory")));
+        }
+        let end = now.saturating_add(ttl).map_err(|why| Error::Invalid(why.to_string()))?.as_microsecond();
+        let mut row = Vec::with_capacity(END_BYTES + value.len());
+        row.extend_from_slice(&end.to_be_bytes());
+        row.extend_from_slice(value);
+        self.run("writing to working memory", |db| db.insert(key, row).map(drop))
+    }
+
+    fn remove(&self, key: &str) -> Result<(), Error> {
+        self.run("writing to working memory", |db| db.remove(key).map(drop))
+    }
+
+    fn sweep(&self, now: Timestamp) -> Result<usize, Error> {
+        let ended = |row: &[u8]| split(row).is_none_or(|(end, _)| end <= now.as_microsecond());
+        self.run("sweeping working memory", |db| {
+            let (mut batch, mut waiting, mut swept) = (sled::Batch::default(), 0, 0);
+            for row in db.iter() {
+                let (key, value) = row?;
+                if !ended(&value) {
+                    continue;
+                }
+                batch.remove(key);
+                (waiting, swept) = (waiting + 1, swept + 1);
+                if waiting == SWEEP_BATCH {
+                    db.apply_batch(std::mem::take(&mut batch))?;
+                    waiting = 0;
+                }
+            }
+            db.apply_batch(batch)?;
+            Ok(swept)
+        })
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let (database, old) = Open::start_anew(&mut open.generations)?;
+        drop(std::mem::replace(&mut open.database, database));
+        open.generations.remove(old)
+    }
+}
+
+/// The end of a row's life and its value.
+fn split(row: &[u8]) -> Option<(i64, &[u8])> {
+    let (end, value) = row.split_first_chunk::<END_BYTES>()?;
+    Some((i64::from_be_bytes(*end), value))
+}

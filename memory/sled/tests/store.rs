@@ -1,0 +1,203 @@
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use azera_memory::{Batch, Durability, Entry, Error, Order, Store, Table, Working, conformance};
+use azera_memory_sled::{SledStore, SledWorking};
+use azera_types::Timestamp;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+fn fresh() -> impl FnMut() -> SledStore {
+    let dir = TempDir::new().unwrap();
+    move || SledStore::open(dir.path()).unwrap()
+}
+
+fn put(store: &SledStore, key: &[u8], value: &[u8]) {
+    let mut batch = Batch::new();
+    batch.put(Table::Messages, key, value);
+    store.commit(batch, Durability::Flushed).unwrap();
+}
+
+fn rows(store: &SledStore) -> Vec<Entry> {
+    store.scan(Table::Messages, b"", None, Order::Ascending, 10_000).unwrap()
+}
+
+#[test]
+fn the_store_keeps_the_contract() {
+    conformance::store(fresh);
+}
+
+#[test]
+fn working_memory_keeps_the_contract() {
+    conformance::working(|| {
+        let dir = TempDir::new().unwrap();
+        move || SledWorking::open(dir.path()).unwrap()
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn the_store_does_what_a_map_does(script in prop::collection::vec(any::<u8>(), 0..1_500)) {
+        conformance::store_against_map(&script, fresh());
+    }
+}
+
+#[test]
+fn what_was_flushed_is_on_disk_while_the_store_is_still_open() {
+    let (dir, crashed) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = SledStore::open(dir.path()).unwrap();
+    for number in 0..200_u32 {
+        put(&store, &number.to_be_bytes(), &vec![number as u8; 1_000]);
+    }
+    put(&store, b"large", &vec![1; 1_000_000]);
+    conformance::copy_dir(dir.path(), crashed.path());
+    assert_eq!(rows(&SledStore::open(crashed.path()).unwrap()), rows(&store));
+}
+
+#[test]
+fn many_writers_at_once_lose_nothing() {
+    let dir = TempDir::new().unwrap();
+    let store = SledStore::open(dir.path()).unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..8_u8 {
+            let store = &store;
+            scope.spawn(move || (0..25_u8).for_each(|number| put(store, &[writer, number], &[writer, number])));
+        }
+    });
+    drop(store);
+    let rows = rows(&SledStore::open(dir.path()).unwrap());
+    assert_eq!(rows.len(), 200);
+    assert!(rows.iter().all(|(key, value)| key == value));
+}
+
+#[test]
+fn a_rewrite_leaves_no_byte_of_what_was_removed() {
+    let dir = TempDir::new().unwrap();
+    let store = SledStore::open(dir.path()).unwrap();
+    let secret = b"the passphrase is quokka-7731";
+    let mut large = vec![b'.'; 300_000];
+    large.extend_from_slice(secret);
+    put(&store, b"gone", secret);
+    put(&store, b"gone and large", &large);
+    put(&store, b"replaced", secret);
+    put(&store, b"kept", b"the passphrase is wombat-1234");
+    let mut batch = Batch::new();
+    batch.remove(Table::Messages, b"gone").remove(Table::Messages, b"gone and large");
+    batch.put(Table::Messages, b"replaced", b"-");
+    store.commit(batch, Durability::Flushed).unwrap();
+    let before = rows(&store);
+    store.rewrite().unwrap();
+    conformance::assert_no_bytes(dir.path(), secret);
+    assert_eq!(rows(&store), before);
+    let kept = std::panic::catch_unwind(|| conformance::assert_no_bytes(dir.path(), b"wombat-1234"));
+    assert!(kept.is_err(), "the search for bytes finds what is there");
+}
+
+#[test]
+fn a_cleared_working_memory_leaves_no_byte() {
+    let dir = TempDir::new().unwrap();
+    let working = SledWorking::open(dir.path()).unwrap();
+    let day = Duration::from_secs(86_400);
+    working.put("session", b"quokka-7731", day, Timestamp::UNIX_EPOCH).unwrap();
+    working.clear().unwrap();
+    conformance::assert_no_bytes(dir.path(), b"quokka-7731");
+    drop(working);
+    conformance::assert_no_bytes(dir.path(), b"quokka-7731");
+}
+
+#[test]
+fn a_directory_in_use_is_refused_with_the_reason() {
+    let dir = TempDir::new().unwrap();
+    let _store = SledStore::open(dir.path()).unwrap();
+    let refused = SledStore::open(dir.path()).err().unwrap();
+    assert!(refused.to_string().contains("in use by another Azera"), "{refused}");
+}
+
+#[test]
+fn an_interrupted_rewrite_leaves_the_old_or_the_new_store() {
+    let dir = TempDir::new().unwrap();
+    let store = SledStore::open(dir.path()).unwrap();
+    put(&store, b"key", b"value");
+    store.rewrite().unwrap();
+    drop(store);
+    let check = |moment: &str| {
+        let store = SledStore::open(dir.path()).unwrap();
+        assert_eq!(rows(&store), [(b"key".to_vec(), b"value".to_vec())], "{moment}");
+        let generations = fs::read_dir(dir.path()).unwrap().filter(|it| it.as_ref().unwrap().path().is_dir()).count();
+        assert_eq!(generations, 1, "{moment}");
+    };
+    fs::create_dir(dir.path().join("g3")).unwrap();
+    fs::write(dir.path().join("g3").join("db"), b"half a copy").unwrap();
+    check("while the copy was written");
+    conformance::copy_dir(&dir.path().join("g2"), &dir.path().join("g3"));
+    fs::write(dir.path().join("current.new"), b"g3").unwrap();
+    check("before the copy was put in use");
+    conformance::copy_dir(&dir.path().join("g2"), &dir.path().join("g3"));
+    fs::write(dir.path().join("current"), b"g3").unwrap();
+    check("before the old one was removed");
+}
+
+#[test]
+fn damage_is_an_error_that_says_so_and_removes_nothing() {
+    let check = |moment: &str, damage: fn(&Path)| {
+        let dir = TempDir::new().unwrap();
+        let store = SledStore::open(dir.path()).unwrap();
+        (0..500_u32).for_each(|number| put(&store, &number.to_be_bytes(), &[7; 2_000]));
+        drop(store);
+        damage(dir.path());
+        let there = fs::read_dir(dir.path().join("g1")).is_ok_and(|mut inside| inside.next().is_some());
+        let read = SledStore::open(dir.path()).and_then(|store| {
+            let all = store.scan(Table::Messages, b"", None, Order::Ascending, 1_000)?;
+            assert_eq!(all.len(), 500, "{moment}: rows are missing and nobody said so");
+            Ok(())
+        });
+        let error = read.expect_err(moment);
+        assert!(matches!(error, Error::Backend { .. } | Error::Io { .. }), "{moment}: {error}");
+        assert!(!error.is_transient(), "{moment}: {error}");
+        let still = fs::read_dir(dir.path().join("g1")).is_ok_and(|mut inside| inside.next().is_some());
+        assert_eq!(still, there, "{moment}: files were removed");
+    };
+    check("no `current`", |dir| fs::remove_file(dir.join("current")).unwrap());
+    check("an empty `current`", |dir| fs::write(dir.join("current"), b"").unwrap());
+    check("no generation", |dir| fs::remove_dir_all(dir.join("g1")).unwrap());
+    check("zeros in the log", |dir| {
+        let log = dir.join("g1").join("db");
+        let mut bytes = fs::read(&log).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 50_000].fill(0);
+        fs::write(&log, bytes).unwrap();
+    });
+    check("half of the log", |dir| {
+        let log = dir.join("g1").join("db");
+        let bytes = fs::read(&log).unwrap();
+        fs::write(&log, &bytes[..bytes.len() / 2]).unwrap();
+    });
+}
+
+#[test]
+fn a_backup_is_a_store_of_that_moment() {
+    let dir = TempDir::new().unwrap();
+    let store = SledStore::open(dir.path().join("store")).unwrap();
+    put(&store, b"before", b"1");
+    let backup = dir.path().join("backup");
+    store.backup(&backup).unwrap();
+    put(&store, b"after", b"2");
+    assert_eq!(rows(&SledStore::open(&backup).unwrap()), [(b"before".to_vec(), b"1".to_vec())]);
+    assert!(matches!(store.backup(&backup), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn a_damaged_working_memory_starts_empty() {
+    let dir = TempDir::new().unwrap();
+    let day = Duration::from_secs(86_400);
+    let working = SledWorking::open(dir.path()).unwrap();
+    working.put("key", b"value", day, Timestamp::UNIX_EPOCH).unwrap();
+    drop(working);
+    fs::write(dir.path().join("g1").join("conf"), b"no configuration").unwrap();
+    let working = SledWorking::open(dir.path()).unwrap();
+    assert_eq!(working.get("key", Timestamp::UNIX_EPOCH).unwrap(), None);
+    working.put("key", b"again", day, Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(working.get("key", Timestamp::UNIX_EPOCH).unwrap(), Some(b"again".to_vec()));
+}

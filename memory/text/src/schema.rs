@@ -1,0 +1,142 @@
+use azera_memory::{Doc, Facet};
+use azera_types::{MemoryId, PersonaId, Scope, Timestamp};
+use tantivy::schema::{Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions};
+use tantivy::tokenizer::{
+    AsciiFoldingFilter, Language, LowerCaser, RAW_TOKENIZER_NAME, RemoveLongFilter, SimpleTokenizer, Stemmer, StopWordFilter,
+    TextAnalyzer, TokenizerManager,
+};
+use tantivy::{TantivyDocument, Term};
+
+/// Bytes of the longest word that is indexed; what is longer is hardly a word.
+const MAX_WORD_BYTES: usize = 64;
+
+/// The name the analyzer is registered under.
+const ENGLISH: &str = "english";
+
+/// Stands between persona and scope; ids hold no control characters.
+const SEPARATOR: char = '\u{1f}';
+
+/// The names of the fields that are read back by name.
+pub(crate) const ID: &str = "id";
+pub(crate) const KEY: &str = "key";
+pub(crate) const AT: &str = "at";
+
+/// The fields of a document.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields {
+    pub(crate) schema: Schema,
+    id: Field,
+    key: Field,
+    at: Field,
+    own: Field,
+    window: Field,
+}
+
+impl Fields {
+    pub(crate) fn new() -> Self {
+        let words = TextFieldIndexing::default()
+            .set_tokenizer(ENGLISH)
+            .set_index_option(IndexRecordOption::WithFreqs)
+            .set_fieldnorms(true);
+        let words = TextOptions::default().set_indexing_options(words);
+        let whole = TextFieldIndexing::default()
+            .set_tokenizer(RAW_TOKENIZER_NAME)
+            .set_index_option(IndexRecordOption::Basic)
+            .set_fieldnorms(false);
+        let whole = TextOptions::default().set_indexing_options(whole).set_fast(RAW_TOKENIZER_NAME);
+        let mut schema = Schema::builder();
+        Self {
+            id: schema.add_u64_field(ID, NumericOptions::default().set_fast().set_indexed()),
+            key: schema.add_text_field(KEY, whole),
+            at: schema.add_i64_field(AT, NumericOptions::default().set_fast()),
+            own: schema.add_text_field("own", words.clone()),
+            window: schema.add_text_field("window", words),
+            schema: schema.build(),
+        }
+    }
+
+    pub(crate) fn document(&self, doc: &Doc) -> TantivyDocument {
+        let mut document = TantivyDocument::new();
+        document.add_u64(self.id, doc.id.0);
+        document.add_text(self.key, key(&doc.label.persona, &doc.label.scope));
+        document.add_i64(self.at, micros(doc.label.at));
+        document.add_text(self.own, &doc.own);
+        document.add_text(self.window, &doc.window);
+        document
+    }
+
+    pub(crate) fn id_term(&self, id: MemoryId) -> Term {
+        Term::from_field_u64(self.id, id.0)
+    }
+
+    pub(crate) fn key_term(&self, key: &str) -> Term {
+        Term::from_field_text(self.key, key)
+    }
+
+    /// The words of a query as terms of the facet's field, each once.
+    pub(crate) fn words(&self, facet: Facet, query: &str) -> Vec<Term> {
+        let field = match facet {
+            Facet::Own => self.own,
+            Facet::Window => self.window,
+        };
+        let mut words = Vec::new();
+        english().token_stream(query).process(&mut |token| words.push(token.text.clone()));
+        words.sort_unstable();
+        words.dedup();
+        words.iter().map(|word| Term::from_field_text(field, word)).collect()
+    }
+}
+
+/// The analyzers of the schema by name.
+pub(crate) fn tokenizers() -> TokenizerManager {
+    let tokenizers = TokenizerManager::default();
+    tokenizers.register(ENGLISH, english());
+    tokenizers
+}
+
+/// Words as they are indexed. Stop words go before their endings do: the list holds whole words.
+fn english() -> TextAnalyzer {
+    TextAnalyzer::builder(SimpleTokenizer::default())
+        .filter(RemoveLongFilter::limit(MAX_WORD_BYTES))
+        .filter(LowerCaser)
+        .filter(AsciiFoldingFilter)
+        .filter(StopWordFilter::new(Language::English).unwrap_or_else(|| StopWordFilter::remove([])))
+        .filter(Stemmer::new(Language::English))
+        .build()
+}
+
+/// Persona and scope as one term, so that one look-up filters by both.
+pub(crate) fn key(persona: &PersonaId, scope: &Scope) -> String {
+    format!("{persona}{SEPARATOR}{scope}")
+}
+
+/// Microseconds since 1970, rounded down.
+pub(crate) fn micros(at: Timestamp) -> i64 {
+    at.as_nanosecond().div_euclid(1_000).try_into().unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_into_words_the_same_way_always() {
+        #[track_caller]
+        fn check(text: &str, want: &[&str]) {
+            let mut words = Vec::new();
+            english().token_stream(text).process(&mut |token| words.push(token.text.clone()));
+            assert_eq!(words, want, "{text:?}");
+        }
+        check("The Keepers were KEEPING it", &["keeper", "were", "keep"]);
+        check("don't e-mail me: x_y@z.org!", &["don", "t", "e", "mail", "me", "x", "y", "z", "org"]);
+        check("naïve café №7731", &["naiv", "cafe", "7731"]);
+        check("🙂 \u{202e}abc\0def", &["abc", "def"]);
+        check(&format!("{} {}", "x".repeat(65), "y".repeat(63)), &[&"y".repeat(63)]);
+    }
+
+    #[test]
+    fn a_moment_before_1970_is_rounded_down_too() {
+        assert_eq!(micros(Timestamp::from_nanosecond(-1).unwrap()), -1);
+        assert_eq!(micros(Timestamp::from_nanosecond(1_999).unwrap()), 1);
+    }
+}

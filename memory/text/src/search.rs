@@ -1,0 +1,196 @@
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use azera_memory::{Facet, Found, Right};
+use azera_types::{MemoryId, Timestamp};
+use tantivy::columnar::Column;
+use tantivy::query::{BooleanQuery, ConstScoreQuery, EnableScoring, Occur, Query};
+use tantivy::{DocId, Score, Searcher, SegmentReader, Term};
+
+use crate::schema::{AT, Fields, ID, KEY, key, micros};
+
+/// Words of a query that count, the rarest first: the common ones of a very long message add little but time.
+pub(crate) const MAX_QUERY_WORDS: usize = 32;
+
+/// Documents within the right for each of which one outside it is looked at, above which it is cheaper to look for the best
+/// documents of all and pass over those outside (which lets tantivy skip blocks that cannot hold any of the best) than
+/// to walk the documents within.
+const WIDE_SHARE: u64 = 16;
+
+/// One search over one index.
+pub(crate) struct Search<'a> {
+    pub(crate) fields: &'a Fields,
+    pub(crate) right: &'a Right,
+    pub(crate) facet: Facet,
+    pub(crate) query: &'a str,
+    pub(crate) until: Timestamp,
+    pub(crate) limit: usize,
+}
+
+impl Search<'_> {
+    /// The best documents, best first; of equal ones the oldest memory first.
+    pub(crate) fn run(&self, searcher: &Searcher) -> tantivy::Result<Vec<Found>> {
+        let words = self.words(searcher)?;
+        if words.is_empty() || self.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let scoring = EnableScoring::enabled_from_searcher(searcher);
+        let everywhere = BooleanQuery::new_multiterms_query(words);
+        let places = Places::new(self);
+        let wide = places.documents(self.fields, searcher)? * WIDE_SHARE >= searcher.num_docs();
+        let weight = if wide {
+            everywhere.weight(scoring)?
+        } else {
+            let keys = places.keys.iter().map(|place| self.fields.key_term(&place.key)).collect();
+            let inside = ConstScoreQuery::new(Box::new(BooleanQuery::new_multiterms_query(keys)), 0.0);
+            BooleanQuery::new(vec![(Occur::Must, Box::new(inside)), (Occur::Must, Box::new(everywhere))]).weight(scoring)?
+        };
+        let mut best = Best { limit: self.limit, heap: BinaryHeap::new() };
+        for reader in searcher.segment_readers() {
+            let Some(allowed) = places.in_segment(reader)? else { continue };
+            let ids = reader.fast_fields().u64(ID)?;
+            weight.for_each_pruning(best.threshold(), reader, &mut |doc, score| {
+                if !reader.is_deleted(doc)
+                    && allowed.allows(doc)
+                    && let Some(id) = ids.first(doc)
+                {
+                    best.push(Found { id: MemoryId(id), score });
+                }
+                best.threshold()
+            })?;
+        }
+        Ok(best.into_sorted())
+    }
+
+    /// The words of the query that some document holds, at most [`MAX_QUERY_WORDS`].
+    fn words(&self, searcher: &Searcher) -> tantivy::Result<Vec<Term>> {
+        let mut words = Vec::new();
+        for term in self.fields.words(self.facet, self.query) {
+            let documents = searcher.doc_freq(&term)?;
+            if documents > 0 {
+                words.push((documents, term));
+            }
+        }
+        words.sort_unstable();
+        words.truncate(MAX_QUERY_WORDS);
+        Ok(words.into_iter().map(|(_, term)| term).collect())
+    }
+}
+
+/// What a right leaves visible, in the index's terms.
+struct Places {
+    keys: Vec<PlaceKey>,
+    until: i64,
+}
+
+struct PlaceKey {
+    key: String,
+    /// Nothing before this.
+    since: i64,
+}
+
+impl Places {
+    fn new(search: &Search<'_>) -> Self {
+        // A time within the same microsecond as the horizon counts as before it: never more is shown than the right
+        // says.
+        let horizon = |since: Timestamp| micros(since) + i64::from(since.as_nanosecond().rem_euclid(1_000) != 0);
+        let place = |grant: &azera_memory::Grant| PlaceKey {
+            key: key(search.right.persona(), &grant.scope),
+            since: grant.since.map_or(i64::MIN, horizon),
+        };
+        Self { keys: search.right.grants().iter().map(place).collect(), until: micros(search.until) }
+    }
+
+    /// How many documents there are in these places, deleted ones included.
+    fn documents(&self, fields: &Fields, searcher: &Searcher) -> tantivy::Result<u64> {
+        let mut documents = 0;
+        for place in &self.keys {
+            documents += searcher.doc_freq(&fields.key_term(&place.key))?;
+        }
+        Ok(documents)
+    }
+
+    /// What is visible in one segment; nothing if none of the places has documents there.
+    fn in_segment(&self, reader: &SegmentReader) -> tantivy::Result<Option<Allowed>> {
+        let columns = reader.fast_fields();
+        let Some(keys) = columns.str(KEY)? else { return Ok(None) };
+        let mut places = Vec::new();
+        for place in &self.keys {
+            if let Some(ord) = keys.dictionary().term_ord(&place.key)? {
+                places.push((ord, place.since));
+            }
+        }
+        if places.is_empty() {
+            return Ok(None);
+        }
+        let allowed = Allowed { places, keys: keys.ords().clone(), at: columns.i64(AT)?, until: self.until };
+        Ok(Some(allowed))
+    }
+}
+
+/// What is visible in one segment.
+struct Allowed {
+    /// Number of a place in the segment, and since when it is visible.
+    places: Vec<(u64, i64)>,
+    keys: Column<u64>,
+    at: Column<i64>,
+    until: i64,
+}
+
+impl Allowed {
+    /// Whether a document may be found. Without a place or a time it may not.
+    fn allows(&self, doc: DocId) -> bool {
+        let (Some(key), Some(at)) = (self.keys.first(doc), self.at.first(doc)) else { return false };
+        at <= self.until && self.places.iter().any(|(place, since)| *place == key && at >= *since)
+    }
+}
+
+/// The best so far. The heap's top is the worst of them.
+struct Best {
+    limit: usize,
+    heap: BinaryHeap<Ranked>,
+}
+
+struct Ranked(Found);
+
+impl Best {
+    /// The score a document has to exceed.
+    fn threshold(&self) -> Score {
+        match self.heap.peek() {
+            Some(worst) if self.heap.len() >= self.limit => worst.0.score,
+            _ => Score::MIN,
+        }
+    }
+
+    fn push(&mut self, found: Found) {
+        self.heap.push(Ranked(found));
+        if self.heap.len() > self.limit {
+            self.heap.pop();
+        }
+    }
+
+    fn into_sorted(self) -> Vec<Found> {
+        self.heap.into_sorted_vec().into_iter().map(|ranked| ranked.0).collect()
+    }
+}
+
+impl Ord for Ranked {
+    /// Greater is worse.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.score.total_cmp(&self.0.score).then(self.0.id.cmp(&other.0.id))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}

@@ -1,0 +1,220 @@
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use azera_memory::{Doc, Error};
+use azera_types::MemoryId;
+use tantivy::directory::MmapDirectory;
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy};
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyError};
+
+use crate::schema::{Fields, tokenizers};
+
+/// Bytes of documents an index gathers before it writes a segment by itself; tantivy's least.
+const WRITER_BYTES: usize = 15_000_000;
+
+/// Share of deleted documents from which a segment is written anew in passing.
+const DELETED_SHARE: f32 = 0.3;
+
+/// One tantivy index in a directory of its own.
+pub(crate) struct Segments {
+    pub(crate) fields: Fields,
+    index: Index,
+    reader: IndexReader,
+    writing: Mutex<Writing>,
+    /// Held by searches, so that no files are kept for them while old ones are removed.
+    searching: RwLock<()>,
+}
+
+#[derive(Default)]
+struct Writing {
+    /// Made when it is needed, and dropped when it failed: a writer that failed once fails for ever.
+    writer: Option<IndexWriter>,
+    /// Ids added since the last commit.
+    added: HashSet<MemoryId>,
+    /// Whether there is something to commit.
+    changed: bool,
+    /// Whether a failure took changes with it that nobody was told of yet.
+    lost: bool,
+}
+
+impl Segments {
+    /// Opens the index in `dir`, making it if there is none.
+    pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
+        std::fs::create_dir_all(dir).map_err(|source| Error::Io { what: "making the text index", source })?;
+        let fields = Fields::new();
+        let opened = guarded("opening the text index", || {
+            let index = Index::builder()
+                .schema(fields.schema.clone())
+                .settings(IndexSettings::default())
+                .tokenizers(tokenizers())
+                .open_or_create(MmapDirectory::open(dir)?)?;
+            let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+            Ok((index, reader))
+        });
+        let (index, reader) = opened.map_err(|error| match error {
+            Error::Backend { what, why, transient } => {
+                let why = format!("{why}; `azera memory rebuild` makes it anew from the record");
+                Error::Backend { what, why, transient }
+            }
+            other => other,
+        })?;
+        Ok(Self { fields, index, reader, writing: Mutex::default(), searching: RwLock::new(()) })
+    }
+
+    /// Reads what is committed.
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&Searcher) -> tantivy::Result<T>) -> Result<T, Error> {
+        let _searching = self.searching.read().unwrap_or_else(PoisonError::into_inner);
+        guarded("searching the text index", || work(&self.reader.searcher()))
+    }
+
+    fn writing(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `work` on the writer. If it fails, everything uncommitted is lost, and the next commit says so.
+    fn write<T>(
+        &self,
+        writing: &mut Writing,
+        what: &'static str,
+        work: impl FnOnce(&mut IndexWriter) -> tantivy::Result<T>,
+    ) -> Result<T, Error> {
+        let answer = guarded(what, || {
+            let mut writer = match writing.writer.take() {
+                Some(writer) => writer,
+                None => self.new_writer()?,
+            };
+            let answer = work(&mut writer)?;
+            writing.writer = Some(writer);
+            Ok(answer)
+        });
+        if answer.is_err() {
+            writing.lost |= writing.changed;
+            writing.changed = false;
+            writing.added.clear();
+        }
+        answer
+    }
+
+    fn new_writer(&self) -> tantivy::Result<IndexWriter> {
+        let options = IndexWriterOptions::builder()
+            .memory_budget_per_thread(WRITER_BYTES)
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .build();
+        let writer: IndexWriter = self.index.writer_with_options(options)?;
+        let mut merging = LogMergePolicy::default();
+        merging.set_del_docs_ratio_before_merge(DELETED_SHARE);
+        writer.set_merge_policy(Box::new(merging));
+        Ok(writer)
+    }
+
+    /// Adds a document in the place of any of the same id.
+    pub(crate) fn add(&self, doc: &Doc) -> Result<(), Error> {
+        let mut writing = self.writing();
+        self.write(&mut writing, "adding to the text index", |writer| {
+            writer.delete_term(self.fields.id_term(doc.id));
+            writer.add_document(self.fields.document(doc))
+        })?;
+        writing.changed = true;
+        writing.added.insert(doc.id);
+        Ok(())
+    }
+
+    /// Removes those of the ids that are there.
+    pub(crate) fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
+        let mut writing = self.writing();
+        for id in ids {
+            let term = self.fields.id_term(*id);
+            if !writing.added.contains(id) && self.read(|searcher| searcher.doc_freq(&term))? == 0 {
+                continue;
+            }
+            self.write(&mut writing, "removing from the text index", |writer| Ok(writer.delete_term(term)))?;
+            writing.changed = true;
+        }
+        Ok(())
+    }
+
+    /// Makes everything so far durable and searchable.
+    pub(crate) fn commit(&self) -> Result<(), Error> {
+        let mut writing = self.writing();
+        self.commit_held(&mut writing)
+    }
+
+    fn commit_held(&self, writing: &mut Writing) -> Result<(), Error> {
+        if std::mem::take(&mut writing.lost) {
+            let why = "an earlier failure took changes with it; they have to be made again".to_owned();
+            return Err(Error::Backend { what: "committing to the text index", why, transient: true });
+        }
+        if !writing.changed {
+            return Ok(());
+        }
+        self.write(writing, "committing to the text index", |writer| {
+            writer.commit()?;
+            self.reader.reload()
+        })?;
+        writing.changed = false;
+        writing.added.clear();
+        Ok(())
+    }
+
+    /// Removes all documents and their files.
+    pub(crate) fn clear(&self) -> Result<(), Error> {
+        let mut writing = self.writing();
+        self.write(&mut writing, "clearing the text index", |writer| {
+            writer.rollback()?;
+            writer.delete_all_documents()?;
+            writer.commit()?;
+            Ok(())
+        })?;
+        *writing = Writing { writer: writing.writer.take(), ..Writing::default() };
+        self.remove_files(&mut writing)
+    }
+
+    /// Writes each segment with deleted documents anew, without them and the words only they held.
+    pub(crate) fn rewrite(&self) -> Result<(), Error> {
+        let mut writing = self.writing();
+        self.commit_held(&mut writing)?;
+        // A segment that is being merged anyway cannot be merged again: wait, then keep other merges away.
+        self.write(&mut writing, "rewriting the text index", |writer| {
+            writer.set_merge_policy(Box::new(NoMergePolicy));
+            Ok(())
+        })?;
+        if let Some(writer) = writing.writer.take() {
+            guarded("rewriting the text index", || writer.wait_merging_threads())?;
+        }
+        self.write(&mut writing, "rewriting the text index", |writer| {
+            writer.set_merge_policy(Box::new(NoMergePolicy));
+            for segment in self.index.searchable_segment_metas()? {
+                if segment.has_deletes() {
+                    writer.merge(&[segment.id()]).wait()?;
+                }
+            }
+            Ok(())
+        })?;
+        self.remove_files(&mut writing)?;
+        // The next writer merges as always.
+        writing.writer = None;
+        Ok(())
+    }
+
+    /// Removes the files of segments that are no longer part of the index.
+    fn remove_files(&self, writing: &mut Writing) -> Result<(), Error> {
+        let _nobody_searching = self.searching.write().unwrap_or_else(PoisonError::into_inner);
+        self.write(writing, "removing files of the text index", |writer| {
+            self.reader.reload()?;
+            writer.garbage_collect_files().wait().map(drop)
+        })
+    }
+}
+
+fn guarded<T>(what: &'static str, work: impl FnOnce() -> tantivy::Result<T>) -> Result<T, Error> {
+    let why = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(TantivyError::LockFailure(..))) => "the index is in use by another Azera".to_owned(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "its files are damaged: tantivy gave up".to_owned(),
+    };
+    Err(Error::Backend { what, why, transient: false })
+}

@@ -1,0 +1,113 @@
+use std::fs;
+use std::path::Path;
+
+use azera_memory::{Doc, Error, Facet, Label, Right, Shelf, TextIndex, conformance};
+use azera_memory_text::TantivyText;
+use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, Reach, RealmId, Scope, Timestamp};
+use tempfile::TempDir;
+
+fn doc(id: u64, realm: &str, own: &str) -> Doc {
+    let label = Label {
+        persona: PersonaId::new("azera").unwrap(),
+        scope: Scope::Realm(RealmId::new(realm).unwrap()),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    Doc { id: MemoryId(id), shelf: Shelf::Chats, label, own: own.to_owned(), window: String::new() }
+}
+
+fn scores(index: &TantivyText, realm: &str, query: &str, limit: usize) -> Vec<f32> {
+    let kind = PlaceKind::Public(RealmId::new(realm).unwrap());
+    let place = Place { chat: ChatId::new("hall").unwrap(), kind, since: None };
+    let right = Right::in_place(PersonaId::new("azera").unwrap(), &place, &Reach::default());
+    let hits = index.search(&right, Shelf::Chats, Facet::Own, query, Timestamp::MAX, limit).unwrap();
+    hits.iter().map(|found| found.score).collect()
+}
+
+#[test]
+fn the_index_keeps_the_contract() {
+    conformance::text(|| {
+        let dir = TempDir::new().unwrap();
+        move || TantivyText::open(dir.path()).unwrap()
+    });
+}
+
+#[test]
+fn the_best_few_are_the_first_of_all_however_small_a_place_is() {
+    let dir = TempDir::new().unwrap();
+    let index = TantivyText::open(dir.path()).unwrap();
+    let words = ["apple", "river", "stone", "cloud", "lantern", "harbour", "violin"];
+    let text = |id: u64| {
+        let mut state = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut text = String::new();
+        for _ in 0..=state % 13 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push_str(words[(state >> 33) as usize % words.len()]);
+            text.push(' ');
+        }
+        text
+    };
+    for part in 0..3_u64 {
+        let docs = (0..1_500).map(|number| {
+            let id = part * 1_500 + number;
+            let realm = if number % 50 == 0 { "small" } else { "large" };
+            doc(id, realm, &text(id))
+        });
+        index.upsert(docs.collect()).unwrap();
+        index.remove(&[MemoryId(part * 1_500 + 50), MemoryId(part * 1_500 + 51)]).unwrap();
+        index.commit().unwrap();
+    }
+    for realm in ["small", "large"] {
+        for query in ["apple", "apple river", "violin lantern harbour cloud", "stone nothing"] {
+            let all = scores(&index, realm, query, 1_000);
+            assert!(all.is_sorted_by(|one, two| one >= two), "{realm} {query}");
+            for limit in [1, 3, 10] {
+                assert_eq!(scores(&index, realm, query, limit), all[..limit], "{realm} {query} {limit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rewrite_leaves_no_word_of_what_was_removed() {
+    let dir = TempDir::new().unwrap();
+    let index = TantivyText::open(dir.path()).unwrap();
+    index.upsert(vec![doc(1, "guild", "quokkavox zyzzyva"), doc(2, "guild", "wombatix")]).unwrap();
+    index.commit().unwrap();
+    index.upsert(vec![doc(1, "guild", "replaced zyzzyva")]).unwrap();
+    index.commit().unwrap();
+    index.rewrite().unwrap();
+    conformance::assert_no_bytes(dir.path(), b"quokkavox");
+    assert_eq!(scores(&index, "guild", "zyzzyva", 10).len(), 1);
+    let kept = std::panic::catch_unwind(|| conformance::assert_no_bytes(dir.path(), b"wombatix"));
+    assert!(kept.is_err(), "the search for bytes finds what is there");
+    index.remove(&[MemoryId(1), MemoryId(2)]).unwrap();
+    index.rewrite().unwrap();
+    conformance::assert_no_bytes(dir.path(), b"wombatix");
+    index.upsert(vec![doc(3, "guild", "wombatix")]).unwrap();
+    index.clear().unwrap();
+    conformance::assert_no_bytes(dir.path(), b"wombatix");
+}
+
+#[test]
+fn damage_is_an_error_that_names_the_remedy() {
+    let check = |moment: &str, damage: fn(&Path)| {
+        let dir = TempDir::new().unwrap();
+        let index = TantivyText::open(dir.path()).unwrap();
+        index.upsert(vec![doc(1, "guild", "a word")]).unwrap();
+        index.commit().unwrap();
+        drop(index);
+        damage(&dir.path().join("chats"));
+        let refused = TantivyText::open(dir.path()).err().expect(moment);
+        let named = matches!(&refused, Error::Backend { why, .. } if why.contains("azera memory rebuild"));
+        assert!(named, "{moment}: {refused}");
+    };
+    check("half a list of segments", |dir| fs::write(dir.join("meta.json"), b"{\"segments\":").unwrap());
+    check("a segment that is gone", |dir| {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|kind| kind == "term" || kind == "fast") {
+                fs::remove_file(path).unwrap();
+            }
+        }
+    });
+}

@@ -1,0 +1,260 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use azera_memory::{Error, Facet, Found, MAX_SEARCH_LIMIT, Point, Right, VectorIndex};
+use azera_types::{MemoryId, Timestamp};
+use qdrant_edge::{
+    NamedQuery, PointId, PointOperations, QueryEnum, SearchParams, SearchRequest, UpdateOperation, VectorInternal,
+    WithPayloadInterface, WithVector,
+};
+
+use crate::config::{GRAPH_SEARCH_CANDIDATES, VectorConfig, name, payload};
+use crate::filter::filter;
+use crate::shard::{Shard, dense_vectors, io, point, remove, stored_point};
+
+/// Points the engine takes at once.
+const INSERT_POINTS: usize = 500;
+
+/// Points written since the shard was opened that make reopening it worth the while, to shorten its log: about 200 MB of
+/// it at 384 numbers a vector.
+const REOPEN_POINTS: usize = 50_000;
+
+/// The directory in use.
+const LIVE: &str = "live";
+
+/// A directory being made, to become [`LIVE`].
+const NEXT: &str = "next";
+
+/// A directory that was [`LIVE`], to be removed.
+const OLD: &str = "old";
+
+/// The vector index on qdrant-edge.
+///
+/// Locks are taken in the order of the fields.
+pub struct EdgeVectors {
+    dir: PathBuf,
+    config: VectorConfig,
+    /// Held while the shard is flushed, reorganised or replaced.
+    maintaining: Mutex<()>,
+    /// Held while points are changed: the engine cannot flush at the same time.
+    changing: Mutex<()>,
+    /// Written to only for as long as it takes to put another shard in its place.
+    shard: RwLock<Option<Shard>>,
+    /// Points written since the shard was opened.
+    written: AtomicUsize,
+}
+
+impl EdgeVectors {
+    /// Opens the index in `dir`, making it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if the index holds vectors of another dimension; [`Error::Backend`] if it is damaged. Either way
+    /// it can be removed and built again from the record.
+    pub fn open(dir: impl AsRef<Path>, config: VectorConfig) -> Result<Self, Error> {
+        let dir = dir.as_ref().to_owned();
+        fs::create_dir_all(&dir).map_err(io("making the directory of the vector index"))?;
+        // Between the two renames of `replace` there is no live directory, and the next one is whole.
+        if !dir.join(LIVE).exists() && dir.join(OLD).exists() && dir.join(NEXT).exists() {
+            rename(&dir, NEXT, LIVE)?;
+        }
+        remove(&dir.join(NEXT))?;
+        remove(&dir.join(OLD))?;
+        let shard = Shard::open(&dir.join(LIVE), &config)?;
+        Ok(Self {
+            dir,
+            config,
+            maintaining: Mutex::new(()),
+            changing: Mutex::new(()),
+            shard: RwLock::new(Some(shard)),
+            written: AtomicUsize::new(0),
+        })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&Shard) -> Result<T, Error>) -> Result<T, Error> {
+        let shard: RwLockReadGuard<'_, _> = self.shard.read().unwrap_or_else(PoisonError::into_inner);
+        work(opened(&shard)?)
+    }
+
+    /// Puts what lies in [`NEXT`] in the place of what is live. Nobody maintains or changes the shard meanwhile.
+    fn replace(&self) -> Result<(), Error> {
+        let mut shard = self.closed();
+        rename(&self.dir, LIVE, OLD)?;
+        rename(&self.dir, NEXT, LIVE)?;
+        *shard = Some(Shard::open(&self.dir.join(LIVE), &self.config)?);
+        drop(shard);
+        self.written.store(0, Ordering::Relaxed);
+        remove(&self.dir.join(OLD))
+    }
+
+    /// Closes the shard and keeps everybody out of its place.
+    fn closed(&self) -> RwLockWriteGuard<'_, Option<Shard>> {
+        let mut shard = self.shard.write().unwrap_or_else(PoisonError::into_inner);
+        *shard = None;
+        shard
+    }
+}
+
+fn opened(shard: &Option<Shard>) -> Result<&Shard, Error> {
+    shard.as_ref().ok_or_else(|| Error::Backend {
+        what: "using the vector index",
+        why: "it could not be opened again after it was reorganised".into(),
+        transient: false,
+    })
+}
+
+fn hold(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn rename(dir: &Path, from: &str, to: &str) -> Result<(), Error> {
+    let renamed = fs::rename(dir.join(from), dir.join(to));
+    renamed.and_then(|()| fs::File::open(dir)?.sync_all()).map_err(io("replacing the vector index"))
+}
+
+fn number(id: PointId) -> Option<MemoryId> {
+    match id {
+        PointId::NumId(id) => Some(MemoryId(id)),
+        PointId::Uuid(_) => None,
+    }
+}
+
+fn point_ids(ids: &[MemoryId]) -> Vec<PointId> {
+    ids.iter().map(|id| PointId::NumId(id.0)).collect()
+}
+
+impl VectorIndex for EdgeVectors {
+    fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
+        for point in &points {
+            self.config.check(&point.own)?;
+            point.window.as_deref().map_or(Ok(()), |window| self.config.check(window))?;
+        }
+        let mut points = points.into_iter().map(|from| {
+            let own = Some((Facet::Own, from.own));
+            let vectors = own.into_iter().chain(from.window.map(|window| (Facet::Window, window)));
+            let vectors = vectors.map(|(facet, vector)| (name(facet).to_owned(), vector));
+            point(PointId::NumId(from.id.0), vectors, payload(&from.label))
+        });
+        let _changing = hold(&self.changing);
+        loop {
+            let part: Vec<_> = points.by_ref().take(INSERT_POINTS).collect();
+            if part.is_empty() {
+                return Ok(());
+            }
+            self.written.fetch_add(part.len(), Ordering::Relaxed);
+            self.with(|shard| shard.insert(part))?;
+        }
+    }
+
+    fn search(
+        &self,
+        right: &Right,
+        facet: Facet,
+        vector: &[f32],
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Found>, Error> {
+        self.config.check(vector)?;
+        let limit = limit.min(MAX_SEARCH_LIMIT);
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let query = NamedQuery { query: VectorInternal::Dense(vector.to_vec()), using: Some(name(facet).to_owned()) };
+        let request = SearchRequest {
+            query: QueryEnum::Nearest(query),
+            filter: Some(filter(right, until)),
+            params: Some(SearchParams { hnsw_ef: Some(GRAPH_SEARCH_CANDIDATES.max(limit)), ..SearchParams::default() }),
+            limit,
+            offset: 0,
+            with_payload: None,
+            with_vector: None,
+            score_threshold: None,
+        };
+        let points = self.with(|shard| shard.run("searching the vector index", |edge| edge.search(request)))?;
+        let found = |point: qdrant_edge::ScoredPoint| Some(Found { id: number(point.id)?, score: point.score });
+        Ok(points.into_iter().filter_map(found).collect())
+    }
+
+    fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Vec<f32>)>, Error> {
+        let (ids, own) = (point_ids(ids), name(Facet::Own).to_owned());
+        let (payload, vector) = (WithPayloadInterface::Bool(false), WithVector::Selector(vec![own.clone()]));
+        let records = self.with(|shard| {
+            shard.run("reading the vector index", |edge| edge.retrieve(&ids, Some(payload), Some(vector)))
+        })?;
+        let own = |record: qdrant_edge::Record| {
+            let id = number(record.id)?;
+            dense_vectors(record).find(|(name, _)| *name == own).map(|(_, vector)| (id, vector))
+        };
+        Ok(records.into_iter().filter_map(own).collect())
+    }
+
+    fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let remove = UpdateOperation::PointOperation(PointOperations::DeletePoints { ids: point_ids(ids) });
+        let _changing = hold(&self.changing);
+        self.written.fetch_add(1, Ordering::Relaxed);
+        self.with(|shard| shard.run("removing from the vector index", |edge| edge.update(remove)))
+    }
+
+    /// Waits for an optimization to end.
+    fn flush(&self) -> Result<(), Error> {
+        let _maintaining = hold(&self.maintaining);
+        let _changing = hold(&self.changing);
+        self.with(Shard::flush)?;
+        if self.written.load(Ordering::Relaxed) < REOPEN_POINTS {
+            return Ok(());
+        }
+        *self.closed() = Some(Shard::open(&self.dir.join(LIVE), &self.config)?);
+        self.written.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Builds graphs over segments of more than 10,000 points without one and merges small segments; otherwise nothing.
+    fn optimize(&self) -> Result<(), Error> {
+        let _maintaining = hold(&self.maintaining);
+        let changed = self.with(|shard| shard.run("optimizing the vector index", |edge| edge.optimize()))?;
+        if changed {
+            tracing::debug!("the vector index was optimized");
+        }
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        let _maintaining = hold(&self.maintaining);
+        let _changing = hold(&self.changing);
+        Shard::open(&self.dir.join(NEXT), &self.config)?.flush()?;
+        self.replace()
+    }
+
+    /// Copies all points into a new shard and puts it in the place of this one. Searches go on meanwhile, changes wait.
+    fn rewrite(&self) -> Result<(), Error> {
+        let _maintaining = hold(&self.maintaining);
+        let _changing = hold(&self.changing);
+        remove(&self.dir.join(NEXT))?;
+        let next = Shard::open(&self.dir.join(NEXT), &self.config)?;
+        self.with(|shard| {
+            shard.for_each_page(true, |records| {
+                if records.is_empty() { Ok(()) } else { next.insert(records.into_iter().map(stored_point).collect()) }
+            })
+        })?;
+        next.run("optimizing the vector index", |edge| edge.optimize())?;
+        next.flush()?;
+        drop(next);
+        self.replace()
+    }
+
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        let mut ids = Vec::new();
+        self.with(|shard| {
+            shard.for_each_page(false, |records| {
+                ids.extend(records.into_iter().filter_map(|record| number(record.id)));
+                Ok(())
+            })
+        })?;
+        Ok(ids)
+    }
+}

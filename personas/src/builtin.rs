@@ -1,0 +1,56 @@
+//! The personas that come with Azera, and the template for new ones.
+
+use crate::limits::MAX_NAME_CHARS;
+use crate::parse::parse;
+use crate::persona::Persona;
+use crate::render::scalar;
+use crate::slug::PersonaSlug;
+
+/// A persona file that comes with the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// Its id, the same as in the file.
+    pub id: &'static str,
+    /// The file.
+    pub markdown: &'static str,
+}
+
+/// The personas that come with the program: the assistants Azera (the default) and Areza, and the user persona Protag.
+pub const BUILT_INS: [BuiltIn; 3] = [
+    BuiltIn { id: "azera", markdown: include_str!("../builtin/azera.md") },
+    BuiltIn { id: "areza", markdown: include_str!("../builtin/areza.md") },
+    BuiltIn { id: "protag", markdown: include_str!("../builtin/protag.md") },
+];
+
+const TEMPLATE: &str = include_str!("../builtin/template.md");
+/// What the template is called before a name is put in.
+const TEMPLATE_NAME: &str = "My Persona";
+const TEMPLATE_ID: &str = "my-persona";
+
+impl BuiltIn {
+    /// The persona in the file.
+    pub fn persona(&self) -> Persona {
+        parse(self.markdown).expect("a test parses every built-in file")
+    }
+}
+
+/// The built-in persona `id`.
+pub fn built_in(id: &str) -> Option<Persona> {
+    BUILT_INS.iter().find(|built_in| built_in.id == id).map(BuiltIn::persona)
+}
+
+/// A persona file to start from: every section and setting, filled in and explained in comments, for a persona called
+/// `name`. It has no errors; a name that cannot be one is replaced.
+pub fn template(name: &str) -> String {
+    let clean = crate::hygiene::defuse(name).split_whitespace().collect::<Vec<_>>().join(" ");
+    let name: String = clean.chars().take(MAX_NAME_CHARS).collect();
+    let name = name.trim();
+    if name.is_empty() {
+        return TEMPLATE.to_owned();
+    }
+    let id = PersonaSlug::from_name(name);
+    TEMPLATE
+        .replace(&format!("id: {TEMPLATE_ID}"), &format!("id: {}", scalar(id.as_str())))
+        .replace(&format!("name: {TEMPLATE_NAME}"), &format!("name: {}", scalar(name)))
+        .replace(&format!("# {TEMPLATE_NAME}"), &format!("# {name}"))
+}

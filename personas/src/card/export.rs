@@ -1,0 +1,152 @@
+//! From a persona to a character card.
+
+use serde_json::{Map, Value, json};
+
+use super::{CardData, CardSpec, INSTRUCTIONS_TITLE, PERSONALITY_TITLE, TOP_LEVEL};
+use crate::persona::{ExampleInteraction, Persona, Section, Speaker};
+
+/// The persona as a character card. What cards have no field for (presence, quirks, task behaviours, other sections) goes
+/// under headings into the description; settings such as model, voice and memory have no place in a card. `data` of the
+/// card that the persona came from, if any, goes back in.
+pub fn to_card(persona: &Persona, data: &CardData, spec: CardSpec) -> Value {
+    let mut card = data.extras.clone();
+    let top_level = card.remove(TOP_LEVEL);
+    let directive = &persona.prime_directive;
+    let (instructions, directive_other): (Vec<_>, Vec<_>) =
+        directive.other.iter().partition(|part| part.title == INSTRUCTIONS_TITLE);
+    let mut system = Text::default();
+    system.text(&directive.lead);
+    for part in instructions {
+        system.text(&part.text);
+    }
+    system.part("Identity of the user", &directive.identity_of_the_user);
+    system.part("Tone", &directive.tone);
+    for part in directive_other {
+        system.part(&part.title, &part.text);
+    }
+    let texts = [
+        ("name", persona.name.clone()),
+        ("description", description(persona)),
+        ("personality", personality(persona)),
+        ("scenario", directive.dynamic.clone()),
+        ("first_mes", data.greetings.first().cloned().unwrap_or_default()),
+        ("mes_example", examples(&persona.examples)),
+    ];
+    let later_texts = [("system_prompt", system.0), ("post_history_instructions", directive.constraint.clone())];
+    for (field, text) in texts {
+        card.insert(field.to_owned(), Value::from(text));
+    }
+    if spec == CardSpec::V1 {
+        return Value::Object(card);
+    }
+    for (field, text) in later_texts {
+        card.insert(field.to_owned(), Value::from(text));
+    }
+    card.insert("alternate_greetings".to_owned(), json!(data.greetings.get(1..).unwrap_or_default()));
+    if let Some(book) = &data.lorebook {
+        card.insert("character_book".to_owned(), json!(book));
+    }
+    let required = [
+        ("creator_notes", Value::from("")),
+        ("creator", Value::from("")),
+        ("character_version", Value::from("")),
+        ("tags", Value::Array(Vec::new())),
+        ("extensions", Value::Object(Map::new())),
+    ];
+    for (field, default) in required {
+        card.entry(field).or_insert(default);
+    }
+    let (spec_name, version) = match spec {
+        CardSpec::V3 => ("chara_card_v3", "3.0"),
+        CardSpec::V1 | CardSpec::V2 => ("chara_card_v2", "2.0"),
+    };
+    if spec == CardSpec::V3 {
+        card.insert("group_only_greetings".to_owned(), json!(data.group_greetings));
+        if let (false, Some(nickname)) = (card.contains_key("nickname"), persona.wake_names.first()) {
+            card.insert("nickname".to_owned(), Value::from(nickname.as_str()));
+        }
+    }
+    let mut top = match top_level {
+        Some(Value::Object(top)) => top,
+        _ => Map::new(),
+    };
+    top.insert("spec".to_owned(), Value::from(spec_name));
+    top.insert("spec_version".to_owned(), Value::from(version));
+    top.insert("data".to_owned(), Value::Object(card));
+    Value::Object(top)
+}
+
+fn description(persona: &Persona) -> String {
+    let mut text = Text::default();
+    text.text(&persona.core_identity);
+    text.section("Intent", &persona.intent);
+    text.section("Interface & Presence", &persona.interface_and_presence);
+    text.section("Quirks", &persona.quirks);
+    for task in &persona.task_behaviours {
+        text.section(&format!("If {}", task.task), &task.text);
+    }
+    for Section { title, text: body } in &persona.other {
+        text.section(title, body);
+    }
+    text.0
+}
+
+fn personality(persona: &Persona) -> String {
+    let profile = &persona.psychological_profile;
+    let mut text = Text::default();
+    text.text(&profile.lead);
+    text.part("Archetype", &profile.archetype);
+    text.part("MBTI", &profile.mbti);
+    text.part("Values", &profile.values);
+    text.part("Cognitive style", &profile.cognitive_style);
+    text.part("Emotional landscape", &profile.emotional_landscape);
+    for part in &profile.other {
+        if part.title == PERSONALITY_TITLE { text.text(&part.text) } else { text.part(&part.title, &part.text) }
+    }
+    text.0
+}
+
+/// `mes_example` as cards write it. What memory brought up has no speaker there and is left out.
+fn examples(examples: &[ExampleInteraction]) -> String {
+    let mut text = String::new();
+    for example in examples {
+        text.push_str("<START>\n");
+        for turn in &example.turns {
+            let speaker = match turn.speaker {
+                Speaker::Person => "{{user}}",
+                Speaker::Persona => "{{char}}",
+                Speaker::Memory => continue,
+            };
+            text.push_str(&format!("{speaker}: {}\n", turn.text));
+        }
+    }
+    text
+}
+
+/// Paragraphs, one blank line between two.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if !self.0.is_empty() {
+            self.0.push_str("\n\n");
+        }
+        self.0.push_str(text);
+    }
+
+    fn section(&mut self, title: &str, text: &str) {
+        if !text.is_empty() {
+            self.text(&format!("#### {title}\n\n{text}"));
+        }
+    }
+
+    fn part(&mut self, title: &str, text: &str) {
+        if !text.is_empty() {
+            self.text(&format!("{title}: {text}"));
+        }
+    }
+}

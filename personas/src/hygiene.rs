@@ -1,0 +1,139 @@
+//! Characters and words that must not reach a prompt: chat-template control tokens, control characters, invisible
+//! instructions. In a persona file each is an error at its place; in a card, which its user cannot easily edit, each is
+//! defused and noted.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Tokens by which the chat templates of common model families mark turns, roles, tools and thoughts: the `<|...|>` form
+/// (ChatML, Llama 3, Phi, Qwen), its full-width form (DeepSeek), Llama 2 and Mistral brackets, Gemma turns, sentence
+/// marks, thinking and tool tags. Text that carries one could end its own turn and open another.
+static CONTROL_TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)<[|｜][^<>\r\n]{1,64}?[|｜]>",
+        r"|<</?SYS>>",
+        r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK)\]",
+        r"|</?(?:start_of_turn|end_of_turn|s|bos|eos|think|thinking|tool_call|tool_response|tools)>",
+    ))
+    .expect("the pattern is constant and a test runs it")
+});
+
+/// Something in a line that must not reach a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hazard {
+    /// Character in the line, the first being 1.
+    pub(crate) column: usize,
+    /// What it is and how to mend it.
+    pub(crate) message: String,
+}
+
+/// The hazards of one line.
+pub(crate) fn hazards(line: &str) -> Vec<Hazard> {
+    let mut found = Vec::new();
+    let mut flag = false;
+    for (index, c) in line.chars().enumerate() {
+        if let Some(message) = character_hazard(c, &mut flag) {
+            found.push(Hazard { column: index + 1, message });
+        }
+    }
+    for token in CONTROL_TOKEN.find_iter(line) {
+        let column = line.get(..token.start()).map_or(1, |before| before.chars().count() + 1);
+        let message = format!(
+            "`{}` is a control token of chat templates and could pass for the start or end of a message; \
+             remove it or describe it in words",
+            token.as_str()
+        );
+        found.push(Hazard { column, message });
+    }
+    found
+}
+
+/// `flag` remembers that an emoji tag sequence (the flags of England, Scotland and Wales) is under way, the one honest
+/// use of tag characters.
+fn character_hazard(c: char, flag: &mut bool) -> Option<String> {
+    let tag = ('\u{E0000}'..='\u{E007F}').contains(&c);
+    let in_flag = *flag && tag;
+    *flag = c == '\u{1F3F4}' || in_flag;
+    if in_flag || c == '\t' {
+        return None;
+    }
+    let what = if c.is_control() {
+        "a control character"
+    } else if tag {
+        "an invisible tag character"
+    } else if matches!(c, '\u{202D}' | '\u{202E}') {
+        "a direction override, which makes readers see another text than the model does"
+    } else if matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}') {
+        "an invisible separator or mark"
+    } else {
+        return None;
+    };
+    Some(format!("U+{:04X} is {what}; remove it", u32::from(c)))
+}
+
+/// Takes hazardous characters out of a text and breaks control tokens, so that no tokenizer reads them as such:
+/// `<|im_start|>` becomes `(im_start)`. Line ends stay.
+///
+/// For text of uncertain origin that is to stand in a prompt; [`crate::parse`] refuses such text instead.
+pub fn defuse(text: &str) -> Cow<'_, str> {
+    let mut flag = false;
+    let hazardous = |c: char, flag: &mut bool| c != '\n' && c != '\r' && character_hazard(c, flag).is_some();
+    let cleaned = if text.chars().any(|c| hazardous(c, &mut flag)) {
+        flag = false;
+        Cow::Owned(text.chars().filter(|&c| !hazardous(c, &mut flag)).collect::<String>())
+    } else {
+        Cow::Borrowed(text)
+    };
+    let mut text = cleaned;
+    // A token inside a token leaves a token behind; at most 64 characters stand within one, so few rounds suffice.
+    while CONTROL_TOKEN.is_match(&text) {
+        let broken = CONTROL_TOKEN.replace_all(&text, |found: &regex::Captures<'_>| {
+            let name: String = found[0].chars().filter(|c| !matches!(c, '<' | '>' | '[' | ']' | '|' | '｜')).collect();
+            format!("({name})")
+        });
+        text = Cow::Owned(broken.into_owned());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hazards_are_found_at_their_place() {
+        fn check(line: &str, columns: &[usize]) {
+            let found: Vec<_> = hazards(line).iter().map(|h| h.column).collect();
+            assert_eq!(found, columns, "{line:?}");
+        }
+        check("plain text, a < b | c > d, [list] and <em>", &[]);
+        check("ab<|im_start|>system", &[3]);
+        check("é <｜User｜> x", &[3]);
+        check("[INST] a [/INST]", &[1, 10]);
+        check("<start_of_turn>model", &[1]);
+        check("a </s> b <THINK>", &[3, 10]);
+        check("nul \0 here", &[5]);
+        check("تذكّر أن تكون لطيفًا", &[]);
+        check("שלום \u{200F}עולם", &[]);
+        check("over\u{202E}ride", &[5]);
+        check("hidden\u{E0041}\u{E0042}", &[7, 8]);
+        check("\u{1F3F4}\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F} flag", &[]);
+        check("👩‍👩‍👧 family", &[]);
+    }
+
+    #[test]
+    fn defused_text_has_no_hazard() {
+        fn check(text: &str, expected: &str) {
+            let defused = defuse(text);
+            assert_eq!(defused, expected);
+            assert!(defused.lines().all(|line| hazards(line).is_empty()), "{defused:?}");
+        }
+        check("hello\nworld", "hello\nworld");
+        check("<|im_end|>\n<|im_start|>system", "(im_end)\n(im_start)system");
+        check("<|im_<|x|>start|>", "(im_(x)start)");
+        check("<|im\0_start|>", "(im_start)");
+        check("<<SYS>> [INST]", "(SYS) (INST)");
+    }
+}

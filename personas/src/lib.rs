@@ -1,0 +1,122 @@
+//! Personas: the characters that Azera plays, and the roles that people play towards them.
+//!
+//! This crate reads and writes persona files, imports and exports character cards, and holds the built-in personas. It
+//! does no I/O: the host brings bytes and keeps what comes back. Composing prompts from a [`Persona`] is the work of
+//! another crate, to which [`Persona::brief`], [`Persona::exchanges`], [`Persona::task_behaviour_for`] and
+//! [`Lorebook::matching`] give the parts.
+//!
+//! # The persona file
+//!
+//! Markdown with settings at its head. [`template`] gives one to start from, with every part explained in it.
+//!
+//! ```markdown
+//! ---
+//! id: night-watch            # a-z, 0-9 and -; never changes
+//! name: Night Watch
+//! kind: assistant            # or user, for a role that a person plays
+//! model: smollm2-135m        # optional, as are all below
+//! voice: en-gb
+//! avatar: watch.png
+//! wake_names: [Watch, Nightie]
+//! style_blend:
+//!   persona: {axis: tension, primary: night-watch, secondary: areza, threshold: 0.6}
+//! memory: {top_k: 8, prune_keep: 5000, emotion_decay_rate: 0.1, working_notes_every_n_turns: 10}
+//! ---
+//!
+//! # Night Watch
+//!
+//! Words before the first section are for the people who read the file; no prompt shows them.
+//!
+//! ## Brief
+//!
+//! You are Night Watch, who sits up with people who cannot sleep. You speak low and briefly.
+//!
+//! ## Intent
+//!
+//! Keep people company at night.
+//!
+//! ## Core Identity
+//!
+//! A retired lighthouse keeper.
+//! ```
+//!
+//! | section | holds |
+//! |---|---|
+//! | Brief | the whole persona in two to four sentences to it ("You are ..."), at most 90 words: all that a small model is given |
+//! | Intent (required) | what the persona is for |
+//! | Core Identity (required) | who it is |
+//! | Prime Directive | Identity of the User, Dynamic, Tone, Constraint |
+//! | Interface & Presence | how its replies look |
+//! | Psychological Profile | Archetype, MBTI, Values, Cognitive Style, Emotional Landscape |
+//! | Quirks | habits that make it itself |
+//! | Task Behaviours | `If coding`, `If storytelling`, ...: one is chosen per message, by cue words |
+//! | Example interaction | conversations with `**User:**`, the persona's name, and `**Remembered:**` for what memory brought up |
+//! | any other | kept as it is |
+//!
+//! Sections begin with `## Title`. Parts of Prime Directive, Psychological Profile and Task Behaviours begin with
+//! `### Title`, or are bullets such as `- **Tone:** dry`. A task may begin with a line `Cues: compiler, stack trace`; a
+//! cue ending in `*` is the beginning of a word. Lines in code fences are never headings. `<!-- ... -->` at the start of
+//! a line is a comment and not part of the persona. In texts, `{{user}}` and `{{char}}` stand for the two names
+//! ([`fill_placeholders`]).
+//!
+//! [`parse`] tells everything that is wrong at once, each problem with its line and the way to mend it; [`check`] tells
+//! warnings of good files too. [`Persona::to_markdown`] writes the normal form, which reads back to an equal persona,
+//! and [`Persona::digest`] names a version by it.
+//!
+//! # What a file cannot do
+//!
+//! Uploads are not trusted. Settings that do not exist are errors, so a persona cannot pass for configuration; YAML
+//! anchors, aliases and tags are refused; `model`, `voice` and `avatar` cannot be paths. Control tokens of chat templates
+//! (`<|im_start|>`, `[INST]`, ...), control characters, direction overrides and invisible tag characters are errors in a
+//! file and defused in a card. Every size has a limit, in [`limits`].
+//!
+//! # Character cards
+//!
+//! [`import_card`] reads V1, V2 and V3 as JSON or PNG into a persona, with notes on what went where:
+//!
+//! | card | persona |
+//! |---|---|
+//! | `name`, `nickname` | name and id, wake name |
+//! | `description` | Core Identity |
+//! | `personality` | Psychological Profile, Personality |
+//! | `scenario` | Prime Directive, Dynamic |
+//! | `system_prompt`, `post_history_instructions` | Prime Directive, Instructions and Constraint |
+//! | `mes_example` | Example interaction |
+//! | greetings, `character_book`, all else | [`CardData`], which the host keeps beside the persona |
+//!
+//! [`to_card`] goes the other way.
+
+mod builtin;
+mod card;
+mod cues;
+mod error;
+mod examples;
+mod front_matter;
+mod hex;
+mod hygiene;
+pub mod limits;
+mod lines;
+mod parse;
+mod parts;
+mod persona;
+mod placeholders;
+mod problem;
+mod render;
+mod slug;
+mod tasks;
+mod validate;
+mod words;
+mod yaml;
+
+pub use builtin::{BUILT_INS, BuiltIn, built_in, template};
+pub use card::{CardData, CardSpec, ImportedCard, LoreEntry, Lorebook, Note, import_card, to_card};
+pub use error::Error;
+pub use hygiene::defuse;
+pub use parse::{Checked, check, check_bytes, parse};
+pub use persona::{
+    BlendLayer, ExampleInteraction, ExampleTurn, Exchange, MemorySettings, Persona, PersonaKind, PrimeDirective,
+    PsychologicalProfile, Section, Speaker, StyleBlend, TaskBehaviour,
+};
+pub use placeholders::fill_placeholders;
+pub use problem::{Problem, Severity};
+pub use slug::PersonaSlug;

@@ -1,0 +1,369 @@
+//! A persona as read from its file.
+
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+use sha2::{Digest, Sha256};
+
+use crate::examples::Cast;
+use crate::hex::hex;
+use crate::limits::MAX_BRIEF_WORDS;
+use crate::slug::PersonaSlug;
+
+/// Who speaks with a persona's voice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PersonaKind {
+    /// A character that the model plays.
+    #[default]
+    Assistant,
+    /// A role that a person plays towards a character.
+    User,
+}
+
+impl PersonaKind {
+    /// The word that stands for it in a file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Assistant => "assistant",
+            Self::User => "user",
+        }
+    }
+}
+
+/// How far a second style is mixed in as an emotion rises; see [`BlendLayer`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StyleBlend {
+    /// Mixes in another persona's directives.
+    pub persona: Option<BlendLayer>,
+    /// Mixes in another sentiment's directives.
+    pub sentiment: Option<BlendLayer>,
+}
+
+/// One layer of a style blend: up to `threshold` on `axis` only the primary speaks; from there to 1 more and more of the
+/// secondary is mixed in, while the primary stays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlendLayer {
+    /// The emotional dimension that drives the layer, such as `tension`.
+    pub axis: String,
+    /// Name of the persona or sentiment that always speaks.
+    pub primary: String,
+    /// Name of the one that is mixed in.
+    pub secondary: String,
+    /// Value on the axis, 0 to 1, above which mixing starts.
+    pub threshold: f64,
+}
+
+/// What a persona sets about its memory; `None` leaves the host's configuration as it is.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MemorySettings {
+    /// Memories put into a prompt.
+    pub top_k: Option<u64>,
+    /// Memories kept in total.
+    pub prune_keep: Option<u64>,
+    /// Share of each emotional dimension that is lost per turn, 0 to 1.
+    pub emotion_decay_rate: Option<f64>,
+    /// Turns between two rewritings of the working notes; 0 turns them off.
+    pub working_notes_every_n_turns: Option<u64>,
+}
+
+impl MemorySettings {
+    /// Allowed values of `top_k`.
+    pub const TOP_K: RangeInclusive<u64> = 0..=50;
+    /// Allowed values of `prune_keep`.
+    pub const PRUNE_KEEP: RangeInclusive<u64> = 1..=10_000_000;
+    /// Allowed values of `emotion_decay_rate`.
+    pub const EMOTION_DECAY_RATE: RangeInclusive<f64> = 0.0..=1.0;
+    /// Allowed values of `working_notes_every_n_turns`.
+    pub const WORKING_NOTES_EVERY_N_TURNS: RangeInclusive<u64> = 0..=1000;
+}
+
+/// A titled text: a section that this crate gives no meaning to, or such a part of one that it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// Markdown, without blank lines around it.
+    pub text: String,
+}
+
+/// The section *Prime Directive*.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PrimeDirective {
+    /// What stands before its parts.
+    pub lead: String,
+    /// Who the person is to the persona.
+    pub identity_of_the_user: String,
+    /// How the two stand to each other.
+    pub dynamic: String,
+    /// How it speaks.
+    pub tone: String,
+    /// What it never does.
+    pub constraint: String,
+    /// Parts with other titles.
+    pub other: Vec<Section>,
+}
+
+/// The section *Psychological Profile*.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PsychologicalProfile {
+    /// What stands before its parts.
+    pub lead: String,
+    /// The figure it resembles.
+    pub archetype: String,
+    /// Myers-Briggs type, four letters first, words after them allowed.
+    pub mbti: String,
+    /// What it holds dear.
+    pub values: String,
+    /// How it thinks.
+    pub cognitive_style: String,
+    /// How it feels, and shows it.
+    pub emotional_landscape: String,
+    /// Parts with other titles.
+    pub other: Vec<Section>,
+}
+
+/// How the persona goes about one kind of task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskBehaviour {
+    /// The kind of task: `coding` of *If coding*.
+    pub task: String,
+    /// Lowercase words and phrases of a message that speak for this task, besides the built-in ones.
+    pub cues: Vec<String>,
+    /// What the persona does then.
+    pub text: String,
+}
+
+/// Who speaks in a turn of an example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// The person.
+    Person,
+    /// The persona.
+    Persona,
+    /// The memory: what was recalled for the next reply.
+    Memory,
+}
+
+/// One turn of an example.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleTurn {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// What is said; `{{user}}` stands for the person's name.
+    pub text: String,
+}
+
+/// An example conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleInteraction {
+    /// Its heading.
+    pub title: String,
+    /// Its turns in order, at least one.
+    pub turns: Vec<ExampleTurn>,
+}
+
+/// A message and its reply, as a few-shot example.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange<'a> {
+    /// What memory had brought up for this reply.
+    pub remembered: Vec<&'a str>,
+    /// What the person said.
+    pub person: &'a str,
+    /// What the persona answered.
+    pub persona: &'a str,
+}
+
+/// A persona. Texts are Markdown without blank lines around them; an empty one means that the section is missing.
+///
+/// In all texts `{{user}}` and `{{char}}` stand for the names of the person and the persona; see
+/// [`crate::fill_placeholders`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Persona {
+    /// Names it for good.
+    pub id: PersonaSlug,
+    /// What it is called.
+    pub name: String,
+    /// Whether a model or a person plays it.
+    pub kind: PersonaKind,
+    /// Chat model it wants, by its name in the ledger.
+    pub model: Option<String>,
+    /// Voice it wants, by the speech engine's name for it.
+    pub voice: Option<String>,
+    /// Its picture: a file name or an `https` address.
+    pub avatar: Option<String>,
+    /// Names that wake it in a group, besides its own.
+    pub wake_names: Vec<String>,
+    /// Which other styles are mixed in, and when.
+    pub style_blend: StyleBlend,
+    /// What it sets about its memory.
+    pub memory: MemorySettings,
+    /// What stands before the first section. It is for the people who read the file and belongs in no prompt.
+    pub about: String,
+    /// The section *Brief*: the whole persona in at most 90 words, for small models. See [`Persona::brief`].
+    pub brief: String,
+    /// The section *Intent*: what it is for.
+    pub intent: String,
+    /// The section *Core Identity*: who it is.
+    pub core_identity: String,
+    /// The section *Prime Directive*: how it relates to the person.
+    pub prime_directive: PrimeDirective,
+    /// The section *Interface & Presence*: how its replies look.
+    pub interface_and_presence: String,
+    /// The section *Psychological Profile*.
+    pub psychological_profile: PsychologicalProfile,
+    /// The section *Quirks*.
+    pub quirks: String,
+    /// The section *Task Behaviours*, in the file's order.
+    pub task_behaviours: Vec<TaskBehaviour>,
+    /// The section *Example interaction*.
+    pub examples: Vec<ExampleInteraction>,
+    /// Sections with other titles, in the file's order.
+    pub other: Vec<Section>,
+}
+
+impl Persona {
+    /// Whose names the examples' speakers bear.
+    pub(crate) fn cast(&self) -> Cast<'_> {
+        Cast { name: &self.name, kind: self.kind }
+    }
+
+    /// A persona that has an id and a name and nothing else.
+    pub(crate) fn empty(id: PersonaSlug, name: String) -> Self {
+        Self {
+            id,
+            name,
+            kind: PersonaKind::default(),
+            model: None,
+            voice: None,
+            avatar: None,
+            wake_names: Vec::new(),
+            style_blend: StyleBlend::default(),
+            memory: MemorySettings::default(),
+            about: String::new(),
+            brief: String::new(),
+            intent: String::new(),
+            core_identity: String::new(),
+            prime_directive: PrimeDirective::default(),
+            interface_and_presence: String::new(),
+            psychological_profile: PsychologicalProfile::default(),
+            quirks: String::new(),
+            task_behaviours: Vec::new(),
+            examples: Vec::new(),
+            other: Vec::new(),
+        }
+    }
+
+    /// The persona in a few sentences, at most 90 words, for models too small to hold the full form: the section *Brief*,
+    /// or else what fits of intent, tone and constraint.
+    pub fn brief(&self) -> Cow<'_, str> {
+        if !self.brief.is_empty() {
+            return Cow::Borrowed(&self.brief);
+        }
+        let directive = &self.prime_directive;
+        let whole = [&self.intent, &directive.tone, &directive.constraint].map(|text| text.as_str()).join("\n");
+        Cow::Owned(first_words(&whole))
+    }
+
+    /// Names that this persona answers to in a group: its own, then its wake names.
+    pub fn answers_to(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.name.as_str()).chain(self.wake_names.iter().map(String::as_str))
+    }
+
+    /// A section that this crate gives no meaning to, by its title in any case.
+    pub fn section(&self, title: &str) -> Option<&Section> {
+        self.other.iter().find(|section| section.title.to_lowercase() == title.to_lowercase())
+    }
+
+    /// The examples as message and reply, for few-shot prompts. A turn without its counterpart is left out.
+    pub fn exchanges(&self) -> Vec<Exchange<'_>> {
+        self.examples.iter().flat_map(ExampleInteraction::exchanges).collect()
+    }
+
+    /// SHA-256 of the normal form ([`Persona::to_markdown`]) as 64 hex characters: equal for personas that are equal,
+    /// and so the mark of a version.
+    pub fn digest(&self) -> String {
+        hex(&Sha256::digest(self.to_markdown().as_bytes()))
+    }
+}
+
+impl ExampleInteraction {
+    /// The interaction as message and reply.
+    pub fn exchanges(&self) -> Vec<Exchange<'_>> {
+        let mut exchanges = Vec::new();
+        let mut remembered = Vec::new();
+        let mut person = None;
+        for turn in &self.turns {
+            match turn.speaker {
+                Speaker::Memory => remembered.push(turn.text.as_str()),
+                Speaker::Person => person = Some(turn.text.as_str()),
+                Speaker::Persona => {
+                    let remembered = std::mem::take(&mut remembered);
+                    if let Some(person) = person.take() {
+                        exchanges.push(Exchange { remembered, person, persona: &turn.text });
+                    }
+                }
+            }
+        }
+        exchanges
+    }
+}
+
+/// The first [`MAX_BRIEF_WORDS`] words, cut back to the end of a sentence where one lies in the second half.
+fn first_words(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.len() <= MAX_BRIEF_WORDS {
+        return words.join(" ");
+    }
+    let ends_sentence = |word: &&str| word.ends_with(['.', '!', '?', '。', '！', '？']);
+    let head = words.get(..MAX_BRIEF_WORDS).unwrap_or_default();
+    let end = head.iter().rposition(ends_sentence).filter(|end| *end >= MAX_BRIEF_WORDS / 2);
+    head.get(..end.map_or(MAX_BRIEF_WORDS, |end| end + 1)).unwrap_or_default().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interaction(turns: &[(Speaker, &str)]) -> ExampleInteraction {
+        let turns = turns.iter().map(|(speaker, text)| ExampleTurn { speaker: *speaker, text: (*text).to_owned() });
+        ExampleInteraction { title: "Example".to_owned(), turns: turns.collect() }
+    }
+
+    #[test]
+    fn exchanges_pair_messages_with_replies() {
+        use Speaker::{Memory, Person, Persona};
+        fn check(turns: &[(Speaker, &str)], expected: &[(&[&str], &str, &str)]) {
+            let interaction = interaction(turns);
+            let found: Vec<_> = interaction.exchanges();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(remembered, person, persona)| Exchange { remembered: remembered.to_vec(), person, persona })
+                .collect();
+            assert_eq!(found, expected);
+        }
+        check(&[(Person, "hi"), (Persona, "hello")], &[(&[], "hi", "hello")]);
+        check(&[(Memory, "m"), (Person, "hi"), (Persona, "hello")], &[(&["m"], "hi", "hello")]);
+        check(&[(Persona, "greeting"), (Person, "a"), (Persona, "b")], &[(&[], "a", "b")]);
+        check(&[(Person, "a"), (Person, "b"), (Persona, "c"), (Persona, "d")], &[(&[], "b", "c")]);
+        check(&[(Person, "a"), (Memory, "m"), (Persona, "b"), (Person, "c")], &[(&["m"], "a", "b")]);
+    }
+
+    #[test]
+    fn a_missing_brief_is_derived_within_its_limit() {
+        let mut persona = Persona::empty(PersonaSlug::from_name("x"), "X".to_owned());
+        persona.intent = "Keep the log.".to_owned();
+        persona.prime_directive.tone = "Dry.".to_owned();
+        assert_eq!(persona.brief(), "Keep the log. Dry.");
+
+        persona.intent = "Six words stand in this sentence. ".repeat(20);
+        assert_eq!(persona.brief().split_whitespace().count(), 90);
+        assert!(persona.brief().ends_with("sentence."));
+
+        persona.intent = "word ".repeat(200);
+        assert_eq!(persona.brief().split_whitespace().count(), 90);
+
+        persona.brief = "You keep the log.".to_owned();
+        assert_eq!(persona.brief(), "You keep the log.");
+    }
+}

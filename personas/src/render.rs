@@ -1,0 +1,175 @@
+//! The normal form of a persona file.
+
+use std::fmt::Write;
+
+use crate::examples::Cast;
+use crate::lines::{fence_delimiter, settle};
+use crate::parse::{DIRECTIVE_TITLES, Known, PROFILE_TITLES};
+use crate::persona::{BlendLayer, ExampleTurn, MemorySettings, Persona, Section};
+
+/// Words that YAML readers take for something else than text.
+const YAML_WORDS: [&str; 10] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan"];
+
+impl Persona {
+    /// The normal form: known sections first and in a fixed order, each part under a heading of its own, then the others
+    /// as they came. [`crate::parse`] reads it back to an equal persona.
+    pub fn to_markdown(&self) -> String {
+        let mut out = Markdown::default();
+        self.write_front_matter(&mut out);
+        out.heading(1, &self.name);
+        out.text(&self.about, 2);
+        out.section(Known::Brief.title(), &self.brief);
+        out.section(Known::Intent.title(), &self.intent);
+        out.section(Known::CoreIdentity.title(), &self.core_identity);
+        let directive = &self.prime_directive;
+        let parts = [&directive.identity_of_the_user, &directive.dynamic, &directive.tone, &directive.constraint];
+        out.fields(Known::PrimeDirective, &directive.lead, &DIRECTIVE_TITLES, &parts, &directive.other);
+        out.section(Known::Interface.title(), &self.interface_and_presence);
+        let profile = &self.psychological_profile;
+        let parts = [
+            &profile.archetype,
+            &profile.mbti,
+            &profile.values,
+            &profile.cognitive_style,
+            &profile.emotional_landscape,
+        ];
+        out.fields(Known::Profile, &profile.lead, &PROFILE_TITLES, &parts, &profile.other);
+        out.section(Known::Quirks.title(), &self.quirks);
+        if !self.task_behaviours.is_empty() {
+            out.heading(2, Known::Tasks.title());
+        }
+        for task in &self.task_behaviours {
+            out.heading(3, &format!("If {}", task.task));
+            if !task.cues.is_empty() {
+                out.text(&format!("Cues: {}", task.cues.join(", ")), 3);
+            }
+            out.text(&task.text, 3);
+        }
+        if !self.examples.is_empty() {
+            out.heading(2, Known::Examples.title());
+        }
+        for example in &self.examples {
+            out.heading(3, &example.title);
+            for turn in &example.turns {
+                out.text(&turn_text(turn, self.cast()), 3);
+            }
+        }
+        for section in &self.other {
+            out.heading(2, &section.title);
+            out.text(&section.text, 2);
+        }
+        out.0
+    }
+
+    fn write_front_matter(&self, out: &mut Markdown) {
+        out.line("---");
+        out.line(&format!("id: {}", scalar(self.id.as_str())));
+        out.line(&format!("name: {}", scalar(&self.name)));
+        out.line(&format!("kind: {}", self.kind.as_str()));
+        for (key, value) in [("model", &self.model), ("voice", &self.voice), ("avatar", &self.avatar)] {
+            if let Some(value) = value {
+                out.line(&format!("{key}: {}", scalar(value)));
+            }
+        }
+        if !self.wake_names.is_empty() {
+            let names: Vec<_> = self.wake_names.iter().map(|name| scalar(name)).collect();
+            out.line(&format!("wake_names: [{}]", names.join(", ")));
+        }
+        let layers = [("persona", &self.style_blend.persona), ("sentiment", &self.style_blend.sentiment)];
+        if layers.iter().any(|(_, layer)| layer.is_some()) {
+            out.line("style_blend:");
+        }
+        for (key, layer) in layers {
+            if let Some(BlendLayer { axis, primary, secondary, threshold }) = layer {
+                out.line(&format!("  {key}:"));
+                out.line(&format!("    axis: {}", scalar(axis)));
+                out.line(&format!("    primary: {}", scalar(primary)));
+                out.line(&format!("    secondary: {}", scalar(secondary)));
+                out.line(&format!("    threshold: {threshold}"));
+            }
+        }
+        let memory = &self.memory;
+        if *memory != MemorySettings::default() {
+            out.line("memory:");
+        }
+        let whole = |value: Option<u64>| value.map(|value| value.to_string());
+        for (key, value) in [
+            ("top_k", whole(memory.top_k)),
+            ("prune_keep", whole(memory.prune_keep)),
+            ("emotion_decay_rate", memory.emotion_decay_rate.map(|rate| rate.to_string())),
+            ("working_notes_every_n_turns", whole(memory.working_notes_every_n_turns)),
+        ] {
+            if let Some(value) = value {
+                out.line(&format!("  {key}: {value}"));
+            }
+        }
+        out.line("---");
+    }
+}
+
+/// Text growing block by block, one blank line between two.
+#[derive(Default)]
+struct Markdown(String);
+
+impl Markdown {
+    fn line(&mut self, text: &str) {
+        writeln!(self.0, "{text}").expect("writing to a String cannot fail");
+    }
+
+    fn heading(&mut self, level: usize, title: &str) {
+        let title = title.replace('\n', " ");
+        self.line(&format!("\n{} {title}", "#".repeat(level)));
+    }
+
+    /// Writes a text in which no heading of up to `level` may stand. Texts that were parsed have none; those set by
+    /// hand are settled.
+    fn text(&mut self, text: &str, level: usize) {
+        let text = settle(text, level);
+        if !text.is_empty() {
+            self.line(&format!("\n{text}"));
+        }
+    }
+
+    fn section(&mut self, title: &str, text: &str) {
+        if !text.is_empty() {
+            self.heading(2, title);
+            self.text(text, 2);
+        }
+    }
+
+    fn fields(&mut self, known: Known, lead: &str, titles: &[&str], texts: &[&String], other: &[Section]) {
+        if lead.is_empty() && other.is_empty() && texts.iter().all(|text| text.is_empty()) {
+            return;
+        }
+        self.heading(2, known.title());
+        self.text(lead, 3);
+        for (title, text) in titles.iter().zip(texts).filter(|(_, text)| !text.is_empty()) {
+            self.heading(3, title);
+            self.text(text, 3);
+        }
+        for part in other {
+            self.heading(3, &part.title);
+            self.text(&part.text, 3);
+        }
+    }
+}
+
+/// A turn with its label: on the label's line, unless it begins with code or indentation, which must begin a line.
+fn turn_text(turn: &ExampleTurn, cast: Cast<'_>) -> String {
+    let label = cast.label(turn.speaker);
+    let text = &turn.text;
+    if text.starts_with(char::is_whitespace) || fence_delimiter(text.lines().next().unwrap_or_default()).is_some() {
+        format!("**{label}:**\n{text}")
+    } else {
+        format!("**{label}:** {text}")
+    }
+}
+
+/// A YAML scalar: bare where that is safe, else in JSON's quotes, which YAML reads alike.
+pub(crate) fn scalar(text: &str) -> String {
+    let bare = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || " _.-/".contains(c))
+        && !YAML_WORDS.contains(&text.to_ascii_lowercase().as_str());
+    if bare { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}

@@ -1,0 +1,118 @@
+//! The id of a persona.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::Error;
+use crate::hex::hex;
+use crate::limits::MAX_ID_CHARS;
+
+/// A persona's id: 1 to 48 of `a-z`, `0-9` and `-`, not beginning or ending with `-`. It names the persona's file and
+/// its memories, so it never changes once chosen.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PersonaSlug(String);
+
+impl PersonaSlug {
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// An id made from a name: ASCII letters and digits lowercased, the rest as single hyphens. A name that has none
+    /// of them becomes `persona-` and eight hex digits of its SHA-256, so that two such names do not collide.
+    pub fn from_name(name: &str) -> Self {
+        let mut slug = String::new();
+        for c in name.chars() {
+            if c.is_ascii_alphanumeric() {
+                slug.push(c.to_ascii_lowercase());
+            } else if !slug.is_empty() && !slug.ends_with('-') {
+                slug.push('-');
+            }
+            if slug.len() >= MAX_ID_CHARS {
+                break;
+            }
+        }
+        let slug = slug.trim_end_matches('-');
+        if !slug.is_empty() {
+            return Self(slug.to_owned());
+        }
+        let digest = Sha256::digest(name.as_bytes());
+        Self(format!("persona-{}", hex(digest.get(..4).unwrap_or_default())))
+    }
+}
+
+impl FromStr for PersonaSlug {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let allowed = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        let sized = (1..=MAX_ID_CHARS).contains(&text.len());
+        if allowed && sized && !text.starts_with('-') && !text.ends_with('-') {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Error::Id { id: text.chars().take(MAX_ID_CHARS).collect() })
+        }
+    }
+}
+
+impl TryFrom<String> for PersonaSlug {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        text.parse()
+    }
+}
+
+impl From<PersonaSlug> for String {
+    fn from(slug: PersonaSlug) -> Self {
+        slug.0
+    }
+}
+
+impl fmt::Display for PersonaSlug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_follow_their_rule() {
+        fn check(text: &str, valid: bool) {
+            assert_eq!(text.parse::<PersonaSlug>().is_ok(), valid, "{text:?}");
+        }
+        check("azera", true);
+        check("a", true);
+        check("night-watch-2", true);
+        check(&"a".repeat(48), true);
+        check(&"a".repeat(49), false);
+        check("", false);
+        check("Azera", false);
+        check("-azera", false);
+        check("azera-", false);
+        check("../etc", false);
+        check("a b", false);
+        check("é", false);
+    }
+
+    #[test]
+    fn every_name_gives_a_valid_id() {
+        fn check(name: &str, id: &str) {
+            let slug = PersonaSlug::from_name(name);
+            assert_eq!(slug.as_str(), id);
+            assert_eq!(id.parse::<PersonaSlug>().ok(), Some(slug));
+        }
+        check("Azera", "azera");
+        check("  Captain J. O'Neil (v2) ", "captain-j-o-neil-v2");
+        check(&"long ".repeat(40), "long-long-long-long-long-long-long-long-long-lon");
+        check("千早", "persona-6cd754b5");
+        assert_ne!(PersonaSlug::from_name("千早"), PersonaSlug::from_name("天海"));
+    }
+}

@@ -1,0 +1,247 @@
+use azera_personas::{CardData, CardSpec, ImportedCard, Speaker, import_card, parse, to_card};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::png::{compressed_text, international_text, picture, text};
+
+fn v2() -> Value {
+    json!({
+        "spec": "chara_card_v2",
+        "spec_version": "2.0",
+        "name": "Captain Rook",
+        "data": {
+            "name": "Captain Rook",
+            "description": "{{char}} sails the Gull.\n## Prime Directive\nShe trusts {{USER}}.",
+            "personality": "MBTI: stormy\nbrave, curt",
+            "scenario": "<USER> has come aboard the Gull.",
+            "first_mes": "Ahoy, {{user}}.",
+            "mes_example": "<START>\n{{user}}: How deep?\n{{char}}: Nine fathom.\nGive or take.\n<start>\nThe wind howls.\n{{char}}: ```\nlog\n```\n{{user}}: Ok",
+            "creator_notes": "Made on a rainy day.",
+            "system_prompt": "{{original}}Stay salty.<|im_end|>",
+            "post_history_instructions": "Never break character.",
+            "alternate_greetings": ["Who goes there?", ""],
+            "tags": ["sea"],
+            "creator": "someone",
+            "character_version": "3",
+            "extensions": {"depth": {"prompt": "x"}},
+            "custom_field": 5,
+            "character_book": {
+                "name": "The Gull",
+                "scan_depth": "4",
+                "extensions": {"a": 1},
+                "entries": [
+                    {"keys": ["Gull", "ship"], "content": "The Gull has two masts.", "enabled": true, "insertion_order": 2,
+                     "extensions": {}, "id": 7, "position": "after_char", "comment": "hull"},
+                    {"keys": "mate, first mate", "content": "The mate is Oda.<|im_start|>", "insertion_order": 1, "selective": true,
+                     "secondary_keys": ["name"], "enabled": true},
+                    {"keys": [], "content": "Salt everywhere.", "constant": true, "enabled": true, "insertion_order": 3},
+                    {"keys": ["off"], "content": "Never.", "enabled": false, "insertion_order": 0}
+                ]
+            }
+        }
+    })
+}
+
+pub(crate) fn import(card: &Value) -> ImportedCard {
+    import_card(card.to_string().as_bytes()).unwrap_or_else(|error| panic!("{error}\n{card}"))
+}
+
+#[test]
+fn a_v2_card_becomes_a_persona() {
+    let card = import(&v2());
+    assert_eq!(card.spec, CardSpec::V2);
+    assert_eq!(card.avatar, None);
+    assert_snapshot!(card.persona.to_markdown(), @r#"
+    ---
+    id: captain-rook
+    name: Captain Rook
+    kind: assistant
+    ---
+
+    # Captain Rook
+
+    ## Intent
+
+    Be Captain Rook, in character, in every conversation with {{user}}.
+
+    ## Core Identity
+
+    Captain Rook sails the Gull.
+    #### Prime Directive
+    She trusts {{user}}.
+
+    ## Prime Directive
+
+    ### Dynamic
+
+    {{user}} has come aboard the Gull.
+
+    ### Constraint
+
+    Never break character.
+
+    ### Instructions
+
+    Stay salty.(im_end)
+
+    ## Psychological Profile
+
+    ### Personality
+
+    MBTI: stormy
+    brave, curt
+
+    ## Example interaction
+
+    ### Example 1
+
+    **User:** How deep?
+
+    **Captain Rook:** Nine fathom.
+    Give or take.
+
+    ### Example 2
+
+    **Captain Rook:** The wind howls.
+
+    **Captain Rook:**
+    ```
+    log
+    ```
+
+    **User:** Ok
+    "#);
+    let notes: Vec<_> = card.notes.iter().map(ToString::to_string).collect();
+    assert_snapshot!(notes.join("\n"), @r#"
+    name: became the name; the id is `captain-rook`
+    description: became Core Identity
+    personality: became Psychological Profile, Personality
+    scenario: became Prime Directive, Dynamic
+    system_prompt: had control tokens or hidden characters, which were defused
+    system_prompt: became Prime Directive, Instructions
+    post_history_instructions: became Prime Directive, Constraint
+    mes_example: became 2 example(s)
+    first_mes: 1 greeting(s) kept
+    alternate_greetings: 1 greeting(s) kept
+    character_book: 4 lorebook entries kept
+    character_version: has no place in a persona; kept for export
+    creator: has no place in a persona; kept for export
+    creator_notes: has no place in a persona; kept for export
+    custom_field: has no place in a persona; kept for export
+    extensions: has no place in a persona; kept for export
+    tags: has no place in a persona; kept for export
+    "#);
+    assert_eq!(card.data.greetings, ["Ahoy, {{user}}.", "Who goes there?"]);
+    let mut extras: Vec<_> = card.data.extras.keys().map(String::as_str).collect();
+    extras.sort_unstable();
+    assert_eq!(extras, ["character_version", "creator", "creator_notes", "custom_field", "extensions", "tags"]);
+}
+
+#[test]
+fn imported_personas_are_as_their_file_reads() {
+    let card = import(&v2());
+    assert_eq!(parse(&card.persona.to_markdown()), Ok(card.persona));
+}
+
+#[test]
+fn lorebook_entries_are_all_kept_and_matched() {
+    let book = import(&v2()).data.lorebook.expect("has a lorebook");
+    assert_eq!(book.entries.len(), 4);
+    assert_eq!(book.scan_depth, Some(4));
+    assert_eq!(book.rest["extensions"], json!({"a": 1}));
+    assert_eq!(book.entries[0].rest["position"], "after_char");
+    assert_eq!(book.entries[1].content, "The mate is Oda.(im_start)");
+    let check = |text: &str, expected: &[&str]| {
+        let found: Vec<_> = book.matching(text).iter().map(|entry| entry.prompt_text()).collect();
+        assert_eq!(found, expected, "{text:?}");
+    };
+    check("hello", &["Salt everywhere."]);
+    check("is this SHIP yours?", &["The Gull has two masts.", "Salt everywhere."]);
+    check("the mate", &["Salt everywhere."]);
+    check("the first mate's name, off", &["The mate is Oda.(im_start)", "Salt everywhere."]);
+}
+
+#[test]
+fn v1_and_v3_cards_are_read() {
+    let flat = json!({"name": "Ada", "description": "d", "personality": "", "scenario": "", "first_mes": "hi", "mes_example": ""});
+    let card = import(&flat);
+    assert_eq!((card.spec, card.persona.core_identity.as_str()), (CardSpec::V1, "d"));
+    assert_eq!(card.data.greetings, ["hi"]);
+
+    let v3 = json!({"spec": "chara_card_v3", "spec_version": "3.0", "data": {
+        "name": "Ada Long", "nickname": "Ada", "description": "d", "group_only_greetings": ["all!"],
+        "creator_notes_multilingual": {"de": "x"}, "source": ["https://example.org"], "creation_date": 5,
+        "assets": [{"type": "icon", "uri": "ccdefault:", "name": "main", "ext": "png"}]}});
+    let card = import(&v3);
+    assert_eq!(card.spec, CardSpec::V3);
+    assert_eq!(card.persona.wake_names, ["Ada"]);
+    assert_eq!(card.data.group_greetings, ["all!"]);
+    assert_eq!(card.data.extras["source"], json!(["https://example.org"]));
+    assert_eq!(card.data.extras["creation_date"], json!(5));
+}
+
+#[test]
+fn cards_in_pictures_are_read_whatever_the_chunk() {
+    let json = v2().to_string();
+    let v3 = json.replace("chara_card_v2", "chara_card_v3").replace("Captain Rook", "Captain Three");
+    fn check(file: &[u8], name: &str) {
+        let card = import_card(file).expect("is a card");
+        assert_eq!(card.persona.name, name);
+        let avatar = card.avatar.expect("has a picture");
+        assert_eq!(avatar, picture(&[]), "the picture keeps nothing but itself");
+    }
+    check(&picture(&[text("chara", &json)]), "Captain Rook");
+    check(&picture(&[text("chara", &json), text("ccv3", &v3)]), "Captain Three");
+    check(&picture(&[compressed_text("chara", json.as_bytes())]), "Captain Rook");
+    check(&picture(&[international_text("ccv3", &v3, true)]), "Captain Three");
+    check(&picture(&[international_text("chara", &json, false)]), "Captain Rook");
+    check(
+        &picture(&[text("Comment", "x"), crate::png::chunk(b"eXIf", b"where"), text("chara", &json)]),
+        "Captain Rook",
+    );
+    check(&[picture(&[text("chara", &json)]), b"PK trailing".to_vec()].concat(), "Captain Rook");
+    let damaged = crate::png::chunk(b"tEXt", b"ccv3\0!!!");
+    check(&picture(&[damaged, text("chara", &json)]), "Captain Rook");
+}
+
+#[test]
+fn a_card_survives_export_and_import() {
+    for spec in [CardSpec::V2, CardSpec::V3] {
+        let first = import(&v2());
+        let exported = to_card(&first.persona, &first.data, spec);
+        let second = import(&exported);
+        assert_eq!(second.spec, spec);
+        assert_eq!(second.data.greetings, first.data.greetings);
+        assert_eq!(second.data.lorebook, first.data.lorebook);
+        assert_eq!(second.data.extras, first.data.extras);
+        assert_eq!(second.persona.prime_directive, first.persona.prime_directive);
+        assert_eq!(second.persona.psychological_profile, first.persona.psychological_profile);
+        assert_eq!(second.persona.examples, first.persona.examples);
+        assert!(second.persona.core_identity.starts_with(&first.persona.core_identity));
+    }
+}
+
+#[test]
+fn built_in_personas_can_be_exported() {
+    let azera = azera_personas::built_in("azera").expect("built in");
+    let card = to_card(&azera, &CardData::default(), CardSpec::V2);
+    assert_eq!(card["spec"], "chara_card_v2");
+    let again = import(&card).persona;
+    assert_eq!(again.name, "Azera");
+    let said = |persona: &azera_personas::Persona| -> Vec<String> {
+        let turns = persona.examples.iter().flat_map(|example| example.turns.clone());
+        turns.filter(|turn| turn.speaker != Speaker::Memory).map(|turn| turn.text).collect()
+    };
+    assert_eq!(said(&again), said(&azera));
+    assert!(again.core_identity.contains("The bottom line comes first"));
+
+    let flat = to_card(&azera, &CardData::default(), CardSpec::V1);
+    assert_eq!(import(&flat).spec, CardSpec::V1);
+}
+
+#[test]
+fn card_data_is_kept_by_serializing_it() {
+    let data = import(&v2()).data;
+    let stored = serde_json::to_string(&data).expect("serializes");
+    assert_eq!(serde_json::from_str::<CardData>(&stored).expect("reads back"), data);
+}
