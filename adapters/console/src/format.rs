@@ -33,6 +33,8 @@ pub(crate) trait View: Send {
     fn event(&mut self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) -> io::Result<()>;
     /// A complete reply: shows what of it was not shown yet.
     fn reply(&mut self, outbound: &Outbound) -> io::Result<()>;
+    /// A reply shown before, shown again because somebody chose it.
+    fn reply_again(&mut self, outbound: &Outbound) -> io::Result<()>;
     /// A complete reply as text, for the line editor to put above what is being typed.
     fn reply_text(&self, outbound: &Outbound) -> String;
     /// The turn is over.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::format::{Sink, View};
 
 /// Events as JSON lines. A [`StreamEvent`] is printed as it is, with `chat` and `reply` beside it; a `reply` comes once
-/// for every reply, a `turn` after it with what it cost and what was recalled for it.
+/// for every reply (and with `again` each time somebody chooses an old one), a `turn` after it with what it cost and what was recalled for it.
 pub(crate) struct JsonLines {
     out: Sink,
 }
@@ -32,6 +32,8 @@ enum Told<'a> {
         text: &'a str,
         #[serde(flatten)]
         state: &'a State,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     Turn {
         reply: &'a MessageId,
@@ -75,7 +77,7 @@ impl JsonLines {
 }
 
 impl<'a> Told<'a> {
-    fn reply(outbound: &'a Outbound) -> Self {
+    fn reply(outbound: &'a Outbound, again: bool) -> Self {
         Self::Reply {
             id: &outbound.id,
             to: outbound.reply_to.as_ref(),
@@ -84,6 +86,7 @@ impl<'a> Told<'a> {
             persona_name: &outbound.persona_name,
             text: &outbound.text,
             state: &outbound.state,
+            again,
         }
     }
 }
@@ -102,7 +105,11 @@ impl View for JsonLines {
     }
 
     fn reply(&mut self, outbound: &Outbound) -> io::Result<()> {
-        self.line(&Told::reply(outbound))
+        self.line(&Told::reply(outbound, false))
+    }
+
+    fn reply_again(&mut self, outbound: &Outbound) -> io::Result<()> {
+        self.line(&Told::reply(outbound, true))
     }
 
     fn reply_text(&self, outbound: &Outbound) -> String {

@@ -42,6 +42,10 @@ impl View for Plain {
         Self::line(&mut self.out, &outbound.text)
     }
 
+    fn reply_again(&mut self, outbound: &Outbound) -> io::Result<()> {
+        self.reply(outbound)
+    }
+
     fn reply_text(&self, outbound: &Outbound) -> String {
         printable(&outbound.text)
     }

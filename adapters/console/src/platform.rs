@@ -218,6 +218,20 @@ impl Platform for Console {
         Ok(())
     }
 
+    async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        let mut state = self.lock();
+        if owner(&outbound.chat).as_ref() != Some(&state.speaker.id) {
+            return Err(PlatformError::Refused(format!("{} is not the speaker's chat", outbound.chat)));
+        }
+        if let Err(e) = state.view.reply_again(outbound) {
+            let refusal = PlatformError::Transient(e.to_string());
+            self.note_broken(&mut state, e);
+            return Err(refusal);
+        }
+        state.shown.insert(&outbound.id);
+        Ok(())
+    }
+
     /// What a terminal has shown cannot be taken back; it is not shown again.
     async fn retract(&self, _chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
         self.lock().shown.insert(reply);
@@ -299,6 +313,17 @@ mod tests {
         console.begin_turn();
         console.deliver(&outbound).await.unwrap();
         assert_eq!(text(&out), "› one");
+    }
+
+    #[tokio::test]
+    async fn a_reply_chosen_again_is_shown_again() {
+        let (console, out, outbound) = terminal();
+        console.deliver(&outbound).await.unwrap();
+        console.show_again(&outbound).await.unwrap();
+        console.deliver(&outbound).await.unwrap();
+        assert_eq!(text(&out), "Azera › one two\nAzera › one two\n");
+        console.set_speaker(Person::new("bob").unwrap());
+        assert!(console.show_again(&outbound).await.is_err());
     }
 
     #[tokio::test]

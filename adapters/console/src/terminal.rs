@@ -205,6 +205,11 @@ impl View for Terminal {
         self.out.flush()
     }
 
+    fn reply_again(&mut self, outbound: &Outbound) -> io::Result<()> {
+        let text = self.reply_text(outbound);
+        self.line(&text)
+    }
+
     fn reply_text(&self, outbound: &Outbound) -> String {
         format!("{} {}", self.label(Some(&outbound.persona_name)), self.rendered(outbound.text.trim()))
     }

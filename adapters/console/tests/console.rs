@@ -199,10 +199,10 @@ async fn json_tells_every_event_and_each_reply_once() {
     {"chat":"console:ann:main","reply":"r2","type":"done","mood":"calm","mood_value":null,"energy":null}
     {"type":"reply","id":"r2","to":"m","chat":"console:ann:main","persona":"azera","persona_name":"Azera","text":"**You** said:\nthink","mood":"calm","mood_value":null,"energy":null}
     {"type":"turn","reply":"r2","to":"m","chat":"console:ann:main","persona":"azera","usage":{"prompt_tokens":9,"cached_tokens":6,"evaluated_tokens":3,"completion_tokens":0,"ttft_ms":0.0,"tokens_per_s":0.0},"recalled":[]}
-    {"type":"error","chat":"console:ann:main","to":"console:ID,"message":"too many messages are waiting"}
+    {"type":"error","chat":"console:ann:main","to":"console:ID","message":"too many messages are waiting"}
     {"chat":"console:ann:main","reply":"r4","type":"content","text":"I was ab"}
     {"chat":"console:ann:main","reply":"r4","type":"error","message":"the model is gone"}
-    {"type":"silent","to":"console:ID,"chat":"console:ann:main","why":"the chat is set to silent"}
+    {"type":"silent","to":"console:ID","chat":"console:ann:main","why":"the chat is set to silent"}
     {"type":"command","chat":"console:ann:main","ok":false,"text":"There is no such command."}
     {"type":"command","chat":"console:ann:main","ok":true,"text":"A new chat.","go_to":"console:ann:2"}
     "#);
@@ -253,19 +253,16 @@ async fn a_terminal_in_colour() {
     let session = talk(Format::Terminal { colour: true }, "think\nother\nbe quiet\n").await;
     insta::assert_snapshot!(session.out.replace('\u{1b}', "^").replace('\r', "~"), @"
     ^[2mThis is Azera.^[0m
-    ^[2m…^[0m
-^[K^[2mthinking: hmm^[0m
-    ^[1;35m›^[0m ^[1mYou^[0m said:
+    ^[2m…^[0m~^[K^[2mthinking: hmm^[0m
+    ^[1;35mAreza ›^[0m ^[1mYou^[0m said:
     think
     ^[2m(Azera)^[0m
 
-    ^[2m…^[0m
-^[K^[1;35mAzera ›^[0m Something else
+    ^[2m…^[0m~^[K^[1;35mAzera ›^[0m Something else
     ^[1;35mAzera ›^[0m ^[1mYou^[0m said:
     other
 
-    ^[2m…^[0m
-^[K^[2m(no answer: the chat is set to silent)^[0m
+    ^[2m…^[0m~^[K^[2m(no answer: the chat is set to silent)^[0m
     ");
 }
 

@@ -10,6 +10,7 @@
 //! - A person who cannot read a chat cannot write, edit or give a command there; the core is not even asked.
 
 mod error;
+mod event;
 mod out;
 mod platform;
 mod replay;
@@ -17,11 +18,12 @@ mod timeline;
 mod world;
 
 pub use error::Error;
+pub use event::{
+    ChatKind, ChatLine, CommandGiven, DeleteLine, EditLine, Event, Membership, MessageLine, ProbeGiven, RealmLine,
+    RestartLine, Target, WaitLine,
+};
 pub use out::Happened;
 pub use platform::{PLATFORM, SimPlatform};
 pub use replay::{Played, Session, SessionError, replay};
-pub use timeline::{
-    ChatKind, ChatLine, CommandGiven, DeleteLine, EditLine, Event, Line, LineError, MAX_LINE_BYTES, MAX_LINES,
-    Membership, MessageLine, ProbeGiven, RealmLine, RestartLine, Target, Timeline, WaitLine,
-};
+pub use timeline::{Line, LineError, MAX_LINE_BYTES, MAX_LINES, Timeline};
 pub use world::{Realm, World, WorldError};

@@ -1,6 +1,8 @@
-use azera_adapter::{Hit, Outbound, Silence, State, Turn};
+use azera_adapter::{Hit, Silence, State, Turn};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Timestamp};
 use serde::Serialize;
+
+use crate::platform::Delivered;
 
 /// What happened, as it is printed: one JSON object a line, `at` beside these fields.
 #[derive(Serialize)]
@@ -35,6 +37,14 @@ pub enum Happened<'a> {
         completion_tokens: Option<usize>,
         /// The memories that stood in the prompt.
         recalled: &'a [Hit],
+    },
+    /// A reply told of before was shown again, because somebody chose it among others. No second `reply`: whoever counts
+    /// those counts deliveries.
+    ShownAgain {
+        /// The reply's id.
+        id: &'a MessageId,
+        /// Where.
+        chat: &'a ChatId,
     },
     /// A message was not answered.
     Silent {
@@ -117,8 +127,12 @@ impl<'a> Happened<'a> {
         }
     }
 
-    /// A reply that was delivered apart from the turn that made it.
-    pub fn late(outbound: &'a Outbound) -> Self {
+    /// A reply that arrived apart from the turn that made it.
+    pub(crate) fn delivered(delivered: &'a Delivered) -> Self {
+        let outbound = &delivered.outbound;
+        if delivered.again {
+            return Self::ShownAgain { id: &outbound.id, chat: &outbound.chat };
+        }
         let State { mood, mood_value, energy } = &outbound.state;
         Self::Reply {
             id: &outbound.id,

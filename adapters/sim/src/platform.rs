@@ -30,6 +30,8 @@ struct State {
 pub(crate) struct Delivered {
     /// When.
     pub(crate) at: Timestamp,
+    /// Whether it was shown before and chosen again.
+    pub(crate) again: bool,
     pub(crate) outbound: Outbound,
 }
 
@@ -87,8 +89,16 @@ impl Platform for SimPlatform {
         let at = self.clock.now();
         let mut state = self.lock();
         if state.shown.insert(outbound.id.clone()) {
-            state.fresh.push(Delivered { at, outbound: outbound.clone() });
+            state.fresh.push(Delivered { at, again: false, outbound: outbound.clone() });
         }
+        Ok(())
+    }
+
+    async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        let at = self.clock.now();
+        let mut state = self.lock();
+        state.shown.insert(outbound.id.clone());
+        state.fresh.push(Delivered { at, again: true, outbound: outbound.clone() });
         Ok(())
     }
 

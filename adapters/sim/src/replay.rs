@@ -6,7 +6,6 @@ use azera_adapter::{ChatInfo, CommandLine, Host, HostError, Outcome, Platform, P
 use azera_types::{ChatId, Inbound, MessageId, PersonId, Timestamp};
 
 use crate::out::OutLine;
-use crate::platform::Delivered;
 use crate::{
     ChatLine, CommandGiven, DeleteLine, EditLine, Error, Event, Happened, MessageLine, ProbeGiven, SimPlatform,
     Timeline,
@@ -216,9 +215,9 @@ impl Player<'_> {
     fn tell_outcome(&mut self, about: Subject<'_>, outcome: Outcome) -> Result<(), Error> {
         match outcome {
             Outcome::Replied(turn) => {
-                for Delivered { at, outbound } in self.platform.take_delivered() {
-                    if outbound.id != turn.reply {
-                        self.tell_at(at, Happened::late(&outbound))?;
+                for delivered in self.platform.take_delivered() {
+                    if delivered.outbound.id != turn.reply {
+                        self.tell_at(delivered.at, Happened::delivered(&delivered))?;
                     }
                 }
                 if !self.platform.was_shown(&turn.reply) {
@@ -235,8 +234,8 @@ impl Player<'_> {
 
     /// Tells of the replies that arrived apart from a turn: left over from before a restart, or made by a command.
     fn tell_delivered(&mut self) -> Result<(), Error> {
-        for Delivered { at, outbound } in self.platform.take_delivered() {
-            self.tell_at(at, Happened::late(&outbound))?;
+        for delivered in self.platform.take_delivered() {
+            self.tell_at(delivered.at, Happened::delivered(&delivered))?;
         }
         Ok(())
     }

@@ -101,6 +101,11 @@ impl Host for Core {
     }
 
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
+        if &*line.text == "/swipe" {
+            let inbound = self.disk.lock().unwrap().inbound[&MessageId::new("m1").unwrap()].clone();
+            let first = Outbound { id: MessageId::new("r1").unwrap(), ..self.compose(&inbound) };
+            self.platform.show_again(&first).await.unwrap();
+        }
         let access = self.platform.access(&line.chat, &line.person).await.unwrap();
         Ok(CommandAnswer { ok: &*line.text == "/why", text: format!("{access:?}"), ..CommandAnswer::default() })
     }
@@ -189,6 +194,7 @@ async fn a_timeline_is_played_line_by_line() {
         r#"{"probe","chat":"hall","person":"bob","query":"hello","limit":1}"#,
         r#"{"probe","chat":"den","person":"bob","query":"hello"}"#,
         r#"{"command","chat":"hall","person":"ann","text":"/why"}"#,
+        r#"{"command","chat":"hall","person":"ann","text":"/swipe"}"#,
         r#"{"command","chat":"den","person":"bob","text":"/why"}"#,
         r#"{"delete","id":"m2"}"#,
         r#"{"message","id":"m4","chat":"hall","person":"bob","text":"later","reply_to":"r1"}"#,
@@ -198,7 +204,7 @@ async fn a_timeline_is_played_line_by_line() {
         r#"{"edit","id":"m4","text":"from outside"}"#,
     ]))
     .await;
-    assert_eq!(played, Played { lines: 19, replies: 3, errors: 5 });
+    assert_eq!(played, Played { lines: 20, replies: 3, errors: 5 });
     insta::assert_snapshot!(out, @r#"
     {"at":"2026-01-01T00:03:00Z","type":"reply","id":"r1","to":"m1","chat":"hall","persona":"azera","text":"Ann said: hello","mood":"calm","mood_value":0.5,"energy":1.0,"prompt_tokens":9,"cached_tokens":6,"evaluated_tokens":3,"completion_tokens":0,"recalled":[]}
     {"at":"2026-01-01T00:04:00Z","type":"silent","to":"m2","chat":"hall","why":"not addressed"}
@@ -209,11 +215,13 @@ async fn a_timeline_is_played_line_by_line() {
     {"at":"2026-01-01T00:09:00Z","type":"probe","query":"hello","chat":"hall","person":"bob","hits":[{"memory":"m1","kind":"exchange","scope":"chat:hall","sources":["m1"],"score":0.5,"signals":["text"],"text":"hello"}]}
     {"at":"2026-01-01T00:10:00Z","type":"probe","query":"hello","chat":"den","person":"bob","hits":[]}
     {"at":"2026-01-01T00:11:00Z","type":"command","chat":"hall","person":"ann","ok":true,"text":"Admin"}
-    {"at":"2026-01-01T00:12:00Z","type":"error","chat":"den","person":"bob","text":"bob cannot read den"}
-    {"at":"2026-01-01T00:14:00Z","type":"error","to":"m4","chat":"hall","person":"bob","text":"the model is gone"}
-    {"at":"2026-01-01T00:15:00Z","type":"reply","id":"r3","to":"m4","chat":"hall","persona":"azera","text":"bob said: later","mood":null,"mood_value":null,"energy":null,"prompt_tokens":null,"cached_tokens":null,"evaluated_tokens":null,"completion_tokens":null,"recalled":[]}
-    {"at":"2026-01-01T00:17:00Z","type":"probe","query":"hello","chat":"hall","person":"bob","hits":[]}
-    {"at":"2026-01-01T00:18:00Z","type":"error","to":"m4","text":"bob cannot read hall"}
+    {"at":"2026-01-01T00:12:00Z","type":"shown_again","id":"r1","chat":"hall"}
+    {"at":"2026-01-01T00:12:00Z","type":"command","chat":"hall","person":"ann","ok":false,"text":"Admin"}
+    {"at":"2026-01-01T00:13:00Z","type":"error","chat":"den","person":"bob","text":"bob cannot read den"}
+    {"at":"2026-01-01T00:15:00Z","type":"error","to":"m4","chat":"hall","person":"bob","text":"the model is gone"}
+    {"at":"2026-01-01T00:16:00Z","type":"reply","id":"r4","to":"m4","chat":"hall","persona":"azera","text":"bob said: later","mood":null,"mood_value":null,"energy":null,"prompt_tokens":null,"cached_tokens":null,"evaluated_tokens":null,"completion_tokens":null,"recalled":[]}
+    {"at":"2026-01-01T00:18:00Z","type":"probe","query":"hello","chat":"hall","person":"bob","hits":[]}
+    {"at":"2026-01-01T00:19:00Z","type":"error","to":"m4","text":"bob cannot read hall"}
     "#);
 }
 

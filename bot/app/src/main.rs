@@ -1,1 +1,70 @@
-fn main() {}
+//! Azera's binary: the command line, and the one place where the parts are wired together.
+
+mod chat;
+mod cli;
+mod doctor;
+mod eval;
+mod house;
+mod memory;
+mod models;
+mod persona;
+mod progress;
+mod replay;
+mod shelf;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use azera_config::{Config, LogFormat};
+use clap::Parser;
+
+use cli::{Cli, Command, EvalCommand};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match start(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            // The whole chain in one line: what failed, and why.
+            eprintln!("azera: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(cli: Cli) -> anyhow::Result<ExitCode> {
+    let mut config = Config::from_process_env(cli.config.as_deref())?;
+    if let Some(dir) = cli.command.data() {
+        config.data.dir = Some(dir.to_path_buf());
+    }
+    log(&config, cli.command.quiet())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
+    runtime.block_on(async {
+        match cli.command {
+            Command::Chat(options) => chat::run(&config, options).await,
+            Command::Replay(options) => replay::run(&config, options).await,
+            Command::Models { command } => models::run(&config, command).await,
+            Command::Persona { command, .. } => persona::run(&config, command).await,
+            Command::Memory { command, .. } => memory::run(&config, command).await,
+            Command::Eval { command: EvalCommand::Recall(options) } => eval::recall::recall(&config, options).await,
+            Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,
+            Command::Doctor(_) => doctor::run(&config).await,
+            Command::Config => {
+                print!("{}", Config::example());
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    })
+}
+
+/// Logs go to the error output: what a command says and what it logs never mix.
+fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {
+    let usual = if quiet && config.log_filter() == "info" { "warn" } else { config.log_filter() };
+    let filter = tracing_subscriber::EnvFilter::try_new(usual).context("AZERA_LOG")?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match config.log.format {
+        LogFormat::Text => builder.with_ansi(config.colour()).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+    Ok(())
+}

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use azera_adapter::{Platform, StreamEvent, TurnUsage};
+use azera_adapter::{Platform, StreamEvent};
 use azera_model::{ChatModel, ChatRequest, Event, Priority, Sampling, Usage};
 use azera_prompt::Prompt;
 use azera_types::{ChatId, MessageId};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Origin, Problem};
 use crate::read::Draft;
-use crate::sections::{Chat, Data, Log, Memory, Models, Privacy, Sampling};
+use crate::sections::{Chat, Data, Log, Memory, Models, Sampling};
 use crate::surroundings::Surroundings;
 
 /// Bytes a configuration file may have. The whole example has a tenth of it.
@@ -28,8 +28,6 @@ pub struct Config {
     pub memory: Memory,
     /// Conversations.
     pub chat: Chat,
-    /// What is kept of people, and for how long.
-    pub privacy: Privacy,
     /// The log. It never holds what people say.
     pub log: Log,
     #[serde(skip)]
@@ -158,7 +156,7 @@ impl Config {
     pub fn models_dir(&self) -> Result<PathBuf, Error> {
         match &self.models.dir {
             Some(dir) => Ok(self.surroundings.expand(dir)),
-            None => Ok(self.data_dir()?.join("models")),
+            None => self.surroundings.usual_models_dir().ok_or(Error::NoDataDir),
         }
     }
 

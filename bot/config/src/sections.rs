@@ -21,14 +21,14 @@ pub struct Data {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Models {
-    /// The model that talks, by its name in the ledger. `azera models list` shows them.
-    #[schemars(length(min = 1, max = 100))]
-    pub chat: String,
-    /// The model that finds memories by their meaning, by its name in the ledger. After a change everything is embedded
-    /// anew.
-    #[schemars(length(min = 1, max = 100))]
-    pub embedding: String,
-    /// The folder of the model files. When unset: `models` in the data folder.
+    /// The model that talks, by its name in the ledger. When unset: the one that `azera models use` chose.
+    #[schemars(length(min = 1, max = 100), example = "smollm2-135m")]
+    pub chat: Option<String>,
+    /// The model that finds memories by their meaning, by its name in the ledger. When unset: the one that
+    /// `azera models use` chose. After a change everything is embedded anew.
+    #[schemars(length(min = 1, max = 100), example = "minilm-l6-v2")]
+    pub embedding: Option<String>,
+    /// The folder of the model files. When unset: `azera/models` in the cache folder, since models can be fetched again.
     #[schemars(length(min = 1, max = 4096), example = "/srv/models")]
     pub dir: Option<PathBuf>,
     /// The model hub's address, for a mirror. When unset: the hub's own.
@@ -64,8 +64,8 @@ pub struct Models {
 impl Default for Models {
     fn default() -> Self {
         Self {
-            chat: "smollm2-135m".into(),
-            embedding: "minilm-l6-v2".into(),
+            chat: None,
+            embedding: None,
             dir: None,
             hub_endpoint: None,
             hub_token: None,
@@ -117,18 +117,9 @@ pub struct Memory {
     /// Memories put into a prompt. When unset: what suits the model's family. A persona may set its own.
     #[schemars(range(min = 0, max = 50), example = 10)]
     pub top_k: Option<u32>,
-    /// Memories kept for a persona; the weakest beyond these are dropped. A persona may set its own.
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub prune_keep: u64,
-    /// Hits taken from the search by meaning.
-    #[schemars(range(min = 0, max = 200))]
-    pub semantic_limit: u32,
-    /// Hits taken from the search by words in memories.
-    #[schemars(range(min = 0, max = 200))]
-    pub lexical_limit: u32,
-    /// Hits taken from the search by words in past chats.
-    #[schemars(range(min = 0, max = 200))]
-    pub chats_limit: u32,
+    /// Memories each arm of the search puts forward before the arms are fused. Less is quicker and finds less.
+    #[schemars(range(min = 10, max = 1000))]
+    pub candidates: u32,
     /// Characters of one memory as shown to the model.
     #[schemars(range(min = 40, max = 4000))]
     pub snippet_chars: u32,
@@ -151,10 +142,7 @@ impl Default for Memory {
     fn default() -> Self {
         Self {
             top_k: None,
-            prune_keep: 100_000,
-            semantic_limit: 10,
-            lexical_limit: 10,
-            chats_limit: 5,
+            candidates: 100,
             snippet_chars: 400,
             min_age_s: 60,
             near_duplicate: 0.95,
@@ -191,7 +179,7 @@ pub struct Chat {
     pub wake_names: Vec<String>,
     /// When it answers in groups, where a channel does not say otherwise. Direct messages are always answered.
     pub answer: Answer,
-    /// Messages of one chat that may wait for their turn; more are recorded, but not answered.
+    /// Messages of one chat that may wait for their turn; more are refused.
     #[schemars(range(min = 1, max = 1000))]
     pub queue_per_chat: u32,
     /// Past messages of a chat put into a prompt, as far as its tokens allow.
@@ -214,21 +202,6 @@ impl Default for Chat {
             history_messages: 100,
             prompt_tokens: None,
         }
-    }
-}
-
-/// What is kept of people, and for how long.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Privacy {
-    /// Days after which what was forgotten is gone from the backups too.
-    #[schemars(range(min = 0, max = 3650))]
-    pub forget_in_backups_days: u32,
-}
-
-impl Default for Privacy {
-    fn default() -> Self {
-        Self { forget_in_backups_days: 30 }
     }
 }
 

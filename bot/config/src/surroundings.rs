@@ -10,6 +10,8 @@ pub(crate) struct Surroundings {
     data_home: Option<PathBuf>,
     /// XDG_CONFIG_HOME, or what the XDG specification puts in its place.
     config_home: Option<PathBuf>,
+    /// XDG_CACHE_HOME, or what the XDG specification puts in its place.
+    cache_home: Option<PathBuf>,
     /// AZERA_CONFIG.
     pub(crate) config: Option<PathBuf>,
     /// AZERA_LOG.
@@ -29,6 +31,7 @@ impl Surroundings {
         Self {
             data_home: folder("XDG_DATA_HOME").or_else(|| in_home(".local/share")),
             config_home: folder("XDG_CONFIG_HOME").or_else(|| in_home(".config")),
+            cache_home: folder("XDG_CACHE_HOME").or_else(|| in_home(".cache")),
             config: text("AZERA_CONFIG").map(PathBuf::from),
             log: text("AZERA_LOG").cloned(),
             // As no-color.org asks: present and not empty, whatever its value.
@@ -45,6 +48,11 @@ impl Surroundings {
     /// Where things are kept when nobody says otherwise.
     pub(crate) fn usual_data_dir(&self) -> Option<PathBuf> {
         self.data_home.as_ref().map(|folder| folder.join("azera"))
+    }
+
+    /// Where models are kept when nobody says otherwise.
+    pub(crate) fn usual_models_dir(&self) -> Option<PathBuf> {
+        self.cache_home.as_ref().map(|folder| folder.join("azera/models"))
     }
 
     /// The path with a leading `~` replaced by the home folder, where there is one.

@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(header.parameters, (8 + 16 + 2 + 2 + 4) * 32 + 4 * 32 * 33 + 64 * 33 + 32 * 65);
         use sha2::{Digest as _, Sha256};
         let sha256 = format!("{:x}", Sha256::digest(&bytes));
-        insta::assert_snapshot!(sha256, @"");
+        insta::assert_snapshot!(sha256, @"a4672c8db903dc18cfa48f2d0536d3b20fc66bb406c8f3d61eda00b993e8a9dc");
     }
 
     #[test]

@@ -190,8 +190,13 @@ impl Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Hub { repo, file, revision, .. } if revision == "main" => write!(f, "hub {repo}/{file}"),
-            Self::Hub { repo, file, revision, .. } => write!(f, "hub {repo}/{file} at {revision}"),
+            Self::Hub { repo, file, revision, .. } => {
+                write!(f, "hub {repo}")?;
+                if !file.is_empty() {
+                    write!(f, "/{file}")?;
+                }
+                if revision == "main" { Ok(()) } else { write!(f, " at {revision}") }
+            }
             Self::Wheel { package, version, .. } => write!(f, "wheel {package} {version}"),
         }
     }

@@ -33,7 +33,7 @@ pub struct Imported {
 }
 
 /// Installs `file` as `name`. `known` is the ledger's entry of that name, if it has one; the file then has to be that
-/// model. The caller holds the lock and knows that the name is free.
+/// model where the ledger pins its bytes, and one of its kind in any case. The caller holds the lock and knows that the name is free.
 pub(crate) async fn import(
     store: &Store,
     file: &Path,
@@ -74,6 +74,10 @@ pub(crate) async fn import(
                     return Err(Error::WrongHash { what, expected: (*expected).to_owned(), actual: sha256 });
                 }
                 checked_against = CheckedAgainst::Ledger;
+            } else {
+                warnings.push(format!(
+                    "The ledger pins no SHA-256 for {name}, so nobody vouches that the file is that model."
+                ));
             }
             entry.clone()
         }

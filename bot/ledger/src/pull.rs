@@ -119,12 +119,12 @@ async fn fetch(
 
 /// Refuses a file that is not the pinned one, or no whole model.
 fn check(source: &Source, file: &Path, sha256: &str, size: u64) -> Result<(), Error> {
-    let what = source.to_string();
+    let what = "the model file";
     if let Some(expected) = source.size() {
-        require_size(&what, expected, size)?;
+        require_size(what, expected, size)?;
     }
     if let Some(expected) = source.sha256() {
-        require_sha256(&what, expected, sha256)?;
+        require_sha256(what, expected, sha256)?;
     }
     inspect(file).map(|_| ())
 }

@@ -75,14 +75,9 @@ pub trait VectorIndex: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Found>, Error>;
 
-    /// The stored [`Facet::Own`] vectors of those ids that are there. For near-duplicates; not a read path of its own,
-    /// since the ids come from a search under a right.
-    fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Vec<f32>)>, Error>;
-
-    /// TEMP
-    fn stored(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error> {
-        Ok(self.vectors(ids)?.into_iter().map(|(id, own)| Stored { id, own, window: None }).collect())
-    }
+    /// The stored vectors of those ids that are there. Not a read path of its own: the ids come from a search under a
+    /// right.
+    fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error>;
 
     /// Removes points; unknown ids are passed over.
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error>;
@@ -179,24 +174,11 @@ pub trait TextIndex: Send + Sync {
         &self,
         right: &Right,
         shelf: Shelf,
-        facet: Facet,
         query: &str,
+        weights: FacetWeights,
         until: Timestamp,
         limit: usize,
-    ) -> Result<Vec<Found>, Error>;
-
-    /// TEMP
-    fn weighted(
-        &self,
-        right: &Right,
-        shelf: Shelf,
-        query: &str,
-        _weights: FacetWeights,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Lexical, Error> {
-        Ok(Lexical { found: self.search(right, shelf, Facet::Own, query, until, limit)?, idf: 10.0 })
-    }
+    ) -> Result<Lexical, Error>;
 
     /// Removes documents; unknown ids are passed over.
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error>;

@@ -11,6 +11,7 @@
 
 mod database;
 mod generation;
+mod recording;
 mod store;
 mod watermark;
 mod working;

@@ -9,21 +9,32 @@ use azera_memory::{Batch, Change, Durability, Entry, Error, Order, Store, Table}
 
 use crate::database::{Database, owned};
 use crate::generation::Generations;
+use crate::recording::Recording;
 use crate::watermark::Watermark;
 
 /// Bytes of pages sled keeps in memory. sled's own default is a gigabyte; a turn reads a few dozen rows written lately,
 /// and a page that is not cached costs one read of a file that the system caches anyway.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Recorded batches few enough that writers wait while they are done again on the copy.
+const LAST_RECORDED: usize = 64;
+
 /// The key of the number of the last batch, outside of every table.
 const LAST_BATCH: &[u8] = &[u8::MAX];
 
 /// The record on sled.
+///
+/// Locks are taken in this order: `copying`, `writing`, `flushed`, `open`.
 pub struct SledStore {
     open: RwLock<Open>,
     /// The number of the last batch applied. Changed only while `open` is held for writing.
     applied: AtomicU64,
     flushed: Mutex<Flushed>,
+    /// Held while a batch is applied. What is applied while a rewrite copies rows is recorded here, to be done again on
+    /// the copy.
+    writing: Mutex<Recording>,
+    /// Held by a rewrite or a backup.
+    copying: Mutex<()>,
     /// A flush that failed may have lost pages that a second one would then report as written.
     failed: AtomicBool,
 }
@@ -51,20 +62,58 @@ impl SledStore {
         let watermark = Watermark::open(&generations.path(), last)?;
         let flushed = Flushed { batch: 0, watermark, overflow: HashSet::new() };
         let open = RwLock::new(Open { generations, database: Arc::new(database) });
-        let failed = AtomicBool::new(false);
-        Ok(Self { open, applied: AtomicU64::new(last), flushed: Mutex::new(flushed), failed })
+        Ok(Self {
+            open,
+            applied: AtomicU64::new(last),
+            flushed: Mutex::new(flushed),
+            writing: Mutex::default(),
+            copying: Mutex::default(),
+            failed: AtomicBool::new(false),
+        })
     }
 
-    /// Writes a copy of this moment to `dir`, which must not hold a store yet; [`SledStore::open`] opens it. Writers wait
-    /// meanwhile.
+    /// Writes a copy of this moment to `dir`, which must not be there yet; [`SledStore::open`] opens it. If this fails, what
+    /// is in `dir` is no store.
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
         let dir = dir.as_ref();
         if dir.exists() {
             return Err(Error::Invalid(format!("{} is there already", dir.display())));
         }
+        let _copying = hold(&self.copying);
         let generations = Generations::open(dir)?;
         let copy = Database::open(&generations.path(), CACHE_BYTES)?;
-        self.read().database.copy_to(&copy)
+        self.copy_to(&copy).map(drop)
+    }
+
+    /// Copies all rows into an empty database and makes them durable there, while others read and write. The copy is of the
+    /// moment this returns, and no batch is applied until the answer is dropped.
+    fn copy_to(&self, copy: &Database) -> Result<MutexGuard<'_, Recording>, Error> {
+        hold(&self.writing).start();
+        let copied = self.copy_and_catch_up(copy);
+        if copied.is_err() {
+            *hold(&self.writing) = Recording::Off;
+        }
+        copied
+    }
+
+    fn copy_and_catch_up(&self, copy: &Database) -> Result<MutexGuard<'_, Recording>, Error> {
+        let database = Arc::clone(&self.read().database);
+        database.copy_to(copy)?;
+        let again = |batches: Vec<sled::Batch>| {
+            batches.into_iter().try_for_each(|batch| copy.run("copying the store", |db| db.apply_batch(batch)))
+        };
+        loop {
+            let mut writing = hold(&self.writing);
+            let batches = writing.take()?;
+            if batches.len() <= LAST_RECORDED {
+                again(batches)?;
+                copy.flush(&mut HashSet::new())?;
+                *writing = Recording::Off;
+                return Ok(writing);
+            }
+            drop(writing);
+            again(batches)?;
+        }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Open> {
@@ -73,10 +122,6 @@ impl SledStore {
 
     fn write(&self) -> RwLockWriteGuard<'_, Open> {
         self.open.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn flushed(&self) -> MutexGuard<'_, Flushed> {
-        self.flushed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check_not_failed(&self) -> Result<(), Error> {
@@ -90,7 +135,7 @@ impl SledStore {
     /// Makes everything up to `batch` durable. Who waits here while another flushes finds their own batch flushed along
     /// with it more often than not.
     fn flush(&self, batch: u64) -> Result<(), Error> {
-        let mut flushed = self.flushed();
+        let mut flushed = hold(&self.flushed);
         self.check_not_failed()?;
         if flushed.batch >= batch {
             return Ok(());
@@ -144,20 +189,31 @@ impl Store for SledStore {
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         batch.check()?;
         self.check_not_failed()?;
-        let mut rows = sled::Batch::default();
+        let (mut rows, mut bytes) = (sled::Batch::default(), 0);
         for change in batch.changes() {
             match change {
-                Change::Put(table, key, value) => rows.insert(row(*table, key), value.as_slice()),
-                Change::Remove(table, key) => rows.remove(row(*table, key)),
+                Change::Put(table, key, value) => {
+                    bytes += key.len() + value.len();
+                    rows.insert(row(*table, key), value.as_slice());
+                }
+                Change::Remove(table, key) => {
+                    bytes += key.len();
+                    rows.remove(row(*table, key));
+                }
             }
         }
         let applied = {
-            // sled's scans may see half of a batch: nobody reads while one is applied, which is microseconds.
-            let open = self.write();
+            let mut recording = hold(&self.writing);
             let number = self.applied.load(Atomic::Acquire) + 1;
             rows.insert(LAST_BATCH, &number.to_be_bytes());
+            let recorded = recording.is_on().then(|| rows.clone());
+            // sled's scans may see half of a batch: nobody reads while one is applied, which is microseconds.
+            let open = self.write();
             open.database.run("writing to the store", |db| db.apply_batch(rows))?;
             self.applied.store(number, Atomic::Release);
+            if let Some(recorded) = recorded {
+                recording.add(recorded, bytes);
+            }
             number
         };
         match durability {
@@ -166,16 +222,18 @@ impl Store for SledStore {
         }
     }
 
+    /// Others read and write while the rows are copied, and wait only while the copy is put in use.
     fn rewrite(&self) -> Result<(), Error> {
-        let mut flushed = self.flushed();
-        self.check_not_failed()?;
-        let mut open = self.write();
-        let (next, path) = open.generations.next()?;
+        let _copying = hold(&self.copying);
+        let (next, path) = self.read().generations.next()?;
         let fresh = Database::open(&path, CACHE_BYTES)?;
-        open.database.copy_to(&fresh)?;
+        let _writing = self.copy_to(&fresh)?;
         let last = last_batch(&fresh)?;
         let mut watermark = Watermark::open(&path, last)?;
         watermark.raise(last)?;
+        let mut flushed = hold(&self.flushed);
+        self.check_not_failed()?;
+        let mut open = self.write();
         let old = open.generations.adopt(next)?;
         open.database = Arc::new(fresh);
         *flushed = Flushed { batch: last, watermark, overflow: HashSet::new() };
@@ -185,6 +243,10 @@ impl Store for SledStore {
     fn disk_bytes(&self) -> Result<u64, Error> {
         self.read().database.disk_bytes()
     }
+}
+
+fn hold<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The number of the last batch that is there, 0 before the first.

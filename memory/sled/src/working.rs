@@ -54,11 +54,7 @@ impl SledWorking {
         Ok(Self { open: RwLock::new(Open { generations, database }) })
     }
 
-    fn run<T>(
-        &self,
-        what: &'static str,
-        work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>,
-    ) -> Result<T, Error> {
+    fn run<T>(&self, what: &'static str, work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>) -> Result<T, Error> {
         self.open.read().unwrap_or_else(PoisonError::into_inner).database.run(what, work)
     }
 }

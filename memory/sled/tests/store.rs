@@ -1,3 +1,5 @@
+//! The store and working memory on sled, through their contracts.
+
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +22,7 @@ fn put(store: &SledStore, key: &[u8], value: &[u8]) {
 }
 
 fn rows(store: &SledStore) -> Vec<Entry> {
-    store.scan(Table::Messages, b"", None, Order::Ascending, 10_000).unwrap()
+    store.scan(Table::Messages, b"", None, Order::Ascending, 1_000_000).unwrap()
 }
 
 #[test]
@@ -37,7 +39,7 @@ fn working_memory_keeps_the_contract() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
     fn the_store_does_what_a_map_does(script in prop::collection::vec(any::<u8>(), 0..1_500)) {
         conformance::store_against_map(&script, fresh());
@@ -93,6 +95,43 @@ fn a_rewrite_leaves_no_byte_of_what_was_removed() {
     assert_eq!(rows(&store), before);
     let kept = std::panic::catch_unwind(|| conformance::assert_no_bytes(dir.path(), b"wombat-1234"));
     assert!(kept.is_err(), "the search for bytes finds what is there");
+}
+
+#[test]
+fn what_is_written_during_a_rewrite_is_there_after_it() {
+    let dir = TempDir::new().unwrap();
+    let store = SledStore::open(dir.path()).unwrap();
+    for number in 0..2_000_u32 {
+        let mut batch = Batch::new();
+        batch.put(Table::Messages, number.to_be_bytes(), vec![1; 500]);
+        store.commit(batch, Durability::Soon).unwrap();
+    }
+    let written = std::thread::scope(|scope| {
+        let rewriting = scope.spawn(|| store.rewrite().unwrap());
+        let mut written = 0_u32;
+        while !rewriting.is_finished() || written < 10 {
+            let mut batch = Batch::new();
+            batch.put(Table::Messages, written.to_be_bytes(), b"later").put(
+                Table::Chats,
+                written.to_be_bytes(),
+                b"new",
+            );
+            store.commit(batch, Durability::Soon).unwrap();
+            written += 1;
+        }
+        written
+    });
+    drop(store);
+    let store = SledStore::open(dir.path()).unwrap();
+    for number in 0..written {
+        assert_eq!(
+            store.get(Table::Messages, &number.to_be_bytes()).unwrap().as_deref(),
+            Some(&b"later"[..]),
+            "{number}"
+        );
+        assert_eq!(store.get(Table::Chats, &number.to_be_bytes()).unwrap().as_deref(), Some(&b"new"[..]), "{number}");
+    }
+    assert_eq!(rows(&store).len(), 2_000.max(written as usize));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use azera_memory::{Doc, Error, Facet, Found, MAX_SEARCH_LIMIT, Right, Shelf, TextIndex};
+use azera_memory::{Doc, Error, FacetWeights, Lexical, MAX_SEARCH_LIMIT, Right, Shelf, TextIndex};
 use azera_types::{MemoryId, Timestamp};
 
 use crate::schema::ID;
@@ -53,14 +53,14 @@ impl TextIndex for TantivyText {
         &self,
         right: &Right,
         shelf: Shelf,
-        facet: Facet,
         query: &str,
+        weights: FacetWeights,
         until: Timestamp,
         limit: usize,
-    ) -> Result<Vec<Found>, Error> {
+    ) -> Result<Lexical, Error> {
         let segments = self.shelf(shelf);
         let limit = limit.min(MAX_SEARCH_LIMIT);
-        let search = Search { fields: &segments.fields, right, facet, query, until, limit };
+        let search = Search { fields: &segments.fields, right, query, weights, until, limit };
         segments.read(|searcher| search.run(searcher))
     }
 

@@ -73,17 +73,22 @@ impl Fields {
         Term::from_field_text(self.key, key)
     }
 
-    /// The words of a query as terms of the facet's field, each once.
-    pub(crate) fn words(&self, facet: Facet, query: &str) -> Vec<Term> {
-        let field = match facet {
-            Facet::Own => self.own,
-            Facet::Window => self.window,
-        };
+    /// The words of a query as they are indexed, each once.
+    pub(crate) fn words(query: &str) -> Vec<String> {
         let mut words = Vec::new();
         english().token_stream(query).process(&mut |token| words.push(token.text.clone()));
         words.sort_unstable();
         words.dedup();
-        words.iter().map(|word| Term::from_field_text(field, word)).collect()
+        words
+    }
+
+    /// A word in the text of a facet.
+    pub(crate) fn term(&self, facet: Facet, word: &str) -> Term {
+        let field = match facet {
+            Facet::Own => self.own,
+            Facet::Window => self.window,
+        };
+        Term::from_field_text(field, word)
     }
 }
 

@@ -1,11 +1,12 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use azera_memory::{Facet, Found, Right};
+use azera_memory::{Facet, FacetWeights, Found, Lexical, Right};
 use azera_types::{MemoryId, Timestamp};
 use tantivy::columnar::Column;
-use tantivy::query::{BooleanQuery, ConstScoreQuery, EnableScoring, Occur, Query};
-use tantivy::{DocId, Score, Searcher, SegmentReader, Term};
+use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, EnableScoring, Occur, Query, TermQuery};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocId, Score, Searcher, SegmentReader};
 
 use crate::schema::{AT, Fields, ID, KEY, key, micros};
 
@@ -21,21 +22,23 @@ const WIDE_SHARE: u64 = 16;
 pub(crate) struct Search<'a> {
     pub(crate) fields: &'a Fields,
     pub(crate) right: &'a Right,
-    pub(crate) facet: Facet,
     pub(crate) query: &'a str,
+    pub(crate) weights: FacetWeights,
     pub(crate) until: Timestamp,
     pub(crate) limit: usize,
 }
 
 impl Search<'_> {
     /// The best documents, best first; of equal ones the oldest memory first.
-    pub(crate) fn run(&self, searcher: &Searcher) -> tantivy::Result<Vec<Found>> {
+    pub(crate) fn run(&self, searcher: &Searcher) -> tantivy::Result<Lexical> {
         let words = self.words(searcher)?;
-        if words.is_empty() || self.limit == 0 {
-            return Ok(Vec::new());
+        let idf = words.iter().map(|word| word.idf).sum();
+        let clauses = self.clauses(searcher, words)?;
+        if clauses.is_empty() || self.limit == 0 {
+            return Ok(Lexical { found: Vec::new(), idf });
         }
         let scoring = EnableScoring::enabled_from_searcher(searcher);
-        let everywhere = BooleanQuery::new_multiterms_query(words);
+        let everywhere = BooleanQuery::new(clauses);
         let places = Places::new(self);
         let wide = places.documents(self.fields, searcher)? * WIDE_SHARE >= searcher.num_docs();
         let weight = if wide {
@@ -59,22 +62,48 @@ impl Search<'_> {
                 best.threshold()
             })?;
         }
-        Ok(best.into_sorted())
+        Ok(Lexical { found: best.into_sorted(), idf })
     }
 
-    /// The words of the query that some document holds, at most [`MAX_QUERY_WORDS`].
-    fn words(&self, searcher: &Searcher) -> tantivy::Result<Vec<Term>> {
+    /// The words of the query, the rarest first, at most [`MAX_QUERY_WORDS`].
+    fn words(&self, searcher: &Searcher) -> tantivy::Result<Vec<Word>> {
+        let documents: u64 = searcher.segment_readers().iter().map(|reader| u64::from(reader.max_doc())).sum();
         let mut words = Vec::new();
-        for term in self.fields.words(self.facet, self.query) {
-            let documents = searcher.doc_freq(&term)?;
-            if documents > 0 {
-                words.push((documents, term));
+        for text in Fields::words(self.query) {
+            let holding = searcher.doc_freq(&self.fields.term(Facet::Own, &text))?;
+            words.push(Word { idf: idf(holding, documents), text });
+        }
+        words.sort_by(|a, b| b.idf.total_cmp(&a.idf).then_with(|| a.text.cmp(&b.text)));
+        words.truncate(MAX_QUERY_WORDS);
+        Ok(words)
+    }
+
+    /// The words in each text of a document, those that no document holds left out.
+    fn clauses(&self, searcher: &Searcher, words: Vec<Word>) -> tantivy::Result<Vec<(Occur, Box<dyn Query>)>> {
+        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(2 * words.len());
+        for word in words {
+            for (facet, weight) in [(Facet::Own, self.weights.own), (Facet::Window, self.weights.window)] {
+                let term = self.fields.term(facet, &word.text);
+                if weight > 0.0 && searcher.doc_freq(&term)? > 0 {
+                    let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
+                    clauses.push((Occur::Should, Box::new(BoostQuery::new(Box::new(query), weight))));
+                }
             }
         }
-        words.sort_unstable();
-        words.truncate(MAX_QUERY_WORDS);
-        Ok(words.into_iter().map(|(_, term)| term).collect())
+        Ok(clauses)
     }
+}
+
+/// A word of a query and how rare it is.
+struct Word {
+    text: String,
+    idf: f32,
+}
+
+/// How rare a word is: BM25's inverse document frequency as Lucene and tantivy compute it, never negative.
+fn idf(holding: u64, documents: u64) -> f32 {
+    let holding = holding.min(documents);
+    (1.0 + ((documents - holding) as f32 + 0.5) / (holding as f32 + 0.5)).ln()
 }
 
 /// What a right leaves visible, in the index's terms.

@@ -3,8 +3,8 @@ use std::num::NonZeroUsize;
 
 use qdrant_edge::external::serde_json::{Map, Value};
 use qdrant_edge::{
-    Distance, EdgeConfig, EdgeOptimizersConfig, EdgeVectorParams, HnswIndexConfig, IntegerIndexParams, KeywordIndexParams,
-    PayloadFieldSchema, PayloadSchemaParams, WalOptions,
+    Distance, EdgeConfig, EdgeOptimizersConfig, EdgeVectorParams, HnswIndexConfig, IntegerIndexParams,
+    KeywordIndexParams, PayloadFieldSchema, PayloadSchemaParams, WalOptions,
 };
 
 use azera_memory::{Error, Facet, Label};

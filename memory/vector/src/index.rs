@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use azera_memory::{Error, Facet, Found, MAX_SEARCH_LIMIT, Point, Right, VectorIndex};
+use azera_memory::{Error, Facet, Found, MAX_SEARCH_LIMIT, Point, Right, Stored, VectorIndex};
 use azera_types::{MemoryId, Timestamp};
 use qdrant_edge::{
     NamedQuery, PointId, PointOperations, QueryEnum, SearchParams, SearchRequest, UpdateOperation, VectorInternal,
@@ -177,17 +177,21 @@ impl VectorIndex for EdgeVectors {
         Ok(points.into_iter().filter_map(found).collect())
     }
 
-    fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Vec<f32>)>, Error> {
-        let (ids, own) = (point_ids(ids), name(Facet::Own).to_owned());
-        let (payload, vector) = (WithPayloadInterface::Bool(false), WithVector::Selector(vec![own.clone()]));
+    fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error> {
+        let ids = point_ids(ids);
+        let (payload, vector) = (WithPayloadInterface::Bool(false), WithVector::Bool(true));
         let records = self.with(|shard| {
             shard.run("reading the vector index", |edge| edge.retrieve(&ids, Some(payload), Some(vector)))
         })?;
-        let own = |record: qdrant_edge::Record| {
+        let stored = |record: qdrant_edge::Record| {
             let id = number(record.id)?;
-            dense_vectors(record).find(|(name, _)| *name == own).map(|(_, vector)| (id, vector))
+            let (mut own, mut window) = (None, None);
+            for (facet, vector) in dense_vectors(record) {
+                if facet == name(Facet::Own) { own = Some(vector) } else { window = Some(vector) }
+            }
+            Some(Stored { id, own: own?, window })
         };
-        Ok(records.into_iter().filter_map(own).collect())
+        Ok(records.into_iter().filter_map(stored).collect())
     }
 
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
@@ -208,7 +212,8 @@ impl VectorIndex for EdgeVectors {
         if self.written.load(Ordering::Relaxed) < REOPEN_POINTS {
             return Ok(());
         }
-        *self.closed() = Some(Shard::open(&self.dir.join(LIVE), &self.config)?);
+        let mut shard = self.closed();
+        *shard = Some(Shard::open(&self.dir.join(LIVE), &self.config)?);
         self.written.store(0, Ordering::Relaxed);
         Ok(())
     }

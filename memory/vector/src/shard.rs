@@ -6,8 +6,8 @@ use azera_memory::Error;
 use qdrant_edge::external::serde_json::Value;
 use qdrant_edge::{
     CreateIndex, EdgeConfig, EdgeShard, FieldIndexOperations, OperationError, OperationResult, Payload, PointId,
-    PointInsertOperations, PointOperations, PointStructPersisted, Record, ScrollRequest, UpdateOperation, VectorInternal,
-    VectorPersisted, VectorStructInternal, VectorStructPersisted, WithPayloadInterface, WithVector,
+    PointInsertOperations, PointOperations, PointStructPersisted, Record, ScrollRequest, UpdateOperation,
+    VectorInternal, VectorPersisted, VectorStructInternal, VectorStructPersisted, WithPayloadInterface, WithVector,
 };
 
 use crate::config::{VectorConfig, indexed_fields, name};
@@ -193,9 +193,11 @@ pub(crate) fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
 
 fn rebuildable(error: Error) -> Error {
     match error {
-        Error::Backend { what, why, transient } => {
-            Error::Backend { what, why: format!("{why}; `azera memory rebuild` makes it anew from the record"), transient }
-        }
+        Error::Backend { what, why, transient } => Error::Backend {
+            what,
+            why: format!("{why}; `azera memory rebuild` makes it anew from the record"),
+            transient,
+        },
         other => other,
     }
 }

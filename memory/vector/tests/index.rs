@@ -1,3 +1,5 @@
+//! The vector index on qdrant-edge, through its contract.
+
 use std::fs;
 use std::path::Path;
 
@@ -101,7 +103,7 @@ fn a_rewrite_leaves_no_byte_of_what_was_removed() {
     let mut secret = point(1, "quokka-realm", 0);
     secret.own = (0..DIMENSION).map(|number| 0.25 + number as f32 / 16.0).collect();
     index.upsert(vec![secret, point(2, "wombat-realm", 0)]).unwrap();
-    let stored = index.vectors(&[MemoryId(1)]).unwrap().remove(0).1;
+    let stored = index.vectors(&[MemoryId(1)]).unwrap().remove(0).own;
     let bytes: Vec<u8> = stored.iter().take(4).flat_map(|number| number.to_le_bytes()).collect();
     index.remove(&[MemoryId(1)]).unwrap();
     index.flush().unwrap();

@@ -73,11 +73,15 @@ async fn what_cannot_be_imported_is_explained() {
     check(&tiny(), "../mine", &["\"../mine\" cannot name a model"]).await;
     check(&gguf("llama", 4, &[("split.count", 3)]), "mine", &["one of 3 parts", "llama-gguf-split --merge"]).await;
     check(&tiny(), "pinned", &["SHA-256", &sha256(&tiny()), "was expected"]).await;
-    check(&tiny(), "minilm-l6-v2", &["architecture llama", "embedding model"]).await;
     let folder = tempfile::tempdir().unwrap();
     let models = open(folder.path(), NO_HUB, "");
     let error = models.import(&folder.path().join("none.gguf"), "mine", None, NOW, &quiet).await.unwrap_err();
     says(&error, &["none.gguf"]);
+    // A ledger model keeps its kind.
+    let file = folder.path().join("file.gguf");
+    fs::write(&file, tiny()).unwrap();
+    let error = models.import(&file, "qwen3-4b", Some(Kind::Embedding), NOW, &quiet).await.unwrap_err();
+    says(&error, &["architecture llama", "cannot be used as embedding model"]);
 }
 
 #[tokio::test]
@@ -90,8 +94,13 @@ async fn a_ledger_model_may_come_on_a_stick() {
     let imported = models.import(&file, "pinned", None, NOW, &quiet).await.unwrap();
     assert_eq!(imported.manifest.checked_against, CheckedAgainst::Ledger);
     assert_eq!(Some(&imported.manifest.model), models.ledger().unwrap().get("pinned"));
+    assert_eq!(imported.warnings, Vec::<String>::new());
     let error = models.import(&file, "pinned", None, NOW, &quiet).await.unwrap_err();
     says(&error, &["already a model called pinned"]);
+    // Without a pin it is taken, and said that nobody vouches for it.
+    let imported = models.import(&file, "qwen3-4b", None, NOW, &quiet).await.unwrap();
+    assert_eq!(imported.manifest.checked_against, CheckedAgainst::Nothing);
+    assert!(imported.warnings[0].contains("pins no SHA-256 for qwen3-4b"), "{:?}", imported.warnings);
 }
 
 #[tokio::test]

@@ -84,7 +84,7 @@ async fn requests_without_session_leave_nothing() {
 /// More conversations than the key-value cache holds: they leave it and come back as they were.
 #[tokio::test]
 async fn conversations_that_had_to_leave_come_back_whole() {
-    let small = LlamaChatConfig { context_tokens: 600, cache_tokens: 900, slots: 2, ..config() };
+    let small = LlamaChatConfig { context_tokens: 450, cache_tokens: 470, slots: 2, ..config() };
     let engine = LlamaChat::load(small.clone()).unwrap();
     let words = ["basalt", "cinnamon", "dolphin", "giraffe", "igloo"];
     let again = |word: &str| {

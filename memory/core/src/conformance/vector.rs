@@ -41,7 +41,7 @@ fn found(index: &impl VectorIndex, facet: Facet, degrees: u32, limit: usize) -> 
 }
 
 fn finds_the_nearest(index: impl VectorIndex) {
-    assert_eq!(found(&index, Facet::Own, 0, 10), [], "hits of an empty index");
+    assert_eq!(found(&index, Facet::Own, 0, 10), [0_u64; 0], "hits of an empty index");
     let guild = || Scope::Realm(realm("guild"));
     let points = vec![
         point(1, guild(), 0, Some(80)),
@@ -53,7 +53,7 @@ fn finds_the_nearest(index: impl VectorIndex) {
     assert_eq!(found(&index, Facet::Own, 0, 10), [1, 2, u64::MAX, 3], "nearest by own vector, best first");
     assert_eq!(found(&index, Facet::Window, 0, 10), [3, u64::MAX, 1], "nearest by window, where there is one");
     assert_eq!(found(&index, Facet::Own, 90, 2), [3, u64::MAX], "the limit");
-    assert_eq!(found(&index, Facet::Own, 90, 0), [], "a limit of nothing");
+    assert_eq!(found(&index, Facet::Own, 90, 0), [0_u64; 0], "a limit of nothing");
     assert_eq!(found(&index, Facet::Own, 0, usize::MAX).len(), 4, "a limit above the highest");
     for hit in search(&index, Facet::Own, 0, 10) {
         let degrees: f32 = match hit.id.0 {
@@ -93,7 +93,7 @@ fn refuses_what_is_no_vector(index: impl VectorIndex) {
         let bad = Point { id: MemoryId(2), label: global(), own, window };
         let answer = index.upsert(vec![good, bad]);
         assert!(matches!(answer, Err(Error::Invalid(_))), "a point that is none was taken: {answer:?}");
-        assert_eq!(index.ids().expect("ids"), [], "half of a refused insertion was kept");
+        assert_eq!(index.ids().expect("ids"), [0_u64; 0], "half of a refused insertion was kept");
     };
     let mut infinite = pointing(0);
     infinite[3] = f32::INFINITY;
@@ -118,7 +118,7 @@ fn replaces_and_removes<V: VectorIndex>(mut open: impl FnMut() -> V) {
         .expect("an insertion");
     index.upsert(vec![point(1, guild(), 80, None)]).expect("a replacement");
     assert_eq!(found(&index, Facet::Own, 0, 10), [2, 1, 3], "a replaced point is searched where it is now");
-    assert_eq!(found(&index, Facet::Window, 0, 10), [], "a replacement without a window left the old one");
+    assert_eq!(found(&index, Facet::Window, 0, 10), [0_u64; 0], "a replacement without a window left the old one");
     index.upsert(vec![point(2, Scope::Realm(realm("other")), 45, None)]).expect("a replacement");
     assert_eq!(found(&index, Facet::Own, 0, 10), [1, 3], "a point that moved to another realm");
 
@@ -128,8 +128,8 @@ fn replaces_and_removes<V: VectorIndex>(mut open: impl FnMut() -> V) {
     assert_eq!(found(&index, Facet::Own, 0, 10), [1], "a removed point");
     let vectors = index.vectors(&[MemoryId(3), MemoryId(1), MemoryId(99)]).expect("vectors");
     assert_eq!(vectors.len(), 1, "vectors of points that are there");
-    assert_eq!(vectors[0].0, MemoryId(1));
-    let far = vectors[0].1.iter().zip(pointing(80)).map(|(is, want)| (is - want).abs()).fold(0.0, f32::max);
+    assert_eq!(vectors[0].id, MemoryId(1));
+    let far = vectors[0].own.iter().zip(pointing(80)).map(|(is, want)| (is - want).abs()).fold(0.0, f32::max);
     assert!(far < 1e-3, "a stored vector is {far} off");
     index.flush().expect("a flush");
     drop(index);
@@ -151,7 +151,7 @@ fn replaces_and_removes<V: VectorIndex>(mut open: impl FnMut() -> V) {
     let index = open();
     assert_eq!(found(&index, Facet::Own, 0, 10), [5, 1], "hits after a rewrite and reopening");
     index.clear().expect("a clearing");
-    assert_eq!(index.ids().expect("ids"), [], "ids of a cleared index");
+    assert_eq!(index.ids().expect("ids"), [0_u64; 0], "ids of a cleared index");
     index.upsert(vec![point(1, guild(), 30, None)]).expect("an insertion");
     index.flush().expect("a flush");
     drop(index);

@@ -150,7 +150,7 @@ impl Memory {
         let weights = crate::FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
         [Shelf::Chats, Shelf::Memories]
             .into_iter()
-            .map(|shelf| self.text.weighted(right, shelf, &question.words, weights, until, limit))
+            .map(|shelf| self.text.search(right, shelf, &question.words, weights, until, limit))
             .collect()
     }
 
@@ -179,7 +179,7 @@ impl Memory {
             return HashMap::new();
         }
         let ids: Vec<MemoryId> = candidates.keys().copied().collect();
-        match self.vectors.stored(&ids) {
+        match self.vectors.vectors(&ids) {
             Ok(stored) => stored.into_iter().map(|stored| (stored.id, stored)).collect(),
             Err(error) => {
                 tracing::warn!(%error, "recall goes on without the semantic layer");

@@ -1,0 +1,305 @@
+//! The command line.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+
+/// A self-hosted companion that remembers, dreams and reflects.
+#[derive(Debug, Parser)]
+#[command(
+    name = "azera",
+    version,
+    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  look what is remembered\n\nEverything stays on this machine."
+)]
+pub struct Cli {
+    /// The configuration file; see `azera config`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Talk in the terminal; with input from a pipe, one message a line
+    #[command(after_help = "Examples:\n  azera chat\n  azera chat --as Ann --persona areza\n  echo 'Hello!' | azera chat\n  azera chat --json < messages.txt")]
+    Chat(ChatOptions),
+    /// Play a timeline of many people and chats in virtual time; JSON lines in, JSON lines out
+    #[command(after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
+    Replay(ReplayOptions),
+    /// Models: list, fetch, import, choose, remove
+    Models {
+        #[command(subcommand)]
+        command: ModelsCommand,
+    },
+    /// Personas: list, show, add, remove, export
+    Persona {
+        #[command(subcommand)]
+        command: PersonaCommand,
+        #[command(flatten)]
+        data: DataOption,
+    },
+    /// What is remembered: search, show, forget, export, rebuild, stats
+    Memory {
+        #[command(subcommand)]
+        command: MemoryCommand,
+        #[command(flatten)]
+        data: DataOption,
+    },
+    /// Measure
+    Eval {
+        #[command(subcommand)]
+        command: EvalCommand,
+    },
+    /// Check everything Azera needs, and say how to mend what is missing
+    Doctor(DataOption),
+    /// Print a configuration file with every key, its default and what it does
+    Config,
+}
+
+impl Command {
+    /// The data folder named on the command line.
+    pub fn data(&self) -> Option<&Path> {
+        match self {
+            Self::Chat(options) => options.data.data.as_deref(),
+            Self::Replay(options) => options.data.data.as_deref(),
+            Self::Persona { data, .. } | Self::Memory { data, .. } | Self::Doctor(data) => data.data.as_deref(),
+            Self::Models { .. } | Self::Eval { .. } | Self::Config => None,
+        }
+    }
+
+    /// Whether log lines would stand between what a person reads.
+    pub fn quiet(&self) -> bool {
+        !matches!(self, Self::Doctor(_))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct DataOption {
+    /// The folder everything is kept in
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ChatOptions {
+    #[command(flatten)]
+    pub data: DataOption,
+    /// Who speaks
+    #[arg(long = "as", value_name = "NAME", default_value = "You")]
+    pub name: String,
+    /// Who answers in a new chat
+    #[arg(long, value_name = "ID")]
+    pub persona: Option<String>,
+    /// The chat model, by its name in the ledger
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Makes replies reproducible
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print events as JSON lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ReplayOptions {
+    /// The timeline; `-` reads it from the input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub data: DataOption,
+    /// `default`, `scripted` (a short fixed acknowledgement, real memory) or a model's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+    /// Makes replies reproducible
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelsCommand {
+    /// Every known model and what is here of it
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch models; without a name, those in use
+    Pull {
+        /// Names in the ledger
+        names: Vec<String>,
+    },
+    /// Install a GGUF file of one's own
+    #[command(after_help = "Example:\n  azera models import ~/Downloads/my-model.gguf --name my-model")]
+    Import {
+        /// The file
+        file: PathBuf,
+        /// The name it gets
+        #[arg(long)]
+        name: String,
+    },
+    /// Choose the model of its kind that runs, from the next start on
+    Use {
+        /// Its name
+        name: String,
+    },
+    /// Delete a model's file
+    Remove {
+        /// Its name
+        name: String,
+        /// Even if it is in use
+        #[arg(long)]
+        force: bool,
+    },
+    /// Read an installed model again and compare it with what was installed
+    Verify {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PersonaCommand {
+    /// Every persona and role
+    List,
+    /// Print a persona's file
+    Show {
+        /// Its id
+        id: String,
+    },
+    /// Print a file to begin a new persona with
+    #[command(after_help = "Example:\n  azera persona template Mira > mira.md && $EDITOR mira.md && azera persona add mira.md")]
+    Template {
+        /// Its name
+        #[arg(default_value = "New Persona")]
+        name: String,
+    },
+    /// Add a persona, or a new version of one: a markdown file, or a character card (JSON or PNG)
+    Add {
+        /// The file
+        file: PathBuf,
+        /// Only check the file and show what it would become
+        #[arg(long)]
+        check: bool,
+    },
+    /// Remove a persona; its versions stay, and `add` brings it back
+    Remove {
+        /// Its id
+        id: String,
+    },
+    /// Print a persona as markdown or as a character card
+    Export {
+        /// Its id
+        id: String,
+        /// Print a V3 character card
+        #[arg(long)]
+        card: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Viewer {
+    /// As whom; what only others may see is not shown
+    #[arg(long = "as", value_name = "NAME", default_value = "You")]
+    pub name: String,
+    /// Whose memories
+    #[arg(long, value_name = "ID")]
+    pub persona: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MemoryCommand {
+    /// Find memories, as a reply would
+    Search {
+        /// What to look for
+        query: String,
+        /// Hits at most
+        #[arg(long, default_value_t = 10)]
+        limit: usize,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        viewer: Viewer,
+    },
+    /// Show one memory
+    Show {
+        /// Its id, as in m42
+        id: String,
+        #[command(flatten)]
+        viewer: Viewer,
+    },
+    /// Forget for good: one memory, everything of one person, or one chat
+    #[command(after_help = "Examples:\n  azera memory forget --memory m42\n  azera memory forget --person console:you --yes\n  azera memory forget --chat console:you:main --quotes --yes")]
+    Forget {
+        /// One memory, as in m42
+        #[arg(long, group = "what")]
+        memory: Option<String>,
+        /// Everything a person said, by their id
+        #[arg(long, group = "what")]
+        person: Option<String>,
+        /// Everything in a chat, by its id
+        #[arg(long, group = "what")]
+        chat: Option<String>,
+        /// Also the replies built on it
+        #[arg(long)]
+        quotes: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Print everything held about a person as JSON
+    Export {
+        /// The person's id, as in console:you
+        #[arg(long)]
+        person: String,
+    },
+    /// Build both indexes anew from the record
+    Rebuild,
+    /// Compare record and indexes, and count
+    Stats {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum EvalCommand {
+    /// Recall over conversations with questions and their evidence
+    #[command(after_help = "Example:\n  azera eval recall conversations/*.json --json")]
+    Recall(EvalRecall),
+    /// What is told in one chat and asked for in another, three days later
+    #[command(after_help = "Example:\n  azera eval facts --show")]
+    Facts(EvalFacts),
+}
+
+#[derive(Debug, Args)]
+pub struct EvalFacts {
+    /// Facts of one's own, a JSON object a line: kind, told, asked, keys
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// `default` or a model's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+    /// Makes replies reproducible
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Show each question with its reply
+    #[arg(long)]
+    pub show: bool,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalRecall {
+    /// Conversation files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,161 @@
+//! `azera doctor`: what Azera needs, whether it is there, and how to get it.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use azera_config::Config;
+use azera_ledger::{Kind, State};
+
+use crate::house;
+
+/// Free disk below which it is time to make room.
+const LOW_DISK_BYTES: u64 = 2 << 30;
+
+/// One check's outcome.
+enum Found {
+    Good(String),
+    /// It works, but somebody should know.
+    Note(String),
+    /// It does not work; and how to mend it.
+    Bad(String, String),
+}
+
+pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
+    let mut failed = 0;
+    for (name, found) in [
+        ("configuration", configuration(config)),
+        ("data folder", data_folder(config)),
+        ("memory (RAM)", ram()),
+        ("chat model", model(config, Kind::Chat)),
+        ("embedding model", model(config, Kind::Embedding)),
+        ("python with pip", pip()),
+        ("record and indexes", stores(config)),
+    ] {
+        let (mark, text) = match found {
+            Found::Good(text) => ("ok  ", text),
+            Found::Note(text) => ("note", text),
+            Found::Bad(text, mend) => {
+                failed += 1;
+                ("BAD ", format!("{text}\n       to mend it: {mend}"))
+            }
+        };
+        println!("{mark}  {name}: {text}");
+    }
+    if failed == 0 {
+        println!("Azera has what it needs.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{failed} of these must be mended before Azera can talk.");
+    Ok(ExitCode::FAILURE)
+}
+
+fn configuration(config: &Config) -> Found {
+    match (config.file(), config.usual_file()) {
+        (Some(file), _) => Found::Good(format!("read from {}", file.display())),
+        (None, Some(usual)) => {
+            Found::Good(format!("defaults; `azera config > {}` begins a file of your own", usual.display()))
+        }
+        (None, None) => Found::Good("defaults".into()),
+    }
+}
+
+fn data_folder(config: &Config) -> Found {
+    let dir = match config.data_dir() {
+        Ok(dir) => dir,
+        Err(error) => return Found::Bad(error.to_string(), "set data.dir, or HOME".into()),
+    };
+    let tried = std::fs::create_dir_all(&dir).and_then(|()| tempfile::tempfile_in(&dir).map(drop));
+    if let Err(error) = tried {
+        let mend = format!("make {} writable for this user, or set data.dir to another folder", dir.display());
+        return Found::Bad(format!("{}: {error}", dir.display()), mend);
+    }
+    match free_bytes(&dir) {
+        Some(free) if free < LOW_DISK_BYTES => {
+            Found::Note(format!("{}, only {} MB free: make room soon", dir.display(), free >> 20))
+        }
+        Some(free) => Found::Good(format!("{}, {} GB free", dir.display(), free >> 30)),
+        None => Found::Good(dir.display().to_string()),
+    }
+}
+
+fn ram() -> Found {
+    match ram_bytes() {
+        Some(bytes) => Found::Good(format!("{} MB", bytes >> 20)),
+        None => Found::Note("how much there is could not be read".into()),
+    }
+}
+
+/// Main memory of this machine in bytes.
+pub fn ram_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+fn free_bytes(dir: &Path) -> Option<u64> {
+    let output = Command::new("df").arg("--output=avail").arg("--block-size=1").arg(dir).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.lines().nth(1)?.trim().parse().ok()
+}
+
+fn model(config: &Config, kind: Kind) -> Found {
+    let found = (|| {
+        let models = house::models(config)?;
+        let name = house::chosen(config, &models, kind)?;
+        let listed = models.list()?.into_iter().find(|listed| listed.entry.name == name);
+        anyhow::Ok((name, listed))
+    })();
+    match found {
+        Err(error) => Found::Bad(format!("{error:#}"), "see models.dir in the configuration".into()),
+        Ok((name, None)) => Found::Bad(format!("{name} is in no ledger"), "`azera models list` names those known".into()),
+        Ok((name, Some(listed))) => match listed.state {
+            State::Installed(manifest) => Found::Good(format!("{name}, {} MB", manifest.size >> 20)),
+            State::Damaged { reason } => Found::Bad(
+                format!("{name} is damaged: {reason}"),
+                format!("azera models remove {name} --force && azera models pull {name}"),
+            ),
+            _ => Found::Bad(format!("{name} is not fetched"), format!("azera models pull {name}")),
+        },
+    }
+}
+
+fn pip() -> Found {
+    match Command::new("python3").args(["-m", "pip", "--version"]).output() {
+        Ok(output) if output.status.success() => Found::Good("there".into()),
+        _ => Found::Note(
+            "missing; the default models come as Python packages. If they are here already, nothing is lost; else \
+             install python3-pip"
+                .into(),
+        ),
+    }
+}
+
+fn stores(config: &Config) -> Found {
+    let opened = (|| {
+        let models = house::models(config)?;
+        let name = house::chosen(config, &models, Kind::Embedding)?;
+        let Some(embedding) = models.find(&name)? else { return Ok(None) };
+        let data = config.data_dir()?;
+        if !data.join("record").exists() {
+            return Ok(None);
+        }
+        let memory = house::open_memory(config, &data, &house::embedder_info(config, &embedding)?)?;
+        anyhow::Ok(Some(memory.audit()?))
+    })();
+    match opened {
+        Ok(None) => Found::Good("nothing remembered yet".into()),
+        Ok(Some(audit)) => {
+            let apart = [&audit.missing_vectors, &audit.stray_vectors, &audit.missing_text, &audit.stray_text];
+            let apart: usize = apart.iter().map(|ids| ids.len()).sum();
+            if apart > 2 * audit.queued {
+                Found::Note(format!("{} memories; the indexes differ: `azera memory rebuild`", audit.memories))
+            } else {
+                Found::Good(format!("{} memories, {} waiting to be indexed", audit.memories, audit.queued))
+            }
+        }
+        Err(error) => Found::Bad(
+            format!("{error:#}"),
+            "if another Azera runs on this folder, stop it first; damaged indexes are made anew by `azera memory rebuild`"
+                .into(),
+        ),
+    }
+}

@@ -1,0 +1,4 @@
+//! `azera eval`: measurements anyone can rerun.
+
+pub mod facts;
+pub mod recall;

@@ -1,0 +1,231 @@
+//! `azera eval recall`: how well the product's own recall finds what answers a question.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use azera_adapter::{Host, ProbeLine};
+use azera_adapter_sim::{PLATFORM, Session, SessionError, SimPlatform, Timeline, replay};
+use azera_config::Config;
+use azera_types::{ChatId, Inbound, ManualClock, MessageId, PersonId, PlatformId, Text, Timestamp};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::cli::EvalRecall;
+use crate::house::{self, Answers, House, Opening};
+
+/// The most turns a question may be answered with.
+const DEPTH: usize = 20;
+
+#[derive(Debug, Deserialize)]
+struct Conversation {
+    id: String,
+    speakers: Vec<String>,
+    turns: Vec<Turn>,
+    queries: Vec<Question>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Turn {
+    id: String,
+    session: u64,
+    time: Timestamp,
+    speaker: String,
+    text: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Question {
+    question: String,
+    category: String,
+    evidence: Vec<String>,
+}
+
+/// The scores of one question.
+struct Scored {
+    category: String,
+    recall: [f64; 3],
+    any_at_10: bool,
+    all_at_10: bool,
+    session_any_at_5: bool,
+    ms: f64,
+}
+
+pub async fn recall(config: &Config, options: EvalRecall) -> anyhow::Result<ExitCode> {
+    let mut scored = Vec::new();
+    let (mut turns, mut seconds) = (0, 0.0);
+    for file in &options.files {
+        let conversation = read(file)?;
+        let started = Instant::now();
+        let asked = Asked::open(config, &conversation).await?;
+        seconds += started.elapsed().as_secs_f64();
+        turns += conversation.turns.len();
+        for question in &conversation.queries {
+            scored.push(asked.score(&conversation, question).await?);
+        }
+        asked.house.azera.stop().await;
+        if !options.json {
+            eprintln!("{}: {} turns, {} questions", file.display(), conversation.turns.len(), conversation.queries.len());
+        }
+    }
+    if scored.is_empty() {
+        bail!("there is no question in these files");
+    }
+    let report = report(&scored, turns as f64 / seconds.max(f64::EPSILON));
+    if options.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(file: &PathBuf) -> anyhow::Result<Conversation> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    serde_json::from_str(&text).with_context(|| file.display().to_string())
+}
+
+/// A conversation that was remembered, and somebody who asks about it from another chat of the same audience.
+struct Asked {
+    house: House,
+    platform: PlatformId,
+    chat: ChatId,
+    person: PersonId,
+    _scratch: tempfile::TempDir,
+}
+
+impl Asked {
+    async fn open(config: &Config, conversation: &Conversation) -> anyhow::Result<Self> {
+        let scratch = tempfile::tempdir()?;
+        let mut config = config.clone();
+        config.data.dir = Some(scratch.path().to_path_buf());
+        let Some(first) = conversation.turns.first() else { bail!("{} has no turns", conversation.id) };
+        let clock = ManualClock::new(first.time);
+        let opening = Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0) };
+        let house = house::open(&config, opening).await?;
+        let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
+        house.azera.attach(sim.clone());
+        house.azera.start().await?;
+        let members: Vec<&str> = conversation.speakers.iter().map(String::as_str).chain(["reader"]).collect();
+        let world = [
+            json!({"type": "realm", "at": first.time, "realm": "eval", "members": members}),
+            json!({"type": "chat", "at": first.time, "realm": "eval", "chat": "told", "kind": "public"}),
+            json!({"type": "chat", "at": first.time, "realm": "eval", "chat": "asked", "kind": "public"}),
+        ];
+        let world: String = world.iter().map(|line| format!("{line}\n")).collect();
+        let timeline = Timeline::read(world.as_bytes())?;
+        let mut session = Told { house: &house, clock: &clock };
+        replay(&timeline, &sim, &mut session, &mut std::io::sink()).await?;
+        let platform = PlatformId::new(PLATFORM)?;
+        for turn in &conversation.turns {
+            clock.advance_to(turn.time);
+            let inbound = Inbound {
+                id: MessageId::new(&turn.id)?,
+                chat: ChatId::new("told")?,
+                person: PersonId::new(&turn.speaker)?,
+                name: turn.speaker.clone(),
+                text: Text::new(&turn.text),
+                at: turn.time,
+                mentions_bot: false,
+                mentions: Vec::new(),
+                reply_to: None,
+            };
+            house.azera.message(&platform, inbound).await?;
+        }
+        house.azera.settle().await?;
+        let last = conversation.turns.iter().map(|turn| turn.time).max().unwrap_or(first.time);
+        clock.advance_to(last + jiff::Span::new().hours(24));
+        Ok(Self { house, platform, chat: ChatId::new("asked")?, person: PersonId::new("reader")?, _scratch: scratch })
+    }
+
+    async fn score(&self, conversation: &Conversation, question: &Question) -> anyhow::Result<Scored> {
+        let line = ProbeLine {
+            chat: self.chat.clone(),
+            person: self.person.clone(),
+            query: Text::new(&question.question),
+            limit: Some(DEPTH),
+        };
+        let started = Instant::now();
+        let hits = self.house.azera.probe(&self.platform, line).await?;
+        let ms = started.elapsed().as_secs_f64() * 1_000.0;
+        // A hit that names several turns takes as many places; a turn named twice counts once.
+        let mut places: Vec<Option<&str>> = Vec::new();
+        let mut seen = HashSet::new();
+        for id in hits.iter().flat_map(|hit| &hit.sources) {
+            places.push(seen.insert(id.as_str()).then_some(id.as_str()));
+        }
+        let evidence: HashSet<&str> = question.evidence.iter().map(String::as_str).collect();
+        let among = |k: usize| places.iter().take(k).flatten().filter(|id| evidence.contains(**id)).count();
+        let share = |k: usize| among(k) as f64 / evidence.len().max(1) as f64;
+        let session_of = |id: &str| conversation.turns.iter().find(|turn| turn.id == id).map(|turn| turn.session);
+        let wanted: HashSet<u64> = evidence.iter().filter_map(|id| session_of(id)).collect();
+        let mut sessions: Vec<u64> = Vec::new();
+        for session in places.iter().flatten().filter_map(|id| session_of(id)) {
+            if !sessions.contains(&session) {
+                sessions.push(session);
+            }
+        }
+        Ok(Scored {
+            category: question.category.clone(),
+            recall: [share(5), share(10), share(20)],
+            any_at_10: among(10) > 0,
+            all_at_10: among(10) == evidence.len(),
+            session_any_at_5: sessions.iter().take(5).any(|session| wanted.contains(session)),
+            ms,
+        })
+    }
+}
+
+/// A session that never restarts: only the world is set up with it.
+struct Told<'a> {
+    house: &'a House,
+    clock: &'a ManualClock,
+}
+
+#[async_trait::async_trait]
+impl Session for Told<'_> {
+    fn host(&self) -> Arc<dyn Host> {
+        Arc::new(self.house.azera.clone())
+    }
+
+    async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {
+        self.clock.advance_to(to);
+        Ok(())
+    }
+
+    async fn reopen(&mut self) -> Result<(), SessionError> {
+        Err("an evaluation does not restart".into())
+    }
+}
+
+fn report(scored: &[Scored], ingest_turns_per_s: f64) -> serde_json::Value {
+    let mean = |value: &dyn Fn(&Scored) -> f64| scored.iter().map(value).sum::<f64>() / scored.len() as f64;
+    let share = |is: &dyn Fn(&Scored) -> bool| mean(&|one| if is(one) { 1.0 } else { 0.0 });
+    let mut times: Vec<f64> = scored.iter().map(|one| one.ms).collect();
+    times.sort_by(f64::total_cmp);
+    let percentile = |p: usize| times.get((times.len() * p / 100).min(times.len() - 1)).copied().unwrap_or(0.0);
+    let mut categories: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for one in scored {
+        categories.entry(&one.category).or_default().push(one.recall[1]);
+    }
+    let by_category: BTreeMap<&str, f64> = categories
+        .into_iter()
+        .map(|(name, values)| (name, values.iter().sum::<f64>() / values.len() as f64))
+        .collect();
+    json!({
+        "queries": scored.len(),
+        "recall_at_5": mean(&|one| one.recall[0]),
+        "recall_at_10": mean(&|one| one.recall[1]),
+        "recall_at_20": mean(&|one| one.recall[2]),
+        "any_at_10": share(&|one| one.any_at_10),
+        "all_at_10": share(&|one| one.all_at_10),
+        "session_any_at_5": share(&|one| one.session_any_at_5),
+        "by_category": by_category,
+        "query_p50_ms": percentile(50),
+        "query_p99_ms": percentile(99),
+        "ingest_turns_per_s": ingest_turns_per_s,
+    })
+}

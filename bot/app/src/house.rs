@@ -1,0 +1,319 @@
+//! Wiring: from a configuration to a running core.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use azera_chat::{Azera, ChatConfig, Parts};
+use azera_config::Config;
+use azera_ledger::{Installed, Kind, Models, Options};
+use azera_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
+use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona};
+use azera_memory_sled::{SledStore, SledWorking};
+use azera_memory_text::TantivyText;
+use azera_memory_vector::{EdgeVectors, VectorConfig};
+use azera_model::{ChatModel, Embedder, EmbedderInfo, Sampling, ScriptedModel};
+use azera_types::{Clock, PersonaId};
+
+use crate::progress::Bar;
+use crate::shelf::Shelf;
+
+/// Tokens of key-value cache for each token of a conversation's window: so many conversations of full length fit.
+const FULL_CONVERSATIONS: usize = 4;
+
+/// Which model answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answers {
+    /// The configured or chosen one.
+    Chosen,
+    /// One by name.
+    Named(String),
+    /// A short fixed acknowledgement: for timelines in which only memory matters.
+    Scripted,
+}
+
+/// What a core is opened with besides the configuration.
+pub struct Opening {
+    pub answers: Answers,
+    pub clock: Arc<dyn Clock>,
+    pub seed: Option<u64>,
+}
+
+/// A running core and what stands around it.
+pub struct House {
+    pub azera: Azera,
+    pub memory: Arc<Memory>,
+    pub model: Arc<dyn ChatModel>,
+    pub data: PathBuf,
+}
+
+/// The models folder of this machine.
+pub fn models(config: &Config) -> anyhow::Result<Models> {
+    let mut options = Options::new(config.models_dir()?);
+    if let Some(endpoint) = &config.models.hub_endpoint {
+        options.hub_endpoint.clone_from(endpoint);
+    }
+    options.hub_token = config.models.hub_token.as_ref().map(|token| token.expose().to_owned());
+    Ok(Models::open(options)?)
+}
+
+/// The name of the model of a kind that runs.
+pub fn chosen(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<String> {
+    let configured = match kind {
+        Kind::Chat => &config.models.chat,
+        Kind::Embedding => &config.models.embedding,
+    };
+    match configured {
+        Some(name) => Ok(name.clone()),
+        None => {
+            let entry = models.selected(kind)?;
+            Ok(entry.with_context(|| format!("the ledger has no {kind} model"))?.name)
+        }
+    }
+}
+
+/// An installed model; one that is not here yet is fetched first, with progress on the error output.
+pub async fn installed(models: &Models, name: &str) -> anyhow::Result<Installed> {
+    if let Some(found) = models.find(name)? {
+        return Ok(found);
+    }
+    eprintln!("fetching the model {name}");
+    let bar = Bar::new();
+    models.pull(name, &now_text(), &|step| bar.show(step)).await?;
+    models.find(name)?.with_context(|| format!("the model {name} was fetched and is not there"))
+}
+
+/// The time, for manifests.
+pub fn now_text() -> String {
+    azera_types::SystemClock.now().to_string()
+}
+
+/// Loads a chat model.
+pub fn load_chat(config: &Config, installed: &Installed) -> anyhow::Result<Arc<dyn ChatModel>> {
+    let family = serde_json::to_value(installed.entry.family)?;
+    let family = family.as_str().unwrap_or("generic").to_owned();
+    let mut llama = LlamaChatConfig::new(&installed.path, &installed.entry.name, family);
+    llama.identity.clone_from(&installed.manifest.sha256);
+    llama.context_tokens = config.models.context_tokens as usize;
+    llama.cache_tokens = llama.context_tokens * FULL_CONVERSATIONS;
+    llama.slots = config.models.slots as usize;
+    llama.threads = (config.models.threads > 0).then_some(config.models.threads as usize);
+    llama.gpu_layers = config.models.gpu_layers;
+    llama.prefix_disk_bytes = u64::from(config.models.prefix_cache_mb) << 20;
+    llama.prefix_dir = match config.models.prefix_cache_mb {
+        0 => None,
+        _ => Some(config.models_dir()?.join("prefixes")),
+    };
+    Ok(LlamaChat::load(llama)?)
+}
+
+/// Loads an embedding model.
+pub fn load_embedder(config: &Config, installed: &Installed) -> anyhow::Result<Arc<dyn Embedder>> {
+    let entry = &installed.entry;
+    let Some(embedding) = &entry.embedding else { bail!("{} is no embedding model", entry.name) };
+    let info = embedder_info(config, installed)?;
+    let mut llama = LlamaEmbedderConfig::new(&installed.path, info.id);
+    llama.similarity_floor = info.similarity_floor;
+    llama.query_prefix.clone_from(&embedding.query_prefix);
+    llama.document_prefix.clone_from(&embedding.document_prefix);
+    llama.window_tokens = embedding.max_tokens as usize;
+    llama.threads = (config.models.threads > 0).then_some(config.models.threads as usize);
+    llama.gpu_layers = config.models.gpu_layers;
+    Ok(LlamaEmbedder::load(llama)?)
+}
+
+/// What the stores must know of the embedding model; known without loading it.
+pub fn embedder_info(config: &Config, installed: &Installed) -> anyhow::Result<EmbedderInfo> {
+    let entry = &installed.entry;
+    let Some(embedding) = &entry.embedding else { bail!("{} is no embedding model", entry.name) };
+    let digest: String = installed.manifest.sha256.chars().take(16).collect();
+    Ok(EmbedderInfo {
+        id: format!("{}@{digest}", entry.name),
+        dimension: embedding.dimension as usize,
+        similarity_floor: config.memory.similarity_floor.unwrap_or(embedding.similarity_floor),
+    })
+}
+
+/// Opens the stores of a data folder.
+pub fn open_memory(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow::Result<Memory> {
+    std::fs::create_dir_all(data).with_context(|| format!("making the folder {}", data.display()))?;
+    let (store, indexes) = std::thread::scope(|scope| {
+        let store = scope.spawn(|| SledStore::open(data.join("record")));
+        let indexes = open_indexes(data, info.dimension);
+        (store.join(), indexes)
+    });
+    let store = store.map_err(|_| anyhow::anyhow!("opening the record broke off"))?.context("opening the record")?;
+    let (vectors, text) = indexes?;
+    let layers = Layers {
+        store: Arc::new(store),
+        vectors: Arc::new(vectors),
+        text: Arc::new(text),
+        working: Arc::new(SledWorking::open(data.join("working")).context("opening working memory")?),
+    };
+    let memory = Memory::open(
+        layers,
+        MemoryConfig {
+            session_gap: Duration::from_secs(u64::from(config.memory.session_gap_minutes) * 60),
+            min_age: Duration::from_secs(config.memory.min_age_s),
+            snippet_chars: config.memory.snippet_chars as usize,
+            similarity_floor: info.similarity_floor,
+            near_duplicate: config.memory.near_duplicate,
+            embedder: info.id.clone(),
+        },
+    )?;
+    if let Some(queued) = memory.follow_embedder()? {
+        tracing::warn!(memories = queued, model = %info.id, "the embedding model changed: everything is embedded anew");
+    }
+    Ok(memory)
+}
+
+/// Opens both indexes. One of another dimension belongs to another embedding model; one that is damaged cannot be
+/// mended: both are made anew from the record, which [`Memory::follow_embedder`] and the audit see to.
+fn open_indexes(data: &Path, dimension: usize) -> anyhow::Result<(EdgeVectors, TantivyText)> {
+    let vectors = EdgeVectors::open(data.join("vectors"), VectorConfig::new(dimension)).context("opening the vector index")?;
+    let text = TantivyText::open(data.join("text")).context("opening the text index")?;
+    Ok((vectors, text))
+}
+
+/// Opens everything and starts nothing: attach platforms, then [`Azera::start`].
+pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
+    let data = config.data_dir()?;
+    let models = models(config)?;
+    let embedding = installed(&models, &chosen(config, &models, Kind::Embedding)?).await?;
+    let chat = match &opening.answers {
+        Answers::Chosen => Some(installed(&models, &chosen(config, &models, Kind::Chat)?).await?),
+        Answers::Named(name) => Some(installed(&models, name).await?),
+        Answers::Scripted => None,
+    };
+    // Loading a model and opening the stores each take their time; together they take the longer one's.
+    let chat = {
+        let config = config.clone();
+        tokio::task::spawn_blocking(move || -> anyhow::Result<Arc<dyn ChatModel>> {
+            match chat {
+                Some(installed) => load_chat(&config, &installed),
+                None => Ok(Arc::new(ScriptedModel::saying("Noted."))),
+            }
+        })
+    };
+    let stores = {
+        let (config, data) = (config.clone(), data.clone());
+        tokio::task::spawn_blocking(move || -> anyhow::Result<(Arc<dyn Embedder>, Memory)> {
+            let embedder = load_embedder(&config, &embedding)?;
+            let memory = open_memory(&config, &data, embedder.info())?;
+            Ok((embedder, memory))
+        })
+    };
+    let (embedder, memory) = stores.await??;
+    let model = chat.await??;
+    let memory = Arc::new(memory);
+    bring_personas(&memory, &data, opening.clock.as_ref())?;
+    let azera = Azera::new(Parts {
+        memory: memory.clone(),
+        model: model.clone(),
+        embedder,
+        clock: opening.clock,
+        models: Arc::new(Shelf::new(config.clone(), models)),
+        config: chat_config(config, model.info().family.as_str(), opening.seed)?,
+    });
+    Ok(House { azera, memory, model, data })
+}
+
+fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Result<ChatConfig> {
+    let form = azera_prompt::form_for(family);
+    let (usual, own) = (form.sampling, &config.sampling);
+    let sampling = Sampling {
+        temperature: own.temperature.unwrap_or(usual.temperature),
+        top_k: own.top_k.unwrap_or(usual.top_k),
+        top_p: own.top_p.unwrap_or(usual.top_p),
+        min_p: own.min_p.unwrap_or(usual.min_p),
+        repeat_penalty: own.repeat_penalty.unwrap_or(usual.repeat_penalty),
+        frequency_penalty: own.frequency_penalty.unwrap_or(usual.frequency_penalty),
+        presence_penalty: own.presence_penalty.unwrap_or(usual.presence_penalty),
+        penalty_last_n: own.penalty_last_n.unwrap_or(usual.penalty_last_n),
+        seed: None,
+    };
+    let reply_tokens = config.models.max_reply_tokens as usize;
+    let window = config.models.context_tokens as usize;
+    let context_tokens = match config.chat.prompt_tokens {
+        Some(prompt) => (prompt as usize + reply_tokens).min(window),
+        None => window,
+    };
+    Ok(ChatConfig {
+        persona: PersonaId::new(&config.chat.persona).context("chat.persona")?,
+        user_persona: PersonaId::new(&config.chat.user_persona).context("chat.user_persona")?,
+        wake_names: config.chat.wake_names.clone(),
+        answering: match config.chat.answer {
+            azera_config::Answer::Addressed => Answering::Addressed,
+            azera_config::Answer::Always => Answering::Always,
+            azera_config::Answer::Never => Answering::Never,
+        },
+        queue_per_chat: config.chat.queue_per_chat as usize,
+        history_messages: config.chat.history_messages as usize,
+        reply_tokens,
+        context_tokens,
+        thinking: config.models.thinking,
+        sampling: (*own != azera_config::Sampling::default()).then_some(sampling),
+        seed,
+        recalled: config.memory.top_k.map(|lines| lines as usize),
+        limits: Limits { candidates: config.memory.candidates as usize },
+    })
+}
+
+/// Brings the built-in personas into the record, and the record's personas back into the folder where people look
+/// for them. A file somebody changed there becomes a new version, if it is right.
+pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow::Result<()> {
+    let now = clock.now();
+    for built_in in azera_personas::BUILT_INS {
+        let persona = built_in.persona();
+        let id = PersonaId::new(persona.id.as_str())?;
+        let versions = memory.persona_versions(None, &id)?;
+        // A built-in one that somebody changed or removed stays as they left it.
+        if versions.is_empty() {
+            let new = NewPersona { id, owner: None, markdown: Some(persona.to_markdown()), added_by: None };
+            memory.put_persona(new, now)?;
+        }
+    }
+    let folder = data.join("personas");
+    std::fs::create_dir_all(&folder).with_context(|| format!("making the folder {}", folder.display()))?;
+    for row in memory.personas(None)? {
+        let file = folder.join(format!("{}.md", row.id));
+        match std::fs::read(&file) {
+            Ok(bytes) => take_up(memory, &row.id, &row.markdown, &bytes, now)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::write(&file, &row.markdown).with_context(|| format!("writing {}", file.display()))?;
+            }
+            Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
+        }
+    }
+    Ok(())
+}
+
+fn take_up(
+    memory: &Memory,
+    id: &PersonaId,
+    known: &str,
+    bytes: &[u8],
+    now: azera_types::Timestamp,
+) -> anyhow::Result<()> {
+    let checked = azera_personas::check_bytes(bytes);
+    match checked.persona {
+        Some(persona) if persona.id.as_str() == id.as_str() => {
+            let markdown = persona.to_markdown();
+            if markdown != known {
+                tracing::info!(persona = %id, "its file was changed: a new version");
+                let new = NewPersona { id: id.clone(), owner: None, markdown: Some(markdown), added_by: None };
+                memory.put_persona(new, now)?;
+            }
+        }
+        Some(persona) => {
+            tracing::warn!(persona = %id, file_says = %persona.id.as_str(), "the file's id is another; it is left alone");
+        }
+        None => {
+            for problem in checked.problems {
+                tracing::warn!(persona = %id, %problem, "the persona's file has a mistake; its last version is used");
+            }
+        }
+    }
+    Ok(())
+}

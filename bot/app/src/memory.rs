@@ -1,0 +1,170 @@
+//! `azera memory`.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use azera_adapter::{Host, ProbeLine};
+use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
+use azera_config::Config;
+use azera_ledger::Kind;
+use azera_memory::{Forget, Memory, Receipt, Right, Subject};
+use azera_types::{ChatId, MemoryId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, SystemClock, Text};
+use serde_json::json;
+
+use crate::cli::{MemoryCommand, Viewer};
+use crate::house::{self, Answers, House, Opening};
+
+pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        MemoryCommand::Search { query, limit, json, viewer } => search(config, &query, limit, json, &viewer).await?,
+        MemoryCommand::Show { id, viewer } => {
+            let memory = stores(config).await?;
+            let id: MemoryId = id.parse()?;
+            let row = memory.memory(&right(config, &viewer)?, id)?;
+            let row = row.with_context(|| format!("{id} is not there, or not for {} to see", viewer.name))?;
+            println!("{}", serde_json::to_string_pretty(&row)?);
+        }
+        MemoryCommand::Forget { memory, person, chat, quotes, yes } => {
+            let what = match (memory, person, chat) {
+                (Some(id), _, _) => Forget::Memory(id.parse()?),
+                (_, Some(person), _) => Forget::Person(PersonId::new(person)?),
+                (_, _, Some(chat)) => Forget::Chat(ChatId::new(chat)?),
+                _ => bail!("say what: --memory m42, --person ID or --chat ID"),
+            };
+            forget(config, &what, quotes, yes).await?;
+        }
+        MemoryCommand::Export { person } => {
+            let memory = stores(config).await?;
+            let export = memory.export(&Subject(PersonId::new(person)?))?;
+            println!("{}", serde_json::to_string_pretty(&export)?);
+        }
+        MemoryCommand::Rebuild => {
+            let house = open(config).await?;
+            let queued = house.memory.rebuild()?;
+            eprintln!("building the indexes of {queued} memories anew");
+            let indexed = house.azera.index_all().await?;
+            println!("{indexed} memories indexed");
+        }
+        MemoryCommand::Stats { json } => stats(config, json).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The stores alone, for what needs no model.
+async fn stores(config: &Config) -> anyhow::Result<Memory> {
+    let models = house::models(config)?;
+    let embedding = house::installed(&models, &house::chosen(config, &models, Kind::Embedding)?).await?;
+    house::open_memory(config, &config.data_dir()?, &house::embedder_info(config, &embedding)?)
+}
+
+/// Everything but a chat model.
+async fn open(config: &Config) -> anyhow::Result<House> {
+    let opening = Opening { answers: Answers::Scripted, clock: Arc::new(SystemClock), seed: None };
+    house::open(config, opening).await
+}
+
+fn persona(config: &Config, viewer: &Viewer) -> anyhow::Result<PersonaId> {
+    Ok(PersonaId::new(viewer.persona.as_deref().unwrap_or(&config.chat.persona))?)
+}
+
+/// What a person at this terminal may see: what they said here, and what the operator wrote for everyone.
+fn right(config: &Config, viewer: &Viewer) -> anyhow::Result<Right> {
+    let person = Person::new(&viewer.name).context("--as")?;
+    let chat = chat_id(&person.id, FIRST_CHAT)?;
+    let place = Place { chat, kind: PlaceKind::Dm(person.id), since: None };
+    Ok(Right::in_place(persona(config, viewer)?, &place, &Reach::default()))
+}
+
+async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: &Viewer) -> anyhow::Result<()> {
+    let house = open(config).await?;
+    let person = Person::new(&viewer.name).context("--as")?;
+    let console = Console::new(
+        person.clone(),
+        Format::Plain,
+        Box::new(std::io::stdout()),
+        Box::new(std::io::stderr()),
+        Arc::new(SystemClock),
+    )?;
+    house.azera.attach(Arc::new(console));
+    let platform = PlatformId::new(PLATFORM)?;
+    // A chat of its own, so that asking for another persona's memories changes no real chat.
+    let chat = chat_id(&person.id, &format!("search-{}", persona(config, viewer)?))?;
+    let info = azera_adapter::ChatInfo { chat: chat.clone(), title: None, persona: Some(persona(config, viewer)?) };
+    house.azera.open_chat(&platform, info).await?;
+    let line = ProbeLine { chat, person: person.id, query: Text::new(query), limit: Some(limit) };
+    let hits = house.azera.probe(&platform, line).await?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&hits)?);
+        return Ok(());
+    }
+    for hit in &hits {
+        println!("{}  {:.2}  {}  {}", hit.memory.0, hit.score, hit.signals.join("+"), hit.text.as_str());
+    }
+    if hits.is_empty() {
+        println!("nothing like that is remembered that {} may see", viewer.name);
+    }
+    Ok(())
+}
+
+async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyhow::Result<()> {
+    if !yes {
+        if !std::io::stdin().is_terminal() {
+            bail!("forgetting cannot be undone: add --yes");
+        }
+        print!("This cannot be undone. Forget? [y/N] ");
+        std::io::stdout().flush()?;
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        if !answer.trim().eq_ignore_ascii_case("y") {
+            println!("nothing was forgotten");
+            return Ok(());
+        }
+    }
+    let house = open(config).await?;
+    let receipt = house.memory.forget(what, quotes)?;
+    house.azera.index_all().await?;
+    house.azera.scrub().await?;
+    let Receipt { messages, replies, memories, why, cached, chats, quoted_by, .. } = receipt;
+    println!(
+        "{}",
+        serde_json::to_string_pretty(&json!({
+            "messages": messages,
+            "replies": replies,
+            "memories": memories,
+            "why": why,
+            "cached_embeddings": cached,
+            "chats": chats,
+            "still_quoted_by": quoted_by,
+            "bytes_on_disk": "overwritten",
+        }))?
+    );
+    Ok(())
+}
+
+async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
+    let memory = stores(config).await?;
+    let audit = memory.audit()?;
+    let bytes = memory.disk_bytes()?;
+    let apart = audit.missing_vectors.len() + audit.stray_vectors.len() + audit.missing_text.len() + audit.stray_text.len();
+    if json {
+        let value = json!({
+            "memories": audit.memories,
+            "queued": audit.queued,
+            "missing_vectors": audit.missing_vectors.len(),
+            "stray_vectors": audit.stray_vectors.len(),
+            "missing_text": audit.missing_text.len(),
+            "stray_text": audit.stray_text.len(),
+            "record_bytes": bytes,
+        });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+        return Ok(());
+    }
+    println!("{} memories, {} waiting to be indexed, {} KB of record", audit.memories, audit.queued, bytes >> 10);
+    match apart.saturating_sub(2 * audit.queued) {
+        0 => println!("the indexes hold what the record holds"),
+        n => println!("the indexes differ from the record in {n} entries; `azera memory rebuild` mends that"),
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! `azera models`.
+
+use std::process::ExitCode;
+
+use azera_config::Config;
+use azera_ledger::{Kind, Listed, State};
+
+use crate::cli::ModelsCommand;
+use crate::house::{chosen, models, now_text};
+use crate::progress::Bar;
+
+pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<ExitCode> {
+    let models = models(config)?;
+    match command {
+        ModelsCommand::List { json } => {
+            let list = models.list()?;
+            if json {
+                println!("{}", serde_json::to_string_pretty(&list.iter().map(as_json).collect::<Vec<_>>())?);
+            } else {
+                list.iter().for_each(print);
+            }
+        }
+        ModelsCommand::Pull { names } => {
+            let names = if names.is_empty() {
+                vec![chosen(config, &models, Kind::Chat)?, chosen(config, &models, Kind::Embedding)?]
+            } else {
+                names
+            };
+            for name in names {
+                if models.find(&name)?.is_some() {
+                    println!("{name} is here");
+                    continue;
+                }
+                eprintln!("fetching {name}");
+                let bar = Bar::new();
+                let manifest = models.pull(&name, &now_text(), &|step| bar.show(step)).await?;
+                drop(bar);
+                println!("{name} is installed: {} MB, SHA-256 {}", manifest.size >> 20, manifest.sha256);
+            }
+        }
+        ModelsCommand::Import { file, name } => {
+            let bar = Bar::new();
+            models.import(&file, &name, None, &now_text(), &|step| bar.show(step)).await?;
+            drop(bar);
+            println!("{name} is installed; `azera models use {name}` chooses it");
+        }
+        ModelsCommand::Use { name } => {
+            let entry = models.select(&name)?;
+            println!("from the next start on, {name} is the {} model", entry.kind);
+            if entry.kind == Kind::Embedding {
+                println!("everything remembered is then embedded anew, in the background");
+            }
+        }
+        ModelsCommand::Remove { name, force } => {
+            let bytes = models.remove(&name, force)?;
+            println!("{name} is removed: {} MB are free again", bytes >> 20);
+        }
+        ModelsCommand::Verify { name } => {
+            let bar = Bar::new();
+            let manifest = models.verify(&name, &|step| bar.show(step)).await?;
+            drop(bar);
+            println!("{name} is as it was installed: SHA-256 {}", manifest.sha256);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn state(listed: &Listed) -> &'static str {
+    match (&listed.state, listed.in_use) {
+        (State::Installed(_), true) => "in use",
+        (State::Installed(_), false) => "installed",
+        (State::Partial { .. }, _) => "partly fetched",
+        (State::Damaged { .. }, _) => "damaged",
+        (_, true) => "chosen, not fetched",
+        (_, false) => "can be fetched",
+    }
+}
+
+fn print(listed: &Listed) {
+    let (bytes, exact) = listed.size();
+    let about = if exact { "" } else { "~" };
+    println!(
+        "{:<22} {:<10} {:>8}  {:<20} {}",
+        listed.entry.name,
+        listed.entry.kind,
+        format!("{about}{} MB", bytes >> 20),
+        state(listed),
+        listed.entry.description
+    );
+}
+
+fn as_json(listed: &Listed) -> serde_json::Value {
+    let (bytes, exact) = listed.size();
+    serde_json::json!({
+        "name": listed.entry.name,
+        "kind": listed.entry.kind,
+        "title": listed.entry.title,
+        "description": listed.entry.description,
+        "licence": listed.entry.licence,
+        "bytes": bytes,
+        "bytes_exact": exact,
+        "ram_mib": listed.entry.ram_mib,
+        "state": state(listed),
+        "in_use": listed.in_use,
+    })
+}

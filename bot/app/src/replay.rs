@@ -1,0 +1,108 @@
+//! `azera replay`: the sim platform and a clock that is moved; the rest is the product.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use azera_adapter::Host;
+use azera_adapter_sim::{Session, SessionError, SimPlatform, Timeline, replay};
+use azera_config::Config;
+use azera_types::{ManualClock, Timestamp};
+
+use crate::cli::ReplayOptions;
+use crate::house::{self, Answers, House, Opening};
+
+pub async fn run(config: &Config, options: ReplayOptions) -> anyhow::Result<ExitCode> {
+    let timeline = if options.file.as_os_str() == "-" {
+        Timeline::read(std::io::stdin().lock())?
+    } else {
+        let file = std::fs::File::open(&options.file);
+        let file = file.with_context(|| format!("opening {}", options.file.display()))?;
+        Timeline::read(std::io::BufReader::new(file)).with_context(|| options.file.display().to_string())?
+    };
+    play(config, &timeline, options.data.data.as_deref(), &options.model, options.seed, &mut std::io::stdout()).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plays a timeline; without a data folder it leaves nothing behind.
+pub async fn play(
+    config: &Config,
+    timeline: &Timeline,
+    data: Option<&Path>,
+    model: &str,
+    seed: u64,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    let scratch = match data {
+        Some(_) => None,
+        None => Some(tempfile::tempdir().context("making a folder for the replay")?),
+    };
+    let mut config = config.clone();
+    config.data.dir = data.or(scratch.as_ref().map(|scratch| scratch.path())).map(Path::to_path_buf);
+    let answers = match model {
+        "default" => Answers::Chosen,
+        "scripted" => Answers::Scripted,
+        name => Answers::Named(name.to_owned()),
+    };
+    let clock = ManualClock::new(timeline.start().unwrap_or(Timestamp::UNIX_EPOCH));
+    let platform = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
+    let mut session = Virtual { config, answers, seed, clock, platform: platform.clone(), house: None };
+    session.open().await?;
+    let played = replay(timeline, &platform, &mut session, out).await;
+    session.close().await;
+    played?;
+    Ok(())
+}
+
+/// The product on a clock that the timeline moves.
+struct Virtual {
+    config: Config,
+    answers: Answers,
+    seed: u64,
+    clock: ManualClock,
+    platform: Arc<SimPlatform>,
+    house: Option<House>,
+}
+
+impl Virtual {
+    async fn open(&mut self) -> anyhow::Result<()> {
+        let opening = Opening {
+            answers: self.answers.clone(),
+            clock: Arc::new(self.clock.clone()),
+            seed: Some(self.seed),
+        };
+        let house = house::open(&self.config, opening).await?;
+        house.azera.attach(self.platform.clone());
+        house.azera.start().await?;
+        self.house = Some(house);
+        Ok(())
+    }
+
+    async fn close(&mut self) {
+        if let Some(house) = self.house.take() {
+            house.azera.stop().await;
+        }
+    }
+}
+
+#[async_trait]
+impl Session for Virtual {
+    fn host(&self) -> Arc<dyn Host> {
+        // A reopening that fails ends the replay, so nobody asks while nothing is open.
+        let house = self.house.as_ref().expect("the house is open whenever a line is played");
+        Arc::new(house.azera.clone())
+    }
+
+    async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {
+        self.clock.advance_to(to);
+        Ok(())
+    }
+
+    async fn reopen(&mut self) -> Result<(), SessionError> {
+        self.close().await;
+        self.open().await.map_err(|error| format!("{error:#}").into())
+    }
+}
