@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use azera_types::Timestamp;
 use clap::{Args, Parser, Subcommand};
 
 /// A self-hosted companion that remembers, dreams and reflects.
@@ -77,7 +78,7 @@ impl Command {
 #[derive(Debug, Args)]
 pub struct DataOption {
     /// The folder everything is kept in
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", global = true)]
     pub data: Option<PathBuf>,
 }
 
@@ -162,11 +163,21 @@ pub enum ModelsCommand {
 #[derive(Debug, Subcommand)]
 pub enum PersonaCommand {
     /// Every persona and role
-    List,
+    List {
+        /// Those a realm owns, by its id
+        #[arg(long, value_name = "ID")]
+        realm: Option<String>,
+    },
     /// Print a persona's file
     Show {
         /// Its id
         id: String,
+        /// An earlier version
+        #[arg(long, value_name = "N")]
+        version: Option<u32>,
+        /// Owned by this realm
+        #[arg(long, value_name = "ID")]
+        realm: Option<String>,
     },
     /// Print a file to begin a new persona with
     #[command(after_help = "Example:\n  azera persona template Mira > mira.md && $EDITOR mira.md && azera persona add mira.md")]
@@ -182,11 +193,17 @@ pub enum PersonaCommand {
         /// Only check the file and show what it would become
         #[arg(long)]
         check: bool,
+        /// For this realm alone, by its id; nobody elsewhere sees it
+        #[arg(long, value_name = "ID")]
+        realm: Option<String>,
     },
     /// Remove a persona; its versions stay, and `add` brings it back
     Remove {
         /// Its id
         id: String,
+        /// Owned by this realm
+        #[arg(long, value_name = "ID")]
+        realm: Option<String>,
     },
     /// Print a persona as markdown or as a character card
     Export {
@@ -195,6 +212,9 @@ pub enum PersonaCommand {
         /// Print a V3 character card
         #[arg(long)]
         card: bool,
+        /// Owned by this realm
+        #[arg(long, value_name = "ID")]
+        realm: Option<String>,
     },
 }
 
@@ -206,6 +226,31 @@ pub struct Viewer {
     /// Whose memories
     #[arg(long, value_name = "ID")]
     pub persona: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct ForgetWhat {
+    /// One memory, as in m42
+    #[arg(long, group = "what")]
+    pub memory: Option<String>,
+    /// Everything a person said, by their id
+    #[arg(long, group = "what")]
+    pub person: Option<String>,
+    /// One message, by its id
+    #[arg(long, group = "what")]
+    pub message: Option<String>,
+    /// Everything in a chat, by its id
+    #[arg(long, group = "what")]
+    pub chat: Option<String>,
+    /// Everything public in a realm, by its id
+    #[arg(long, group = "what")]
+    pub realm: Option<String>,
+    /// With --chat: from this time on (RFC 3339)
+    #[arg(long, value_name = "TIME", requires = "chat")]
+    pub from: Option<Timestamp>,
+    /// With --chat: up to this time
+    #[arg(long, value_name = "TIME", requires = "chat")]
+    pub to: Option<Timestamp>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -230,18 +275,11 @@ pub enum MemoryCommand {
         #[command(flatten)]
         viewer: Viewer,
     },
-    /// Forget for good: one memory, everything of one person, or one chat
-    #[command(after_help = "Examples:\n  azera memory forget --memory m42\n  azera memory forget --person console:you --yes\n  azera memory forget --chat console:you:main --quotes --yes")]
+    /// Forget for good: a memory, a message, a person, a chat or a time in it, a realm
+    #[command(after_help = "Examples:\n  azera memory forget --memory m42\n  azera memory forget --person console:you --yes\n  azera memory forget --chat console:you:main --from 2026-05-01T00:00:00Z --quotes --yes")]
     Forget {
-        /// One memory, as in m42
-        #[arg(long, group = "what")]
-        memory: Option<String>,
-        /// Everything a person said, by their id
-        #[arg(long, group = "what")]
-        person: Option<String>,
-        /// Everything in a chat, by its id
-        #[arg(long, group = "what")]
-        chat: Option<String>,
+        #[command(flatten)]
+        what: ForgetWhat,
         /// Also the replies built on it
         #[arg(long)]
         quotes: bool,
@@ -286,6 +324,9 @@ pub struct EvalFacts {
     /// Makes replies reproducible
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Only the first of them
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
     /// Show each question with its reply
     #[arg(long)]
     pub show: bool,

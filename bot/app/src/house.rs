@@ -9,7 +9,7 @@ use azera_chat::{Azera, ChatConfig, Parts};
 use azera_config::Config;
 use azera_ledger::{Installed, Kind, Models, Options};
 use azera_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
-use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona};
+use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, PersonaRow};
 use azera_memory_sled::{SledStore, SledWorking};
 use azera_memory_text::TantivyText;
 use azera_memory_vector::{EdgeVectors, VectorConfig};
@@ -138,13 +138,10 @@ pub fn embedder_info(config: &Config, installed: &Installed) -> anyhow::Result<E
 /// Opens the stores of a data folder.
 pub fn open_memory(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow::Result<Memory> {
     std::fs::create_dir_all(data).with_context(|| format!("making the folder {}", data.display()))?;
-    let (store, indexes) = std::thread::scope(|scope| {
-        let store = scope.spawn(|| SledStore::open(data.join("record")));
-        let indexes = open_indexes(data, info.dimension);
-        (store.join(), indexes)
-    });
-    let store = store.map_err(|_| anyhow::anyhow!("opening the record broke off"))?.context("opening the record")?;
-    let (vectors, text) = indexes?;
+    // The record first: its lock says that nobody else works in this folder, so what is wrong with an index then is
+    // wrong with its files, and it can be made anew from the record.
+    let store = SledStore::open(data.join("record")).context("opening the record")?;
+    let (vectors, text, made_anew) = open_indexes(data, info.dimension)?;
     let layers = Layers {
         store: Arc::new(store),
         vectors: Arc::new(vectors),
@@ -164,16 +161,37 @@ pub fn open_memory(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow:
     )?;
     if let Some(queued) = memory.follow_embedder()? {
         tracing::warn!(memories = queued, model = %info.id, "the embedding model changed: everything is embedded anew");
+    } else if made_anew {
+        let queued = memory.rebuild()?;
+        tracing::warn!(memories = queued, "an index could not be opened: both are built anew from the record");
     }
     Ok(memory)
 }
 
-/// Opens both indexes. One of another dimension belongs to another embedding model; one that is damaged cannot be
-/// mended: both are made anew from the record, which [`Memory::follow_embedder`] and the audit see to.
-fn open_indexes(data: &Path, dimension: usize) -> anyhow::Result<(EdgeVectors, TantivyText)> {
-    let vectors = EdgeVectors::open(data.join("vectors"), VectorConfig::new(dimension)).context("opening the vector index")?;
-    let text = TantivyText::open(data.join("text")).context("opening the text index")?;
-    Ok((vectors, text))
+/// Opens both indexes; the flag says whether one had to be made anew, because it was damaged or holds vectors of another
+/// length.
+fn open_indexes(data: &Path, dimension: usize) -> anyhow::Result<(EdgeVectors, TantivyText, bool)> {
+    let (vectors_dir, text_dir) = (data.join("vectors"), data.join("text"));
+    let config = VectorConfig::new(dimension);
+    let (vectors, vectors_anew) = match EdgeVectors::open(&vectors_dir, config) {
+        Ok(vectors) => (vectors, false),
+        Err(error) => (EdgeVectors::open(emptied(&vectors_dir, &error)?, config)?, true),
+    };
+    let (text, text_anew) = match TantivyText::open(&text_dir) {
+        Ok(text) => (text, false),
+        Err(error) => (TantivyText::open(emptied(&text_dir, &error)?)?, true),
+    };
+    Ok((vectors, text, vectors_anew || text_anew))
+}
+
+/// Removes an index that cannot be opened; a failing disk is no reason to.
+fn emptied<'a>(dir: &'a Path, error: &azera_memory::Error) -> anyhow::Result<&'a Path> {
+    if let azera_memory::Error::Io { .. } = error {
+        bail!("{}: {error}", dir.display());
+    }
+    tracing::warn!(index = %dir.display(), %error, "removing the index");
+    std::fs::remove_dir_all(dir).with_context(|| format!("removing {}", dir.display()))?;
+    Ok(dir)
 }
 
 /// Opens everything and starts nothing: attach platforms, then [`Azera::start`].
@@ -231,7 +249,7 @@ fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Resu
         frequency_penalty: own.frequency_penalty.unwrap_or(usual.frequency_penalty),
         presence_penalty: own.presence_penalty.unwrap_or(usual.presence_penalty),
         penalty_last_n: own.penalty_last_n.unwrap_or(usual.penalty_last_n),
-        seed: None,
+        ..usual
     };
     let reply_tokens = config.models.max_reply_tokens as usize;
     let window = config.models.context_tokens as usize;
@@ -270,7 +288,7 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
         let versions = memory.persona_versions(None, &id)?;
         // A built-in one that somebody changed or removed stays as they left it.
         if versions.is_empty() {
-            let new = NewPersona { id, owner: None, markdown: Some(persona.to_markdown()), added_by: None };
+            let new = NewPersona { id, owner: None, markdown: Some(persona.to_markdown()), card: None, added_by: None };
             memory.put_persona(new, now)?;
         }
     }
@@ -279,7 +297,7 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
     for row in memory.personas(None)? {
         let file = folder.join(format!("{}.md", row.id));
         match std::fs::read(&file) {
-            Ok(bytes) => take_up(memory, &row.id, &row.markdown, &bytes, now)?,
+            Ok(bytes) => take_up(memory, &row, &bytes, now)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 std::fs::write(&file, &row.markdown).with_context(|| format!("writing {}", file.display()))?;
             }
@@ -291,18 +309,24 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
 
 fn take_up(
     memory: &Memory,
-    id: &PersonaId,
-    known: &str,
+    row: &PersonaRow,
     bytes: &[u8],
     now: azera_types::Timestamp,
 ) -> anyhow::Result<()> {
+    let (id, known) = (&row.id, &row.markdown);
     let checked = azera_personas::check_bytes(bytes);
     match checked.persona {
         Some(persona) if persona.id.as_str() == id.as_str() => {
             let markdown = persona.to_markdown();
-            if markdown != known {
+            if markdown != *known {
                 tracing::info!(persona = %id, "its file was changed: a new version");
-                let new = NewPersona { id: id.clone(), owner: None, markdown: Some(markdown), added_by: None };
+                let new = NewPersona {
+                    id: id.clone(),
+                    owner: None,
+                    markdown: Some(markdown),
+                    card: row.card.clone(),
+                    added_by: None,
+                };
                 memory.put_persona(new, now)?;
             }
         }

@@ -57,10 +57,15 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// What two engines say of themselves on every start, and nobody can act on.
+const CHATTER: &str = "qdrant_edge=error,llama-cpp-2=error";
+
 /// Logs go to the error output: what a command says and what it logs never mix.
 fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {
+    // Somebody who set a filter gets just that; else people in a terminal are told what needs a look.
     let usual = if quiet && config.log_filter() == "info" { "warn" } else { config.log_filter() };
-    let filter = tracing_subscriber::EnvFilter::try_new(usual).context("AZERA_LOG")?;
+    let filter = if usual.contains('=') { usual.to_owned() } else { format!("{usual},{CHATTER}") };
+    let filter = tracing_subscriber::EnvFilter::try_new(filter).context("AZERA_LOG")?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log.format {
         LogFormat::Text => builder.with_ansi(config.colour()).init(),

@@ -10,10 +10,13 @@ use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_
 use azera_config::Config;
 use azera_ledger::Kind;
 use azera_memory::{Forget, Memory, Receipt, Right, Subject};
-use azera_types::{ChatId, MemoryId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, SystemClock, Text};
+use azera_types::{
+    ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId, SystemClock, Text,
+    Timestamp,
+};
 use serde_json::json;
 
-use crate::cli::{MemoryCommand, Viewer};
+use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
 use crate::house::{self, Answers, House, Opening};
 
 pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<ExitCode> {
@@ -26,15 +29,7 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
             let row = row.with_context(|| format!("{id} is not there, or not for {} to see", viewer.name))?;
             println!("{}", serde_json::to_string_pretty(&row)?);
         }
-        MemoryCommand::Forget { memory, person, chat, quotes, yes } => {
-            let what = match (memory, person, chat) {
-                (Some(id), _, _) => Forget::Memory(id.parse()?),
-                (_, Some(person), _) => Forget::Person(PersonId::new(person)?),
-                (_, _, Some(chat)) => Forget::Chat(ChatId::new(chat)?),
-                _ => bail!("say what: --memory m42, --person ID or --chat ID"),
-            };
-            forget(config, &what, quotes, yes).await?;
-        }
+        MemoryCommand::Forget { what, quotes, yes } => forget(config, &target(what)?, quotes, yes).await?,
         MemoryCommand::Export { person } => {
             let memory = stores(config).await?;
             let export = memory.export(&Subject(PersonId::new(person)?))?;
@@ -50,6 +45,28 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
         MemoryCommand::Stats { json } => stats(config, json).await?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn target(what: ForgetWhat) -> anyhow::Result<Forget> {
+    let ForgetWhat { memory, message, person, chat, realm, from, to } = what;
+    Ok(match (memory, message, person, chat, realm) {
+        (Some(id), ..) => Forget::Memory(id.parse()?),
+        (_, Some(id), ..) => Forget::Message(MessageId::new(id)?),
+        (_, _, Some(person), ..) => Forget::Person(PersonId::new(person)?),
+        (_, _, _, Some(chat), _) => {
+            let chat = ChatId::new(chat)?;
+            match (from, to) {
+                (None, None) => Forget::Chat(chat),
+                (from, to) => Forget::Span {
+                    chat,
+                    from: from.unwrap_or(Timestamp::MIN),
+                    to: to.unwrap_or(Timestamp::MAX),
+                },
+            }
+        }
+        (.., Some(realm)) => Forget::Realm(RealmId::new(realm)?, Vec::new()),
+        _ => bail!("say what: --memory, --message, --person, --chat or --realm, each with its id"),
+    })
 }
 
 /// The stores alone, for what needs no model.

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use azera_config::Config;
 use azera_ledger::Kind;
-use azera_memory::{Memory, NewPersona};
+use azera_memory::{Memory, NewPersona, PersonaRow};
 use azera_personas::{CardData, CardSpec, Persona, Severity};
-use azera_types::{Clock, PersonaId, SystemClock};
+use azera_types::{Clock, PersonaId, RealmId, SystemClock};
 
 use crate::cli::PersonaCommand;
 use crate::house;
@@ -20,8 +20,8 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
             print!("{}", azera_personas::template(name));
             return Ok(ExitCode::SUCCESS);
         }
-        PersonaCommand::Add { file, check: true } => {
-            let persona = read(file)?;
+        PersonaCommand::Add { file, check: true, .. } => {
+            let (persona, _) = read(file)?;
             print!("{}", persona.to_markdown());
             return Ok(ExitCode::SUCCESS);
         }
@@ -33,17 +33,20 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
     let memory = house::open_memory(config, &data, &house::embedder_info(config, &embedding)?)?;
     house::bring_personas(&memory, &data, &SystemClock)?;
     match command {
-        PersonaCommand::List => list(&memory)?,
-        PersonaCommand::Show { id } => print!("{}", known(&memory, &id)?.to_markdown()),
-        PersonaCommand::Add { file, .. } => add(&memory, &data, &file)?,
-        PersonaCommand::Remove { id } => remove(&memory, &data, &id)?,
-        PersonaCommand::Export { id, card } => {
-            let persona = known(&memory, &id)?;
+        PersonaCommand::List { realm } => list(&memory, owner(realm)?.as_ref())?,
+        PersonaCommand::Show { id, version, realm } => {
+            print!("{}", row(&memory, owner(realm)?.as_ref(), &id, version)?.markdown);
+        }
+        PersonaCommand::Add { file, realm, .. } => add(&memory, &data, &file, owner(realm)?)?,
+        PersonaCommand::Remove { id, realm } => remove(&memory, &data, &id, owner(realm)?)?,
+        PersonaCommand::Export { id, card, realm } => {
+            let row = row(&memory, owner(realm)?.as_ref(), &id, None)?;
             if card {
-                let card = azera_personas::to_card(&persona, &CardData::default(), CardSpec::V3);
+                let data = row.card.map(serde_json::from_value::<CardData>).transpose()?.unwrap_or_default();
+                let card = azera_personas::to_card(&parsed(&row.id, &row.markdown)?, &data, CardSpec::V3);
                 println!("{}", serde_json::to_string_pretty(&card)?);
             } else {
-                print!("{}", persona.to_markdown());
+                print!("{}", row.markdown);
             }
         }
         PersonaCommand::Template { .. } => {}
@@ -51,8 +54,12 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(memory: &Memory) -> anyhow::Result<()> {
-    for row in memory.personas(None)? {
+fn owner(realm: Option<String>) -> anyhow::Result<Option<RealmId>> {
+    Ok(realm.map(RealmId::new).transpose()?)
+}
+
+fn list(memory: &Memory, owner: Option<&RealmId>) -> anyhow::Result<()> {
+    for row in memory.personas(owner)? {
         let Ok(persona) = azera_personas::parse(&row.markdown) else {
             println!("{:<20} its file has mistakes; `azera persona show {}`", row.id, row.id);
             continue;
@@ -63,18 +70,30 @@ fn list(memory: &Memory) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn known(memory: &Memory, id: &str) -> anyhow::Result<Persona> {
+fn row(memory: &Memory, owner: Option<&RealmId>, id: &str, version: Option<u32>) -> anyhow::Result<PersonaRow> {
     let id = PersonaId::new(id)?;
-    let row = memory.persona(None, &id)?;
-    let row = row.with_context(|| format!("there is no persona {id}; `azera persona list` names them"))?;
-    azera_personas::parse(&row.markdown).map_err(|problems| {
+    let row = match version {
+        None => memory.persona(owner, &id)?,
+        Some(version) => {
+            let versions = memory.persona_versions(owner, &id)?;
+            versions.into_iter().find(|row| row.version == version && !row.removed)
+        }
+    };
+    row.with_context(|| match version {
+        None => format!("there is no persona {id}; `azera persona list` names them"),
+        Some(version) => format!("there is no version {version} of {id}"),
+    })
+}
+
+fn parsed(id: &PersonaId, markdown: &str) -> anyhow::Result<Persona> {
+    azera_personas::parse(markdown).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("the file of {id} has mistakes:\n{}", lines.join("\n"))
     })
 }
 
 /// Reads a persona from a markdown file or a character card, and says what is wrong or was changed on the way.
-fn read(file: &Path) -> anyhow::Result<Persona> {
+fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>)> {
     let size = std::fs::metadata(file).with_context(|| format!("opening {}", file.display()))?.len();
     if size > azera_personas::limits::MAX_CARD_BYTES as u64 {
         bail!("{} has {} MB; no persona is that large", file.display(), size >> 20);
@@ -86,38 +105,45 @@ fn read(file: &Path) -> anyhow::Result<Persona> {
         for note in &card.notes {
             eprintln!("{note}");
         }
-        return Ok(card.persona);
+        return Ok((card.persona, Some(card.data)));
     }
     let checked = azera_personas::check_bytes(&bytes);
     for problem in &checked.problems {
         eprintln!("{}:{problem}", file.display());
     }
     let errors = checked.problems.iter().filter(|problem| problem.severity == Severity::Error).count();
-    checked.persona.with_context(|| format!("{}: {errors} mistakes, see above", file.display()))
+    let persona = checked.persona.with_context(|| format!("{}: {errors} mistakes, see above", file.display()))?;
+    Ok((persona, None))
 }
 
-fn add(memory: &Memory, data: &Path, file: &Path) -> anyhow::Result<()> {
-    let persona = read(file)?;
+fn add(memory: &Memory, data: &Path, file: &Path, owner: Option<RealmId>) -> anyhow::Result<()> {
+    let (persona, card) = read(file)?;
     let id = PersonaId::new(persona.id.as_str())?;
     let markdown = persona.to_markdown();
-    let new = NewPersona { id: id.clone(), owner: None, markdown: Some(markdown.clone()), added_by: None };
+    let card = card.map(serde_json::to_value).transpose()?;
+    let new = NewPersona { id: id.clone(), owner: owner.clone(), markdown: Some(markdown.clone()), card, added_by: None };
     let row = memory.put_persona(new, SystemClock.now())?;
-    let path = data.join("personas").join(format!("{id}.md"));
-    std::fs::write(&path, markdown).with_context(|| format!("writing {}", path.display()))?;
+    if owner.is_none() {
+        let path = data.join("personas").join(format!("{id}.md"));
+        std::fs::write(&path, markdown).with_context(|| format!("writing {}", path.display()))?;
+    }
     println!("{} is here as `{id}`, version {}; `/persona use {id}` in a chat brings it in", persona.name, row.version);
     Ok(())
 }
 
-fn remove(memory: &Memory, data: &Path, id: &str) -> anyhow::Result<()> {
-    let id = PersonaId::new(id)?;
-    memory.persona(None, &id)?.with_context(|| format!("there is no persona {id}"))?;
-    memory.put_persona(NewPersona { id: id.clone(), owner: None, markdown: None, added_by: None }, SystemClock.now())?;
-    let path = data.join("personas").join(format!("{id}.md"));
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("removing {}", path.display()));
+fn remove(memory: &Memory, data: &Path, id: &str, owner: Option<RealmId>) -> anyhow::Result<()> {
+    let id = row(memory, owner.as_ref(), id, None)?.id;
+    let own = owner.is_none();
+    let new = NewPersona { id: id.clone(), owner, markdown: None, card: None, added_by: None };
+    memory.put_persona(new, SystemClock.now())?;
+    if own {
+        let path = data.join("personas").join(format!("{id}.md"));
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("removing {}", path.display()));
+            }
+            _ => {}
         }
-        _ => {}
     }
     println!("{id} is removed. What it remembers stays until it is forgotten.");
     Ok(())

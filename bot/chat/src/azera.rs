@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use azera_adapter::Platform;
 use azera_memory::{Memory, Right};
 use azera_model::{ChatModel, Embedder, SessionKey};
-use azera_personas::Persona;
+use azera_personas::{CardData, Lorebook, Persona};
 use azera_types::{ChatId, Clock, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -128,6 +128,15 @@ impl Azera {
 
     /// A persona as `realm` sees it: its own one of that id, or else the operator's.
     pub(crate) async fn persona(&self, realm: Option<&RealmId>, id: &PersonaId) -> Result<Persona, Error> {
+        Ok(self.persona_with_lore(realm, id).await?.0)
+    }
+
+    /// The same, with its lorebook.
+    pub(crate) async fn persona_with_lore(
+        &self,
+        realm: Option<&RealmId>,
+        id: &PersonaId,
+    ) -> Result<(Persona, Option<Lorebook>), Error> {
         let (realm, id) = (realm.cloned(), id.clone());
         let name = id.to_string();
         let row = self
@@ -140,7 +149,9 @@ impl Azera {
             })
             .await?;
         let row = row.ok_or_else(|| Error::NoPersona(name.clone()))?;
-        azera_personas::parse(&row.markdown).map_err(|_| Error::NoPersona(name))
+        let persona = azera_personas::parse(&row.markdown).map_err(|_| Error::NoPersona(name))?;
+        let card = row.card.and_then(|card| serde_json::from_value::<CardData>(card).ok());
+        Ok((persona, card.and_then(|card| card.lorebook)))
     }
 
     /// The name under which the model keeps a chat's evaluated tokens.

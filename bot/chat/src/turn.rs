@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use azera_adapter::{Outcome, Platform, Silence, State, StreamEvent, Turn};
 use azera_memory::{InboxRow, MessageRow, NewReply, Right, WhyHit, WhyRow};
-use azera_personas::Persona;
+use azera_personas::{Lorebook, Persona};
 use azera_prompt::{Budget, Line, Parts, Recollection, compose, form_for, history_cut};
 use azera_types::{Author, MessageId, Place, PlaceKind, Scope, Text};
 
@@ -33,6 +33,7 @@ struct Setting {
     place: Place,
     right: Right,
     persona: Persona,
+    lorebook: Option<Lorebook>,
     recent: Vec<MessageRow>,
 }
 
@@ -57,7 +58,7 @@ impl Azera {
         let message = &asked.message;
         let place = self.place(asked.platform.as_ref(), &message.chat, &asked.inbox.person).await?;
         let place = place.ok_or(Error::NotAllowed)?;
-        let persona = self.persona(place.realm(), &message.persona).await?;
+        let (persona, lorebook) = self.persona_with_lore(place.realm(), &message.persona).await?;
         let right = self.right(asked.platform.as_ref(), &place, &message.persona).await?;
         // A message made again is answered as it stood: by what came before it.
         let tip = match &asked.replaces {
@@ -76,7 +77,7 @@ impl Azera {
             })
             .await?;
         recent.retain(|row| row.id != message.id);
-        Ok(Setting { place, right, persona, recent })
+        Ok(Setting { place, right, persona, lorebook, recent })
     }
 
     async fn decided(&self, asked: &Asked, setting: &Setting) -> Result<Option<Silence>, Error> {
@@ -116,7 +117,7 @@ impl Azera {
 
     async fn answer(&self, asked: Asked, setting: Setting) -> Result<Turn, Error> {
         let Asked { platform, message, inbox, replaces } = asked;
-        let Setting { place, right, persona, recent } = setting;
+        let Setting { place, right, persona, lorebook, recent } = setting;
         let model = self.model();
         let config = &self.0.config;
         let mut form = form_for(&model.info().family);
@@ -127,7 +128,9 @@ impl Azera {
         let user_persona = self.persona(place.realm(), &config.user_persona).await.ok();
         let lines: Vec<Line> = recent.iter().map(line).collect();
         let last = line(&message);
+        let lore = lorebook.map_or_else(Vec::new, |book| woken(&book, &lines, &last));
         let parts = Parts {
+            lore: &lore,
             persona: &persona,
             user_persona: user_persona.as_ref(),
             group: !matches!(place.kind, PlaceKind::Dm(_)),
@@ -229,6 +232,17 @@ async fn shown_at_done(platform: &dyn Platform, reply: &MessageRow, state: &Stat
 fn line(row: &MessageRow) -> Line {
     let speaker = row.author.person().map(|_| row.author.name().to_owned());
     Line { depth: row.depth, speaker, text: row.text.as_str().to_owned() }
+}
+
+/// Messages searched for a lorebook's keys when the book does not say.
+const LORE_DEPTH: usize = 4;
+
+/// The lorebook entries that the newest messages wake.
+fn woken(book: &Lorebook, history: &[Line], last: &Line) -> Vec<String> {
+    let depth = book.scan_depth.map_or(LORE_DEPTH, |depth| depth as usize).min(RECENT);
+    let earlier = history.iter().rev().take(depth.saturating_sub(1)).rev();
+    let text: Vec<&str> = earlier.chain([last]).map(|line| line.text.as_str()).collect();
+    book.matching(&text.join("\n")).into_iter().map(|entry| entry.prompt_text()).collect()
 }
 
 fn recollection(hit: &azera_memory::Hit) -> Recollection {

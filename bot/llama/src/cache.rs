@@ -122,7 +122,9 @@ impl<'m> Cache<'m> {
         }
         if let Some(shared) = shared {
             match self.bring_prefix(&shared.key, shared.len, want.room)? {
-                Found::Here(at) => return Ok(self.build_on(at, shared_len, want.room)?.map(|lease| (lease, shared_len))),
+                Found::Here(at) => {
+                    return Ok(self.build_on(at, shared_len, want.room)?.map(|lease| (lease, shared_len)));
+                }
                 Found::NoRoom => return Ok(None),
                 Found::Lost => {}
             }

@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use azera_model::{
-    ChatModel, ChatRequest, Error, ModelInfo, Reply, Score, ScoreRequest, Scorer, SessionKey,
+    ChatMessage, ChatModel, ChatRequest, Error, ModelInfo, Reply, Role, Score, ScoreRequest, Scorer, SessionKey,
 };
 use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::token::LlamaToken;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
@@ -84,6 +85,12 @@ impl LlamaChat {
         }
     }
 
+    /// Tokens of the model's own replies in a prompt.
+    fn said(&self, messages: &[ChatMessage]) -> Vec<Vec<LlamaToken>> {
+        let own = messages.iter().filter(|message| message.role == Role::Assistant);
+        own.map(|message| self.prompter.tokenizer.content(&message.content)).collect()
+    }
+
     fn submit(&self, job: Job) -> Result<(), Error> {
         self.worker.commands()?.try_send(Command::Work(Box::new(job))).map_err(|error| match error {
             TrySendError::Full(_) => Error::Busy { waiting: self.queue },
@@ -106,7 +113,11 @@ impl ChatModel for LlamaChat {
         let arrived = Instant::now();
         check_request(&request)?;
         let ticket = Ticket::take(&self.waiting, 1, self.queue)?;
-        let sampler = Sampler::new(&self.model, &request.sampling, request.grammar.as_ref())?;
+        let said = match request.sampling.phrase_penalty > 0.0 {
+            true => self.said(&request.messages),
+            false => Vec::new(),
+        };
+        let sampler = Sampler::new(&self.model, &request.sampling, request.grammar.as_ref(), said)?;
         let Prompt { tokens, shared, inside_thinking } = self.prompter.prompt(&PromptRequest {
             messages: &request.messages,
             shared_messages: request.shared_messages,
@@ -142,11 +153,7 @@ impl ChatModel for LlamaChat {
 
     async fn forget_session(&self, session: &SessionKey) -> Result<(), Error> {
         let (done, forgotten) = oneshot::channel();
-        self.worker
-            .commands()?
-            .send(Command::Forget(session.clone(), done))
-            .await
-            .map_err(|_| Error::Stopped)?;
+        self.worker.commands()?.send(Command::Forget(session.clone(), done)).await.map_err(|_| Error::Stopped)?;
         forgotten.await.map_err(|_| Error::Stopped)
     }
 }

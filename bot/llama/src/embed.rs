@@ -117,8 +117,15 @@ impl Embedder for LlamaEmbedder {
         let ticket = Ticket::take(&self.waiting, texts.len(), self.queue)?;
         let texts: Vec<_> = texts.iter().map(|text| self.tokens(text, purpose)).collect();
         let (result, vectors) = oneshot::channel();
-        let request =
-            Request { priority, vectors: vec![Vec::new(); texts.len()], texts, next: 0, done: 0, result, _ticket: ticket };
+        let request = Request {
+            priority,
+            vectors: vec![Vec::new(); texts.len()],
+            texts,
+            next: 0,
+            done: 0,
+            result,
+            _ticket: ticket,
+        };
         self.worker.commands()?.try_send(request).map_err(|error| match error {
             TrySendError::Full(_) => Error::Busy { waiting: self.queue },
             TrySendError::Closed(_) => Error::Stopped,

@@ -168,7 +168,7 @@ impl<'m> Engine<'m> {
 
     fn admit_one(&mut self, priority: Priority) -> Admitted {
         let (running, cache) = (&self.running, &self.cache);
-        let may_go = |job: &Box<Job>| {
+        let may_go = |job: &Job| {
             running.iter().all(|other| {
                 // One session runs one request at a time, and a prefix that is just being evaluated is worth waiting for.
                 let same_session = job.session.is_some() && job.session == other.job.session;
@@ -184,7 +184,7 @@ impl<'m> Engine<'m> {
                 !same_session && !same_prefix
             })
         };
-        let Some(mut job) = self.queue.take(priority, may_go) else { return Admitted::NoneMayGo };
+        let Some(mut job) = self.queue.take(priority, |job| may_go(job)) else { return Admitted::NoneMayGo };
         let acquired = match job.parked.take() {
             Some(parked) => {
                 let resumed = self.cache.resume(&parked, job.room);

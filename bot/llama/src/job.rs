@@ -111,11 +111,7 @@ impl ReplyWork {
             evaluated_tokens: prompt_tokens - cached_tokens,
             completion_tokens: self.generated,
             ttft_ms: (first - arrived).as_secs_f64() * 1_000.0,
-            tokens_per_s: if self.generated > 1 && seconds > 0.0 {
-                (self.generated - 1) as f64 / seconds
-            } else {
-                0.0
-            },
+            tokens_per_s: if self.generated > 1 && seconds > 0.0 { (self.generated - 1) as f64 / seconds } else { 0.0 },
             finish,
         };
         tracing::debug!(?usage, "reply");

@@ -1,11 +1,11 @@
 use std::path::Path;
 
 use azera_model::Error;
+use llama_cpp_2::LlamaStateSeqFlags;
 use llama_cpp_2::SeqState;
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::token::LlamaToken;
-use llama_cpp_2::LlamaStateSeqFlags;
 
 /// The sequences of a llama.cpp context: who holds which id, and how evaluated tokens move between them.
 pub(crate) struct Kv<'m> {
@@ -52,9 +52,7 @@ impl<'m> Kv<'m> {
 
     fn copy(&mut self, from: i32, to: i32, start: usize, end: Option<usize>) -> Result<(), Error> {
         let end = end.map(position).transpose()?;
-        self.context
-            .kv_cache_seq_cp(from, to, Some(position(start)?), end)
-            .map_err(|error| engine("share", &error))
+        self.context.kv_cache_seq_cp(from, to, Some(position(start)?), end).map_err(|error| engine("share", &error))
     }
 
     /// The evaluated tokens of a sequence from `start` on, in main memory.
@@ -78,10 +76,7 @@ impl<'m> Kv<'m> {
 
     /// Writes a sequence to a file.
     pub(crate) fn save_file(&self, path: &Path, sequence: i32, tokens: &[LlamaToken]) -> Result<(), Error> {
-        self.context
-            .state_seq_save_file(path, sequence, tokens)
-            .map(|_| ())
-            .map_err(|error| engine("write", &error))
+        self.context.state_seq_save_file(path, sequence, tokens).map(|_| ()).map_err(|error| engine("write", &error))
     }
 
     /// Fills an empty sequence from a file of at most `max_tokens` tokens and tells them.

@@ -17,13 +17,20 @@ const DRAW_SEED: u32 = u32::MAX;
 /// Chooses the tokens of one reply.
 pub(crate) struct Sampler {
     penalties: Penalties,
+    phrases: Phrases,
     /// `None` is greedy.
     chain: Option<LlamaSampler>,
     grammar: Option<LlamaSampler>,
 }
 
 impl Sampler {
-    pub(crate) fn new(model: &LlamaModel, sampling: &Sampling, grammar: Option<&Grammar>) -> Result<Self, Error> {
+    /// `said` holds the tokens of the model's earlier replies in the prompt.
+    pub(crate) fn new(
+        model: &LlamaModel,
+        sampling: &Sampling,
+        grammar: Option<&Grammar>,
+        said: Vec<Vec<LlamaToken>>,
+    ) -> Result<Self, Error> {
         validate(sampling)?;
         let chain = (sampling.temperature > 0.0).then(|| {
             let mut chain = Vec::new();
@@ -46,7 +53,8 @@ impl Sampler {
             LlamaSampler::chain(chain, true)
         });
         let grammar = grammar.map(|grammar| parse(model, grammar)).transpose()?;
-        Ok(Self { penalties: Penalties::new(sampling), chain, grammar })
+        let phrases = Phrases::new(sampling, said);
+        Ok(Self { penalties: Penalties::new(sampling), phrases, chain, grammar })
     }
 
     /// Whether a grammar constrains the reply.
@@ -63,14 +71,14 @@ impl Sampler {
         scratch: &mut LlamaTokenDataArray,
     ) -> Result<LlamaToken, Error> {
         let token = match self.grammar.as_mut().filter(|_| constrained) {
-            None => choose(&mut self.chain, &self.penalties, logits, scratch)?,
+            None => choose(&mut self.chain, &self.penalties, &self.phrases, logits, scratch)?,
             Some(grammar) => {
                 // A free choice that the grammar happens to allow saves matching the whole vocabulary against it.
-                let free = choose(&mut self.chain, &self.penalties, logits, scratch)?;
+                let free = choose(&mut self.chain, &self.penalties, &self.phrases, logits, scratch)?;
                 let token = if allows(grammar, free) {
                     free
                 } else {
-                    fill(scratch, logits, &self.penalties);
+                    fill(scratch, logits, &self.penalties, &self.phrases);
                     scratch.apply_sampler(grammar);
                     scratch.data.retain(|candidate| candidate.logit() > f32::NEG_INFINITY);
                     select(&mut self.chain, scratch)
@@ -84,6 +92,7 @@ impl Sampler {
             }
         };
         self.penalties.accept(token);
+        self.phrases.accept(token);
         Ok(token)
     }
 }
@@ -91,10 +100,11 @@ impl Sampler {
 fn choose(
     chain: &mut Option<LlamaSampler>,
     penalties: &Penalties,
+    phrases: &Phrases,
     logits: &[f32],
     scratch: &mut LlamaTokenDataArray,
 ) -> Result<LlamaToken, Error> {
-    fill(scratch, logits, penalties);
+    fill(scratch, logits, penalties, phrases);
     select(chain, scratch).ok_or_else(|| Error::Engine("the model gave no usable probabilities".into()))
 }
 
@@ -120,12 +130,13 @@ fn select(chain: &mut Option<LlamaSampler>, candidates: &mut LlamaTokenDataArray
     }
 }
 
-fn fill(scratch: &mut LlamaTokenDataArray, logits: &[f32], penalties: &Penalties) {
+fn fill(scratch: &mut LlamaTokenDataArray, logits: &[f32], penalties: &Penalties, phrases: &Phrases) {
     scratch.data.clear();
     scratch.data.extend((0..).zip(logits).map(|(id, logit)| LlamaTokenData::new(LlamaToken::new(id), *logit, 0.0)));
     scratch.selected = None;
     scratch.sorted = false;
     penalties.apply(&mut scratch.data);
+    phrases.apply(&mut scratch.data);
 }
 
 fn allows(grammar: &mut LlamaSampler, token: LlamaToken) -> bool {
@@ -188,6 +199,63 @@ impl Penalties {
     }
 }
 
+/// Tokens of the model's own words that phrases are looked for in; older ones are left out.
+const MAX_SAID_TOKENS: usize = 4_096;
+
+/// Stands before the first token of a reply, so that beginning the same way counts as repeating. No vocabulary has it.
+const BEGINNING: LlamaToken = LlamaToken(-1);
+
+/// Discourages going on with a phrase the model has said before in the conversation.
+struct Phrases {
+    penalty: f32,
+    free: usize,
+    /// Earlier replies and the present one, each behind a [`BEGINNING`].
+    said: Vec<LlamaToken>,
+}
+
+impl Phrases {
+    fn new(sampling: &Sampling, earlier: Vec<Vec<LlamaToken>>) -> Self {
+        let mut said = Vec::new();
+        if sampling.phrase_penalty > 0.0 {
+            for reply in earlier {
+                said.push(BEGINNING);
+                said.extend(reply);
+            }
+            said.drain(..said.len().saturating_sub(MAX_SAID_TOKENS));
+            said.push(BEGINNING);
+        }
+        Self { penalty: sampling.phrase_penalty, free: sampling.phrase_tokens as usize, said }
+    }
+
+    fn accept(&mut self, token: LlamaToken) {
+        if self.penalty > 0.0 {
+            self.said.push(token);
+        }
+    }
+
+    fn apply(&self, candidates: &mut [LlamaTokenData]) {
+        // The longest phrase each token would go on with.
+        let mut longest: HashMap<LlamaToken, usize> = HashMap::new();
+        for next in 1..self.said.len() {
+            let before = self.said.iter().take(next).rev();
+            let length = before.zip(self.said.iter().rev()).take_while(|(a, b)| a == b).count();
+            if let Some(token) = self.said.get(next)
+                && length >= self.free
+                && *token != BEGINNING
+            {
+                let known = longest.entry(*token).or_default();
+                *known = length.max(*known);
+            }
+        }
+        for (token, length) in longest {
+            // Candidates still lie in the order of the vocabulary.
+            let Some(candidate) = usize::try_from(token.0).ok().and_then(|id| candidates.get_mut(id)) else { continue };
+            let growth = Sampling::PHRASE_GROWTH.powi(i32::try_from(length - self.free).unwrap_or(i32::MAX).min(16));
+            candidate.set_logit(candidate.logit() - self.penalty * growth);
+        }
+    }
+}
+
 fn parse(model: &LlamaModel, grammar: &Grammar) -> Result<LlamaSampler, Error> {
     let converted;
     let text = match grammar {
@@ -213,11 +281,15 @@ fn validate(sampling: &Sampling) -> Result<(), Error> {
         ("repeat_penalty", sampling.repeat_penalty, f32::MIN_POSITIVE..=f32::MAX),
         ("frequency_penalty", sampling.frequency_penalty, f32::MIN..=f32::MAX),
         ("presence_penalty", sampling.presence_penalty, f32::MIN..=f32::MAX),
+        ("phrase_penalty", sampling.phrase_penalty, 0.0..=f32::MAX),
     ];
     for (name, value, range) in fields {
         if !range.contains(&value) {
             return Err(Error::Invalid(format!("{name} is {value}, outside {:e} to {:e}", range.start(), range.end())));
         }
+    }
+    if sampling.phrase_tokens == 0 {
+        return Err(Error::Invalid("phrase_tokens must be above zero, or every token would be a phrase".into()));
     }
     if sampling.penalty_last_n > u32::from(u16::MAX) {
         return Err(Error::Invalid(format!("penalty_last_n is more than {}", u16::MAX)));
@@ -228,6 +300,23 @@ fn validate(sampling: &Sampling) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_phrase_said_before_is_not_gone_on_with() {
+        let sampling = Sampling { phrase_penalty: 1.0, phrase_tokens: 2, ..Sampling::default() };
+        let tokens = |ids: &[i32]| ids.iter().map(|id| LlamaToken(*id)).collect::<Vec<_>>();
+        let check = |said: &[i32], want: [f32; 4]| {
+            let mut phrases = Phrases::new(&sampling, vec![tokens(&[1, 2, 3])]);
+            tokens(said).into_iter().for_each(|token| phrases.accept(token));
+            let mut candidates: Vec<_> = (0..4).map(|id| LlamaTokenData::new(LlamaToken(id), 0.0, 0.0)).collect();
+            phrases.apply(&mut candidates);
+            assert_eq!(candidates.iter().map(LlamaTokenData::logit).collect::<Vec<_>>(), want, "{said:?}");
+        };
+        check(&[], [0.0; 4]);
+        check(&[1], [0.0, 0.0, -1.0, 0.0]);
+        check(&[0, 2], [0.0; 4]);
+        check(&[1, 2], [0.0, 0.0, 0.0, -1.75]);
+    }
 
     fn penalised(sampling: &Sampling, said: &[i32], logits: &[f32]) -> Vec<f32> {
         let mut penalties = Penalties::new(sampling);

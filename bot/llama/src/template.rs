@@ -55,11 +55,8 @@ impl ChatTemplate {
     /// The prompt for messages of these roles, open for the assistant to answer. With `thinking` off, a block the
     /// template opens is closed at once; with `must_think` on, one is opened whenever the model knows them.
     pub(crate) fn render(&self, roles: &[Role], thinking: bool, must_think: bool) -> Result<Rendered, String> {
-        let messages: Vec<Value> = roles
-            .iter()
-            .enumerate()
-            .map(|(i, role)| context! { role => role.as_str(), content => mark(i) })
-            .collect();
+        let messages: Vec<Value> =
+            roles.iter().enumerate().map(|(i, role)| context! { role => role.as_str(), content => mark(i) }).collect();
         let text = self
             .environment
             .get_template(NAME)

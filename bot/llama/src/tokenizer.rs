@@ -53,10 +53,8 @@ fn is_marker(text: &str) -> bool {
 
 /// `text` in pieces none of which holds a marker: each is cut after its first character.
 fn cut_markers<'a>(text: &'a str, markers: &[String]) -> Vec<&'a str> {
-    let mut cuts: Vec<usize> = markers
-        .iter()
-        .flat_map(|marker| text.match_indices(marker.as_str()).map(|(start, _)| start + 1))
-        .collect();
+    let mut cuts: Vec<usize> =
+        markers.iter().flat_map(|marker| text.match_indices(marker.as_str()).map(|(start, _)| start + 1)).collect();
     cuts.sort_unstable();
     cuts.dedup();
     let mut pieces = Vec::with_capacity(cuts.len() + 1);

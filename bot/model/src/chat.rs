@@ -103,6 +103,12 @@ pub struct Sampling {
     /// How many tokens back the penalties look. They look at the reply alone, never at the prompt: a remembered fact
     /// must stay sayable.
     pub penalty_last_n: u32,
+    /// How strongly going on with a phrase that stands in an earlier reply of this conversation, or earlier in this
+    /// one, is discouraged: subtracted from the logit, times [`Sampling::PHRASE_GROWTH`] for each token the phrase is
+    /// longer than `phrase_tokens`. 0 is neutral. The idea of the DRY sampler, looking at the model's own words alone.
+    pub phrase_penalty: f32,
+    /// Tokens that may be repeated freely.
+    pub phrase_tokens: u32,
     /// Seed of the sampler; `None` draws one.
     pub seed: Option<u32>,
 }
@@ -118,12 +124,17 @@ impl Default for Sampling {
             frequency_penalty: 0.0,
             presence_penalty: 0.0,
             penalty_last_n: 64,
+            phrase_penalty: 0.0,
+            phrase_tokens: 4,
             seed: None,
         }
     }
 }
 
 impl Sampling {
+    /// Growth of the phrase penalty for each repeated token beyond the free ones (DRY's usual base).
+    pub const PHRASE_GROWTH: f32 = 1.75;
+
     /// The likeliest token each time.
     pub fn greedy() -> Self {
         Self { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, repeat_penalty: 1.0, ..Self::default() }

@@ -63,6 +63,8 @@ pub struct Parts<'a> {
     pub persona: &'a Persona,
     /// The role the person plays, if it says anything.
     pub user_persona: Option<&'a Persona>,
+    /// Entries of the persona's lorebook that the conversation woke, in prompt order.
+    pub lore: &'a [String],
     /// Whether several people may speak here; then every line carries its speaker's name.
     pub group: bool,
     /// The conversation before the message, oldest first.
@@ -194,7 +196,7 @@ fn frame(
     if left < room / 4 {
         return Err(Error::PersonaTooLong { name: parts.persona.name.clone(), tokens: persona_tokens, room });
     }
-    let guidance = if form.guidance { guidance(parts, person) } else { Vec::new() };
+    let guidance = guidance(form, parts, person, left / 4, count);
     let guidance_tokens: usize = guidance.iter().map(|(_, text)| count(text)).sum();
     let message = cut_middle(&said(parts.message, parts.group), left / 4, count);
     // The message may stand there twice, with the lines' heading between.
@@ -228,17 +230,31 @@ fn shared_messages(form: &Form, parts: &Parts<'_>) -> Vec<ChatMessage> {
     messages
 }
 
-/// What the persona does for this kind of message, and who the person plays.
-fn guidance(parts: &Parts<'_>, person: &str) -> Vec<(FragmentKind, String)> {
+/// Who the person plays, what the persona does for this kind of message, and what its lorebook knows about it; as much
+/// as fits into `room`.
+fn guidance(
+    form: &Form,
+    parts: &Parts<'_>,
+    person: &str,
+    room: usize,
+    count: &dyn Fn(&str) -> usize,
+) -> Vec<(FragmentKind, String)> {
+    let fill = |text: &str| fill_placeholders(text, person, &parts.persona.name).into_owned();
     let mut guidance = Vec::new();
-    if let Some(role) = parts.user_persona.map(|role| role.brief()).filter(|text| !text.is_empty()) {
-        let text = fill_placeholders(&role, person, &parts.persona.name).into_owned();
-        guidance.push((FragmentKind::UserPersona, text));
+    if form.guidance {
+        let role = parts.user_persona.map(|role| role.brief()).filter(|text| !text.is_empty());
+        guidance.extend(role.map(|text| (FragmentKind::UserPersona, fill(&text))));
+        let task = parts.persona.task_behaviour_for(&parts.message.text);
+        guidance.extend(task.map(|task| (FragmentKind::Task, fill(&task.text))));
     }
-    if let Some(task) = parts.persona.task_behaviour_for(&parts.message.text) {
-        let text = fill_placeholders(&task.text, person, &parts.persona.name).into_owned();
-        guidance.push((FragmentKind::Task, text));
-    }
+    guidance.extend(parts.lore.iter().map(|entry| (FragmentKind::Lore, fill(entry))));
+    let mut left = room;
+    guidance.retain(|(_, text)| {
+        let tokens = count(text);
+        let fits = tokens <= left;
+        left = left.saturating_sub(tokens);
+        fits
+    });
     guidance
 }
 

@@ -44,22 +44,24 @@ pub fn form_for(family: &str) -> Form {
     match family {
         "smollm2" => Form {
             persona: PersonaForm::Brief,
-            examples: 2,
+            examples: 3,
             recalled_place: RecalledPlace::BetweenRepeats,
             recalled_lines: 5,
             guidance: false,
             sampling: Sampling {
-                temperature: 0.2,
+                temperature: 0.4,
                 top_k: 40,
                 top_p: 1.0,
                 min_p: 0.1,
-                repeat_penalty: 1.15,
+                repeat_penalty: 1.1,
+                phrase_penalty: 1.0,
+                phrase_tokens: 3,
                 ..Sampling::default()
             },
         },
         _ => Form {
             persona: PersonaForm::Full,
-            examples: 2,
+            examples: 3,
             recalled_place: RecalledPlace::InTurn,
             recalled_lines: 20,
             guidance: true,

@@ -11,6 +11,8 @@ pub enum FragmentKind {
     Task,
     /// The role the person plays.
     UserPersona,
+    /// What a persona's lorebook has on what is talked about.
+    Lore,
     /// Recalled memories.
     Recalled,
     /// The message to answer.
@@ -26,6 +28,7 @@ impl FragmentKind {
             Self::History => "history",
             Self::Task => "task",
             Self::UserPersona => "user persona",
+            Self::Lore => "lore",
             Self::Recalled => "recalled",
             Self::Message => "message",
         }

@@ -52,4 +52,4 @@ pub use rows::{
 pub use stats::Stats;
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use turns::{NewReply, Received};
-pub use working::{EMBEDDING_TTL, SESSION_TTL, Working};
+pub use working::{EMBEDDING_TTL, Working};

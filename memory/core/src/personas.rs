@@ -20,6 +20,8 @@ pub struct NewPersona {
     pub owner: Option<RealmId>,
     /// The file, in normal form; `None` marks its removal.
     pub markdown: Option<String>,
+    /// What a character card held beyond the persona.
+    pub card: Option<serde_json::Value>,
     /// By whom, if by a person.
     pub added_by: Option<PersonId>,
 }
@@ -30,7 +32,7 @@ impl Memory {
         let versions = self.persona_versions(new.owner.as_ref(), &new.id)?;
         let last = versions.last();
         let markdown = new.markdown.clone().unwrap_or_default();
-        if let Some(same) = last.filter(|row| row.markdown == markdown && row.removed == new.markdown.is_none()) {
+        if let Some(same) = last.filter(|row| row.markdown == markdown && row.card == new.card && row.removed == new.markdown.is_none()) {
             return Ok(same.clone());
         }
         if last.is_none() && self.personas(new.owner.as_ref())?.len() >= MAX_PERSONAS {
@@ -41,6 +43,7 @@ impl Memory {
             owner: new.owner.clone(),
             version: last.map_or(1, |row| row.version + 1),
             markdown,
+            card: new.card,
             added_at: now,
             added_by: new.added_by,
             removed: new.markdown.is_none(),

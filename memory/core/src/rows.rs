@@ -213,6 +213,9 @@ pub struct PersonaRow {
     pub version: u32,
     /// Its markdown file.
     pub markdown: String,
+    /// What a character card held beyond the persona (lorebook, greetings), as the host keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<serde_json::Value>,
     /// When it was added.
     pub added_at: Timestamp,
     /// By whom, if by a person.

@@ -6,9 +6,6 @@ use azera_types::Timestamp;
 
 use crate::Error;
 
-/// Life of a session's context.
-pub const SESSION_TTL: Duration = Duration::from_secs(24 * 3_600);
-
 /// Life of a cached embedding.
 pub const EMBEDDING_TTL: Duration = Duration::from_secs(7 * 24 * 3_600);
 

@@ -12,7 +12,7 @@ use crate::generation::{io, sync_dir};
 const FLUSH_EVERY_MS: u64 = 1_000;
 
 /// Bytes of keys and values written at once while copying.
-const COPY_BYTES: usize = 1024 * 1024;
+const COPY_BYTES: usize = 64 * 1024;
 
 /// One open sled database in a directory of its own.
 pub(crate) struct Database {

@@ -1,5 +1,7 @@
 //! The store and working memory on sled, through their contracts.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! The text indexes on tantivy, through their contract.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 use std::path::Path;
 
@@ -21,7 +23,9 @@ fn scores(index: &TantivyText, realm: &str, query: &str, limit: usize) -> Vec<f3
     let kind = PlaceKind::Public(RealmId::new(realm).unwrap());
     let place = Place { chat: ChatId::new("hall").unwrap(), kind, since: None };
     let right = Right::in_place(PersonaId::new("azera").unwrap(), &place, &Reach::default());
-    let hits = index.search(&right, Shelf::Chats, query, FacetWeights { own: 1.0, window: 0.0 }, Timestamp::MAX, limit).unwrap();
+    let hits = index
+        .search(&right, Shelf::Chats, query, FacetWeights { own: 1.0, window: 0.0 }, Timestamp::MAX, limit)
+        .unwrap();
     hits.found.iter().map(|found| found.score).collect()
 }
 

@@ -17,7 +17,8 @@ pub(crate) const KEY: &str = "key";
 /// Payload field of the time.
 pub(crate) const AT: &str = "at";
 
-/// Points that make a segment worth a graph. Below it, a search compares with all of them: about a millisecond.
+/// Points that make a segment worth reorganising: its points are put together by place and graphs are built for large
+/// places. Below it, a search compares with all points of the place.
 pub(crate) const INDEX_POINTS: usize = 10_000;
 
 /// Segments aimed at. Each is searched on its own, but merging two means linking the points of the smaller one again.
@@ -27,17 +28,17 @@ pub(crate) const SEGMENTS: usize = 2;
 /// than linking these.
 pub(crate) const MAX_SEGMENT_POINTS: usize = 500_000;
 
-/// Links of each point in the graph (HNSW's M; the engine's own default).
+/// Links of each point in the graph of its place (HNSW's M; the engine's own default).
 const GRAPH_LINKS: usize = 16;
 
 /// Candidates looked at while a point is linked (HNSW's efConstruction; the engine's own default).
 const GRAPH_BUILD_CANDIDATES: usize = 100;
 
 /// Candidates looked at in a search (HNSW's ef), or as many as hits are asked for.
-pub(crate) const GRAPH_SEARCH_CANDIDATES: usize = 128;
+pub(crate) const GRAPH_SEARCH_CANDIDATES: usize = 64;
 
-/// Kilobytes of vectors a filter may leave over to be compared one by one instead of walking the graph.
-const EXACT_KB: usize = 10_000;
+/// Points of a place up to which all of them are compared instead of walking a graph: well under a millisecond, and exact.
+const EXACT_POINTS: usize = 10_000;
 
 /// Bytes of one file of the engine's log, made at this size in advance.
 const LOG_FILE_BYTES: usize = 4 * 1024 * 1024;
@@ -66,9 +67,11 @@ impl VectorConfig {
             .vectors(HashMap::from(vectors))
             .on_disk_payload(true)
             .hnsw_config(HnswIndexConfig {
-                m: GRAPH_LINKS,
+                // No graph over all places together: no search may look at all of them.
+                m: 0,
+                payload_m: Some(GRAPH_LINKS),
                 ef_construct: GRAPH_BUILD_CANDIDATES,
-                full_scan_threshold: EXACT_KB,
+                full_scan_threshold: kilobytes(EXACT_POINTS),
                 max_indexing_threads: self.indexing_threads,
                 on_disk: Some(true),
                 ..HnswIndexConfig::default()

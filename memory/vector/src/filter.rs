@@ -1,4 +1,4 @@
-use azera_memory::{Grant, Right};
+use azera_memory::Grant;
 use azera_types::{PersonaId, Scope, Timestamp};
 use qdrant_edge::external::ordered_float::OrderedFloat;
 use qdrant_edge::{Condition, FieldCondition, Filter, JsonPath, Match, Range};
@@ -18,29 +18,22 @@ pub(crate) fn micros(at: Timestamp) -> i64 {
     at.as_nanosecond().div_euclid(1_000).try_into().unwrap_or(i64::MAX)
 }
 
-/// What a right leaves visible up to `until`.
-pub(crate) fn filter(right: &Right, until: Timestamp) -> Filter {
-    let name = |grant: &Grant| key(right.persona(), &grant.scope);
-    let whole: Vec<String> = right.grants().iter().filter(|grant| grant.since.is_none()).map(name).collect();
-    let partly = right.grants().iter().filter_map(|grant| Some((grant, grant.since?)));
+/// What a grant to a persona leaves visible, and of that what is not younger than `until`, if one is given.
+pub(crate) fn filter(persona: &PersonaId, grant: &Grant, until: Option<Timestamp>) -> Filter {
     // A time within the same microsecond as the horizon counts as before it: never more is shown than the right says.
     let horizon = |since: Timestamp| micros(since) + i64::from(since.as_nanosecond().rem_euclid(1_000) != 0);
-    let mut places = vec![Condition::Field(FieldCondition::new_match(path(KEY), Match::from(whole)))];
-    places.extend(partly.map(|(grant, since)| {
-        let place = FieldCondition::new_match(path(KEY), Match::from(name(grant)));
-        let late = FieldCondition::new_range(path(AT), range(Some(horizon(since)), None));
-        Condition::Filter(Filter { must: Some(vec![Condition::Field(place), Condition::Field(late)]), ..Filter::new() })
-    }));
-    let early = FieldCondition::new_range(path(AT), range(None, Some(micros(until))));
-    Filter { must: Some(vec![Condition::Field(early)]), should: Some(places), ..Filter::new() }
+    let place = FieldCondition::new_match(path(KEY), Match::from(key(persona, &grant.scope)));
+    let mut must = vec![Condition::Field(place)];
+    if grant.since.is_some() || until.is_some() {
+        let number = |at: i64| OrderedFloat(at as f64);
+        let (from, to) = (grant.since.map(horizon).map(number), until.map(micros).map(number));
+        let time = FieldCondition::new_range(path(AT), Range { lt: None, gt: None, gte: from, lte: to });
+        must.push(Condition::Field(time));
+    }
+    Filter { must: Some(must), ..Filter::new() }
 }
 
 /// The path of a field of the payload.
 pub(crate) fn path(field: &str) -> JsonPath {
     JsonPath { first_key: field.to_owned(), rest: Vec::new() }
-}
-
-fn range(from: Option<i64>, to: Option<i64>) -> Range<OrderedFloat<f64>> {
-    let number = |at: i64| OrderedFloat(at as f64);
-    Range { lt: None, gt: None, gte: from.map(number), lte: to.map(number) }
 }

@@ -5,13 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 
 use azera_memory::{Error, Facet, Found, MAX_SEARCH_LIMIT, Point, Right, Stored, VectorIndex};
 use azera_types::{MemoryId, Timestamp};
-use qdrant_edge::{
-    NamedQuery, PointId, PointOperations, QueryEnum, SearchParams, SearchRequest, UpdateOperation, VectorInternal,
-    WithPayloadInterface, WithVector,
-};
+use qdrant_edge::{PointId, PointOperations, UpdateOperation, WithPayloadInterface, WithVector};
 
-use crate::config::{GRAPH_SEARCH_CANDIDATES, VectorConfig, name, payload};
-use crate::filter::filter;
+use crate::config::{VectorConfig, name, payload};
+use crate::search::{Search, number};
 use crate::shard::{Shard, dense_vectors, io, point, remove, stored_point};
 
 /// Points the engine takes at once.
@@ -114,13 +111,6 @@ fn rename(dir: &Path, from: &str, to: &str) -> Result<(), Error> {
     renamed.and_then(|()| fs::File::open(dir)?.sync_all()).map_err(io("replacing the vector index"))
 }
 
-fn number(id: PointId) -> Option<MemoryId> {
-    match id {
-        PointId::NumId(id) => Some(MemoryId(id)),
-        PointId::Uuid(_) => None,
-    }
-}
-
 fn point_ids(ids: &[MemoryId]) -> Vec<PointId> {
     ids.iter().map(|id| PointId::NumId(id.0)).collect()
 }
@@ -161,20 +151,8 @@ impl VectorIndex for EdgeVectors {
         if limit == 0 {
             return Ok(Vec::new());
         }
-        let query = NamedQuery { query: VectorInternal::Dense(vector.to_vec()), using: Some(name(facet).to_owned()) };
-        let request = SearchRequest {
-            query: QueryEnum::Nearest(query),
-            filter: Some(filter(right, until)),
-            params: Some(SearchParams { hnsw_ef: Some(GRAPH_SEARCH_CANDIDATES.max(limit)), ..SearchParams::default() }),
-            limit,
-            offset: 0,
-            with_payload: None,
-            with_vector: None,
-            score_threshold: None,
-        };
-        let points = self.with(|shard| shard.run("searching the vector index", |edge| edge.search(request)))?;
-        let found = |point: qdrant_edge::ScoredPoint| Some(Found { id: number(point.id)?, score: point.score });
-        Ok(points.into_iter().filter_map(found).collect())
+        let search = Search { right, facet, vector, until, limit };
+        self.with(|shard| search.run(shard))
     }
 
     fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error> {

@@ -1,8 +1,8 @@
 //! The vector index on [qdrant-edge](https://docs.rs/qdrant-edge), Qdrant's engine inside this process.
 //!
 //! Each memory is a point with two named vectors (`own`, and `window` if it has turns around it) and two payload
-//! fields: `key`, persona and scope in one string, and `at`, microseconds since 1970. Both fields are indexed, so that a
-//! filter by right costs next to nothing and small scopes are searched exactly.
+//! fields: `key`, persona and scope in one string, and `at`, microseconds since 1970. Points of one key lie side by side and
+//! have a graph of their own once they are many; a search asks each place of its right in turn, small ones exactly.
 //!
 //! What is worth knowing of the engine:
 //! - It never replays its own log. After a crash the index holds what the last [`flush`] saw; the record's queue brings
@@ -18,6 +18,7 @@
 mod config;
 mod filter;
 mod index;
+mod search;
 mod shard;
 
 pub use config::VectorConfig;

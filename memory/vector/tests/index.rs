@@ -1,5 +1,7 @@
 //! The vector index on qdrant-edge, through its contract.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 use std::path::Path;
 

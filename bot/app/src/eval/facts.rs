@@ -36,7 +36,7 @@ const SMALL_TALK: [&str; 12] = [
 ];
 
 /// Small talk before each fact.
-const BETWEEN: usize = 2;
+const BETWEEN: usize = 1;
 
 #[derive(Debug, Deserialize)]
 struct Fact {
@@ -56,6 +56,7 @@ pub async fn facts(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCo
         .filter(|line| !line.trim().is_empty())
         .enumerate()
         .map(|(index, line)| serde_json::from_str(line).with_context(|| format!("fact {}", index + 1)))
+        .take(options.limit.unwrap_or(usize::MAX))
         .collect::<anyhow::Result<Vec<Fact>>>()?;
     let timeline = Timeline::read(timeline(&facts)?.as_bytes())?;
     let mut out = Vec::new();

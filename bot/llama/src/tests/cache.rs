@@ -120,8 +120,7 @@ async fn a_persona_outlives_a_restart_and_a_damaged_file() {
     let keeper = || system(format!("{}\nThe code word is: fjord.", persona("Azera").content));
     let persona_tokens = shared_engine().count_tokens(&keeper().content);
     let start = |identity: &str| {
-        let config =
-            LlamaChatConfig { prefix_dir: Some(dir.path().to_owned()), identity: identity.into(), ..config() };
+        let config = LlamaChatConfig { prefix_dir: Some(dir.path().to_owned()), identity: identity.into(), ..config() };
         let request = ChatRequest {
             grammar: one_of(&["basalt", "fjord", "igloo"]),
             ..turn("ann", keeper(), &[user("Repeat the code word.")], 30)

@@ -62,7 +62,8 @@ async fn cosines_are_those_of_the_reference() {
 
 #[tokio::test]
 async fn a_vector_does_not_depend_on_its_company() {
-    let texts: Vec<String> = (0..3 * EMBED_STEP_TEXTS).map(|i| format!("note {i}{}", " and more".repeat(i % 40))).collect();
+    let texts: Vec<String> =
+        (0..3 * EMBED_STEP_TEXTS).map(|i| format!("note {i}{}", " and more".repeat(i % 40))).collect();
     let together = embedder().embed(texts.clone(), Purpose::Document, Priority::Background).await.unwrap();
     assert_eq!(together.len(), texts.len());
     for at in [0, 39, EMBED_STEP_TEXTS, 3 * EMBED_STEP_TEXTS - 1] {

@@ -87,7 +87,9 @@ fn session(name: &str) -> Option<SessionKey> {
 /// A persona's prompt of some hundred tokens.
 fn persona(name: &str) -> ChatMessage {
     let mut text = format!("You are {name}, a keeper of an old lighthouse who likes to talk.\n");
-    for (i, trait_) in ["patient", "curious", "dry", "kind", "stubborn", "musical", "tidy", "sleepless"].iter().enumerate() {
+    for (i, trait_) in
+        ["patient", "curious", "dry", "kind", "stubborn", "musical", "tidy", "sleepless"].iter().enumerate()
+    {
         text.push_str(&format!(
             "Rule {i}: {name} is {trait_}, speaks in short sentences, remembers what people tell, and never invents facts \
              about them or about the sea.\n"

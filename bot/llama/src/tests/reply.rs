@@ -142,7 +142,8 @@ async fn a_seed_makes_a_reply_repeatable() {
 #[tokio::test]
 async fn eight_chats_at_once_do_not_mix() {
     let words = ["basalt", "cinnamon", "dolphin", "elevator", "fjord", "giraffe", "harmonica", "igloo"];
-    let replies = words.map(|word| async move { ask(shared_engine(), greedy(code_word_talk(word), 16)).await.0.to_lowercase() });
+    let replies =
+        words.map(|word| async move { ask(shared_engine(), greedy(code_word_talk(word), 16)).await.0.to_lowercase() });
     let replies = futures_of(replies).await;
     for (word, reply) in words.iter().zip(&replies) {
         for other in words {

@@ -20,7 +20,8 @@ async fn what_is_likely_scores_higher() {
 
 #[tokio::test]
 async fn a_score_does_not_depend_on_its_company() {
-    let words: Vec<String> = (0..20).map(|i| format!("number {i} of the twenty, counted aloud and slowly{}", " on".repeat(i))).collect();
+    let words: Vec<String> =
+        (0..20).map(|i| format!("number {i} of the twenty, counted aloud and slowly{}", " on".repeat(i))).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let together = score(vec![user("Count.")], &words).await;
     for at in [0, 7, 8, 19] {
@@ -67,11 +68,8 @@ async fn a_score_gives_way_to_live_work_and_is_right_all_the_same() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused() {
-    let request = |continuations| ScoreRequest {
-        messages: vec![user("Hi")],
-        continuations,
-        priority: Priority::Background,
-    };
+    let request =
+        |continuations| ScoreRequest { messages: vec![user("Hi")], continuations, priority: Priority::Background };
     let long = shared_engine().score(request(vec!["word ".repeat(2_048)])).await;
     assert!(matches!(long, Err(Error::TooLong { .. })), "{long:?}");
     let many = shared_engine().score(request(vec![String::new(); crate::MAX_CONTINUATIONS + 1])).await;

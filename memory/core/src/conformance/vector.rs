@@ -93,7 +93,7 @@ fn refuses_what_is_no_vector(index: impl VectorIndex) {
         let bad = Point { id: MemoryId(2), label: global(), own, window };
         let answer = index.upsert(vec![good, bad]);
         assert!(matches!(answer, Err(Error::Invalid(_))), "a point that is none was taken: {answer:?}");
-        assert_eq!(index.ids().expect("ids"), [0_u64; 0], "half of a refused insertion was kept");
+        assert_eq!(index.ids().expect("ids"), [MemoryId(0); 0], "half of a refused insertion was kept");
     };
     let mut infinite = pointing(0);
     infinite[3] = f32::INFINITY;
@@ -151,29 +151,73 @@ fn replaces_and_removes<V: VectorIndex>(mut open: impl FnMut() -> V) {
     let index = open();
     assert_eq!(found(&index, Facet::Own, 0, 10), [5, 1], "hits after a rewrite and reopening");
     index.clear().expect("a clearing");
-    assert_eq!(index.ids().expect("ids"), [0_u64; 0], "ids of a cleared index");
+    assert_eq!(index.ids().expect("ids"), [MemoryId(0); 0], "ids of a cleared index");
     index.upsert(vec![point(1, guild(), 30, None)]).expect("an insertion");
     index.flush().expect("a flush");
     drop(index);
     assert_eq!(found(&open(), Facet::Own, 0, 10), [1], "hits after a clearing and reopening");
 }
 
-/// Enough for an index to want to reorganise itself while it is used.
+/// Vectors all over the space, every tenth of them one of a few that come again and again, as "yes" and "thanks" do.
+fn scattered(number: u64) -> Vec<f32> {
+    let mut state = if number % 10 == 0 { number / 10 % 7 } else { number }.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1_u32 << 23) as f32 - 1.0
+    };
+    let vector: Vec<f32> = (0..DIMENSION).map(|_| next()).collect();
+    let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
+    vector.iter().map(|number| number / length).collect()
+}
+
+/// Enough for an index to want to reorganise itself while it is used, and for places large and small.
 fn holds_many<V: VectorIndex>(mut open: impl FnMut() -> V) {
-    const MANY: u64 = 3_000;
-    let index = open();
-    let all: Vec<Point> = (0..MANY)
-        .map(|id| point(id, Scope::Realm(realm(if id % 3 == 0 { "guild" } else { "other" })), (id % 90) as u32, None))
+    const MANY: u64 = 33_000;
+    const QUERIES: u64 = 20;
+    const LIMIT: usize = 10;
+    let realm_of = |id: u64| {
+        if id % 100 == 0 {
+            "small"
+        } else if id % 3 == 0 {
+            "guild"
+        } else {
+            "other"
+        }
+    };
+    let points: Vec<Point> = (0..MANY)
+        .map(|id| {
+            let label = label("azera", Scope::Realm(realm(realm_of(id))), 50);
+            Point { id: MemoryId(id), label, own: scattered(id), window: None }
+        })
         .collect();
-    for part in all.chunks(500) {
+    let index = open();
+    for part in points.chunks(4_000) {
         index.upsert(part.to_vec()).expect("an insertion");
     }
+
+    let nearest = |place: &str, query: &[f32]| {
+        let dot = |point: &Point| point.own.iter().zip(query).map(|(one, two)| one * two).sum::<f32>();
+        let mut scores: Vec<f32> = points.iter().filter(|point| realm_of(point.id.0) == place).map(dot).collect();
+        scores.sort_unstable_by(|one, two| two.total_cmp(one));
+        scores[LIMIT - 1]
+    };
+    let questions: Vec<(&str, Vec<f32>, f32)> = (0..QUERIES)
+        .flat_map(|number| ["small", "guild", "other"].map(|place| (place, scattered(MANY + 10 * number + 3))))
+        .map(|(place, query)| (place, query.clone(), nearest(place, &query)))
+        .collect();
     let check = |index: &V, moment: &str| {
-        let hits = search(index, Facet::Own, 0, 1_000);
-        assert_eq!(hits.len(), 1_000, "hits {moment}");
-        assert!(hits.iter().all(|found| found.id.0 % 3 == 0), "a hit from another realm {moment}");
-        assert!(hits.is_sorted_by(|one, two| one.score >= two.score), "hits out of order {moment}");
-        assert!(hits.iter().take(30).all(|found| found.id.0 % 90 == 0), "not the nearest {moment}");
+        let mut right_ones = 0;
+        for (place, query, worst) in &questions {
+            let right = public("azera", place, None);
+            let hits = index.search(&right, Facet::Own, query, at(1_000), LIMIT).expect("a search");
+            assert_eq!(hits.len(), LIMIT, "hits {moment}");
+            assert!(hits.iter().all(|found| realm_of(found.id.0) == *place), "a hit from another realm {moment}");
+            assert!(hits.is_sorted_by(|one, two| one.score >= two.score), "hits out of order {moment}");
+            right_ones += hits.iter().filter(|found| found.score >= worst - 1e-4).count();
+        }
+        // An index may be approximate, but it must be a good one.
+        let all = questions.len() * LIMIT;
+        assert!(right_ones * 100 >= all * 97, "{right_ones} of {all} hits are among the nearest {moment}");
     };
     check(&index, "before optimizing");
     std::thread::scope(|scope| {
