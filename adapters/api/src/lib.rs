@@ -13,6 +13,9 @@ mod outbound;
 mod platform;
 
 pub use event::StreamEvent;
-pub use host::{ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outcome, ProbeLine, Silence, Turn, TurnUsage};
+pub use host::{
+    ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outcome, ProbeLine, Silence, Turn,
+    TurnUsage,
+};
 pub use outbound::{Outbound, State};
 pub use platform::{Access, Platform, PlatformError, Streaming};

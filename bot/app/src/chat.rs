@@ -5,9 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use azera_adapter_console::{
-    CommandHint, Console, FIRST_CHAT, Format, Input, Options, Person, chat_id, run as talk,
-};
+use azera_adapter_console::{CommandHint, Console, FIRST_CHAT, Format, Input, Options, Person, chat_id, run as talk};
 use azera_chat::COMMANDS;
 use azera_config::Config;
 use azera_ledger::Kind;
@@ -29,9 +27,10 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     };
     let house = house::open(config, Opening { answers, clock: clock.clone(), seed: options.seed }).await?;
     if let Some(persona) = &persona {
-        house.memory.persona(None, persona)?.with_context(|| {
-            format!("there is no persona {persona}; `azera persona list` names them")
-        })?;
+        house
+            .memory
+            .persona(None, persona)?
+            .with_context(|| format!("there is no persona {persona}; `azera persona list` names them"))?;
     }
     let colour = config.colour();
     let format = if options.json {
@@ -99,9 +98,10 @@ fn banner(config: &Config, house: &House) -> anyhow::Result<Vec<String>> {
     let models = house::models(config)?;
     let machine = azera_ledger::Machine { ram_bytes: crate::doctor::ram_bytes().unwrap_or(0), gpu_bytes: None };
     let ledger = models.ledger()?;
-    if let Some(better) = ledger.recommend(Kind::Chat, machine).filter(|better| {
-        ledger.get(&info.name).is_some_and(|present| better.parameters > present.parameters)
-    }) {
+    if let Some(better) = ledger
+        .recommend(Kind::Chat, machine)
+        .filter(|better| ledger.get(&info.name).is_some_and(|present| better.parameters > present.parameters))
+    {
         lines.push(format!(
             "This machine can run a better one: `azera models pull {0} && azera models use {0}` ({1} MB).",
             better.name, better.download_mib

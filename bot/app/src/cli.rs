@@ -23,7 +23,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Talk in the terminal; with input from a pipe, one message a line
-    #[command(after_help = "Examples:\n  azera chat\n  azera chat --as Ann --persona areza\n  echo 'Hello!' | azera chat\n  azera chat --json < messages.txt")]
+    #[command(
+        after_help = "Examples:\n  azera chat\n  azera chat --as Ann --persona areza\n  echo 'Hello!' | azera chat\n  azera chat --json < messages.txt"
+    )]
     Chat(ChatOptions),
     /// Play a timeline of many people and chats in virtual time; JSON lines in, JSON lines out
     #[command(after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
@@ -180,7 +182,9 @@ pub enum PersonaCommand {
         realm: Option<String>,
     },
     /// Print a file to begin a new persona with
-    #[command(after_help = "Example:\n  azera persona template Mira > mira.md && $EDITOR mira.md && azera persona add mira.md")]
+    #[command(
+        after_help = "Example:\n  azera persona template Mira > mira.md && $EDITOR mira.md && azera persona add mira.md"
+    )]
     Template {
         /// Its name
         #[arg(default_value = "New Persona")]
@@ -276,7 +280,9 @@ pub enum MemoryCommand {
         viewer: Viewer,
     },
     /// Forget for good: a memory, a message, a person, a chat or a time in it, a realm
-    #[command(after_help = "Examples:\n  azera memory forget --memory m42\n  azera memory forget --person console:you --yes\n  azera memory forget --chat console:you:main --from 2026-05-01T00:00:00Z --quotes --yes")]
+    #[command(
+        after_help = "Examples:\n  azera memory forget --memory m42\n  azera memory forget --person console:you --yes\n  azera memory forget --chat console:you:main --from 2026-05-01T00:00:00Z --quotes --yes"
+    )]
     Forget {
         #[command(flatten)]
         what: ForgetWhat,

@@ -106,7 +106,9 @@ fn model(config: &Config, kind: Kind) -> Found {
     })();
     match found {
         Err(error) => Found::Bad(format!("{error:#}"), "see models.dir in the configuration".into()),
-        Ok((name, None)) => Found::Bad(format!("{name} is in no ledger"), "`azera models list` names those known".into()),
+        Ok((name, None)) => {
+            Found::Bad(format!("{name} is in no ledger"), "`azera models list` names those known".into())
+        }
         Ok((name, Some(listed))) => match listed.state {
             State::Installed(manifest) => Found::Good(format!("{name}, {} MB", manifest.size >> 20)),
             State::Damaged { reason } => Found::Bad(

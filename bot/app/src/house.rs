@@ -307,12 +307,7 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
     Ok(())
 }
 
-fn take_up(
-    memory: &Memory,
-    row: &PersonaRow,
-    bytes: &[u8],
-    now: azera_types::Timestamp,
-) -> anyhow::Result<()> {
+fn take_up(memory: &Memory, row: &PersonaRow, bytes: &[u8], now: azera_types::Timestamp) -> anyhow::Result<()> {
     let (id, known) = (&row.id, &row.markdown);
     let checked = azera_personas::check_bytes(bytes);
     match checked.persona {

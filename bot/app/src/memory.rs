@@ -57,11 +57,9 @@ fn target(what: ForgetWhat) -> anyhow::Result<Forget> {
             let chat = ChatId::new(chat)?;
             match (from, to) {
                 (None, None) => Forget::Chat(chat),
-                (from, to) => Forget::Span {
-                    chat,
-                    from: from.unwrap_or(Timestamp::MIN),
-                    to: to.unwrap_or(Timestamp::MAX),
-                },
+                (from, to) => {
+                    Forget::Span { chat, from: from.unwrap_or(Timestamp::MIN), to: to.unwrap_or(Timestamp::MAX) }
+                }
             }
         }
         (.., Some(realm)) => Forget::Realm(RealmId::new(realm)?, Vec::new()),
@@ -164,7 +162,8 @@ async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
     let memory = stores(config).await?;
     let audit = memory.audit()?;
     let bytes = memory.disk_bytes()?;
-    let apart = audit.missing_vectors.len() + audit.stray_vectors.len() + audit.missing_text.len() + audit.stray_text.len();
+    let apart =
+        audit.missing_vectors.len() + audit.stray_vectors.len() + audit.missing_text.len() + audit.stray_text.len();
     if json {
         let value = json!({
             "memories": audit.memories,

@@ -121,7 +121,8 @@ fn add(memory: &Memory, data: &Path, file: &Path, owner: Option<RealmId>) -> any
     let id = PersonaId::new(persona.id.as_str())?;
     let markdown = persona.to_markdown();
     let card = card.map(serde_json::to_value).transpose()?;
-    let new = NewPersona { id: id.clone(), owner: owner.clone(), markdown: Some(markdown.clone()), card, added_by: None };
+    let new =
+        NewPersona { id: id.clone(), owner: owner.clone(), markdown: Some(markdown.clone()), card, added_by: None };
     let row = memory.put_persona(new, SystemClock.now())?;
     if owner.is_none() {
         let path = data.join("personas").join(format!("{id}.md"));

@@ -59,8 +59,7 @@ pub(crate) async fn generate(
     asking: Asking<'_>,
     shown: &Shown<'_>,
 ) -> Result<Generated, Error> {
-    let stop: Vec<String> =
-        asking.speakers.iter().take(MAX_STOP_NAMES).map(|name| format!("\n{name}:")).collect();
+    let stop: Vec<String> = asking.speakers.iter().take(MAX_STOP_NAMES).map(|name| format!("\n{name}:")).collect();
     for attempt in 0..ATTEMPTS {
         let seed = asking.seed.wrapping_add(attempt);
         let request = ChatRequest {
@@ -115,9 +114,8 @@ pub(crate) fn any_seed() -> u32 {
 pub(crate) fn derived_seed(seed: u64, message: &MessageId, alternative: usize) -> u32 {
     // FNV-1a (Fowler, Noll, Vo): stable over versions, which the standard hashers do not promise.
     let bytes = message.as_str().bytes().chain(seed.to_le_bytes()).chain((alternative as u64).to_le_bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     (hash >> 32) as u32
 }
 

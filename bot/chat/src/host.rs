@@ -49,11 +49,7 @@ impl Azera {
         self.0.tasks.wait().await;
     }
 
-    fn spawn_turn(
-        &self,
-        ticket: Ticket,
-        asked: Asked,
-    ) -> tokio::task::JoinHandle<Result<Outcome, Error>> {
+    fn spawn_turn(&self, ticket: Ticket, asked: Asked) -> tokio::task::JoinHandle<Result<Outcome, Error>> {
         let core = self.clone();
         // A task of its own: an adapter that loses interest must not leave a turn half done.
         self.0.tasks.spawn(async move {

@@ -42,14 +42,7 @@ impl Azera {
                 None
             }
         };
-        let query = Query {
-            question,
-            vector,
-            now: self.0.clock.now(),
-            exclude,
-            limits: self.0.config.limits,
-            results,
-        };
+        let query = Query { question, vector, now: self.0.clock.now(), exclude, limits: self.0.config.limits, results };
         let right = right.clone();
         let recalled = self.blocking(move |memory| memory.recall(&right, &query)).await?;
         let took_ms = started.elapsed().as_secs_f64() * 1_000.0;

@@ -11,6 +11,9 @@ use crate::error::Error;
 /// Memories embedded at a time.
 const BATCH: usize = 64;
 
+/// Memories indexed in one go between two reorganisations of the vector index, which keeps each of them short.
+const OPTIMIZE_EVERY: usize = 50_000;
+
 /// Wait after a failure before the queue is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -18,7 +21,7 @@ impl Azera {
     /// Indexes whatever is queued until nothing is; gives how many memories that were.
     pub async fn index_all(&self) -> Result<usize, Error> {
         let _indexing = self.0.indexing.lock().await;
-        let mut indexed = 0;
+        let (mut indexed, mut since_optimized) = (0, 0);
         loop {
             let work = self.blocking(|memory| memory.index_work(BATCH)).await?;
             if work.is_empty() {
@@ -28,8 +31,13 @@ impl Azera {
                 continue;
             }
             indexed += work.len();
+            since_optimized += work.len();
             let embedded = self.embed_work(work).await?;
             self.blocking(move |memory| memory.index(embedded)).await?;
+            if since_optimized >= OPTIMIZE_EVERY {
+                since_optimized = 0;
+                self.blocking(azera_memory::Memory::optimize).await?;
+            }
         }
     }
 
@@ -41,9 +49,8 @@ impl Azera {
             texts.extend(item.window.clone());
         }
         let wanted = texts.clone();
-        let cached = self
-            .blocking(move |memory| wanted.iter().map(|text| memory.cached_embedding(text, now)).collect())
-            .await;
+        let cached =
+            self.blocking(move |memory| wanted.iter().map(|text| memory.cached_embedding(text, now)).collect()).await;
         let mut vectors: Vec<Option<Vec<f32>>> = cached.unwrap_or_else(|_: Error| vec![None; texts.len()]);
         let missing: Vec<usize> = (0..texts.len()).filter(|index| vectors[*index].is_none()).collect();
         if !missing.is_empty() {
@@ -96,6 +103,9 @@ impl Azera {
                     () = self.0.stopping.cancelled() => return,
                     () = tokio::time::sleep(PAUSE) => {}
                 }
+            }
+            if let Err(error) = self.blocking(azera_memory::Memory::optimize).await {
+                tracing::warn!(%error, "the vector index could not be reorganised");
             }
             if let Err(error) = self.scrub().await {
                 tracing::warn!(%error, "forgotten bytes could not be overwritten yet");

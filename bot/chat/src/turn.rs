@@ -149,7 +149,8 @@ impl Azera {
         let mut exclude: HashSet<MessageId> = shown.iter().map(|row| row.id.clone()).collect();
         exclude.insert(message.id.clone());
         exclude.extend(replaces.iter().map(|old| old.id.clone()));
-        let recall = self.recall(&right, &message.text, &inbox.person, &persona.name, exclude, form.recalled_lines).await?;
+        let recall =
+            self.recall(&right, &message.text, &inbox.person, &persona.name, exclude, form.recalled_lines).await?;
         let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
         let parts = Parts { recalled: &recollections, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;
@@ -160,8 +161,7 @@ impl Azera {
         let reply_id = reply_id(&message.id, number);
         let shown_at = Shown { platform: platform.as_ref(), chat: &message.chat, reply: &reply_id };
         let seed = config.seed.map_or_else(any_seed, |seed| derived_seed(seed, &message.id, number));
-        let speakers: HashSet<String> =
-            lines.iter().chain([&last]).filter_map(|line| line.speaker.clone()).collect();
+        let speakers: HashSet<String> = lines.iter().chain([&last]).filter_map(|line| line.speaker.clone()).collect();
         let asking = Asking {
             session: Self::session(&message.chat, &message.persona),
             sampling: config.sampling.clone().unwrap_or_else(|| form.sampling.clone()),
@@ -271,12 +271,7 @@ fn needs(here: &Scope, hits: &[&azera_memory::Hit], history: &[MessageRow]) -> V
 
 /// The messages a reply was built on: the one it answers, those behind the memories in its prompt, and those of the
 /// conversation that it quotes.
-fn built_on(
-    reply: &str,
-    asked: &MessageRow,
-    hits: &[&azera_memory::Hit],
-    history: &[MessageRow],
-) -> Vec<MessageId> {
+fn built_on(reply: &str, asked: &MessageRow, hits: &[&azera_memory::Hit], history: &[MessageRow]) -> Vec<MessageId> {
     let mut sources: Vec<MessageId> = vec![asked.id.clone()];
     sources.extend(hits.iter().flat_map(|hit| hit.memory.sources.iter().cloned()));
     sources.extend(history.iter().filter(|row| quotes(reply, &row.text)).map(|row| row.id.clone()));

@@ -103,7 +103,9 @@ pub struct Prompt {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Error {
     /// The persona alone does not leave room for a message.
-    #[error("the persona {name} takes {tokens} tokens, and the model has room for {room}: choose a larger model or shorten the persona")]
+    #[error(
+        "the persona {name} takes {tokens} tokens, and the model has room for {room}: choose a larger model or shorten the persona"
+    )]
     PersonaTooLong {
         /// Which persona.
         name: String,
@@ -115,12 +117,7 @@ pub enum Error {
 }
 
 /// Makes a prompt. `count` gives the tokens of a text under the model that will read it.
-pub fn compose(
-    form: &Form,
-    parts: &Parts<'_>,
-    budget: Budget,
-    count: &dyn Fn(&str) -> usize,
-) -> Result<Prompt, Error> {
+pub fn compose(form: &Form, parts: &Parts<'_>, budget: Budget, count: &dyn Fn(&str) -> usize) -> Result<Prompt, Error> {
     let shared = shared_messages(form, parts);
     let Frame { message, guidance, left } = frame(form, parts, &shared, budget, count)?;
 
@@ -136,7 +133,8 @@ pub fn compose(
         recalled.push(line);
     }
     let start = history_start(parts, left - left / RECALLED_SHARE, count);
-    let history: Vec<ChatMessage> = parts.history.iter().skip(start).map(|line| chat_message(line, parts.group)).collect();
+    let history: Vec<ChatMessage> =
+        parts.history.iter().skip(start).map(|line| chat_message(line, parts.group)).collect();
     let history_tokens: usize = history.iter().map(|line| count(&line.content)).sum();
 
     let mut fragments = vec![Fragment { kind: FragmentKind::Persona, tokens: count(&shared[0].content) }];

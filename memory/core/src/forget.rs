@@ -105,11 +105,7 @@ impl Memory {
         Ok(receipt)
     }
 
-    fn messages_to_forget(
-        &self,
-        what: &Forget,
-        loose: &mut Vec<MemoryRow>,
-    ) -> Result<HashSet<MessageId>, Error> {
+    fn messages_to_forget(&self, what: &Forget, loose: &mut Vec<MemoryRow>) -> Result<HashSet<MessageId>, Error> {
         let mut messages = HashSet::new();
         match what {
             Forget::Message(id) => {
@@ -150,11 +146,7 @@ impl Memory {
     }
 
     /// Memories without a message behind them, such as facts a person asked to keep.
-    fn loose_memories(
-        &self,
-        loose: &mut Vec<MemoryRow>,
-        wanted: impl Fn(&MemoryRow) -> bool,
-    ) -> Result<(), Error> {
+    fn loose_memories(&self, loose: &mut Vec<MemoryRow>, wanted: impl Fn(&MemoryRow) -> bool) -> Result<(), Error> {
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
             if memory.sources.is_empty() && wanted(&memory) {

@@ -26,12 +26,7 @@ impl Memory {
     }
 
     /// The newest `limit` messages up to and including `tip`, oldest first.
-    pub fn history_to(
-        &self,
-        right: &Right,
-        tip: Option<&MessageId>,
-        limit: usize,
-    ) -> Result<Vec<MessageRow>, Error> {
+    pub fn history_to(&self, right: &Right, tip: Option<&MessageId>, limit: usize) -> Result<Vec<MessageRow>, Error> {
         let mut path = Vec::new();
         let mut next = tip.cloned();
         let mut steps = 0;
@@ -54,8 +49,7 @@ impl Memory {
 
     /// The replies made to a message, oldest first, those not on the present branch included.
     pub fn alternatives(&self, right: &Right, to: &MessageId) -> Result<Vec<MessageRow>, Error> {
-        let ids: Vec<MessageId> =
-            codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
+        let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
         let mut replies = Vec::new();
         for id in ids {
             replies.extend(self.message(right, &id)?);
@@ -95,9 +89,7 @@ impl Memory {
 
     /// A memory, if `right` may see it.
     pub fn memory(&self, right: &Right, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
-        Ok(self
-            .raw_memory(id)?
-            .filter(|memory| right.allows(&memory.persona, &memory.scope, &memory.needs, memory.at)))
+        Ok(self.raw_memory(id)?.filter(|memory| right.allows(&memory.persona, &memory.scope, &memory.needs, memory.at)))
     }
 
     /// The replies built on any of these messages, for telling a person what quoted something.

@@ -164,6 +164,12 @@ impl Memory {
         Ok(was.map(|_| queued))
     }
 
+    /// Reorganises the vector index for fast search, if enough has changed since the last time. Searches go on meanwhile;
+    /// indexing waits.
+    pub fn optimize(&self) -> Result<(), Error> {
+        self.vectors.optimize()
+    }
+
     /// Compares the indexes with the record.
     pub fn audit(&self) -> Result<Audit, Error> {
         let mut held = Vec::new();
@@ -216,9 +222,8 @@ impl Memory {
     pub(crate) fn texts(&self, memory: &MemoryRow) -> Result<IndexWork, Error> {
         let own = line(memory);
         let before = self.turns_before(memory, VECTOR_WINDOW)?;
-        let window = (!before.is_empty()).then(|| {
-            before.iter().map(line).chain([own.clone()]).collect::<Vec<_>>().join("\n")
-        });
+        let window =
+            (!before.is_empty()).then(|| before.iter().map(line).chain([own.clone()]).collect::<Vec<_>>().join("\n"));
         Ok(IndexWork { id: memory.id, own, window })
     }
 
@@ -245,9 +250,9 @@ impl Memory {
     /// The cached vector of a text under the present embedding model.
     pub fn cached_embedding(&self, text: &str, now: Timestamp) -> Result<Option<Vec<f32>>, Error> {
         let bytes = self.working.get(&self.embedding_key(text), now)?;
-        Ok(bytes.filter(|bytes| bytes.len() % 4 == 0).map(|bytes| {
-            bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()
-        }))
+        Ok(bytes
+            .filter(|bytes| bytes.len() % 4 == 0)
+            .map(|bytes| bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()))
     }
 
     /// Keeps the vector of a text for [`EMBEDDING_TTL`].

@@ -138,4 +138,3 @@ impl Memory {
         self.store.disk_bytes()
     }
 }
-

@@ -32,7 +32,9 @@ impl Memory {
         let versions = self.persona_versions(new.owner.as_ref(), &new.id)?;
         let last = versions.last();
         let markdown = new.markdown.clone().unwrap_or_default();
-        if let Some(same) = last.filter(|row| row.markdown == markdown && row.card == new.card && row.removed == new.markdown.is_none()) {
+        if let Some(same) =
+            last.filter(|row| row.markdown == markdown && row.card == new.card && row.removed == new.markdown.is_none())
+        {
             return Ok(same.clone());
         }
         if last.is_none() && self.personas(new.owner.as_ref())?.len() >= MAX_PERSONAS {

@@ -2,8 +2,8 @@
 
 use azera_types::{Author, Inbound, MemoryId, MessageId, PersonaId, PlatformId, Scope, Text, Timestamp};
 
-use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, WhyRow};
 use crate::recall::name_keys;
+use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, WhyRow};
 use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys};
 
 /// What became of a message taken in.
@@ -89,12 +89,7 @@ impl Memory {
         };
         let mut batch = Batch::new();
         put_message(&mut batch, &message)?;
-        codec::put(
-            &mut batch,
-            Table::PersonLog,
-            keys::numbered(&[inbound.person.as_str()], message.seq),
-            &message.id,
-        )?;
+        codec::put(&mut batch, Table::PersonLog, keys::numbered(&[inbound.person.as_str()], message.seq), &message.id)?;
         codec::put(&mut batch, Table::Inbox, key, &inbox)?;
         chat.head = Some(message.id.clone());
         chat.last_at = chat.last_at.max(now);
@@ -296,8 +291,7 @@ impl Memory {
 
     /// How many replies were made to a message, those that may not be read any more included.
     pub fn answer_count(&self, to: &MessageId) -> Result<usize, Error> {
-        let ids: Vec<MessageId> =
-            codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
+        let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
         Ok(ids.len())
     }
 

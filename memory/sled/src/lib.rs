@@ -6,7 +6,8 @@
 //!   made so by writing all that is left into a new *generation* beside the old one and pointing to it (`generation`).
 //! - sled writes its log without an fsync and its overflow files without any: durability is completed here
 //!   (`database`).
-//! - sled takes a damaged log for the end of it and goes on without the rest: a number kept outside tells (`watermark`).
+//! - sled takes a damaged log for the end of it and goes on without the rest: a number kept outside tells
+//!   (`watermark`).
 //! - One process at a time: the directory is locked.
 
 mod database;

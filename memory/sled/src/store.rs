@@ -72,8 +72,8 @@ impl SledStore {
         })
     }
 
-    /// Writes a copy of this moment to `dir`, which must not be there yet; [`SledStore::open`] opens it. If this fails, what
-    /// is in `dir` is no store.
+    /// Writes a copy of this moment to `dir`, which must not be there yet; [`SledStore::open`] opens it. If this
+    /// fails, what is in `dir` is no store.
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
         let dir = dir.as_ref();
         if dir.exists() {
@@ -85,8 +85,8 @@ impl SledStore {
         self.copy_to(&copy).map(drop)
     }
 
-    /// Copies all rows into an empty database and makes them durable there, while others read and write. The copy is of the
-    /// moment this returns, and no batch is applied until the answer is dropped.
+    /// Copies all rows into an empty database and makes them durable there, while others read and write. The copy is
+    /// of the moment this returns, and no batch is applied until the answer is dropped.
     fn copy_to(&self, copy: &Database) -> Result<MutexGuard<'_, Recording>, Error> {
         hold(&self.writing).start();
         let copied = self.copy_and_catch_up(copy);

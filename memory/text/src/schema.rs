@@ -2,8 +2,8 @@ use azera_memory::{Doc, Facet};
 use azera_types::{MemoryId, PersonaId, Scope, Timestamp};
 use tantivy::schema::{Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{
-    AsciiFoldingFilter, Language, LowerCaser, RAW_TOKENIZER_NAME, RemoveLongFilter, SimpleTokenizer, Stemmer, StopWordFilter,
-    TextAnalyzer, TokenizerManager,
+    AsciiFoldingFilter, Language, LowerCaser, RAW_TOKENIZER_NAME, RemoveLongFilter, SimpleTokenizer, Stemmer,
+    StopWordFilter, TextAnalyzer, TokenizerManager,
 };
 use tantivy::{TantivyDocument, Term};
 

@@ -13,9 +13,9 @@ use crate::schema::{AT, Fields, ID, KEY, key, micros};
 /// Words of a query that count, the rarest first: the common ones of a very long message add little but time.
 pub(crate) const MAX_QUERY_WORDS: usize = 32;
 
-/// Documents within the right for each of which one outside it is looked at, above which it is cheaper to look for the best
-/// documents of all and pass over those outside (which lets tantivy skip blocks that cannot hold any of the best) than
-/// to walk the documents within.
+/// Documents within the right for each of which one outside it is looked at, above which it is cheaper to look for the
+/// best documents of all and pass over those outside (which lets tantivy skip blocks that cannot hold any of the best)
+/// than to walk the documents within.
 const WIDE_SHARE: u64 = 16;
 
 /// One search over one index.
@@ -46,7 +46,8 @@ impl Search<'_> {
         } else {
             let keys = places.keys.iter().map(|place| self.fields.key_term(&place.key)).collect();
             let inside = ConstScoreQuery::new(Box::new(BooleanQuery::new_multiterms_query(keys)), 0.0);
-            BooleanQuery::new(vec![(Occur::Must, Box::new(inside)), (Occur::Must, Box::new(everywhere))]).weight(scoring)?
+            BooleanQuery::new(vec![(Occur::Must, Box::new(inside)), (Occur::Must, Box::new(everywhere))])
+                .weight(scoring)?
         };
         let mut best = Best { limit: self.limit, heap: BinaryHeap::new() };
         for reader in searcher.segment_readers() {

@@ -37,7 +37,8 @@ const GRAPH_BUILD_CANDIDATES: usize = 100;
 /// Candidates looked at in a search (HNSW's ef), or as many as hits are asked for.
 pub(crate) const GRAPH_SEARCH_CANDIDATES: usize = 64;
 
-/// Points of a place up to which all of them are compared instead of walking a graph: well under a millisecond, and exact.
+/// Points of a place up to which all of them are compared instead of walking a graph: well under a millisecond, and
+/// exact.
 const EXACT_POINTS: usize = 10_000;
 
 /// Bytes of one file of the engine's log, made at this size in advance.

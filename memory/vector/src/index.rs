@@ -14,8 +14,8 @@ use crate::shard::{Shard, dense_vectors, io, point, remove, stored_point};
 /// Points the engine takes at once.
 const INSERT_POINTS: usize = 500;
 
-/// Points written since the shard was opened that make reopening it worth the while, to shorten its log: about 200 MB of
-/// it at 384 numbers a vector.
+/// Points written since the shard was opened that make reopening it worth the while, to shorten its log: about 200 MB
+/// of it at 384 numbers a vector.
 const REOPEN_POINTS: usize = 50_000;
 
 /// The directory in use.
@@ -48,8 +48,8 @@ impl EdgeVectors {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the index holds vectors of another dimension; [`Error::Backend`] if it is damaged. Either way
-    /// it can be removed and built again from the record.
+    /// [`Error::Invalid`] if the index holds vectors of another dimension; [`Error::Backend`] if it is damaged. Either
+    /// way it can be removed and built again from the record.
     pub fn open(dir: impl AsRef<Path>, config: VectorConfig) -> Result<Self, Error> {
         let dir = dir.as_ref().to_owned();
         fs::create_dir_all(&dir).map_err(io("making the directory of the vector index"))?;

@@ -9,8 +9,8 @@ use crate::config::{AT, GRAPH_SEARCH_CANDIDATES, name};
 use crate::filter::{filter, micros, path};
 use crate::shard::Shard;
 
-/// One search. Each place of the right is searched on its own: its points lie side by side and have a graph of their own,
-/// while a graph over many places, filtered, loses every tenth hit and more.
+/// One search. Each place of the right is searched on its own: its points lie side by side and have a graph of their
+/// own, while a graph over many places, filtered, loses every tenth hit and more.
 pub(crate) struct Search<'a> {
     pub(crate) right: &'a Right,
     pub(crate) facet: Facet,

@@ -67,13 +67,21 @@ pub async fn facts(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCo
         let reply = replies.get(&format!("ask-{index}")).with_context(|| format!("no reply to question {index}"))?;
         let source = format!("told-{index}");
         let recalled = reply["recalled"].as_array().into_iter().flatten();
-        let in_prompt = recalled.flat_map(|hit| hit["sources"].as_array().into_iter().flatten()).any(|id| *id == source);
+        let in_prompt =
+            recalled.flat_map(|hit| hit["sources"].as_array().into_iter().flatten()).any(|id| *id == source);
         let said = reply["text"].as_str().unwrap_or_default();
         let lower = said.to_lowercase();
         let right = fact.keys.iter().any(|key| lower.contains(&key.to_lowercase()));
         if options.show {
             let mark = |is: bool| if is { "+" } else { "-" };
-            eprintln!("{} {} [{}] {}\n      {}", mark(in_prompt), mark(right), fact.kind, fact.asked, said.replace('\n', " "));
+            eprintln!(
+                "{} {} [{}] {}\n      {}",
+                mark(in_prompt),
+                mark(right),
+                fact.kind,
+                fact.asked,
+                said.replace('\n', " ")
+            );
         }
         rows.push((in_prompt, right));
     }
@@ -105,7 +113,9 @@ fn timeline(facts: &[Fact]) -> anyhow::Result<String> {
     let mut talk = SMALL_TALK.iter().cycle();
     let mut now = 0;
     let say = |lines: &mut Vec<Value>, id: String, chat: &str, text: &str, at: Timestamp| {
-        lines.push(json!({"type": "message", "at": at, "id": id, "chat": chat, "person": "ann", "name": "Ann", "text": text}));
+        lines.push(
+            json!({"type": "message", "at": at, "id": id, "chat": chat, "person": "ann", "name": "Ann", "text": text}),
+        );
     };
     for (index, fact) in facts.iter().enumerate() {
         for number in 0..BETWEEN {

@@ -68,7 +68,12 @@ pub async fn recall(config: &Config, options: EvalRecall) -> anyhow::Result<Exit
         }
         asked.house.azera.stop().await;
         if !options.json {
-            eprintln!("{}: {} turns, {} questions", file.display(), conversation.turns.len(), conversation.queries.len());
+            eprintln!(
+                "{}: {} turns, {} questions",
+                file.display(),
+                conversation.turns.len(),
+                conversation.queries.len()
+            );
         }
     }
     if scored.is_empty() {
@@ -211,10 +216,8 @@ fn report(scored: &[Scored], ingest_turns_per_s: f64) -> serde_json::Value {
     for one in scored {
         categories.entry(&one.category).or_default().push(one.recall[1]);
     }
-    let by_category: BTreeMap<&str, f64> = categories
-        .into_iter()
-        .map(|(name, values)| (name, values.iter().sum::<f64>() / values.len() as f64))
-        .collect();
+    let by_category: BTreeMap<&str, f64> =
+        categories.into_iter().map(|(name, values)| (name, values.iter().sum::<f64>() / values.len() as f64)).collect();
     json!({
         "queries": scored.len(),
         "recall_at_5": mean(&|one| one.recall[0]),

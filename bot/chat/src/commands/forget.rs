@@ -47,18 +47,16 @@ impl Azera {
     }
 
     /// A memory that the person may have forgotten: one of their own words, or any in their realm for an admin.
-    async fn memory_of_theirs(
-        &self,
-        at: &Setting<'_>,
-        id: MemoryId,
-    ) -> Result<Result<Forget, CommandAnswer>, Error> {
+    async fn memory_of_theirs(&self, at: &Setting<'_>, id: MemoryId) -> Result<Result<Forget, CommandAnswer>, Error> {
         let right = at.right.clone();
         let Some(memory) = self.blocking(move |memory| memory.memory(&right, id)).await? else {
             return Ok(Err(refused(format!("I remember no `{id}` that may be shown here."))));
         };
         let own = memory.author.person() == Some(&at.line.person);
         if !own && at.access < Access::Admin {
-            return Ok(Err(refused("Those are somebody else's words; they, or an admin, can have them forgotten.".into())));
+            return Ok(Err(refused(
+                "Those are somebody else's words; they, or an admin, can have them forgotten.".into(),
+            )));
         }
         Ok(Ok(Forget::Memory(id)))
     }

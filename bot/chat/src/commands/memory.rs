@@ -28,8 +28,7 @@ impl Azera {
     async fn search_memory(&self, at: &Setting<'_>, words: &str) -> Result<CommandAnswer, Error> {
         let name = self.persona(at.place.realm(), &at.chat.persona).await?.name;
         let query = Text::new(words);
-        let recall =
-            self.recall(&at.right, &query, &at.line.person, &name, Default::default(), SEARCH_HITS).await?;
+        let recall = self.recall(&at.right, &query, &at.line.person, &name, Default::default(), SEARCH_HITS).await?;
         if recall.hits.is_empty() {
             return Ok(done("I remember nothing like that which may be shown here.".into()));
         }

@@ -29,7 +29,12 @@ pub struct Command {
 /// Every command there is.
 pub const COMMANDS: &[Command] = &[
     Command { name: "help", arguments: "", help: "what there is to say to me", access: Access::Member },
-    Command { name: "new", arguments: "", help: "begin another chat; what was said stays remembered", access: Access::Member },
+    Command {
+        name: "new",
+        arguments: "",
+        help: "begin another chat; what was said stays remembered",
+        access: Access::Member,
+    },
     Command { name: "chats", arguments: "[number]", help: "list your chats, or go to one", access: Access::Member },
     Command {
         name: "persona",
@@ -37,7 +42,12 @@ pub const COMMANDS: &[Command] = &[
         help: "who answers in this chat",
         access: Access::Member,
     },
-    Command { name: "as", arguments: "NAME", help: "speak as somebody else (in the terminal)", access: Access::Operator },
+    Command {
+        name: "as",
+        arguments: "NAME",
+        help: "speak as somebody else (in the terminal)",
+        access: Access::Operator,
+    },
     Command { name: "why", arguments: "", help: "what stood behind the last reply", access: Access::Member },
     Command {
         name: "branch",
@@ -46,7 +56,12 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Member,
     },
     Command { name: "regenerate", arguments: "", help: "answer the last message again", access: Access::Member },
-    Command { name: "swipe", arguments: "[next | previous]", help: "choose among the answers made", access: Access::Member },
+    Command {
+        name: "swipe",
+        arguments: "[next | previous]",
+        help: "choose among the answers made",
+        access: Access::Member,
+    },
     Command { name: "remember", arguments: "TEXT", help: "keep something for good", access: Access::Member },
     Command {
         name: "memory",
@@ -82,11 +97,7 @@ struct Setting<'a> {
 }
 
 impl Azera {
-    pub(crate) async fn run_command(
-        &self,
-        platform: &PlatformId,
-        line: CommandLine,
-    ) -> Result<CommandAnswer, Error> {
+    pub(crate) async fn run_command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, Error> {
         let adapter = self.platform(platform)?;
         let Some(place) = self.place(adapter.as_ref(), &line.chat, &line.person).await? else {
             return Err(Error::NotAllowed);

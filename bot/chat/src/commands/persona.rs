@@ -80,11 +80,7 @@ impl Azera {
         })
     }
 
-    async fn find_persona(
-        &self,
-        at: &Setting<'_>,
-        name: &str,
-    ) -> Result<Option<azera_personas::Persona>, Error> {
+    async fn find_persona(&self, at: &Setting<'_>, name: &str) -> Result<Option<azera_personas::Persona>, Error> {
         let wanted = name.trim().to_lowercase();
         for row in self.personas_here(at).await? {
             let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };

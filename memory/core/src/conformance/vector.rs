@@ -160,7 +160,8 @@ fn replaces_and_removes<V: VectorIndex>(mut open: impl FnMut() -> V) {
 
 /// Vectors all over the space, every tenth of them one of a few that come again and again, as "yes" and "thanks" do.
 fn scattered(number: u64) -> Vec<f32> {
-    let mut state = if number % 10 == 0 { number / 10 % 7 } else { number }.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut state =
+        if number.is_multiple_of(10) { number / 10 % 7 } else { number }.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f32 / (1_u32 << 23) as f32 - 1.0
@@ -176,9 +177,9 @@ fn holds_many<V: VectorIndex>(mut open: impl FnMut() -> V) {
     const QUERIES: u64 = 20;
     const LIMIT: usize = 10;
     let realm_of = |id: u64| {
-        if id % 100 == 0 {
+        if id.is_multiple_of(100) {
             "small"
-        } else if id % 3 == 0 {
+        } else if id.is_multiple_of(3) {
             "guild"
         } else {
             "other"

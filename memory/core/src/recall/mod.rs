@@ -154,13 +154,7 @@ impl Memory {
             .collect()
     }
 
-    fn by_vector(
-        &self,
-        right: &Right,
-        vector: &[f32],
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<MemoryId>, Error> {
+    fn by_vector(&self, right: &Right, vector: &[f32], until: Timestamp, limit: usize) -> Result<Vec<MemoryId>, Error> {
         let mut ids = Vec::with_capacity(2 * limit);
         for facet in [Facet::Own, Facet::Window] {
             ids.extend(self.vectors.search(right, facet, vector, until, limit)?.iter().map(|found| found.id));

@@ -63,13 +63,7 @@ impl std::fmt::Debug for Question {
 impl Memory {
     /// Reads a question. `persona` is the one asked: its name calls it and asks for nothing. Names count as speakers
     /// only if somebody of that name spoke in a place `right` allows.
-    pub fn question(
-        &self,
-        right: &Right,
-        text: &Text,
-        asker: &PersonId,
-        persona: &str,
-    ) -> Result<Question, Error> {
+    pub fn question(&self, right: &Right, text: &Text, asker: &PersonId, persona: &str) -> Result<Question, Error> {
         let tokens: Vec<String> = tokens(text).collect();
         let called: HashSet<String> = name_tokens(persona).collect();
         let mut named: Vec<String> = Vec::new();
