@@ -127,7 +127,9 @@ run() {
 
 test_all() {
     setup
-    build
+    say "building the tests in $CARGO_TARGET_DIR"
+    # The binary comes along; building it first and alone would compile the heavy crates twice, with other features.
+    cargo test --release --workspace --locked --no-run
     # The models for tests are no matter of somebody's own configuration.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
         die "the tests need these models: ${models[*]}; see above." "With network, once: make test"

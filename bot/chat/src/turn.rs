@@ -140,7 +140,7 @@ impl Azera {
         };
         let budget = Budget {
             context_tokens: config.context_tokens.min(model.info().context_tokens),
-            reply_tokens: config.reply_tokens,
+            reply_tokens: config.reply_tokens.min(form.reply_tokens),
         };
         let count = |text: &str| model.count_tokens(text);
         let cut = history_cut(&form, &parts, budget, &count)?;
@@ -149,8 +149,10 @@ impl Azera {
         let mut exclude: HashSet<MessageId> = shown.iter().map(|row| row.id.clone()).collect();
         exclude.insert(message.id.clone());
         exclude.extend(replaces.iter().map(|old| old.id.clone()));
-        let recall =
+        let mut recall =
             self.recall(&right, &message.text, &inbox.person, &persona.name, exclude, form.recalled_lines).await?;
+        let floor = recall.hits.first().map_or(0.0, |best| best.score * form.recalled_share);
+        recall.hits.retain(|hit| hit.score >= floor);
         let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
         let parts = Parts { recalled: &recollections, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;
@@ -166,7 +168,7 @@ impl Azera {
             session: Self::session(&message.chat, &message.persona),
             sampling: config.sampling.clone().unwrap_or_else(|| form.sampling.clone()),
             seed,
-            max_tokens: config.reply_tokens,
+            max_tokens: budget.reply_tokens,
             thinking: config.thinking,
             persona: &persona.name,
             speakers: speakers.into_iter().collect(),

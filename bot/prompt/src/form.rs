@@ -33,6 +33,11 @@ pub struct Form {
     pub recalled_place: RecalledPlace,
     /// Recalled lines at most.
     pub recalled_lines: usize,
+    /// Share of the best memory's score a recalled memory must have to stand in the prompt. Each line that does not
+    /// answer the question makes a small model likelier to answer with that line.
+    pub recalled_share: f32,
+    /// Tokens of a reply at most; a small model that goes on for long has lost its way.
+    pub reply_tokens: usize,
     /// Whether task behaviours and the role of the person are told.
     pub guidance: bool,
     /// How tokens are chosen unless the configuration says otherwise.
@@ -47,6 +52,8 @@ pub fn form_for(family: &str) -> Form {
             examples: 3,
             recalled_place: RecalledPlace::BetweenRepeats,
             recalled_lines: 5,
+            recalled_share: 0.75,
+            reply_tokens: 120,
             guidance: false,
             sampling: Sampling {
                 temperature: 0.4,
@@ -64,6 +71,8 @@ pub fn form_for(family: &str) -> Form {
             examples: 3,
             recalled_place: RecalledPlace::InTurn,
             recalled_lines: 20,
+            recalled_share: 0.0,
+            reply_tokens: usize::MAX,
             guidance: true,
             sampling: Sampling::default(),
         },
