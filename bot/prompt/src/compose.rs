@@ -3,7 +3,7 @@ use azera_personas::{Persona, fill_placeholders};
 use azera_types::Timestamp;
 use thiserror::Error;
 
-use crate::form::{Form, PersonaForm, RecalledPlace};
+use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::persona_text;
 
@@ -156,7 +156,7 @@ pub fn compose(form: &Form, parts: &Parts<'_>, budget: Budget, count: &dyn Fn(&s
     let mut messages = shared;
     messages.extend(history);
     let person = parts.message.speaker.as_deref().filter(|_| !parts.group);
-    messages.extend(last_turn(form, &guidance, recalled, person, &message));
+    messages.push(last_turn(&guidance, &recalled, person, &message));
     Ok(Prompt { messages, shared_messages, fragments, history_lines, recalled_lines })
 }
 
@@ -196,9 +196,8 @@ fn frame(
     }
     let guidance = guidance(form, parts, person, left / 4, count);
     let guidance_tokens: usize = guidance.iter().map(|(_, text)| count(text)).sum();
-    let message = cut_middle(&said(parts.message, parts.group), left / 4, count);
-    // The message may stand there twice, with the lines' heading between.
-    let left = left.saturating_sub(2 * (count(&message) + MESSAGE_OVERHEAD) + HEADING_TOKENS + guidance_tokens);
+    let message = cut_middle(&said(parts.message, parts.group), left / 2, count);
+    let left = left.saturating_sub(count(&message) + MESSAGE_OVERHEAD + HEADING_TOKENS + guidance_tokens);
     Ok(Frame { message, guidance, left })
 }
 
@@ -221,8 +220,8 @@ fn shared_messages(form: &Form, parts: &Parts<'_>) -> Vec<ChatMessage> {
     exchanges.sort_by_key(|exchange| exchange.remembered.is_empty());
     for exchange in exchanges.into_iter().take(form.examples) {
         let fill = |text: &str| fill_placeholders(text, EXAMPLE_PERSON, &persona.name).into_owned();
-        let recalled = exchange.remembered.iter().map(|line| fill(line)).collect();
-        messages.extend(last_turn(form, &[], recalled, Some(EXAMPLE_PERSON), &fill(exchange.person)));
+        let recalled: Vec<String> = exchange.remembered.iter().map(|line| fill(line)).collect();
+        messages.push(last_turn(&[], &recalled, Some(EXAMPLE_PERSON), &fill(exchange.person)));
         messages.push(ChatMessage::new(Role::Assistant, fill(exchange.persona)));
     }
     messages
@@ -259,39 +258,28 @@ fn guidance(
 /// The last turn: guidance, recalled lines with the best one nearest to the end, and the message, which must stand last
 /// to be answered.
 fn last_turn(
-    form: &Form,
     guidance: &[(FragmentKind, String)],
-    recalled: Vec<String>,
+    recalled: &[String],
     person: Option<&str>,
     message: &str,
-) -> Vec<ChatMessage> {
-    let mut lines = String::new();
-    if !recalled.is_empty() {
-        match person {
-            Some(name) => lines.push_str(&format!("What {name} told you before:")),
-            None => lines.push_str("What you were told before:"),
-        }
-        for line in recalled.iter().rev() {
-            lines.push_str("\n- ");
-            lines.push_str(line);
-        }
-    }
+) -> ChatMessage {
     let mut turn = String::new();
     for (_, line) in guidance {
         turn.push_str(line);
         turn.push_str("\n\n");
     }
-    if lines.is_empty() {
-        return vec![ChatMessage::new(Role::User, turn + message)];
+    if !recalled.is_empty() {
+        match person {
+            Some(name) => turn.push_str(&format!("What {name} told you before:\n")),
+            None => turn.push_str("What you were told before:\n"),
+        }
+        for line in recalled.iter().rev() {
+            turn.push_str(&format!("- {line}\n"));
+        }
+        turn.push('\n');
     }
-    match form.recalled_place {
-        RecalledPlace::InTurn => vec![ChatMessage::new(Role::User, format!("{turn}{lines}\n\n{message}"))],
-        RecalledPlace::BetweenRepeats => vec![
-            ChatMessage::new(Role::User, turn + message),
-            ChatMessage::new(Role::System, lines),
-            ChatMessage::new(Role::User, message),
-        ],
-    }
+    turn.push_str(message);
+    ChatMessage::new(Role::User, turn)
 }
 
 fn recalled_line(memory: &Recollection) -> String {

@@ -12,16 +12,6 @@ pub enum PersonaForm {
     Full,
 }
 
-/// Where recalled lines stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecalledPlace {
-    /// In the person's turn, before what they say.
-    InTurn,
-    /// In a system message of their own between the person's words and the same words again: a small model then reads
-    /// the lines knowing the question, and answers the question rather than going on with the list.
-    BetweenRepeats,
-}
-
 /// The form of a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
@@ -29,8 +19,6 @@ pub struct Form {
     pub persona: PersonaForm,
     /// Example exchanges from the persona at most, those that use a memory first.
     pub examples: usize,
-    /// Where recalled lines stand.
-    pub recalled_place: RecalledPlace,
     /// Recalled lines at most.
     pub recalled_lines: usize,
     /// Share of the best memory's score a recalled memory must have to stand in the prompt. Each line that does not
@@ -50,18 +38,17 @@ pub fn form_for(family: &str) -> Form {
         "smollm2" => Form {
             persona: PersonaForm::Brief,
             examples: 3,
-            recalled_place: RecalledPlace::BetweenRepeats,
             recalled_lines: 5,
             recalled_share: 0.75,
-            reply_tokens: 120,
+            reply_tokens: 100,
             guidance: false,
             sampling: Sampling {
-                temperature: 0.4,
+                temperature: 0.3,
                 top_k: 40,
                 top_p: 1.0,
                 min_p: 0.1,
                 repeat_penalty: 1.1,
-                phrase_penalty: 1.0,
+                phrase_penalty: 0.5,
                 phrase_tokens: 3,
                 ..Sampling::default()
             },
@@ -69,7 +56,6 @@ pub fn form_for(family: &str) -> Form {
         _ => Form {
             persona: PersonaForm::Full,
             examples: 3,
-            recalled_place: RecalledPlace::InTurn,
             recalled_lines: 20,
             recalled_share: 0.0,
             reply_tokens: usize::MAX,

@@ -14,5 +14,5 @@ mod fragment;
 mod persona_text;
 
 pub use compose::{Budget, Error, HISTORY_STEP, Line, Parts, Prompt, Recollection, compose, history_cut};
-pub use form::{Form, PersonaForm, RecalledPlace, form_for};
+pub use form::{Form, PersonaForm, form_for};
 pub use fragment::{Fragment, FragmentKind};
