@@ -208,7 +208,7 @@ pub trait Host: Send + Sync {
         at: Timestamp,
     ) -> Result<Option<Outcome>, HostError>;
 
-    /// A person deleted a message: it is forgotten with everything built on it.
+    /// A person deleted a message: it is forgotten, and the replies built on it with it.
     async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError>;
 
     /// Runs a command.

@@ -141,7 +141,7 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
     let receipt = house.memory.forget(what, quotes)?;
     house.azera.index_all().await?;
     house.azera.scrub().await?;
-    let Receipt { messages, replies, memories, why, cached, chats, quoted_by, .. } = receipt;
+    let Receipt { messages, replies, memories, why, chats, quoted_by, .. } = receipt;
     println!(
         "{}",
         serde_json::to_string_pretty(&json!({
@@ -149,7 +149,6 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
             "replies": replies,
             "memories": memories,
             "why": why,
-            "cached_embeddings": cached,
             "chats": chats,
             "still_quoted_by": quoted_by,
             "bytes_on_disk": "overwritten",

@@ -15,6 +15,9 @@ const ATTEMPTS: u32 = 5;
 /// Wait before the second attempt; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
+/// Time between two looks at what could not be delivered.
+const OUTBOX_WAIT: Duration = Duration::from_secs(60);
+
 impl Azera {
     /// Shows a reply and takes it off the outbox. What the platform refuses for good goes off the outbox too, with a
     /// warning; what it cannot do now stays there.
@@ -54,14 +57,30 @@ impl Azera {
         self.blocking(move |memory| memory.delivered(&reply)).await
     }
 
+    /// Tries the outbox again from time to time until the core stops.
+    pub(crate) async fn keep_delivering(self) {
+        loop {
+            tokio::select! {
+                () = self.0.stopping.cancelled() => return,
+                () = tokio::time::sleep(OUTBOX_WAIT) => {}
+            }
+            if let Err(error) = self.deliver_outbox().await {
+                tracing::warn!(%error, "the outbox could not be read");
+            }
+        }
+    }
+
     /// Delivers what the outbox holds for platforms that are attached, oldest first.
     pub(crate) async fn deliver_outbox(&self) -> Result<usize, Error> {
         let mut delivered = 0;
         for (reply, row) in self.blocking(azera_memory::Memory::outbox).await? {
             let Ok(platform) = self.platform(&row.platform) else { continue };
             let state = serde_json::from_value(row.state).unwrap_or_default();
-            self.deliver(platform.as_ref(), &reply, &state).await?;
-            delivered += 1;
+            match self.deliver(platform.as_ref(), &reply, &state).await {
+                Ok(()) => delivered += 1,
+                // It stays in the outbox; the others must not wait for it.
+                Err(error) => tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox"),
+            }
         }
         Ok(delivered)
     }

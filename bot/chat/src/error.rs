@@ -15,6 +15,9 @@ pub enum Error {
     /// No prompt could be made.
     #[error(transparent)]
     Prompt(#[from] azera_prompt::Error),
+    /// As many messages as may wait in a chat are waiting; this one was not taken in.
+    #[error("too many messages are waiting")]
+    QueueFull,
     /// The model gave nothing but blanks, each time it was asked.
     #[error("the model gave no answer")]
     NoAnswer,
@@ -39,7 +42,7 @@ impl Error {
             Self::Memory(error) => error.is_transient(),
             Self::Model(error) => error.is_transient() || matches!(error, azera_model::Error::Stopped),
             Self::Platform(error) => error.is_transient(),
-            Self::Interrupted => true,
+            Self::Interrupted | Self::QueueFull => true,
             Self::Prompt(_) | Self::NoAnswer | Self::NoPersona(_) | Self::NoPlatform | Self::NotAllowed => false,
         }
     }

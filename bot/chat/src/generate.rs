@@ -2,9 +2,10 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::time::Duration;
 
 use azera_adapter::{Platform, StreamEvent};
-use azera_model::{ChatModel, ChatRequest, Event, Priority, Sampling, Usage};
+use azera_model::{ChatModel, ChatRequest, Event, Priority, Reply, Sampling, Usage};
 use azera_prompt::Prompt;
 use azera_types::{ChatId, MessageId};
 
@@ -12,6 +13,12 @@ use crate::error::Error;
 
 /// How often a blank answer is asked for again, each time with another seed.
 const ATTEMPTS: u32 = 3;
+
+/// How often a busy model is asked again.
+const BUSY_ATTEMPTS: u32 = 600;
+
+/// Wait before it is.
+const BUSY_WAIT: Duration = Duration::from_millis(100);
 
 /// Names whose line beginnings end a reply: a model that goes on to write the other side's next line has finished.
 const MAX_STOP_NAMES: usize = 8;
@@ -73,7 +80,7 @@ pub(crate) async fn generate(
             priority: Priority::Live,
             thinking: asking.thinking,
         };
-        let mut reply = model.chat(request).await?;
+        let mut reply = ask(model, request).await?;
         let mut label = Label::new(asking.persona);
         let mut text = String::new();
         while let Some(event) = reply.next().await {
@@ -102,6 +109,17 @@ pub(crate) async fn generate(
         }
     }
     Err(Error::NoAnswer)
+}
+
+/// Asks the model, and waits while it has too much to do: the turn has its place in the chat's queue already.
+async fn ask(model: &Arc<dyn ChatModel>, request: ChatRequest) -> Result<Reply, Error> {
+    for _ in 0..BUSY_ATTEMPTS {
+        match model.chat(request.clone()).await {
+            Err(azera_model::Error::Busy { .. }) => tokio::time::sleep(BUSY_WAIT).await,
+            other => return Ok(other?),
+        }
+    }
+    Ok(model.chat(request).await?)
 }
 
 /// A seed nobody chose.

@@ -5,7 +5,7 @@ use azera_adapter::{
     ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outcome, Platform, ProbeLine, Silence,
 };
 use azera_memory::{Forget, NewChat, Received};
-use azera_types::{Inbound, MessageId, PlatformId, Text, Timestamp};
+use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, Timestamp};
 
 use crate::azera::Azera;
 use crate::error::Error;
@@ -20,7 +20,7 @@ impl From<Error> for HostError {
     fn from(error: Error) -> Self {
         match error {
             Error::NotAllowed => Self::NotAllowed,
-            Error::Interrupted | Error::Model(azera_model::Error::Stopped) => Self::Stopping,
+            Error::QueueFull => Self::Busy,
             other => Self::Failed(other.to_string()),
         }
     }
@@ -31,12 +31,13 @@ impl Azera {
     /// work. Platforms must be attached.
     pub async fn start(&self) -> Result<(), Error> {
         self.0.tasks.spawn(self.clone().keep_indexed());
+        self.0.tasks.spawn(self.clone().keep_delivering());
         self.deliver_outbox().await?;
         for (message, inbox) in self.blocking(azera_memory::Memory::open_turns).await? {
             let Ok(platform) = self.platform(&inbox.platform) else { continue };
-            let Some(ticket) = self.0.queues.enter(&message.chat) else { continue };
+            let ticket = self.0.queues.enter_anyway(&message.chat);
             tracing::info!(message = %message.id, chat = %message.chat, "taking up a message left over");
-            self.spawn_turn(ticket, Asked { platform, message, inbox, replaces: None });
+            self.spawn_turn(ticket, Asked { platform, message, inbox, again: false });
         }
         self.0.index_wanted.notify_one();
         Ok(())
@@ -52,48 +53,48 @@ impl Azera {
     fn spawn_turn(&self, ticket: Ticket, asked: Asked) -> tokio::task::JoinHandle<Result<Outcome, Error>> {
         let core = self.clone();
         // A task of its own: an adapter that loses interest must not leave a turn half done.
-        self.0.tasks.spawn(async move {
-            let _turn = ticket.turn().await;
-            let message = asked.message.id.clone();
-            let answered = core.take_turn(asked).await;
-            if let Err(error) = &answered {
-                tracing::error!(message = %message, %error, "a turn failed");
-                if !error.is_transient() {
-                    // It would fail the same way at every start.
-                    core.blocking(move |memory| memory.leave(&message)).await?;
-                }
+        self.0.tasks.spawn(async move { core.turn_of(ticket, asked).await })
+    }
+
+    async fn turn_of(&self, ticket: Ticket, asked: Asked) -> Result<Outcome, Error> {
+        let _turn = ticket.turn().await;
+        let message = asked.message.id.clone();
+        let answered = self.take_turn(asked).await;
+        if let Err(error) = &answered {
+            tracing::error!(message = %message, %error, "a turn failed");
+            if !error.is_transient() {
+                // It would fail the same way at every start.
+                self.blocking(move |memory| memory.leave(&message)).await?;
             }
-            answered
-        })
+        }
+        answered
     }
 
     async fn receive(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, Error> {
         let adapter = self.platform(platform)?;
         let place = self.place(adapter.as_ref(), &inbound.chat, &inbound.person).await?;
         let place = place.ok_or(Error::NotAllowed)?;
-        let Some(ticket) = self.0.queues.enter(&inbound.chat) else {
-            return Err(Error::Model(azera_model::Error::Busy { waiting: self.0.config.queue_per_chat }));
-        };
+        let ticket = self.0.queues.enter(&inbound.chat).ok_or(Error::QueueFull)?;
         self.ensure_chat(platform, ChatInfo { chat: inbound.chat.clone(), title: None, persona: None }).await?;
-        let (now, scope, id) = (self.0.clock.now(), place.scope(), inbound.id.clone());
-        let received = {
-            let (platform, inbound) = (platform.clone(), inbound.clone());
-            self.blocking(move |memory| memory.receive(&platform, &inbound, scope, now)).await?
-        };
-        match received {
-            Received::Known { .. } => Ok(Outcome::Silent(Silence::Duplicate)),
-            Received::New(message) => {
-                let inbox = azera_memory::InboxRow {
-                    message: id,
-                    platform: platform.clone(),
-                    person: inbound.person,
-                    mentions_bot: inbound.mentions_bot,
-                    mentions: inbound.mentions,
-                };
-                let asked = Asked { platform: adapter, message: *message, inbox, replaces: None };
-                self.spawn_turn(ticket, asked).await.map_err(|_| Error::Interrupted)?
-            }
-        }
+        let (core, platform) = (self.clone(), platform.clone());
+        // From here on the message is ours: recording it and answering it are one task.
+        let turn = self.0.tasks.spawn(async move {
+            let (now, scope) = (core.0.clock.now(), place.scope());
+            let received = {
+                let (platform, inbound) = (platform.clone(), inbound.clone());
+                core.blocking(move |memory| memory.receive(&platform, &inbound, scope, now)).await?
+            };
+            let Received::New(message) = received else { return Ok(Outcome::Silent(Silence::Duplicate)) };
+            let inbox = azera_memory::InboxRow {
+                message: inbound.id,
+                platform,
+                person: inbound.person,
+                mentions_bot: inbound.mentions_bot,
+                mentions: inbound.mentions,
+            };
+            core.turn_of(ticket, Asked { platform: adapter, message: *message, inbox, again: false }).await
+        });
+        turn.await.map_err(|_| Error::Interrupted)?
     }
 
     async fn ensure_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), Error> {
@@ -122,27 +123,25 @@ impl Azera {
         self.0.index_wanted.notify_one();
         let Some(person) = message.author.person().cloned() else { return Ok(None) };
         let adapter = self.platform(platform)?;
-        let place = self.place(adapter.as_ref(), &message.chat, &person).await?.ok_or(Error::NotAllowed)?;
-        let right = self.right(adapter.as_ref(), &place, &message.persona).await?;
-        let present = {
-            let (right, id) = (right.clone(), id.clone());
-            self.blocking(move |memory| memory.present_answer(&right, &id)).await?
+        let open = {
+            let id = id.clone();
+            self.blocking(move |memory| memory.open_turn(&id)).await?.is_some()
         };
-        match present {
-            Some(present) => self.answer_again(adapter, platform, message, present).await.map(Some),
-            None => Ok(Some(Outcome::Silent(Silence::NotAddressed))),
+        if open {
+            // Its turn has yet to come, and will find the new text.
+            return Ok(Some(Outcome::Silent(Silence::Duplicate)));
         }
+        self.answer_again(adapter, platform, message, person).await.map(Some)
     }
 
-    /// Makes a reply anew in the place of `present`.
+    /// Makes the answer to a message anew, in the place of the one that stands; silent if there is none.
     pub(crate) async fn answer_again(
         &self,
         adapter: std::sync::Arc<dyn Platform>,
         platform: &PlatformId,
         message: azera_memory::MessageRow,
-        present: azera_memory::MessageRow,
+        person: PersonId,
     ) -> Result<Outcome, Error> {
-        let person = message.author.person().cloned().ok_or(Error::NotAllowed)?;
         let inbox = azera_memory::InboxRow {
             message: message.id.clone(),
             platform: platform.clone(),
@@ -150,10 +149,8 @@ impl Azera {
             mentions_bot: true,
             mentions: Vec::new(),
         };
-        let Some(ticket) = self.0.queues.enter(&message.chat) else {
-            return Err(Error::Model(azera_model::Error::Busy { waiting: self.0.config.queue_per_chat }));
-        };
-        let asked = Asked { platform: adapter, message, inbox, replaces: Some(present) };
+        let ticket = self.0.queues.enter(&message.chat).ok_or(Error::QueueFull)?;
+        let asked = Asked { platform: adapter, message, inbox, again: true };
         self.spawn_turn(ticket, asked).await.map_err(|_| Error::Interrupted)?
     }
 
@@ -181,29 +178,25 @@ impl Azera {
     }
 
     /// Forgets, drops what the model still holds of it, and takes back replies that went with it.
-    pub(crate) async fn forget(
-        &self,
-        adapter: &dyn Platform,
-        what: Forget,
-        quotes: bool,
-    ) -> Result<azera_memory::Receipt, Error> {
+    pub(crate) async fn forget(&self, what: Forget, quotes: bool) -> Result<azera_memory::Receipt, Error> {
         let receipt = self.blocking(move |memory| memory.forget(&what, quotes)).await?;
+        self.0.index_wanted.notify_one();
         let model = self.model();
-        for chat in &receipt.touched {
-            let known = {
-                let chat = chat.clone();
-                self.blocking(move |memory| memory.chat(&chat)).await?
-            };
-            if let Some(row) = known {
-                model.forget_session(&Self::session(chat, &row.persona)).await?;
+        for (chat, persona) in &receipt.touched {
+            if let Err(error) = model.forget_session(&Self::session(chat, persona)).await {
+                tracing::error!(%chat, %error, "evaluated tokens could not be dropped");
             }
         }
         for (chat, reply) in &receipt.retract {
-            if let Err(error) = adapter.retract(chat, reply).await {
+            let row = {
+                let chat = chat.clone();
+                self.blocking(move |memory| memory.chat(&chat)).await?
+            };
+            let Some(platform) = row.and_then(|row| self.platform(&row.platform).ok()) else { continue };
+            if let Err(error) = platform.retract(chat, reply).await {
                 tracing::warn!(%reply, %error, "a forgotten reply could not be taken back");
             }
         }
-        self.0.index_wanted.notify_one();
         Ok(receipt)
     }
 }
@@ -215,10 +208,7 @@ impl Host for Azera {
     }
 
     async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
-        match self.receive(platform, inbound).await {
-            Err(Error::Model(azera_model::Error::Busy { .. })) => Err(HostError::Busy),
-            other => Ok(other?),
-        }
+        Ok(self.receive(platform, inbound).await?)
     }
 
     async fn edited(
@@ -231,9 +221,8 @@ impl Host for Azera {
         Ok(self.edit(platform, id, text, at).await?)
     }
 
-    async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
-        let adapter = self.platform(platform)?;
-        self.forget(adapter.as_ref(), Forget::Message(id.clone()), false).await?;
+    async fn deleted(&self, _platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
+        self.forget(Forget::Message(id.clone()), true).await?;
         Ok(())
     }
 
@@ -246,6 +235,7 @@ impl Host for Azera {
     }
 
     async fn settle(&self) -> Result<(), HostError> {
+        self.0.queues.idle().await;
         self.deliver_outbox().await?;
         self.index_all().await?;
         self.scrub().await?;

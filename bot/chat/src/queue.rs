@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use azera_types::ChatId;
-use tokio::sync::{Mutex as TurnMutex, OwnedMutexGuard};
+use tokio::sync::{Mutex as TurnMutex, Notify, OwnedMutexGuard};
 
 /// The chats in which something is waiting or under way.
 #[derive(Debug)]
 pub(crate) struct Queues {
     limit: usize,
     chats: Arc<Mutex<HashMap<ChatId, Arc<Queue>>>>,
+    left: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -26,11 +27,12 @@ pub(crate) struct Ticket {
     chat: ChatId,
     queue: Arc<Queue>,
     chats: Arc<Mutex<HashMap<ChatId, Arc<Queue>>>>,
+    left: Arc<Notify>,
 }
 
 impl Queues {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, chats: Arc::default() }
+        Self { limit, chats: Arc::default(), left: Arc::default() }
     }
 
     /// A place in the chat's queue, unless `limit` others have one. Places are served in the order they were taken.
@@ -40,8 +42,29 @@ impl Queues {
         if queue.waiting.load(Ordering::Relaxed) >= self.limit {
             return None;
         }
+        Some(self.join(chat, queue))
+    }
+
+    /// A place for a message that is in the record already, however many wait.
+    pub(crate) fn enter_anyway(&self, chat: &ChatId) -> Ticket {
+        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
+        self.join(chat, chats.entry(chat.clone()).or_default())
+    }
+
+    fn join(&self, chat: &ChatId, queue: &Arc<Queue>) -> Ticket {
         queue.waiting.fetch_add(1, Ordering::Relaxed);
-        Some(Ticket { chat: chat.clone(), queue: queue.clone(), chats: self.chats.clone() })
+        Ticket { chat: chat.clone(), queue: queue.clone(), chats: self.chats.clone(), left: self.left.clone() }
+    }
+
+    /// Waits until nothing waits or is under way in any chat.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let left = self.left.notified();
+            if self.chats.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+                return;
+            }
+            left.await;
+        }
     }
 }
 
@@ -58,6 +81,7 @@ impl Drop for Ticket {
         if self.queue.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
             chats.remove(&self.chat);
         }
+        self.left.notify_waiters();
     }
 }
 

@@ -86,8 +86,7 @@ impl Azera {
         }
         self.index_all().await?;
         let _indexing = self.0.indexing.lock().await;
-        self.blocking(azera_memory::Memory::scrub).await?;
-        Ok(true)
+        self.blocking(azera_memory::Memory::scrub).await
     }
 
     /// Keeps the indexes up with the record until the core stops.
@@ -106,6 +105,10 @@ impl Azera {
             }
             if let Err(error) = self.blocking(azera_memory::Memory::optimize).await {
                 tracing::warn!(%error, "the vector index could not be reorganised");
+            }
+            let now = self.0.clock.now();
+            if let Err(error) = self.blocking(move |memory| memory.sweep_cache(now)).await {
+                tracing::warn!(%error, "working memory could not be swept");
             }
             if let Err(error) = self.scrub().await {
                 tracing::warn!(%error, "forgotten bytes could not be overwritten yet");

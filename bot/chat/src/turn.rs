@@ -24,12 +24,14 @@ pub(crate) struct Asked {
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) message: MessageRow,
     pub(crate) inbox: InboxRow,
-    /// The reply that the new one takes the place of, when a reply is made again.
-    pub(crate) replaces: Option<MessageRow>,
+    /// The answer that stands is made anew.
+    pub(crate) again: bool,
 }
 
 /// Where and for whom a turn takes place, by the platform's word at its beginning.
 struct Setting {
+    /// The reply that the new one takes the place of.
+    replaces: Option<MessageRow>,
     place: Place,
     right: Right,
     persona: Persona,
@@ -39,9 +41,17 @@ struct Setting {
 
 impl Azera {
     /// Decides on a message and answers it if it is to be answered. Runs when it is the message's turn in its chat.
-    pub(crate) async fn take_turn(&self, asked: Asked) -> Result<Outcome, Error> {
-        let setting = self.setting(&asked).await?;
-        if asked.replaces.is_none()
+    pub(crate) async fn take_turn(&self, mut asked: Asked) -> Result<Outcome, Error> {
+        // While it waited, the message may have been changed, forgotten or answered.
+        let id = asked.message.id.clone();
+        if !asked.again {
+            let Some(message) = self.blocking(move |memory| memory.open_turn(&id)).await? else {
+                return Ok(Outcome::Silent(Silence::Duplicate));
+            };
+            asked.message = message;
+        }
+        let Some(setting) = self.setting(&asked).await? else { return Ok(Outcome::Silent(Silence::NotAddressed)) };
+        if !asked.again
             && let Some(silence) = self.decided(&asked, &setting).await?
         {
             let id = asked.message.id.clone();
@@ -54,30 +64,30 @@ impl Azera {
         Ok(Outcome::Replied(Box::new(turn)))
     }
 
-    async fn setting(&self, asked: &Asked) -> Result<Setting, Error> {
+    /// `None` if an answer is to be made anew and none stands.
+    async fn setting(&self, asked: &Asked) -> Result<Option<Setting>, Error> {
         let message = &asked.message;
         let place = self.place(asked.platform.as_ref(), &message.chat, &asked.inbox.person).await?;
         let place = place.ok_or(Error::NotAllowed)?;
         let (persona, lorebook) = self.persona_with_lore(place.realm(), &message.persona).await?;
         let right = self.right(asked.platform.as_ref(), &place, &message.persona).await?;
-        // A message made again is answered as it stood: by what came before it.
-        let tip = match &asked.replaces {
-            Some(_) => message.parent.clone(),
-            None => None,
-        };
-        let (limit, reader, chat) = (self.0.config.history_messages, right.clone(), message.chat.clone());
-        let made_again = asked.replaces.is_some();
-        let mut recent = self
+        let (limit, reader, again, message) =
+            (self.0.config.history_messages, right.clone(), asked.again, message.clone());
+        let found = self
             .blocking(move |memory| {
-                if made_again {
-                    memory.history_to(&reader, tip.as_ref(), limit)
-                } else {
-                    memory.history(&reader, &chat, limit)
+                if !again {
+                    let mut recent = memory.history(&reader, &message.chat, limit)?;
+                    // What came after it belongs to later turns, but for answers given meanwhile.
+                    recent.retain(|row| row.seq < message.seq || row.answers.is_some());
+                    return Ok(Some((None, recent)));
                 }
+                let Some(present) = memory.present_answer(&reader, &message.id)? else { return Ok(None) };
+                // A message made again is answered as it stood: by what came before it.
+                let recent = memory.history_to(&reader, message.parent.as_ref(), limit)?;
+                Ok(Some((Some(present), recent)))
             })
             .await?;
-        recent.retain(|row| row.id != message.id);
-        Ok(Setting { place, right, persona, lorebook, recent })
+        Ok(found.map(|(replaces, recent)| Setting { replaces, place, right, persona, lorebook, recent }))
     }
 
     async fn decided(&self, asked: &Asked, setting: &Setting) -> Result<Option<Silence>, Error> {
@@ -116,8 +126,8 @@ impl Azera {
     }
 
     async fn answer(&self, asked: Asked, setting: Setting) -> Result<Turn, Error> {
-        let Asked { platform, message, inbox, replaces } = asked;
-        let Setting { place, right, persona, lorebook, recent } = setting;
+        let Asked { platform, message, inbox, .. } = asked;
+        let Setting { replaces, place, right, persona, lorebook, recent } = setting;
         let model = self.model();
         let config = &self.0.config;
         let mut form = form_for(&model.info().family);
@@ -151,7 +161,8 @@ impl Azera {
         exclude.extend(replaces.iter().map(|old| old.id.clone()));
         let mut recall =
             self.recall(&right, &message.text, &inbox.person, &persona.name, exclude, form.recalled_lines).await?;
-        let floor = recall.hits.first().map_or(0.0, |best| best.score * form.recalled_share);
+        let floor = |best: f32| best - best.abs() * (1.0 - form.recalled_share);
+        let floor = recall.hits.first().map_or(0.0, |best| floor(best.score));
         recall.hits.retain(|hit| hit.score >= floor);
         let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
         let parts = Parts { recalled: &recollections, ..parts };
@@ -163,7 +174,12 @@ impl Azera {
         let reply_id = reply_id(&message.id, number);
         let shown_at = Shown { platform: platform.as_ref(), chat: &message.chat, reply: &reply_id };
         let seed = config.seed.map_or_else(any_seed, |seed| derived_seed(seed, &message.id, number));
-        let speakers: HashSet<String> = lines.iter().chain([&last]).filter_map(|line| line.speaker.clone()).collect();
+        let mut speakers: Vec<String> = Vec::new();
+        for name in lines.iter().chain([&last]).rev().filter_map(|line| line.speaker.as_ref()) {
+            if !speakers.contains(name) {
+                speakers.push(name.clone());
+            }
+        }
         let asking = Asking {
             session: Self::session(&message.chat, &message.persona),
             sampling: config.sampling.clone().unwrap_or_else(|| form.sampling.clone()),
@@ -171,7 +187,7 @@ impl Azera {
             max_tokens: budget.reply_tokens,
             thinking: config.thinking,
             persona: &persona.name,
-            speakers: speakers.into_iter().collect(),
+            speakers,
         };
         let generated = match generate(&model, &prompt, asking, &shown_at).await {
             Ok(generated) => generated,
@@ -189,9 +205,14 @@ impl Azera {
             persona: message.persona.clone(),
             persona_name: persona.name.clone(),
             at: self.0.clock.now(),
-            needs: needs(&place.scope(), &hits, shown),
+            needs: needs(&message.scope, &hits, shown),
             built_on: built_on(&generated.text, &message, &hits, shown),
-            memorable: says_something_new(&generated.text, hits.iter().map(|hit| hit.memory.text.as_str())),
+            memorable: says_something_new(
+                &generated.text,
+                hits.iter()
+                    .map(|hit| hit.memory.text.as_str())
+                    .chain(lines.iter().chain([&last]).map(|line| line.text.as_str())),
+            ),
             state: serde_json::to_value(&state).unwrap_or_default(),
             why: WhyRow {
                 reply: reply_id.clone(),
@@ -212,7 +233,10 @@ impl Azera {
         };
         let reply = self.blocking(move |memory| memory.reply(reply)).await?;
         shown_at_done(platform.as_ref(), &reply, &state).await;
-        self.deliver(platform.as_ref(), &reply, &state).await?;
+        if let Err(error) = self.deliver(platform.as_ref(), &reply, &state).await {
+            // The turn is over all the same; the reply waits in the outbox.
+            tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
+        }
         Ok(Turn {
             reply: reply.id.clone(),
             to: message.id,
@@ -275,7 +299,11 @@ fn needs(here: &Scope, hits: &[&azera_memory::Hit], history: &[MessageRow]) -> V
 /// conversation that it quotes.
 fn built_on(reply: &str, asked: &MessageRow, hits: &[&azera_memory::Hit], history: &[MessageRow]) -> Vec<MessageId> {
     let mut sources: Vec<MessageId> = vec![asked.id.clone()];
-    sources.extend(hits.iter().flat_map(|hit| hit.memory.sources.iter().cloned()));
+    for hit in hits {
+        sources.extend(hit.memory.sources.iter().cloned());
+        // A fact has no message behind it; its replies are found by its own id.
+        sources.extend(MessageId::new(hit.memory.id.to_string()).ok().filter(|_| hit.memory.sources.is_empty()));
+    }
     sources.extend(history.iter().filter(|row| quotes(reply, &row.text)).map(|row| row.id.clone()));
     sources.sort();
     sources.dedup();

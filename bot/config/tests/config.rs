@@ -33,7 +33,7 @@ fn complaint(text: &str, env: &[(&str, &str)]) -> String {
 fn nothing_set_gives_the_defaults() {
     let config = load("", &[]).unwrap();
     assert_eq!(config.models, azera_config::Models::default());
-    assert_eq!((config.models.slots, config.models.chat.as_str()), (8, "smollm2-135m"));
+    assert_eq!((config.models.slots, config.models.chat.as_deref()), (8, None));
     assert_eq!(config.chat.answer, Answer::Addressed);
     assert_eq!(config.memory.top_k, None);
 }
@@ -53,7 +53,7 @@ fn the_file_sets_and_the_environment_overrides() {
     ];
     let config = load(text, &env).unwrap();
     assert_eq!((config.models.slots, config.models.thinking), (2, true));
-    assert_eq!(config.models.chat, "qwen3-4b", "an empty variable counts as unset");
+    assert_eq!(config.models.chat.as_deref(), Some("qwen3-4b"), "an empty variable counts as unset");
     assert_eq!(config.chat.wake_names, ["azera", "hey az"]);
     assert_eq!(config.chat.answer, Answer::Never);
     assert_eq!((config.sampling.temperature, config.sampling.min_p), (Some(1.0), Some(0.1)));

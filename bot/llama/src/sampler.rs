@@ -324,7 +324,7 @@ mod tests {
             penalties.accept(LlamaToken::new(*token));
         }
         let mut scratch = LlamaTokenDataArray::new(Vec::new(), false);
-        fill(&mut scratch, logits, &penalties);
+        fill(&mut scratch, logits, &penalties, &Phrases::new(sampling, Vec::new()));
         scratch.data.iter().map(LlamaTokenData::logit).collect()
     }
 

@@ -37,8 +37,8 @@ pub fn form_for(family: &str) -> Form {
     match family {
         "smollm2" => Form {
             persona: PersonaForm::Brief,
-            examples: 3,
-            recalled_lines: 5,
+            examples: 2,
+            recalled_lines: 4,
             recalled_share: 0.75,
             reply_tokens: 100,
             guidance: false,

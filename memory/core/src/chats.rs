@@ -31,8 +31,6 @@ pub enum ChatChange {
     Persona(PersonaId),
     /// When it answers; `None` is the configured default.
     Answering(Option<Answering>),
-    /// The name people see.
-    Title(Option<String>),
 }
 
 impl Memory {
@@ -80,7 +78,6 @@ impl Memory {
         match change {
             ChatChange::Persona(persona) => chat.persona = persona,
             ChatChange::Answering(answering) => chat.answering = answering,
-            ChatChange::Title(title) => chat.title = title,
         }
         self.put_chat(&chat)?;
         Ok(true)

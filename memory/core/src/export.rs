@@ -1,6 +1,6 @@
 //! What is held about one person, for that person.
 
-use azera_types::PersonId;
+use azera_types::{PersonId, Scope};
 use serde_json::{Value, json};
 
 use crate::rows::{MemoryRow, MessageRow};
@@ -27,8 +27,9 @@ impl Memory {
                 codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[id.as_str()]))?;
             let mut replies = Vec::new();
             for reply in answers {
-                // A reply built on other places is theirs to read only there.
-                replies.extend(self.raw_message(&reply)?.filter(|reply| reply.needs.is_empty()));
+                // An answer given or built elsewhere is theirs to read only there, and only while they may.
+                let own = Scope::Dm(person.clone());
+                replies.extend(self.raw_message(&reply)?.filter(|reply| reply.scope == own && reply.needs.is_empty()));
             }
             row["answers"] = replies.iter().map(message_json).collect();
             messages.push(row);

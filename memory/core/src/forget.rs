@@ -1,16 +1,17 @@
 //! Forgetting. What is forgotten leaves rows, indexes, caches and `/why` data at once; its bytes leave the disk with the
 //! next [`Memory::scrub`], which a forgetting asks for in the same transaction that removes the rows.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::PoisonError;
 
-use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope, Text, Timestamp};
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, RealmId, Scope, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::rows::{ChatRow, Kind, MemoryRow, MessageRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
-/// Changes committed at a time while much is forgotten.
-const BATCH: usize = 2_048;
+/// Messages forgotten in one transaction.
+const PAGE: usize = 128;
 
 /// What is to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +49,6 @@ pub struct Receipt {
     pub memories: usize,
     /// Records of what stood behind replies.
     pub why: usize,
-    /// Cached embeddings dropped or made anew.
-    pub cached: usize,
     /// Chats removed whole.
     pub chats: usize,
     /// Replies that were built on what was forgotten and still stand.
@@ -57,52 +56,84 @@ pub struct Receipt {
     /// Replies removed, to be taken back on their platforms: chat and id.
     #[serde(skip)]
     pub retract: Vec<(ChatId, MessageId)>,
-    /// Chats whose evaluated tokens must be dropped.
+    /// Chats and personas whose evaluated tokens must be dropped.
     #[serde(skip)]
-    pub touched: HashSet<ChatId>,
+    pub touched: HashSet<(ChatId, PersonaId)>,
 }
 
 impl Memory {
-    /// Forgets. With `quotes`, the replies built on it go too; otherwise they are listed.
+    /// Forgets. With `quotes`, the replies built on it go too; otherwise they are listed, and no longer recalled: what
+    /// they took from it must not be found through them.
     pub fn forget(&self, what: &Forget, quotes: bool) -> Result<Receipt, Error> {
         let mut receipt = Receipt::default();
+        self.ask_for_scrub()?;
         let mut loose = Vec::new();
-        let mut messages = self.messages_to_forget(what, &mut loose)?;
-        let built_on = self.built_on(&messages)?;
+        let messages = self.messages_to_forget(what, &mut loose)?;
+        let mut sources = messages.clone();
+        sources.extend(loose.iter().filter_map(|memory| fact_source(memory.id)));
+        let built_on = self.all_built_on(&sources)?;
+        let mut standing = HashSet::new();
+        let mut going = messages;
         if quotes {
-            messages.extend(built_on);
+            going.extend(built_on);
         } else {
-            let mut standing: Vec<_> = built_on.difference(&messages).cloned().collect();
-            standing.sort();
-            for id in standing {
-                if self.raw_message(&id)?.is_some_and(|reply| reply.author != Author::Forgotten) {
-                    receipt.quoted_by.push(id);
-                }
-            }
+            standing.extend(built_on.into_iter().filter(|id| !going.contains(id)));
         }
         let mut batch = Batch::new();
-        mark(&mut batch)?;
         for memory in &loose {
             self.remove_memory(&mut batch, memory)?;
             receipt.memories += 1;
         }
-        for id in &messages {
-            self.forget_message(&mut batch, id, &mut receipt)?;
-            if batch.changes().len() > BATCH {
-                self.store.commit(std::mem::take(&mut batch), Durability::Flushed)?;
+        self.store.commit(batch, Durability::Flushed)?;
+        let mut by_chat: HashMap<ChatId, Vec<MessageId>> = HashMap::new();
+        for id in going {
+            if let Some(message) = self.raw_message(&id)? {
+                by_chat.entry(message.chat).or_default().push(id);
             }
         }
+        for (chat, ids) in by_chat {
+            let _writing = self.writing(&chat);
+            for page in ids.chunks(PAGE) {
+                let mut batch = Batch::new();
+                for id in page {
+                    self.forget_message(&mut batch, id, &mut receipt)?;
+                }
+                self.store.commit(batch, Durability::Flushed)?;
+            }
+        }
+        for id in standing {
+            let Some(reply) = self.raw_message(&id)?.filter(|reply| reply.author != Author::Forgotten) else {
+                continue;
+            };
+            let _writing = self.writing(&reply.chat);
+            let mut batch = Batch::new();
+            receipt.memories += self.unremember(&mut batch, &id)?;
+            self.store.commit(batch, Durability::Flushed)?;
+            receipt.touched.insert((reply.chat, reply.persona));
+            receipt.quoted_by.push(id);
+        }
+        receipt.quoted_by.sort();
         match what {
-            Forget::Chat(chat) => self.remove_chat(&mut batch, chat, &mut receipt)?,
+            Forget::Chat(chat) => self.remove_chat(chat, &mut receipt)?,
             Forget::Realm(_, private) => {
                 for chat in private {
-                    self.remove_chat(&mut batch, chat, &mut receipt)?;
+                    self.remove_chat(chat, &mut receipt)?;
                 }
             }
             _ => {}
         }
-        self.store.commit(batch, Durability::Flushed)?;
         Ok(receipt)
+    }
+
+    /// The replies built on any of these, and those built on them in turn.
+    fn all_built_on(&self, sources: &HashSet<MessageId>) -> Result<HashSet<MessageId>, Error> {
+        let mut all = HashSet::new();
+        let mut fresh = sources.clone();
+        while !fresh.is_empty() {
+            let next = self.built_on(&fresh)?;
+            fresh = next.into_iter().filter(|id| !sources.contains(id) && all.insert(id.clone())).collect();
+        }
+        Ok(all)
     }
 
     fn messages_to_forget(&self, what: &Forget, loose: &mut Vec<MemoryRow>) -> Result<HashSet<MessageId>, Error> {
@@ -123,13 +154,19 @@ impl Memory {
                         messages.insert(message.id);
                     }
                 }
+                self.loose_memories(loose, |memory| {
+                    memory.chat.as_ref() == Some(chat) && memory.at >= *from && memory.at <= *to
+                })?;
             }
             Forget::Person(person) => {
                 messages.extend(self.messages_of(person, usize::MAX)?);
                 self.forget_name(person)?;
                 self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;
             }
-            Forget::Chat(chat) => messages.extend(self.log_of(chat)?.into_iter().map(|message| message.id)),
+            Forget::Chat(chat) => {
+                messages.extend(self.log_of(chat)?.into_iter().map(|message| message.id));
+                self.loose_memories(loose, |memory| memory.chat.as_ref() == Some(chat))?;
+            }
             Forget::Realm(realm, private) => {
                 let scope = Scope::Realm(realm.clone());
                 codec::walk(self.store.as_ref(), Table::Messages, b"", |_, value| {
@@ -139,7 +176,9 @@ impl Memory {
                     }
                     Ok(true)
                 })?;
-                self.loose_memories(loose, |memory| memory.scope == scope)?;
+                self.loose_memories(loose, |memory| {
+                    memory.scope == scope || memory.chat.as_ref().is_some_and(|chat| private.contains(chat))
+                })?;
             }
         }
         Ok(messages)
@@ -184,7 +223,6 @@ impl Memory {
         let Some(message) = self.raw_message(id)?.filter(|message| message.author != Author::Forgotten) else {
             return Ok(());
         };
-        receipt.cached += self.forget_cached_texts(&message)?;
         receipt.memories += self.unremember(batch, id)?;
         match &message.author {
             Author::Person { id: person, .. } => {
@@ -202,7 +240,7 @@ impl Memory {
                 receipt.retract.push((message.chat.clone(), id.clone()));
             }
         }
-        receipt.touched.insert(message.chat.clone());
+        receipt.touched.insert((message.chat.clone(), message.persona.clone()));
         let emptied = MessageRow {
             author: Author::Forgotten,
             text: Text::default(),
@@ -214,19 +252,22 @@ impl Memory {
         codec::put(batch, Table::Messages, keys::message(id), &emptied)
     }
 
-    fn remove_chat(&self, batch: &mut Batch, chat: &ChatId, receipt: &mut Receipt) -> Result<(), Error> {
-        let prefix = keys::prefix(&[chat.as_str()]);
-        for (table, key) in self.rows_under(Table::Branches, &prefix)? {
+    fn remove_chat(&self, chat: &ChatId, receipt: &mut Receipt) -> Result<(), Error> {
+        let _writing = self.writing(chat);
+        let mut batch = Batch::new();
+        for (table, key) in self.rows_under(Table::Branches, &keys::prefix(&[chat.as_str()]))? {
             batch.remove(table, key);
         }
         if let Some(row) = self.chat(chat)? {
             // The chat goes on empty, with its settings, as its platform still has it.
-            let emptied = ChatRow { head: None, branch: crate::rows::MAIN_BRANCH.into(), ..row };
-            codec::put(batch, Table::Chats, keys::chat(chat), &emptied)?;
+            let head = row.head.clone().map(|id| self.raw_message(&id)).transpose()?.flatten();
+            let head = head.filter(|message| message.author != Author::Forgotten).map(|message| message.id);
+            receipt.touched.insert((chat.clone(), row.persona.clone()));
+            let emptied = ChatRow { head, branch: crate::rows::MAIN_BRANCH.into(), ..row };
+            codec::put(&mut batch, Table::Chats, keys::chat(chat), &emptied)?;
             receipt.chats += 1;
         }
-        receipt.touched.insert(chat.clone());
-        Ok(())
+        self.store.commit(batch, Durability::Flushed)
     }
 
     fn rows_under(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Table, Vec<u8>)>, Error> {
@@ -243,15 +284,32 @@ impl Memory {
         Ok(self.store.get(Table::Meta, b"scrub")?.is_some())
     }
 
-    /// Rewrites every store, so that no byte of what was forgotten is left on disk. The index queue must be empty: the
-    /// indexes forget by it.
-    pub fn scrub(&self) -> Result<(), Error> {
+    /// Rewrites every store, so that no byte of what was forgotten is left on disk; gives whether it did. Not while the
+    /// index queue holds anything, for the indexes forget by it. What is forgotten meanwhile asks for another scrub.
+    pub fn scrub(&self) -> Result<bool, Error> {
+        let Some(asked) = self.store.get(Table::Meta, b"scrub")? else { return Ok(false) };
+        if self.queued()? > 0 {
+            return Ok(false);
+        }
         self.vectors.rewrite()?;
         self.text.rewrite()?;
+        self.working.clear()?;
+        self.store.rewrite()?;
+        let _asking = self.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.store.get(Table::Meta, b"scrub")? == Some(asked) {
+            let mut batch = Batch::new();
+            batch.remove(Table::Meta, b"scrub");
+            self.store.commit(batch, Durability::Flushed)?;
+        }
+        Ok(true)
+    }
+
+    /// Comes before the rows go: a crash in between costs a needless scrub, never a forgotten one.
+    fn ask_for_scrub(&self) -> Result<(), Error> {
+        let _asking = self.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = Batch::new();
-        batch.remove(Table::Meta, b"scrub");
-        self.store.commit(batch, Durability::Flushed)?;
-        self.store.rewrite()
+        codec::put(&mut batch, Table::Meta, b"scrub".to_vec(), &self.next_number()?)?;
+        self.store.commit(batch, Durability::Flushed)
     }
 
     /// Keeps something a person asked to keep, in the place it was said.
@@ -263,7 +321,7 @@ impl Memory {
             kind: Kind::Fact,
             scope: fact.scope,
             needs: Vec::new(),
-            chat: None,
+            chat: Some(fact.chat),
             session: 0,
             author: fact.author,
             sources: Vec::new(),
@@ -281,7 +339,9 @@ impl Memory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFact {
     /// For which persona.
-    pub persona: azera_types::PersonaId,
+    pub persona: PersonaId,
+    /// The chat it was said in.
+    pub chat: ChatId,
     /// The place it may be shown in.
     pub scope: Scope,
     /// Who said it.
@@ -292,6 +352,7 @@ pub struct NewFact {
     pub at: Timestamp,
 }
 
-fn mark(batch: &mut Batch) -> Result<(), Error> {
-    codec::put(batch, Table::Meta, b"scrub".to_vec(), &true)
+/// The name under which replies built on a fact are found: a fact has no message behind it.
+pub(crate) fn fact_source(id: MemoryId) -> Option<MessageId> {
+    MessageId::new(id.to_string()).ok()
 }

@@ -1,10 +1,12 @@
 //! Keeping the two indexes equal to the record. A memory written, changed or removed stands in the index queue until
 //! both indexes have it, flushed; whatever a crash interrupts is done again, with the same result.
 
+use std::collections::BTreeMap;
+
 use azera_types::{MemoryId, Timestamp};
 use sha2::{Digest, Sha256};
 
-use crate::rows::{Kind, MemoryRow, MessageRow};
+use crate::rows::{Kind, MemoryRow};
 use crate::working::EMBEDDING_TTL;
 use crate::{Batch, Doc, Durability, Error, Label, Memory, Order, Point, Shelf, Table, codec, keys};
 
@@ -24,6 +26,8 @@ pub struct IndexWork {
     pub own: String,
     /// The text of [`crate::Facet::Window`], if there are turns around it.
     pub window: Option<String>,
+    /// The queue's entries this work was read from; what is queued later stays queued.
+    tickets: Vec<Vec<u8>>,
 }
 
 impl std::fmt::Debug for IndexWork {
@@ -70,19 +74,24 @@ impl Memory {
     /// The next memories to embed, oldest first, at most `limit`. Memories that are gone are taken out of the indexes
     /// on the way.
     pub fn index_work(&self, limit: usize) -> Result<Vec<IndexWork>, Error> {
-        let mut gone = Vec::new();
-        let mut work = Vec::new();
+        let mut queued: BTreeMap<MemoryId, Vec<Vec<u8>>> = BTreeMap::new();
         for (key, _) in self.store.scan(Table::IndexQueue, b"", None, Order::Ascending, limit)? {
-            let id = MemoryId(keys::number("index_queue", &key)?);
+            queued.entry(queued_id(&key)?).or_default().push(key);
+        }
+        let (mut gone, mut done, mut work) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, tickets) in queued {
             match self.raw_memory(id)? {
-                Some(memory) => work.push(self.texts(&memory)?),
-                None => gone.push(id),
+                Some(memory) => work.push(IndexWork { tickets, ..self.texts(&memory)? }),
+                None => {
+                    gone.push(id);
+                    done.extend(tickets);
+                }
             }
         }
         if !gone.is_empty() {
             self.vectors.remove(&gone)?;
             self.text.remove(&gone)?;
-            self.finish(&gone)?;
+            self.finish(done)?;
         }
         Ok(work)
     }
@@ -95,7 +104,8 @@ impl Memory {
         let mut done = Vec::with_capacity(embedded.len());
         for Embedded { work, own, window } in embedded {
             let Some(memory) = self.raw_memory(work.id)? else { continue };
-            if self.texts(&memory)? != work {
+            let now = self.texts(&memory)?;
+            if (&now.own, &now.window) != (&work.own, &work.window) {
                 continue;
             }
             let label = Label { persona: memory.persona.clone(), scope: memory.scope.clone(), at: memory.at };
@@ -103,22 +113,22 @@ impl Memory {
             let window = self.text_window(&memory)?;
             let own = memory.text.as_str().to_owned();
             docs.push(Doc { id: work.id, shelf: shelf(memory.kind), label, own, window });
-            done.push(work.id);
+            done.extend(work.tickets);
         }
         if done.is_empty() {
             return Ok(());
         }
         self.vectors.upsert(points)?;
         self.text.upsert(docs)?;
-        self.finish(&done)
+        self.finish(done)
     }
 
-    fn finish(&self, done: &[MemoryId]) -> Result<(), Error> {
+    fn finish(&self, done: Vec<Vec<u8>>) -> Result<(), Error> {
         self.vectors.flush()?;
         self.text.commit()?;
         let mut batch = Batch::new();
-        for id in done {
-            batch.remove(Table::IndexQueue, keys::memory(*id));
+        for ticket in done {
+            batch.remove(Table::IndexQueue, ticket);
         }
         self.store.commit(batch, Durability::Soon)
     }
@@ -130,11 +140,15 @@ impl Memory {
 
     /// Empties both indexes and queues every memory for indexing anew; gives how many.
     pub fn rebuild(&self) -> Result<usize, Error> {
+        self.index_anew(true)
+    }
+
+    fn index_anew(&self, words_too: bool) -> Result<usize, Error> {
         let mut queued = 0;
         let mut batch = Batch::new();
         let mut pages = Vec::new();
         codec::walk(self.store.as_ref(), Table::Memories, b"", |key, _| {
-            batch.put(Table::IndexQueue, key, []);
+            batch.put(Table::IndexQueue, [key, &0_u64.to_be_bytes()].concat(), []);
             queued += 1;
             if batch.changes().len() == 4_096 {
                 pages.push(std::mem::take(&mut batch));
@@ -146,7 +160,9 @@ impl Memory {
             self.store.commit(page, Durability::Flushed)?;
         }
         self.vectors.clear()?;
-        self.text.clear()?;
+        if words_too {
+            self.text.clear()?;
+        }
         Ok(queued)
     }
 
@@ -157,7 +173,8 @@ impl Memory {
         if was.as_deref() == Some(self.config.embedder.as_str()) {
             return Ok(None);
         }
-        let queued = self.rebuild()?;
+        // The words stay searchable while the vectors are made anew.
+        let queued = self.index_anew(false)?;
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Meta, b"embedder".to_vec(), &self.config.embedder)?;
         self.store.commit(batch, Durability::Flushed)?;
@@ -191,9 +208,10 @@ impl Memory {
 
     /// Queues a memory and those whose windows cover it.
     pub(crate) fn queue_with_neighbours(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
-        batch.put(Table::IndexQueue, keys::memory(memory.id), []);
-        for id in self.around(memory, 0, TEXT_WINDOW)? {
-            batch.put(Table::IndexQueue, keys::memory(id), []);
+        for id in self.around(memory, 0, TEXT_WINDOW)?.into_iter().chain([memory.id]) {
+            let mut ticket = keys::memory(id);
+            ticket.extend_from_slice(&self.next_number()?.to_be_bytes());
+            batch.put(Table::IndexQueue, ticket, []);
         }
         Ok(())
     }
@@ -224,7 +242,7 @@ impl Memory {
         let before = self.turns_before(memory, VECTOR_WINDOW)?;
         let window =
             (!before.is_empty()).then(|| before.iter().map(line).chain([own.clone()]).collect::<Vec<_>>().join("\n"));
-        Ok(IndexWork { id: memory.id, own, window })
+        Ok(IndexWork { id: memory.id, own, window, tickets: Vec::new() })
     }
 
     /// What is looked up by words besides a memory's own text: the turns before it, then itself. Names stay out: who
@@ -261,26 +279,9 @@ impl Memory {
         self.working.put(&self.embedding_key(text), &bytes, EMBEDDING_TTL, now)
     }
 
-    /// Drops the cached vectors of everything that is searched of a message.
-    pub(crate) fn forget_cached_texts(&self, message: &MessageRow) -> Result<usize, Error> {
-        let mut dropped = 0;
-        self.working.remove(&self.embedding_key(&message.text))?;
-        for memory in self.memories_of(&message.id)? {
-            let mut touched = vec![self.texts(&memory)?];
-            for id in self.around(&memory, 0, VECTOR_WINDOW)? {
-                if let Some(other) = self.raw_memory(id)? {
-                    touched.push(self.texts(&other)?);
-                }
-            }
-            for work in touched {
-                self.working.remove(&self.embedding_key(&work.own))?;
-                if let Some(window) = &work.window {
-                    self.working.remove(&self.embedding_key(window))?;
-                }
-                dropped += 1;
-            }
-        }
-        Ok(dropped)
+    /// Drops cached vectors whose time is over; gives how many.
+    pub fn sweep_cache(&self, now: Timestamp) -> Result<usize, Error> {
+        self.working.sweep(now)
     }
 
     /// 16 hex characters of the SHA-256 over model and text.
@@ -293,6 +294,13 @@ impl Memory {
         let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         format!("emb:{hex}")
     }
+}
+
+/// The memory a ticket of the queue is about.
+fn queued_id(ticket: &[u8]) -> Result<MemoryId, Error> {
+    let id = ticket.first_chunk::<8>();
+    let id = id.ok_or_else(|| Error::Damaged { table: "index_queue", why: "a key is too short".into() })?;
+    Ok(MemoryId(u64::from_be_bytes(*id)))
 }
 
 fn line(memory: &MemoryRow) -> String {

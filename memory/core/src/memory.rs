@@ -66,6 +66,8 @@ pub struct Memory {
     hasher: RandomState,
     next: AtomicU64,
     reserved: Mutex<u64>,
+    /// Held while the wish for a scrub is written or taken back.
+    pub(crate) scrubbing: Mutex<()>,
 }
 
 impl std::fmt::Debug for Memory {
@@ -103,6 +105,7 @@ impl Memory {
             hasher: RandomState::new(),
             next: AtomicU64::new(reserved),
             reserved: Mutex::new(reserved),
+            scrubbing: Mutex::new(()),
         })
     }
 

@@ -36,6 +36,9 @@ pub struct MessageRow {
     /// For a reply: the other places it was built from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Scope>,
+    /// Whether it says something of its own worth finding again.
+    #[serde(default)]
+    pub memorable: bool,
     /// When it was last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<Timestamp>,

@@ -78,6 +78,7 @@ impl Memory {
             persona: chat.persona.clone(),
             scope,
             needs: Vec::new(),
+            memorable: true,
             edited_at: None,
         };
         let inbox = InboxRow {
@@ -96,6 +97,12 @@ impl Memory {
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
         self.store.commit(batch, Durability::Flushed)?;
         Ok(Received::New(Box::new(message)))
+    }
+
+    /// Whether the turn of a message is open, and the message as it stands.
+    pub fn open_turn(&self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
+        let open = self.store.get(Table::Inbox, &keys::message(id))?.is_some();
+        Ok(self.raw_message(id)?.filter(|message| open && message.author.person().is_some()))
     }
 
     /// Messages whose turn is open, in order of arrival: what a start finds left over from a crash.
@@ -125,8 +132,14 @@ impl Memory {
     /// Writes a reply: the message, the chat's new head, the outbox, the memories of both sides and what stood behind
     /// it, in one flushed transaction that also closes the turn.
     pub fn reply(&self, new: NewReply) -> Result<MessageRow, Error> {
-        let asked = self.raw_message(&new.to)?.ok_or_else(|| Error::Invalid("nothing there to answer".into()))?;
-        let _writing = self.writing(&asked.chat);
+        let missing = || Error::Invalid("the message was forgotten, or answered already".into());
+        let chat = self.raw_message(&new.to)?.ok_or_else(missing)?.chat;
+        let _writing = self.writing(&chat);
+        let asked = self.raw_message(&new.to)?.filter(|asked| asked.author != Author::Forgotten).ok_or_else(missing)?;
+        // A turn is answered once: its entry in the inbox goes with the answer.
+        if new.replaces.is_none() && self.store.get(Table::Inbox, &keys::message(&new.to))?.is_none() {
+            return Err(missing());
+        }
         let mut chat = self.chat(&asked.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let replaced = match &new.replaces {
             Some(id) => self.raw_message(id)?,
@@ -147,6 +160,7 @@ impl Memory {
             persona: new.persona,
             scope: asked.scope.clone(),
             needs: new.needs,
+            memorable: new.memorable,
             edited_at: None,
         };
         let mut batch = Batch::new();
@@ -183,7 +197,9 @@ impl Memory {
         let mut batch = Batch::new();
         self.put_in_place_of(&mut batch, &mut chat, present, &chosen.id)?;
         self.unremember(&mut batch, &present.id)?;
-        self.remember(&mut batch, chosen, Kind::Reply)?;
+        if chosen.memorable {
+            self.remember(&mut batch, chosen, Kind::Reply)?;
+        }
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
         self.store.commit(batch, Durability::Flushed)
     }
@@ -209,7 +225,7 @@ impl Memory {
             }
             next = message.parent;
         }
-        Ok(())
+        Err(Error::Invalid("that reply is no longer part of the conversation".into()))
     }
 
     /// Replies not yet acknowledged, in the order they were written.
@@ -235,11 +251,10 @@ impl Memory {
     pub fn edit(&self, id: &MessageId, text: Text, at: Timestamp) -> Result<Option<MessageRow>, Error> {
         let Some(chat) = self.raw_message(id)?.map(|message| message.chat) else { return Ok(None) };
         let _writing = self.writing(&chat);
-        let Some(mut message) = self.raw_message(id)?.filter(|message| message.author != Author::Forgotten) else {
+        let Some(mut message) = self.raw_message(id)?.filter(|message| message.author.person().is_some()) else {
             return Ok(None);
         };
         let mut batch = Batch::new();
-        self.forget_cached_texts(&message)?;
         message.text = text;
         message.edited_at = Some(at);
         codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;
@@ -280,7 +295,7 @@ impl Memory {
         for source in &memory.sources {
             batch.put(Table::MemoryByMessage, keys::numbered(&[source.as_str()], memory.id.0), []);
         }
-        if let Some(chat) = &memory.chat {
+        if let Some(chat) = memory.chat.as_ref().filter(|_| !memory.sources.is_empty()) {
             batch.put(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id), []);
         }
         for key in name_keys(&memory.persona, &memory.scope, &memory.author) {

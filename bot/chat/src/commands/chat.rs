@@ -30,9 +30,12 @@ impl Azera {
 
     pub(super) async fn list_chats(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         let platform = at.platform.clone();
+        let dm = matches!(at.place.kind, PlaceKind::Dm(_));
         let mut mine = Vec::new();
         for chat in self.blocking(move |memory| memory.chats(&platform)).await? {
-            if self.place(at.adapter, &chat.id, &at.line.person).await?.is_some() {
+            let Some(place) = self.place(at.adapter, &chat.id, &at.line.person).await? else { continue };
+            // Where others read along, only what they may know of is listed.
+            if dm || at.right.grants().iter().any(|grant| grant.scope == place.scope()) {
                 mine.push(chat);
             }
         }
@@ -77,19 +80,21 @@ impl Azera {
         adapter: Arc<dyn Platform>,
         at: &Setting<'_>,
     ) -> Result<CommandAnswer, Error> {
-        let Some((asked, reply)) = self.last_exchange(at).await? else {
+        let Some((asked, _)) = self.last_exchange(at).await? else {
             return Ok(refused("There is no reply here yet.".into()));
         };
         if asked.author.person() != Some(&at.line.person) && at.access < azera_adapter::Access::Admin {
             return Ok(refused("Only the person I answered, or an admin, can have it answered again.".into()));
         }
-        match self.answer_again(adapter, at.platform, asked, reply).await? {
+        match self.answer_again(adapter, at.platform, asked, at.line.person.clone()).await? {
             Outcome::Replied(_) => Ok(done(String::new())),
             Outcome::Silent(silence) => Ok(refused(silence.why().to_owned())),
         }
     }
 
     pub(super) async fn swipe_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let ticket = self.0.queues.enter(&at.chat.id).ok_or(Error::QueueFull)?;
+        let _turn = ticket.turn().await;
         let Some((asked, present)) = self.last_exchange(at).await? else {
             return Ok(refused("There is no reply here yet.".into()));
         };

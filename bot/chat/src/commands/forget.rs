@@ -36,7 +36,7 @@ impl Azera {
             },
         };
         let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };
-        let receipt = self.forget(at.adapter, target, quotes).await?;
+        let receipt = self.forget(target, quotes).await?;
         Ok(done(receipt_text(&receipt)))
     }
 
@@ -53,7 +53,9 @@ impl Azera {
             return Ok(Err(refused(format!("I remember no `{id}` that may be shown here."))));
         };
         let own = memory.author.person() == Some(&at.line.person);
-        if !own && at.access < Access::Admin {
+        // An admin of this place manages what was said in it, not what merely may be shown here.
+        let manages = at.access >= Access::Admin && memory.scope == at.place.scope();
+        if !own && !manages {
             return Ok(Err(refused(
                 "Those are somebody else's words; they, or an admin, can have them forgotten.".into(),
             )));
@@ -64,17 +66,17 @@ impl Azera {
 
 fn receipt_text(receipt: &Receipt) -> String {
     let mut text = format!(
-        "Forgotten: {} messages, {} replies, {} memories with their vectors and index entries, {} reply records, {} \
-         cached embeddings. They are out of every search and prompt now; their bytes are overwritten on disk with the \
-         next clean-up, which runs at once when I am idle.",
-        receipt.messages, receipt.replies, receipt.memories, receipt.why, receipt.cached
+        "Forgotten: messages {}, replies {}, memories with their index entries {}, notes on what stood behind replies \
+         {}. They are out of every search and prompt now; their bytes are overwritten on disk as soon as I am idle.",
+        receipt.messages, receipt.replies, receipt.memories, receipt.why
     );
     if receipt.chats > 0 {
         text.push_str(&format!(" Chats emptied: {}.", receipt.chats));
     }
     if !receipt.quoted_by.is_empty() {
         text.push_str(&format!(
-            "\n{} replies were built on it and still stand; say `quotes` behind the command to forget those too: {}.",
+            "\n{} of my replies were built on it. I will not recall them, but they still stand in the conversation; say \
+             `quotes` behind the command to forget them too: {}.",
             receipt.quoted_by.len(),
             receipt.quoted_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         ));

@@ -78,6 +78,7 @@ impl Azera {
         }
         let fact = NewFact {
             persona: at.chat.persona.clone(),
+            chat: at.chat.id.clone(),
             scope: at.place.scope(),
             author: Author::Person { id: at.line.person.clone(), name: at.line.name.clone() },
             text: Text::new(arguments),

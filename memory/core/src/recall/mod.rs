@@ -94,7 +94,7 @@ impl Memory {
     /// [`crate::MemoryConfig::min_age`], nothing the prompt shows. A layer that fails is named in
     /// [`Recalled::missing`]; only the record itself is indispensable.
     pub fn recall(&self, right: &Right, query: &Query) -> Result<Recalled, Error> {
-        let until = query.now - jiff_span(self.config.min_age);
+        let until = query.now.checked_sub(jiff_span(self.config.min_age)).unwrap_or(azera_types::Timestamp::MIN);
         let limit = query.limits.candidates;
         let mut missing = Vec::new();
         let (words, vectors) = std::thread::scope(|scope| {
