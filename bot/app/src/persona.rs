@@ -109,7 +109,7 @@ fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>)> {
     }
     let checked = azera_personas::check_bytes(&bytes);
     for problem in &checked.problems {
-        eprintln!("{}:{problem}", file.display());
+        eprintln!("{}: {problem}", file.display());
     }
     let errors = checked.problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     let persona = checked.persona.with_context(|| format!("{}: {errors} mistakes, see above", file.display()))?;

@@ -389,7 +389,11 @@ fn personas_by_file() {
     std::fs::write(&file, "---\nid: Mira!\nname: Mira\n---\n## Intent\nx\n").expect("a file");
     let refused = run(&["add", path]);
     assert!(!refused.status.success());
-    assert!(String::from_utf8_lossy(&refused.stderr).contains(":2"), "{}", String::from_utf8_lossy(&refused.stderr));
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("line 2"),
+        "{}",
+        String::from_utf8_lossy(&refused.stderr)
+    );
     // A file somebody deleted comes back from the record.
     let kept = scratch.path().join("data/personas/areza.md");
     std::fs::remove_file(&kept).expect("the file was there");

@@ -156,7 +156,10 @@ impl Config {
     pub fn models_dir(&self) -> Result<PathBuf, Error> {
         match &self.models.dir {
             Some(dir) => Ok(self.surroundings.expand(dir)),
-            None => self.surroundings.usual_models_dir().ok_or(Error::NoDataDir),
+            None => match self.surroundings.usual_models_dir() {
+                Some(dir) => Ok(dir),
+                None => Ok(self.data_dir()?.join("models")),
+            },
         }
     }
 

@@ -28,7 +28,8 @@ pub struct Models {
     /// `azera models use` chose. After a change everything is embedded anew.
     #[schemars(length(min = 1, max = 100), example = "minilm-l6-v2")]
     pub embedding: Option<String>,
-    /// The folder of the model files. When unset: `azera/models` in the cache folder, since models can be fetched again.
+    /// The folder of the model files. When unset: `azera/models` in the user's cache folder, since
+    /// models can be fetched again; without a home, `models` in the data folder.
     #[schemars(length(min = 1, max = 4096), example = "/srv/models")]
     pub dir: Option<PathBuf>,
     /// The model hub's address, for a mirror. When unset: the hub's own.

@@ -167,16 +167,16 @@ fn paths_follow_the_environment() {
         assert_eq!(config.models_dir().unwrap(), Path::new(models), "{text} {env:?}");
     };
     let home = ("HOME", "/home/me");
-    check("", &[home], "/home/me/.local/share/azera", "/home/me/.local/share/azera/models");
-    check("", &[home, ("XDG_DATA_HOME", "/xdg")], "/xdg/azera", "/xdg/azera/models");
+    check("", &[home], "/home/me/.local/share/azera", "/home/me/.cache/azera/models");
+    check("", &[home, ("XDG_DATA_HOME", "/xdg")], "/xdg/azera", "/home/me/.cache/azera/models");
     check(
         "",
         &[home, ("XDG_DATA_HOME", "not/absolute")],
         "/home/me/.local/share/azera",
-        "/home/me/.local/share/azera/models",
+        "/home/me/.cache/azera/models",
     );
     check("[data]\ndir = \"/d\"\n[models]\ndir = \"~/m\"\n", &[home], "/d", "/home/me/m");
-    check("[data]\ndir = \"/d\"\n", &[home, ("AZERA_DATA", "~/e")], "/home/me/e", "/home/me/e/models");
+    check("[data]\ndir = \"/d\"\n", &[home, ("AZERA_DATA", "~/e")], "/home/me/e", "/home/me/.cache/azera/models");
     check("", &[("AZERA_DATA", "/short"), ("AZERA__DATA__DIR", "/long")], "/long", "/long/models");
     assert!(matches!(load("", &[]).unwrap().data_dir(), Err(Error::NoDataDir)));
 }

@@ -138,7 +138,10 @@ impl Import {
                 Some(book)
             }
         };
-        for (field, value) in card {
+        // By name: whether a JSON object keeps its order depends on who else is in the build.
+        let mut rest: Vec<_> = card.into_iter().collect();
+        rest.sort_by(|a, b| a.0.cmp(&b.0));
+        for (field, value) in rest {
             if !is_blank(&value) {
                 self.note(&field, "has no place in a persona; kept for export");
                 self.extras.entry(field).or_insert(value);

@@ -33,7 +33,7 @@ fn examples_show_a_memory_used_and_a_gap_admitted() {
         let persona = built_in.persona();
         let exchanges = persona.exchanges();
         assert!(exchanges.len() >= 2, "{}", built_in.id);
-        assert_eq!(exchanges.iter().filter(|exchange| !exchange.remembered.is_empty()).count(), 1, "{}", built_in.id);
+        assert!(exchanges.iter().any(|exchange| !exchange.remembered.is_empty()), "{}", built_in.id);
         let admits = |text: &str| text.contains("don't know that yet") || text.contains("not told me yet");
         assert!(exchanges.iter().any(|exchange| admits(exchange.persona)), "{}", built_in.id);
         assert!(
