@@ -312,6 +312,33 @@ fn manners() {
     assert_eq!(allowed, [false, true]);
 }
 
+/// Asking twice does not bury the answer under the first asking, and a fact kept by command is found like any other.
+#[test]
+fn a_question_asked_again_still_finds_its_answer() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let ask = |minute: usize, id: &str| json!({"type": "message", "at": at(minute), "id": id, "chat": "dm", "person": "ann", "text": "What did I call my sailing boat?"});
+    let happened = replay(
+        &[
+            json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]}),
+            json!({"type": "chat", "at": at(0), "chat": "dm2", "kind": "dm", "members": ["ann"]}),
+            json!({"type": "message", "at": at(1), "id": "m1", "chat": "dm2", "person": "ann", "text": "my sailing boat is called Petrichor"}),
+            json!({"type": "command", "at": at(2), "chat": "dm", "person": "ann", "text": "/remember the marina gate code is 4471"}),
+            ask(100, "q1"),
+            ask(200, "q2"),
+            json!({"type": "probe", "at": at(300), "chat": "dm", "person": "ann", "query": "What did I call my sailing boat?", "limit": 1}),
+            json!({"type": "probe", "at": at(300), "chat": "dm2", "person": "ann", "query": "which code opens the marina gate?", "limit": 1}),
+            json!({"type": "command", "at": at(301), "chat": "dm", "person": "ann", "text": "/forget chat"}),
+            json!({"type": "probe", "at": at(400), "chat": "dm2", "person": "ann", "query": "which code opens the marina gate?"}),
+        ],
+        scratch.path(),
+        "scripted",
+    );
+    let probes = of(&happened, "probe");
+    assert_eq!(probes[0]["hits"][0]["sources"], json!(["m1"]), "{}", probes[0]);
+    assert_eq!(probes[1]["hits"][0]["kind"], "fact", "{}", probes[1]);
+    assert!(!probes[2]["hits"].to_string().contains("4471"), "{}", probes[2]);
+}
+
 /// Edits are answered anew, regenerated replies can be swiped through, branches keep both ways on.
 #[test]
 fn branches_edits_and_swipes() {

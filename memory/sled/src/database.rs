@@ -3,6 +3,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use azera_memory::{Entry, Error};
 
@@ -10,6 +11,12 @@ use crate::generation::{io, sync_dir};
 
 /// How often sled writes out what nobody asked to have flushed, and so what a crash may undo at most.
 const FLUSH_EVERY_MS: u64 = 1_000;
+
+/// How often a store that is locked is tried again.
+const LOCK_ATTEMPTS: u32 = 60;
+
+/// Wait before it is.
+const LOCK_WAIT: Duration = Duration::from_millis(50);
 
 /// Bytes of keys and values written at once while copying.
 const COPY_BYTES: usize = 64 * 1024;
@@ -27,14 +34,27 @@ pub(crate) struct Database {
 impl Database {
     /// Opens the database in `dir`, making it if there is none.
     pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, Error> {
-        let db = guarded("opening the store", || {
-            sled::Config::new()
-                .path(dir)
-                .cache_capacity(cache_bytes)
-                .flush_every_ms(Some(FLUSH_EVERY_MS))
-                .use_compression(false)
-                .open()
-        })?;
+        let open = || {
+            guarded("opening the store", || {
+                sled::Config::new()
+                    .path(dir)
+                    .cache_capacity(cache_bytes)
+                    .flush_every_ms(Some(FLUSH_EVERY_MS))
+                    .use_compression(false)
+                    .open()
+            })
+        };
+        let mut opened = open();
+        // sled lets go of its lock from a thread of its own, some time after the last handle was dropped: a store that
+        // was closed a moment ago may still be held by nobody but ourselves.
+        for _ in 0..LOCK_ATTEMPTS {
+            match opened {
+                Err(ref error) if is_locked(error) => std::thread::sleep(LOCK_WAIT),
+                _ => break,
+            }
+            opened = open();
+        }
+        let db = opened?;
         let log = File::open(dir.join("db")).map_err(io("opening the log of the store"))?;
         Ok(Self { db: Some(db), dir: dir.to_owned(), log })
     }
@@ -130,6 +150,11 @@ impl Drop for Database {
 /// A key and its value as sled hands them out, as owned bytes.
 pub(crate) fn owned((key, value): (sled::IVec, sled::IVec), skip: usize) -> Entry {
     (key.get(skip..).unwrap_or_default().to_vec(), value.to_vec())
+}
+
+/// Whether somebody holds the store's lock. sled says so in words alone.
+fn is_locked(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.to_string().contains("could not acquire lock"))
 }
 
 fn guarded<T>(what: &'static str, work: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, Error> {

@@ -39,7 +39,7 @@ impl Azera {
                 mine.push(chat);
             }
         }
-        mine.sort_by(|a, b| b.last_at.cmp(&a.last_at));
+        mine.sort_by_key(|chat| std::cmp::Reverse(chat.last_at));
         if let Ok(number) = arguments.parse::<usize>() {
             let Some(chat) = number.checked_sub(1).and_then(|index| mine.get(index)) else {
                 return Ok(refused("There is no chat of that number; `/chats` lists them.".into()));

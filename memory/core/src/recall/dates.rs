@@ -108,13 +108,15 @@ fn month(name: &str) -> Option<i8> {
 mod tests {
     use super::*;
 
+    /// Year, month, day, and what is left of the text.
+    type Named = (Option<i16>, Option<i8>, Option<i8>, &'static str);
+
     #[test]
     fn times_are_found_and_taken_out() {
         #[track_caller]
-        fn check(text: &str, want: Option<(Option<i16>, Option<i8>, Option<i8>, &str)>) {
-            let got = DateSpan::find(text).map(|(span, rest)| (span, rest));
+        fn check(text: &str, want: Option<Named>) {
             let want = want.map(|(year, month, day, rest)| (DateSpan { year, month, day }, rest.to_owned()));
-            assert_eq!(got, want, "{text:?}");
+            assert_eq!(DateSpan::find(text), want, "{text:?}");
         }
         check("What happened on 7 May 2023?", Some((Some(2023), Some(5), Some(7), "What happened  ?")));
         check("Who came in June?", Some((None, Some(6), None, "Who came  ?")));

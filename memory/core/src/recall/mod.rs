@@ -28,6 +28,9 @@ const OWN_TEXT_WEIGHT: f32 = 0.75;
 /// Weight of a word in the turn or the two before it, for BM25.
 const WINDOW_TEXT_WEIGHT: f32 = 2.0;
 
+/// Cosine similarity from which a question remembered is the question asked.
+const ECHO: f32 = 0.8;
+
 /// How deep recall looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -216,6 +219,10 @@ impl Memory {
                 date: query.question.span.as_ref().map_or(0.0, |span| span.closeness(memory.at)),
                 question: question::is_question(&memory.text),
             };
+            // The same question asked before is the nearest thing to a question, and answers nothing.
+            if features.question && own >= ECHO {
+                continue;
+            }
             let mut signals = Vec::new();
             signals.extend(candidate.found_by_words.then_some("lexical"));
             signals.extend(candidate.found_by_vector.then_some("semantic"));

@@ -1,0 +1,138 @@
+//! What a prompt looks like, and what always holds of it.
+
+use azera_model::{ChatMessage, Role};
+use azera_personas::{Persona, built_in};
+use azera_prompt::{Budget, Error, Form, HISTORY_STEP, Line, Parts, Recollection, compose, form_for, history_cut};
+use proptest::prelude::*;
+
+fn words(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+fn azera() -> Persona {
+    built_in("azera").expect("is built in")
+}
+
+fn line(depth: u64, speaker: Option<&str>, text: &str) -> Line {
+    Line { depth, speaker: speaker.map(str::to_owned), text: text.to_owned() }
+}
+
+fn recollection(speaker: Option<&str>, text: &str) -> Recollection {
+    let at = "2026-05-09T10:00:00Z".parse().expect("a time");
+    Recollection { speaker: speaker.map(str::to_owned), text: text.to_owned(), at }
+}
+
+fn parts<'a>(
+    persona: &'a Persona,
+    group: bool,
+    history: &'a [Line],
+    recalled: &'a [Recollection],
+    message: &'a Line,
+) -> Parts<'a> {
+    Parts { persona, user_persona: None, lore: &[], group, history, recalled, message }
+}
+
+fn shown(messages: &[ChatMessage]) -> String {
+    messages.iter().map(|message| format!("[{}] {}\n", message.role.as_str(), message.content)).collect()
+}
+
+const ROOMY: Budget = Budget { context_tokens: 4_096, reply_tokens: 256 };
+
+#[test]
+fn the_small_models_prompt() {
+    let persona = azera();
+    let history = [line(0, Some("Ann"), "hello"), line(1, None, "Hello, Ann.")];
+    let recalled = [recollection(Some("Ann"), "my boat\nis called Petrichor"), recollection(None, "Boats are fun.")];
+    let message = line(2, Some("Ann"), "What is my boat called?");
+    let prompt =
+        compose(&form_for("smollm2"), &parts(&persona, false, &history, &recalled, &message), ROOMY, &words).unwrap();
+    assert_eq!((prompt.shared_messages, prompt.history_lines, prompt.recalled_lines), (5, 2, 2));
+    insta::assert_snapshot!(shown(&prompt.messages[prompt.shared_messages..]), @r#"
+    [user] hello
+    [assistant] Hello, Ann.
+    [user] What Ann told you before:
+    - You said on 9 May 2026: "Boats are fun."
+    - Ann said on 9 May 2026: "my boat is called Petrichor"
+
+    What is my boat called?
+    "#);
+}
+
+#[test]
+fn people_of_a_group_are_told_apart() {
+    let persona = azera();
+    let history = [line(0, Some("Ann"), "I bake"), line(1, Some("Bob"), "I fish")];
+    let message = line(2, Some("Bob"), "what does Ann do?");
+    let prompt = compose(&form_for("smollm2"), &parts(&persona, true, &history, &[], &message), ROOMY, &words).unwrap();
+    insta::assert_snapshot!(shown(&prompt.messages[prompt.shared_messages..]), @r"
+    [user] Ann: I bake
+    [user] Bob: I fish
+    [user] Bob: what does Ann do?
+    ");
+}
+
+#[test]
+fn a_persona_without_room_is_refused() {
+    let persona = azera();
+    let message = line(0, Some("Ann"), "hello");
+    let tight = Budget { context_tokens: 200, reply_tokens: 100 };
+    let refused = compose(&form_for("other"), &parts(&persona, false, &[], &[], &message), tight, &words);
+    assert!(matches!(refused, Err(Error::PersonaTooLong { .. })), "{refused:?}");
+}
+
+fn forms() -> impl Strategy<Value = Form> {
+    prop_oneof![Just(form_for("smollm2")), Just(form_for("other"))]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever is said, the prompt stays within its budget, ends with the person's turn, and shows the newest lines.
+    #[test]
+    fn a_prompt_keeps_to_its_budget(
+        form in forms(),
+        group in any::<bool>(),
+        lengths in prop::collection::vec(0_usize..200, 0..60),
+        recalled in prop::collection::vec(0_usize..80, 0..25),
+        asked in 1_usize..3_000,
+        context in 1_200_usize..6_000,
+    ) {
+        let persona = azera();
+        let text = |words: usize| "word ".repeat(words);
+        let history: Vec<Line> = (0_u64..)
+            .zip(&lengths)
+            .map(|(depth, words)| line(depth, (depth % 2 == 0).then_some("Ann"), &text(*words)))
+            .collect();
+        let recalled: Vec<Recollection> = recalled.iter().map(|words| recollection(Some("Ann"), &text(*words))).collect();
+        let message = line(history.len() as u64, Some("Ann"), &text(asked));
+        let budget = Budget { context_tokens: context, reply_tokens: 100 };
+        let parts = parts(&persona, group, &history, &recalled, &message);
+        match compose(&form, &parts, budget, &words) {
+            Err(Error::PersonaTooLong { .. }) => {}
+            Ok(prompt) => {
+                let used: usize = prompt.messages.iter().map(|message| words(&message.content)).sum();
+                prop_assert!(used <= context - 100, "{used} of {}", context - 100);
+                prop_assert_eq!(prompt.messages.last().map(|message| message.role), Some(Role::User));
+                let cut = history_cut(&form, &parts, budget, &words).unwrap();
+                prop_assert_eq!(cut + prompt.history_lines, history.len());
+                if cut > 0 && prompt.history_lines > HISTORY_STEP as usize {
+                    prop_assert_eq!(history[cut].depth % HISTORY_STEP, 0);
+                }
+            }
+        }
+    }
+
+    /// What chats share depends on the persona and the form alone.
+    #[test]
+    fn nothing_private_is_shared(form in forms(), name in "[A-Z][a-z]{2,8}", text in ".{0,200}", group in any::<bool>()) {
+        let persona = azera();
+        let message = line(1, Some(&name), &text);
+        let history = [line(0, Some(&name), &text)];
+        let recalled = [recollection(Some(&name), &text)];
+        let one = compose(&form, &parts(&persona, group, &history, &recalled, &message), ROOMY, &words).unwrap();
+        let plain = line(0, Some("Somebody"), "hello");
+        let other = compose(&form, &parts(&persona, false, &[], &[], &plain), ROOMY, &words).unwrap();
+        prop_assert_eq!(one.shared_messages, other.shared_messages);
+        prop_assert_eq!(&one.messages[..one.shared_messages], &other.messages[..other.shared_messages]);
+    }
+}
