@@ -327,6 +327,9 @@ pub struct EvalFacts {
     /// `default` or a model's name
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
+    /// The model the facts are told to, if another: `scripted` saves most of the time
+    #[arg(long, value_name = "NAME")]
+    pub listener: Option<String>,
     /// Makes replies reproducible
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,

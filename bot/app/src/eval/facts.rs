@@ -58,9 +58,14 @@ pub async fn facts(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCo
         .map(|(index, line)| serde_json::from_str(line).with_context(|| format!("fact {}", index + 1)))
         .take(options.limit.unwrap_or(usize::MAX))
         .collect::<anyhow::Result<Vec<Fact>>>()?;
-    let timeline = Timeline::read(timeline(&facts)?.as_bytes())?;
+    let (telling, asking) = timelines(&facts)?;
+    let data = tempfile::tempdir().context("making a folder for the evaluation")?;
     let mut out = Vec::new();
-    replay::play(config, &timeline, None, &options.model, options.seed, &mut out).await?;
+    let listener = options.listener.as_deref().unwrap_or(&options.model);
+    for (timeline, model) in [(telling, listener), (asking, options.model.as_str())] {
+        let timeline = Timeline::read(timeline.as_bytes())?;
+        replay::play(config, &timeline, Some(data.path()), model, options.seed, &mut out).await?;
+    }
     let replies = replies(&out)?;
     let mut rows = Vec::new();
     for (index, fact) in facts.iter().enumerate() {
@@ -106,7 +111,8 @@ fn read(file: &PathBuf) -> anyhow::Result<String> {
     std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))
 }
 
-fn timeline(facts: &[Fact]) -> anyhow::Result<String> {
+/// What is told, and what is asked three days later.
+fn timelines(facts: &[Fact]) -> anyhow::Result<(String, String)> {
     let start: Timestamp = "2026-03-02T09:00:00Z".parse()?;
     let minute = |minute: i64| start + jiff::Span::new().minutes(minute);
     let mut lines = vec![json!({"type": "chat", "at": start, "chat": "telling", "kind": "dm", "members": ["ann"]})];
@@ -125,6 +131,7 @@ fn timeline(facts: &[Fact]) -> anyhow::Result<String> {
         now += 2;
         say(&mut lines, format!("told-{index}"), "telling", &fact.told, minute(now));
     }
+    let telling = std::mem::take(&mut lines);
     now += 3 * 24 * 60;
     for (index, fact) in facts.iter().enumerate() {
         now += 5;
@@ -132,7 +139,8 @@ fn timeline(facts: &[Fact]) -> anyhow::Result<String> {
         lines.push(json!({"type": "chat", "at": minute(now), "chat": chat, "kind": "dm", "members": ["ann"]}));
         say(&mut lines, format!("ask-{index}"), &chat, &fact.asked, minute(now));
     }
-    Ok(lines.iter().map(|line| format!("{line}\n")).collect())
+    let text = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect();
+    Ok((text(&telling), text(&lines)))
 }
 
 /// The replies by the message they answer.
