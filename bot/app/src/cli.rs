@@ -54,6 +54,11 @@ pub enum Command {
         #[command(subcommand)]
         command: EvalCommand,
     },
+    /// Read how fast things are, on made-up memories
+    Bench {
+        #[command(subcommand)]
+        command: BenchCommand,
+    },
     /// Check everything Azera needs, and say how to mend what is missing
     Doctor(DataOption),
     /// Print a configuration file with every key, its default and what it does
@@ -67,7 +72,7 @@ impl Command {
             Self::Chat(options) => options.data.data.as_deref(),
             Self::Replay(options) => options.data.data.as_deref(),
             Self::Persona { data, .. } | Self::Memory { data, .. } | Self::Doctor(data) => data.data.as_deref(),
-            Self::Models { .. } | Self::Eval { .. } | Self::Config => None,
+            Self::Models { .. } | Self::Eval { .. } | Self::Bench { .. } | Self::Config => None,
         }
     }
 
@@ -352,4 +357,77 @@ pub struct EvalRecall {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// The time of a turn without the model: from a message received to its reply handed over
+    #[command(after_help = "Example:\n  azera bench turn --memories 100000 --turns 400 --json")]
+    Turn(BenchTurn),
+    /// The time of recall alone, the question's embedding excluded
+    #[command(
+        after_help = "Examples:\n  azera bench recall --memories 100000\n  azera bench recall --memories 1000000 --folder /tmp/million   keeps what was filled, for the next run"
+    )]
+    Recall(BenchRecall),
+    /// The speed of the chat model: reading, writing, many chats at once, the second turn
+    #[command(after_help = "Example:\n  azera bench inference --chats 8")]
+    Inference(BenchInference),
+    /// Fill an empty folder with made-up memories, for the others
+    #[command(after_help = "Example:\n  azera bench fill --memories 1000000 /tmp/million")]
+    Fill(BenchFill),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchTurn {
+    /// Memories that are there already
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub memories: usize,
+    /// Turns to time; during the second half of them the vector index is reorganised
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pub turns: usize,
+    /// A folder to fill and keep, or one filled before; the turns are added to it
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchRecall {
+    /// Memories to search
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub memories: usize,
+    /// Questions to time
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub queries: usize,
+    /// A folder to fill and keep, or one filled before
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchInference {
+    /// A model by its name in the ledger; the one in use otherwise
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Chats that talk at once
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub chats: usize,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchFill {
+    /// Memories to make up
+    #[arg(long, value_name = "N")]
+    pub memories: usize,
+    /// The folder; it must be empty or not there
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
 }

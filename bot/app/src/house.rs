@@ -9,7 +9,7 @@ use azera_chat::{Azera, ChatConfig, Parts};
 use azera_config::Config;
 use azera_ledger::{Installed, Kind, Models, Options};
 use azera_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
-use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, PersonaRow};
+use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, PersonaRow, Store};
 use azera_memory_sled::{SledStore, SledWorking};
 use azera_memory_text::TantivyText;
 use azera_memory_vector::{EdgeVectors, VectorConfig};
@@ -137,13 +137,23 @@ pub fn embedder_info(config: &Config, installed: &Installed) -> anyhow::Result<E
 
 /// Opens the stores of a data folder.
 pub fn open_memory(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow::Result<Memory> {
+    open_memory_with(config, data, info, &|store| Arc::new(store))
+}
+
+/// The same, with something around the record.
+pub fn open_memory_with(
+    config: &Config,
+    data: &Path,
+    info: &EmbedderInfo,
+    around: &dyn Fn(SledStore) -> Arc<dyn Store>,
+) -> anyhow::Result<Memory> {
     std::fs::create_dir_all(data).with_context(|| format!("making the folder {}", data.display()))?;
     // The record first: its lock says that nobody else works in this folder, so what is wrong with an index then is
     // wrong with its files, and it can be made anew from the record.
     let store = SledStore::open(data.join("record")).context("opening the record")?;
     let (vectors, text, made_anew) = open_indexes(data, info.dimension)?;
     let layers = Layers {
-        store: Arc::new(store),
+        store: around(store),
         vectors: Arc::new(vectors),
         text: Arc::new(text),
         working: Arc::new(SledWorking::open(data.join("working")).context("opening working memory")?),

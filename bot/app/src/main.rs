@@ -1,10 +1,12 @@
 //! Azera's binary: the command line, and the one place where the parts are wired together.
 
+mod bench;
 mod chat;
 mod cli;
 mod doctor;
 mod eval;
 mod house;
+mod measure;
 mod memory;
 mod models;
 mod persona;
@@ -48,6 +50,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Memory { command, .. } => memory::run(&config, command).await,
             Command::Eval { command: EvalCommand::Recall(options) } => eval::recall::recall(&config, options).await,
             Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,
+            Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,
             Command::Doctor(_) => doctor::run(&config).await,
             Command::Config => {
                 print!("{}", Config::example());

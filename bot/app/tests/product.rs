@@ -439,3 +439,48 @@ fn a_bad_timeline_names_its_line() {
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("line 2"), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// A persona's own bounds: how many memories stand in a prompt, and how many it keeps.
+#[test]
+fn a_persona_keeps_its_bounds() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let personas = scratch.path().join("data/personas");
+    std::fs::create_dir_all(&personas).expect("a folder");
+    let plain = azera(scratch.path(), &["persona", "template", "Mira"], "");
+    let plain = String::from_utf8(plain.stdout).expect("UTF-8");
+    let bounded = plain.replacen("---\n", "---\nmemory: {top_k: 2, prune_keep: 10}\n", 1);
+    let file = scratch.path().join("mira.md");
+    std::fs::write(&file, bounded).expect("a file");
+    let (data, file) = (scratch.path().join("data"), file.to_str().expect("a plain path").to_owned());
+    let data = data.to_str().expect("a plain path").to_owned();
+    let added = azera(scratch.path(), &["persona", "add", &file, "--data", &data], "");
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    let mut world = vec![
+        json!({"type": "chat", "at": at(0), "chat": "talk", "kind": "dm", "members": ["ann"], "persona": "mira"}),
+        json!({"type": "chat", "at": at(0), "chat": "other", "kind": "dm", "members": ["ann"], "persona": "mira"}),
+    ];
+    for number in 0..30 {
+        let text = format!("my shelf number {number} holds jar {} and tin {}", number * 7 + 3, number * 11 + 5);
+        world.push(json!({"type": "message", "at": at(1 + number), "id": format!("told-{number}"), "chat": "talk",
+            "person": "ann", "text": text}));
+    }
+    world.push(json!({"type": "message", "at": at(100), "id": "asked", "chat": "other", "person": "ann",
+        "text": "what does my shelf hold, jar or tin?"}));
+    world.push(
+        json!({"type": "probe", "at": at(110), "chat": "other", "person": "ann", "query": "shelf number holds jar tin",
+        "limit": 50}),
+    );
+    let happened = replay(&world, scratch.path(), "scripted");
+    let reply = of(&happened, "reply").into_iter().find(|reply| reply["to"] == "asked").expect("a reply");
+    assert_eq!(reply["recalled"].as_array().map(Vec::len), Some(2));
+    let hits = of(&happened, "probe")[0]["hits"].as_array().expect("hits").clone();
+    assert!(!hits.is_empty() && hits.len() <= 10, "{} hits", hits.len());
+    // The newest stay.
+    assert!(hits.iter().any(|hit| hit["sources"][0] == "told-29"), "{hits:?}");
+    let stats = azera(scratch.path(), &["memory", "stats", "--json", "--data", &data], "");
+    let stats: Value = serde_json::from_slice(&stats.stdout).expect("JSON");
+    assert!(stats["memories"].as_u64().is_some_and(|memories| (1..=10).contains(&memories)), "{stats}");
+    for field in ["queued", "missing_vectors", "stray_vectors", "missing_text", "stray_text"] {
+        assert_eq!(stats[field], 0, "{field}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The core as one value: memory, model, embedder, clock, and the platforms attached to it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use azera_adapter::Platform;
 use azera_memory::{Memory, Right};
@@ -45,6 +45,8 @@ pub(crate) struct Inner {
     pub(crate) config: ChatConfig,
     pub(crate) platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
     pub(crate) queues: Queues,
+    /// Personas with a bound on their memories who may have got new ones.
+    pub(crate) bounded: Mutex<HashMap<PersonaId, usize>>,
     pub(crate) indexing: tokio::sync::Mutex<()>,
     pub(crate) index_wanted: tokio::sync::Notify,
     pub(crate) tasks: TaskTracker,
@@ -70,6 +72,7 @@ impl Azera {
             config: parts.config,
             platforms: RwLock::default(),
             queues,
+            bounded: Mutex::default(),
             indexing: tokio::sync::Mutex::new(()),
             index_wanted: tokio::sync::Notify::new(),
             tasks: TaskTracker::new(),

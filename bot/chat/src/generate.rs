@@ -33,6 +33,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) thinking: bool,
     /// The persona's name: a reply that begins with it as a label loses the label.
     pub(crate) persona: &'a str,
+    /// What ends a reply, by the form of the model's family.
+    pub(crate) stop: &'static [&'static str],
     /// Other speakers of the conversation.
     pub(crate) speakers: Vec<String>,
 }
@@ -66,7 +68,8 @@ pub(crate) async fn generate(
     asking: Asking<'_>,
     shown: &Shown<'_>,
 ) -> Result<Generated, Error> {
-    let stop: Vec<String> = asking.speakers.iter().take(MAX_STOP_NAMES).map(|name| format!("\n{name}:")).collect();
+    let names = asking.speakers.iter().take(MAX_STOP_NAMES).map(|name| format!("\n{name}:"));
+    let stop: Vec<String> = names.chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect();
     for attempt in 0..ATTEMPTS {
         let seed = asking.seed.wrapping_add(attempt);
         let request = ChatRequest {

@@ -1,9 +1,11 @@
 //! Stage *remember*: what the record holds is embedded and indexed, after the reply and without delaying it.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use azera_memory::{Embedded, IndexWork};
 use azera_model::{Priority, Purpose};
+use azera_types::PersonaId;
 
 use crate::azera::Azera;
 use crate::error::Error;
@@ -25,7 +27,7 @@ impl Azera {
         loop {
             let work = self.blocking(|memory| memory.index_work(BATCH)).await?;
             if work.is_empty() {
-                if self.blocking(azera_memory::Memory::queued).await? == 0 {
+                if self.blocking(azera_memory::Memory::queued).await? == 0 && self.prune().await? == 0 {
                     return Ok(indexed);
                 }
                 continue;
@@ -39,6 +41,24 @@ impl Azera {
                 self.blocking(azera_memory::Memory::optimize).await?;
             }
         }
+    }
+
+    /// Notes that a persona got a memory, for the bound it may have.
+    pub(crate) fn bound(&self, persona: PersonaId, keep: Option<u64>) {
+        if let Some(keep) = keep {
+            let mut bounded = self.0.bounded.lock().unwrap_or_else(PoisonError::into_inner);
+            bounded.insert(persona, usize::try_from(keep).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// Holds the personas that got memories to their bounds; gives how many memories went.
+    async fn prune(&self) -> Result<usize, Error> {
+        let bounded = std::mem::take(&mut *self.0.bounded.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut pruned = 0;
+        for (persona, keep) in bounded {
+            pruned += self.blocking(move |memory| memory.prune(&persona, keep)).await?;
+        }
+        Ok(pruned)
     }
 
     async fn embed_work(&self, work: Vec<IndexWork>) -> Result<Vec<Embedded>, Error> {

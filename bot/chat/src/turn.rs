@@ -51,15 +51,18 @@ impl Azera {
             asked.message = message;
         }
         let Some(setting) = self.setting(&asked).await? else { return Ok(Outcome::Silent(Silence::NotAddressed)) };
+        let (persona, keep) = (asked.message.persona.clone(), setting.persona.memory.prune_keep);
         if !asked.again
             && let Some(silence) = self.decided(&asked, &setting).await?
         {
             let id = asked.message.id.clone();
             self.blocking(move |memory| memory.leave(&id)).await?;
+            self.bound(persona, keep);
             self.0.index_wanted.notify_one();
             return Ok(Outcome::Silent(silence));
         }
         let turn = self.answer(asked, setting).await?;
+        self.bound(persona, keep);
         self.0.index_wanted.notify_one();
         Ok(Outcome::Replied(Box::new(turn)))
     }
@@ -187,6 +190,7 @@ impl Azera {
             max_tokens: budget.reply_tokens,
             thinking: config.thinking,
             persona: &persona.name,
+            stop: form.stop,
             speakers,
         };
         let generated = match generate(&model, &prompt, asking, &shown_at).await {

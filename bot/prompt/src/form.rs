@@ -26,6 +26,8 @@ pub struct Form {
     pub recalled_share: f32,
     /// Tokens of a reply at most; a small model that goes on for long has lost its way.
     pub reply_tokens: usize,
+    /// What ends a reply besides the model's own word.
+    pub stop: &'static [&'static str],
     /// Whether task behaviours and the role of the person are told.
     pub guidance: bool,
     /// How tokens are chosen unless the configuration says otherwise.
@@ -38,9 +40,11 @@ pub fn form_for(family: &str) -> Form {
         "smollm2" => Form {
             persona: PersonaForm::Brief,
             examples: 2,
-            recalled_lines: 4,
-            recalled_share: 0.75,
+            recalled_lines: 8,
+            recalled_share: 0.5,
             reply_tokens: 100,
+            // Its first paragraph is the answer; what follows wanders off, as a rule into the end of a letter.
+            stop: &["\n\n"],
             guidance: false,
             sampling: Sampling {
                 temperature: 0.3,
@@ -59,6 +63,7 @@ pub fn form_for(family: &str) -> Form {
             recalled_lines: 20,
             recalled_share: 0.0,
             reply_tokens: usize::MAX,
+            stop: &[],
             guidance: true,
             sampling: Sampling::default(),
         },

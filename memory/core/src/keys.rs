@@ -62,6 +62,16 @@ pub(crate) fn memory_by_chat(persona: &PersonaId, chat: &ChatId, id: MemoryId) -
     numbered(&[persona.as_str(), chat.as_str()], id.0)
 }
 
+/// The chat in a key of [`memory_by_chat`].
+pub(crate) fn chat_of_memory(persona: &PersonaId, key: &[u8]) -> Result<ChatId, Error> {
+    let damaged = || Error::Damaged { table: "memory_by_chat", why: "a key holds no chat".into() };
+    // Persona and NUL before it; NUL and a number behind it.
+    let end = key.len().checked_sub(9).ok_or_else(damaged)?;
+    let chat = key.get(persona.as_str().len() + 1..end).ok_or_else(damaged)?;
+    let chat = std::str::from_utf8(chat).map_err(|_| damaged())?;
+    ChatId::new(chat).map_err(|_| damaged())
+}
+
 /// Prefix of a persona's versions. The owner comes first, so that a realm's personas are one range.
 pub(crate) fn persona(owner: Option<&RealmId>, id: &PersonaId) -> Vec<u8> {
     prefix(&[owner.map_or("", |realm| realm.as_str()), id.as_str()])

@@ -22,6 +22,7 @@ mod indexing;
 mod keys;
 mod memory;
 mod personas;
+mod prune;
 mod ram;
 mod recall;
 mod right;

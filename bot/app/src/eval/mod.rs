@@ -2,3 +2,4 @@
 
 pub mod facts;
 pub mod recall;
+pub mod world;

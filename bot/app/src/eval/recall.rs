@@ -8,14 +8,16 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use azera_adapter::{Host, ProbeLine};
-use azera_adapter_sim::{PLATFORM, Session, SessionError, SimPlatform, Timeline, replay};
+use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_config::Config;
 use azera_types::{ChatId, Inbound, ManualClock, MessageId, PersonId, PlatformId, Text, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::cli::EvalRecall;
+use crate::eval::world;
 use crate::house::{self, Answers, House, Opening};
+use crate::measure::{median, percentile};
 
 /// The most turns a question may be answered with.
 const DEPTH: usize = 20;
@@ -122,8 +124,7 @@ impl Asked {
         ];
         let world: String = world.iter().map(|line| format!("{line}\n")).collect();
         let timeline = Timeline::read(world.as_bytes())?;
-        let mut session = Told { house: &house, clock: &clock };
-        replay(&timeline, &sim, &mut session, &mut std::io::sink()).await?;
+        world::set_up(&house, &clock, &sim, &timeline).await?;
         let platform = PlatformId::new(PLATFORM)?;
         for turn in &conversation.turns {
             clock.advance_to(turn.time);
@@ -184,34 +185,10 @@ impl Asked {
     }
 }
 
-/// A session that never restarts: only the world is set up with it.
-struct Told<'a> {
-    house: &'a House,
-    clock: &'a ManualClock,
-}
-
-#[async_trait::async_trait]
-impl Session for Told<'_> {
-    fn host(&self) -> Arc<dyn Host> {
-        Arc::new(self.house.azera.clone())
-    }
-
-    async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {
-        self.clock.advance_to(to);
-        Ok(())
-    }
-
-    async fn reopen(&mut self) -> Result<(), SessionError> {
-        Err("an evaluation does not restart".into())
-    }
-}
-
 fn report(scored: &[Scored], ingest_turns_per_s: f64) -> serde_json::Value {
     let mean = |value: &dyn Fn(&Scored) -> f64| scored.iter().map(value).sum::<f64>() / scored.len() as f64;
     let share = |is: &dyn Fn(&Scored) -> bool| mean(&|one| if is(one) { 1.0 } else { 0.0 });
-    let mut times: Vec<f64> = scored.iter().map(|one| one.ms).collect();
-    times.sort_by(f64::total_cmp);
-    let percentile = |p: usize| times.get((times.len() * p / 100).min(times.len() - 1)).copied().unwrap_or(0.0);
+    let times: Vec<f64> = scored.iter().map(|one| one.ms).collect();
     let mut categories: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for one in scored {
         categories.entry(&one.category).or_default().push(one.recall[1]);
@@ -227,8 +204,8 @@ fn report(scored: &[Scored], ingest_turns_per_s: f64) -> serde_json::Value {
         "all_at_10": share(&|one| one.all_at_10),
         "session_any_at_5": share(&|one| one.session_any_at_5),
         "by_category": by_category,
-        "query_p50_ms": percentile(50),
-        "query_p99_ms": percentile(99),
+        "query_p50_ms": median(&times),
+        "query_p99_ms": percentile(&times, 0.99),
         "ingest_turns_per_s": ingest_turns_per_s,
     })
 }

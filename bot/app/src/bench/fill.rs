@@ -1,0 +1,204 @@
+//! Filling a data folder with a made-up community, through the record's own writing path.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use azera_config::Config;
+use azera_ledger::Kind;
+use azera_memory::{Batch, Durability, Embedded, Entry, Error, Memory, NewChat, Order, Store, Table};
+use azera_memory_sled::SledStore;
+use azera_model::EmbedderInfo;
+use azera_types::{Inbound, PlatformId, Text, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::crowd::{self, Crowd};
+use crate::house;
+use crate::measure;
+
+/// Memories indexed at a time.
+const INDEX_BATCH: usize = 4_096;
+
+/// Messages written between two looks at the index queue.
+const WRITE_BATCH: usize = 20_000;
+
+/// The file that says what a folder was filled with.
+const MARK: &str = "filled.json";
+
+/// What a filled folder holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Filled {
+    /// Memories in it.
+    pub memories: usize,
+    /// Seconds it took to write, index and optimize them.
+    pub build_s: f64,
+}
+
+/// When the community began to talk.
+pub fn start() -> Timestamp {
+    // 2024-01-01T00:00:00Z.
+    Timestamp::from_second(1_704_067_200).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// When everybody has said what they had to say.
+pub fn end(memories: usize) -> anyhow::Result<Timestamp> {
+    let last = Crowd::new(0, 1).saying(memories, start())?.at;
+    Ok(last.checked_add(jiff::SignedDuration::from_hours(24))?)
+}
+
+/// The embedding model the stores are made for; it is not run.
+pub async fn embedder(config: &Config) -> anyhow::Result<EmbedderInfo> {
+    let models = house::models(config)?;
+    let name = house::chosen(config, &models, Kind::Embedding)?;
+    house::embedder_info(config, &house::installed(&models, &name).await?)
+}
+
+/// A store whose writes are durable together at the end: filling is not what is measured, and a folder half filled is
+/// thrown away.
+struct Relaxed(SledStore);
+
+impl Store for Relaxed {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.0.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        self.0.scan(table, prefix, after, order, limit)
+    }
+
+    fn commit(&self, batch: Batch, _durability: Durability) -> Result<(), Error> {
+        self.0.commit(batch, Durability::Soon)
+    }
+
+    fn rewrite(&self) -> Result<(), Error> {
+        self.0.rewrite()
+    }
+
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        self.0.disk_bytes()
+    }
+}
+
+/// `azera bench fill`: a new folder with `memories` memories.
+pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Result<serde_json::Value> {
+    if folder.join(MARK).exists() {
+        bail!("{} is filled already", folder.display());
+    }
+    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{} is not empty: made-up memories and real ones must not mix", folder.display());
+    }
+    let begun = Instant::now();
+    let info = embedder(config).await?;
+    let memory = open_relaxed(config, folder, &info)?;
+    let mut crowd = Crowd::new(0, info.dimension);
+    let bar = indicatif::ProgressBar::new(memories as u64).with_message("memories");
+    let mut written = 0;
+    while written < memories {
+        let until = memories.min(written + WRITE_BATCH);
+        tokio::task::block_in_place(|| -> anyhow::Result<()> {
+            write(&memory, &mut crowd, written..until)?;
+            index(&memory, &crowd)?;
+            Ok(memory.optimize()?)
+        })?;
+        written = until;
+        bar.set_position(written as u64);
+    }
+    // The last handle flushes: what is marked as filled is on disk.
+    drop(memory);
+    bar.finish_and_clear();
+    let filled = Filled { memories, build_s: begun.elapsed().as_secs_f64() };
+    std::fs::write(folder.join(MARK), serde_json::to_vec(&filled)?).context("marking the folder as filled")?;
+    Ok(serde_json::json!({
+        "memories": memories,
+        "build_s": super::rounded(filled.build_s),
+        "disk_mb": super::rounded(measure::folder_mb(folder)?),
+    }))
+}
+
+fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<Memory> {
+    house::open_memory_with(config, folder, info, &|store| Arc::new(Relaxed(store)))
+}
+
+/// The community says the messages of these numbers.
+pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
+    let platform = PlatformId::new(azera_adapter_sim::PLATFORM)?;
+    for number in numbers {
+        let said = crowd.saying(number, start())?;
+        let (person, chat) = (crowd::person(said.person)?, crowd::chat(said.spot, said.person)?);
+        let place = crowd::place(said.spot, said.person)?;
+        let new = NewChat { id: chat.clone(), platform: platform.clone(), title: None, persona: crowd::persona()? };
+        memory.open_chat(new, said.at)?;
+        let inbound = Inbound {
+            id: said.id,
+            chat,
+            person,
+            name: crowd::name(said.person),
+            text: Text::new(&said.text),
+            at: said.at,
+            mentions_bot: false,
+            mentions: Vec::new(),
+            reply_to: None,
+        };
+        memory.receive(&platform, &inbound, place.scope(), said.at)?;
+        memory.leave(&inbound.id)?;
+    }
+    Ok(())
+}
+
+/// Puts what was said into both indexes.
+pub fn index(memory: &Memory, crowd: &Crowd) -> Result<(), Error> {
+    loop {
+        let work = memory.index_work(INDEX_BATCH)?;
+        if work.is_empty() {
+            return Ok(());
+        }
+        let embedded = work.into_iter().map(|work| Embedded {
+            own: crowd.vector(&work.own),
+            window: work.window.as_deref().map(|window| crowd.vector(window)),
+            work,
+        });
+        memory.index(embedded.collect())?;
+    }
+}
+
+/// A folder filled with `memories` memories: the one given, filled first if it is empty, or a scratch one. Another
+/// process fills it, so that its memory is not counted here.
+pub fn filled(config_file: Option<&Path>, folder: Option<&Path>, memories: usize) -> anyhow::Result<(Folder, Filled)> {
+    let folder = match folder {
+        Some(folder) => Folder { path: folder.to_path_buf(), _scratch: None },
+        None => {
+            let scratch = tempfile::tempdir().context("making a folder for the benchmark")?;
+            Folder { path: scratch.path().join("data"), _scratch: Some(scratch) }
+        }
+    };
+    if !folder.path.join(MARK).exists() {
+        let mut command = std::process::Command::new(std::env::current_exe()?);
+        if let Some(file) = config_file {
+            command.arg("--config").arg(file);
+        }
+        command.args(["bench", "fill", "--memories", &memories.to_string()]).arg(&folder.path);
+        let status = command.stdout(std::process::Stdio::null()).status().context("filling the folder")?;
+        if !status.success() {
+            bail!("the folder could not be filled: see above");
+        }
+    }
+    let mark: Filled = serde_json::from_slice(&std::fs::read(folder.path.join(MARK))?)?;
+    if mark.memories != memories {
+        bail!("{} holds {} memories, not {memories}", folder.path.display(), mark.memories);
+    }
+    Ok((folder, mark))
+}
+
+/// A filled folder; a scratch one goes with this value.
+pub struct Folder {
+    pub path: PathBuf,
+    _scratch: Option<tempfile::TempDir>,
+}

@@ -1,0 +1,156 @@
+//! `azera bench inference`: how fast the chat model reads and writes, alone and for many chats at once, and what a
+//! second turn finds evaluated.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use azera_adapter::{Host, Outcome, TurnUsage};
+use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
+use azera_config::Config;
+use azera_model::{ChatMessage, ChatModel, ChatRequest, Role, Sampling, Usage};
+use azera_types::{ChatId, Clock, Inbound, ManualClock, MessageId, PersonId, PlatformId, Text, Timestamp};
+use serde_json::{Value, json};
+
+use super::crowd::Crowd;
+use super::rounded;
+use crate::cli::BenchInference;
+use crate::eval::world;
+use crate::house::{self, Answers, House, Opening};
+use crate::measure::median;
+
+/// Times each figure is read; the median counts.
+const RUNS: usize = 5;
+
+/// Tokens of the prompt whose reading is timed, at least.
+const PROMPT_TOKENS: usize = 512;
+
+/// Tokens each reply may have.
+const REPLY_TOKENS: usize = 128;
+
+/// What is asked for, so that replies are long.
+const STORY: &str = "Tell me a very long story, with many people in it, about";
+
+pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Result<Value> {
+    if options.chats == 0 {
+        bail!("--chats must be at least 1");
+    }
+    let scratch = tempfile::tempdir().context("making a folder for the benchmark")?;
+    let mut config = config.clone();
+    config.data.dir = Some(scratch.path().to_path_buf());
+    // Nothing of an earlier run may be found evaluated.
+    config.models.prefix_cache_mb = 0;
+    config.models.slots = config.models.slots.max(u32::try_from(options.chats)?);
+    let clock = ManualClock::new("2026-01-01T12:00:00Z".parse()?);
+    let answers = options.model.clone().map_or(Answers::Chosen, Answers::Named);
+    let opening = Opening { answers, clock: Arc::new(clock.clone()), seed: Some(0) };
+    let house = house::open(&config, opening).await?;
+    let mut crowd = Crowd::new(4, 1);
+
+    let (mut reading, mut writing, mut one, mut many, mut lengths) = (vec![], vec![], vec![], vec![], vec![]);
+    // The first pass warms up and is not counted.
+    for run in 0..=RUNS {
+        let read = usages(&house.model, vec![long(&house.model, &mut crowd)], 1).await?.0;
+        let (alone, alone_rate) = usages(&house.model, stories(&mut crowd, 1), REPLY_TOKENS).await?;
+        let (together, rate) = usages(&house.model, stories(&mut crowd, options.chats), REPLY_TOKENS).await?;
+        if run == 0 {
+            continue;
+        }
+        reading.extend(read.iter().map(|usage| usage.evaluated_tokens as f64 / usage.ttft_ms * 1_000.0));
+        writing.extend(alone.iter().map(|usage| usage.tokens_per_s));
+        one.push(alone_rate);
+        many.push(rate);
+        lengths.extend(alone.iter().chain(&together).map(|usage| usage.completion_tokens as f64));
+    }
+    let (first, second) = two_turns(&house, &clock).await?;
+    house.azera.stop().await;
+    Ok(json!({
+        "model": house.model.info().name,
+        "prompt_tokens_per_s": rounded(median(&reading)),
+        "tokens_per_s": rounded(median(&writing)),
+        "chats": options.chats,
+        "total_tokens_per_s": rounded(median(&many)),
+        "one_chat_total_tokens_per_s": rounded(median(&one)),
+        "reply_tokens": rounded(median(&lengths)),
+        "second_turn_cached_share": rounded(second.cached_tokens as f64 / second.prompt_tokens.max(1) as f64),
+        "ttft_ms": rounded(first.ttft_ms),
+        "second_turn_ttft_ms": rounded(second.ttft_ms),
+        "first_turn_prompt_tokens": first.prompt_tokens,
+        "second_turn_prompt_tokens": second.prompt_tokens,
+    }))
+}
+
+/// A prompt of at least [`PROMPT_TOKENS`].
+fn long(model: &Arc<dyn ChatModel>, crowd: &mut Crowd) -> String {
+    let mut text = crowd.prose(64);
+    while model.count_tokens(&text) < PROMPT_TOKENS {
+        text.push(' ');
+        text.push_str(&crowd.prose(32));
+    }
+    text
+}
+
+fn stories(crowd: &mut Crowd, count: usize) -> Vec<String> {
+    (0..count).map(|_| format!("{STORY} {}.", crowd.prose(3))).collect()
+}
+
+/// Asks everything at once; what each reply cost, and generated tokens a second over all of them, from the first
+/// request to the last reply's end.
+async fn usages(
+    model: &Arc<dyn ChatModel>,
+    prompts: Vec<String>,
+    max_tokens: usize,
+) -> anyhow::Result<(Vec<Usage>, f64)> {
+    let begun = Instant::now();
+    let mut asked = Vec::with_capacity(prompts.len());
+    for (number, prompt) in prompts.into_iter().enumerate() {
+        let mut request = ChatRequest::new(vec![ChatMessage::new(Role::User, prompt)]);
+        request.max_tokens = max_tokens;
+        request.sampling = Sampling { temperature: 0.8, seed: u32::try_from(number).ok(), ..Sampling::default() };
+        let model = model.clone();
+        asked.push(tokio::spawn(async move { model.chat(request).await?.collect().await }));
+    }
+    let mut usages = Vec::with_capacity(asked.len());
+    for reply in asked {
+        usages.push(reply.await??.1);
+    }
+    let tokens: usize = usages.iter().map(|usage| usage.completion_tokens).sum();
+    Ok((usages, tokens as f64 / begun.elapsed().as_secs_f64()))
+}
+
+/// Two turns of a new chat with the default persona, through the whole product.
+async fn two_turns(house: &House, clock: &ManualClock) -> anyhow::Result<(TurnUsage, TurnUsage)> {
+    let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
+    house.azera.attach(sim.clone());
+    house.azera.start().await?;
+    let line = json!({"type": "chat", "at": clock.now(), "chat": "talk", "kind": "dm", "members": ["ann"]});
+    world::set_up(house, clock, &sim, &Timeline::read(format!("{line}\n").as_bytes())?).await?;
+    let mut costs = Vec::new();
+    for (id, text) in [("one", "Hi! I am Ann, and I just came home from the sea."), ("two", "What should I cook now?")]
+    {
+        clock.advance_to(clock.now() + jiff::SignedDuration::from_mins(1));
+        costs.push(turn(house, clock.now(), id, text).await?);
+    }
+    match <[TurnUsage; 2]>::try_from(costs) {
+        Ok([first, second]) => Ok((first, second)),
+        Err(_) => bail!("two turns were asked for"),
+    }
+}
+
+async fn turn(house: &House, at: Timestamp, id: &str, text: &str) -> anyhow::Result<TurnUsage> {
+    let inbound = Inbound {
+        id: MessageId::new(id)?,
+        chat: ChatId::new("talk")?,
+        person: PersonId::new("ann")?,
+        name: "Ann".to_owned(),
+        text: Text::new(text),
+        at,
+        mentions_bot: false,
+        mentions: Vec::new(),
+        reply_to: None,
+    };
+    match house.azera.message(&PlatformId::new(PLATFORM)?, inbound).await? {
+        Outcome::Replied(turn) => Ok(turn.usage),
+        Outcome::Silent(why) => bail!("a turn was not answered: {}", why.why()),
+    }
+}

@@ -1,0 +1,31 @@
+//! `azera bench`: how fast the product is, read through the product's own paths on made-up communities.
+
+mod crowd;
+mod fill;
+mod inference;
+mod recall;
+mod turn;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use azera_config::Config;
+
+use crate::cli::BenchCommand;
+
+/// `config_file` is handed on to the process that fills a folder.
+pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchCommand) -> anyhow::Result<ExitCode> {
+    let (report, json) = match command {
+        BenchCommand::Turn(options) => (turn::turn(config, config_file, &options).await?, options.json),
+        BenchCommand::Recall(options) => (recall::recall(config, config_file, &options).await?, options.json),
+        BenchCommand::Inference(options) => (inference::inference(config, &options).await?, options.json),
+        BenchCommand::Fill(options) => (fill::fill(config, &options.folder, options.memories).await?, true),
+    };
+    println!("{}", if json { report.to_string() } else { serde_json::to_string_pretty(&report)? });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Rounds a figure to three decimals: more is noise.
+fn rounded(value: f64) -> f64 {
+    (value * 1_000.0).round() / 1_000.0
+}

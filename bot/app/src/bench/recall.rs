@@ -1,0 +1,76 @@
+//! `azera bench recall`: recall alone on a made-up community. The question's vector is made up too, so that no model
+//! runs.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Instant;
+
+use azera_config::Config;
+use azera_memory::{Limits, Query, Right};
+use azera_types::{Reach, Text};
+use serde_json::{Value, json};
+
+use super::crowd::{self, Crowd, Spot};
+use super::{fill, rounded};
+use crate::cli::BenchRecall;
+use crate::house;
+use crate::measure::{Resident, folder_mb, median, percentile};
+
+/// Questions asked before the clock counts, so that pages read for the first time are not measured as recall.
+const WARM_UP: usize = 100;
+
+/// Hits asked for.
+const RESULTS: usize = 10;
+
+pub async fn recall(config: &Config, config_file: Option<&Path>, options: &BenchRecall) -> anyhow::Result<Value> {
+    let (folder, filled) = fill::filled(config_file, options.folder.as_deref(), options.memories)?;
+    let info = fill::embedder(config).await?;
+    let opened = Instant::now();
+    let memory = house::open_memory(config, &folder.path, &info)?;
+    let open_s = opened.elapsed().as_secs_f64();
+    let now = fill::end(options.memories)?;
+    // Another seed than the one the folder was filled with.
+    let mut crowd = Crowd::new(1, info.dimension);
+    let limits = Limits { candidates: config.memory.candidates as usize };
+    let mut times = Vec::with_capacity(options.queries);
+    let (mut first_ms, mut found) = (0.0, 0);
+    for number in 0..WARM_UP + options.queries {
+        let person = crowd.anybody();
+        let spot = if number % 2 == 0 { Spot::Dm } else { Spot::Channel(crowd.any_channel()) };
+        let reach = Reach { realms: vec![(crowd::realm()?, None)], private_chats: Vec::new() };
+        let right = Right::in_place(crowd::persona()?, &crowd::place(spot, person)?, &reach);
+        let text = Text::new(crowd.question());
+        let vector = crowd.vector(&text);
+        let (who, memory) = (crowd::person(person)?, &memory);
+        let recalled = tokio::task::block_in_place(|| {
+            let begun = Instant::now();
+            let question = memory.question(&right, &text, &who, "Azera")?;
+            let query =
+                Query { question, vector: Some(vector), now, exclude: HashSet::new(), limits, results: RESULTS };
+            let recalled = memory.recall(&right, &query)?;
+            anyhow::Ok((recalled, begun.elapsed().as_secs_f64() * 1_000.0))
+        });
+        let (recalled, ms) = recalled?;
+        if number == 0 {
+            first_ms = ms;
+        }
+        if number >= WARM_UP {
+            times.push(ms);
+            found += recalled.hits.len();
+        }
+    }
+    let resident = Resident::now();
+    Ok(json!({
+        "memories": options.memories,
+        "queries": options.queries,
+        "p50_ms": rounded(median(&times)),
+        "p99_ms": rounded(percentile(&times, 0.99)),
+        "build_s": rounded(filled.build_s),
+        "disk_mb": rounded(folder_mb(&folder.path)?),
+        "rss_mb": resident.map(|resident| rounded(resident.all)),
+        "anonymous_mb": resident.map(|resident| rounded(resident.anonymous)),
+        "open_s": rounded(open_s),
+        "first_ms": rounded(first_ms),
+        "hits_per_query": rounded(found as f64 / options.queries.max(1) as f64),
+    }))
+}

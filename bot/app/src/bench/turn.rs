@@ -1,0 +1,147 @@
+//! `azera bench turn`: whole turns of a made-up community through the core, with the real embedding model and a
+//! scripted chat model, one after the other without a pause: what a turn leaves to be embedded and indexed is done
+//! while the next one runs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use azera_adapter::{Host, Outcome};
+use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
+use azera_config::Config;
+use azera_types::{Clock, Inbound, ManualClock, MessageId, PlatformId, Text, Timestamp};
+use serde_json::{Value, json};
+
+use super::crowd::{self, CHANNELS, Crowd, PEOPLE, Spot};
+use super::{fill, rounded};
+use crate::cli::BenchTurn;
+use crate::eval::world;
+use crate::house::{self, Answers, House, Opening};
+use crate::measure::{Resident, median, percentile};
+
+/// Share of the memories that is not yet in the vector index's graphs when the second half of the turns begins.
+const FRESH_SHARE: usize = 5;
+
+/// Turns before the clock counts.
+const WARM_UP: usize = 20;
+
+pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTurn) -> anyhow::Result<Value> {
+    let fresh = options.memories / FRESH_SHARE;
+    let (folder, filled) = fill::filled(config_file, options.folder.as_deref(), options.memories - fresh)?;
+    let mut config = config.clone();
+    config.data.dir = Some(folder.path.clone());
+    let clock = ManualClock::new(fill::end(options.memories)?);
+    let opening = Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0) };
+    let house = house::open(&config, opening).await?;
+    let dimension = fill::embedder(&config).await?.dimension;
+    // Said and in both indexes, but in no graph yet: the second half of the turns runs while that is mended.
+    let mut crowd = Crowd::new(2, dimension);
+    let (from, to) = (filled.memories, options.memories);
+    tokio::task::block_in_place(|| -> anyhow::Result<()> {
+        fill::write(&house.memory, &mut crowd, from..to)?;
+        Ok(fill::index(&house.memory, &crowd)?)
+    })?;
+    let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
+    house.azera.attach(sim.clone());
+    house.azera.start().await?;
+    world::set_up(&house, &clock, &sim, &timeline(clock.now())?).await?;
+
+    let mut talk =
+        Talk { house: &house, clock, crowd: Crowd::new(3, dimension), platform: PlatformId::new(PLATFORM)?, turns: 0 };
+    for _ in 0..WARM_UP {
+        talk.turn().await?;
+    }
+    let mut times = Vec::with_capacity(options.turns);
+    for _ in 0..options.turns / 2 {
+        times.push(talk.turn().await?);
+    }
+    let optimizing = Arc::new(AtomicBool::new(true));
+    let optimization = {
+        let (memory, running) = (house.memory.clone(), optimizing.clone());
+        tokio::task::spawn_blocking(move || {
+            let done = memory.optimize();
+            running.store(false, Ordering::Relaxed);
+            done
+        })
+    };
+    let mut meanwhile = 0;
+    while times.len() < options.turns {
+        let during = optimizing.load(Ordering::Relaxed);
+        times.push(talk.turn().await?);
+        meanwhile += usize::from(during);
+    }
+    let resident = Resident::now();
+    optimization.await??;
+    house.azera.settle().await?;
+    house.azera.stop().await;
+    let (quiet, busy) = times.split_at(options.turns / 2);
+    Ok(json!({
+        "memories": options.memories,
+        "turns": options.turns,
+        "p50_ms": rounded(median(&times)),
+        "p99_ms": rounded(percentile(&times, 0.99)),
+        "rss_mb": resident.map(|resident| rounded(resident.all)),
+        "anonymous_mb": resident.map(|resident| rounded(resident.anonymous)),
+        "quiet_p50_ms": rounded(median(quiet)),
+        "quiet_p99_ms": rounded(percentile(quiet, 0.99)),
+        "optimizing_p50_ms": rounded(median(busy)),
+        "optimizing_p99_ms": rounded(percentile(busy, 0.99)),
+        "turns_while_optimizing": meanwhile,
+    }))
+}
+
+/// The community's chats as a platform knows them.
+fn timeline(at: Timestamp) -> anyhow::Result<Timeline> {
+    let members = (0..PEOPLE).map(crowd::person).collect::<Result<Vec<_>, _>>()?;
+    let realm = crowd::realm()?;
+    let mut lines = vec![json!({"type": "realm", "at": at, "realm": realm, "members": members})];
+    for channel in 0..CHANNELS {
+        let chat = crowd::chat(Spot::Channel(channel), 0)?;
+        lines.push(json!({"type": "chat", "at": at, "realm": realm, "chat": chat, "kind": "public"}));
+    }
+    for (number, person) in members.iter().enumerate() {
+        let chat = crowd::chat(Spot::Dm, number)?;
+        lines.push(json!({"type": "chat", "at": at, "chat": chat, "kind": "dm", "members": [person]}));
+    }
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    Timeline::read(text.as_bytes()).context("the made-up community")
+}
+
+struct Talk<'a> {
+    house: &'a House,
+    clock: ManualClock,
+    crowd: Crowd,
+    platform: PlatformId,
+    turns: usize,
+}
+
+impl Talk<'_> {
+    /// Somebody asks something nobody asked before, half of the time in a DM; gives the milliseconds until the reply
+    /// was handed over.
+    async fn turn(&mut self) -> anyhow::Result<f64> {
+        self.turns += 1;
+        let person = self.crowd.anybody();
+        let spot = if self.turns.is_multiple_of(2) { Spot::Dm } else { Spot::Channel(self.crowd.any_channel()) };
+        self.clock.advance_to(self.clock.now() + jiff::SignedDuration::from_secs(30));
+        let inbound = Inbound {
+            id: MessageId::new(format!("turn-{}", self.turns))?,
+            chat: crowd::chat(spot, person)?,
+            person: crowd::person(person)?,
+            name: crowd::name(person),
+            text: Text::new(self.crowd.question()),
+            at: self.clock.now(),
+            mentions_bot: true,
+            mentions: Vec::new(),
+            reply_to: None,
+        };
+        let begun = Instant::now();
+        let outcome = self.house.azera.message(&self.platform, inbound).await?;
+        let ms = begun.elapsed().as_secs_f64() * 1_000.0;
+        match outcome {
+            Outcome::Replied(_) => Ok(ms),
+            Outcome::Silent(why) => bail!("a turn was not answered: {}", why.why()),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Setting up a world on the sim platform: who is there, which chats they have.
+
+use std::sync::Arc;
+
+use azera_adapter::Host;
+use azera_adapter_sim::{Session, SessionError, SimPlatform, Timeline, replay};
+use azera_types::{ManualClock, Timestamp};
+
+use crate::house::House;
+
+/// Plays the lines of a timeline that only describe the world.
+pub async fn set_up(
+    house: &House,
+    clock: &ManualClock,
+    sim: &Arc<SimPlatform>,
+    timeline: &Timeline,
+) -> anyhow::Result<()> {
+    replay(timeline, sim, &mut Still { house, clock }, &mut std::io::sink()).await?;
+    Ok(())
+}
+
+/// A session that never restarts.
+struct Still<'a> {
+    house: &'a House,
+    clock: &'a ManualClock,
+}
+
+#[async_trait::async_trait]
+impl Session for Still<'_> {
+    fn host(&self) -> Arc<dyn Host> {
+        Arc::new(self.house.azera.clone())
+    }
+
+    async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {
+        self.clock.advance_to(to);
+        Ok(())
+    }
+
+    async fn reopen(&mut self) -> Result<(), SessionError> {
+        Err("a measurement does not restart".into())
+    }
+}

@@ -1,0 +1,50 @@
+//! Keeping a persona's memories within a bound: the oldest go first. The conversation itself stays in the record; what
+//! goes is found by recall no more. What a person asked to keep is neither counted nor taken.
+
+use std::collections::BTreeMap;
+
+use azera_types::{ChatId, MemoryId, PersonaId};
+
+use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+
+/// Memories removed in one transaction.
+const PAGE: usize = 128;
+
+/// Part of the bound that is freed besides what is over it, so that not every turn has to.
+const SLACK: usize = 50;
+
+impl Memory {
+    /// Removes the oldest memories of `persona` if it has more than `keep`; gives how many.
+    pub fn prune(&self, persona: &PersonaId, keep: usize) -> Result<usize, Error> {
+        let mut held: Vec<(MemoryId, ChatId)> = Vec::new();
+        codec::walk(self.store.as_ref(), Table::MemoryByChat, &keys::prefix(&[persona.as_str()]), |key, _| {
+            held.push((MemoryId(keys::number("memory_by_chat", key)?), keys::chat_of_memory(persona, key)?));
+            Ok(true)
+        })?;
+        let Some(over) = held.len().checked_sub(keep).filter(|over| *over > 0) else { return Ok(0) };
+        // Ids ascend with time.
+        held.sort_unstable();
+        let going = over + keep / SLACK;
+        let mut by_chat: BTreeMap<ChatId, Vec<MemoryId>> = BTreeMap::new();
+        for (id, chat) in held.into_iter().take(going) {
+            by_chat.entry(chat).or_default().push(id);
+        }
+        let mut removed = 0;
+        for (chat, ids) in by_chat {
+            for page in ids.chunks(PAGE) {
+                let _writing = self.writing(&chat);
+                let mut batch = Batch::new();
+                for id in page {
+                    // What was forgotten meanwhile is gone already.
+                    if let Some(memory) = self.raw_memory(*id)? {
+                        self.remove_memory(&mut batch, &memory)?;
+                        removed += 1;
+                    }
+                }
+                // Pruned again after a crash.
+                self.store.commit(batch, Durability::Soon)?;
+            }
+        }
+        Ok(removed)
+    }
+}
