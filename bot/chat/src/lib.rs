@@ -17,6 +17,7 @@ mod deliver;
 mod error;
 mod generate;
 mod host;
+mod lap;
 mod overlap;
 mod queue;
 mod recall;

@@ -16,6 +16,13 @@ const BATCH: usize = 64;
 /// Memories indexed in one go between two reorganisations of the vector index, which keeps each of them short.
 const OPTIMIZE_EVERY: usize = 50_000;
 
+/// Time between something said and its indexing, so that what is said meanwhile is indexed with it: each round costs a
+/// commit of both indexes. Nothing that young is recalled anyway.
+const GATHER: Duration = Duration::from_secs(1);
+
+/// Time the last round of indexing may take when the core stops; what is left waits for the next start.
+const LAST_ROUND: Duration = Duration::from_secs(5);
+
 /// Wait after a failure before the queue is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -111,28 +118,43 @@ impl Azera {
 
     /// Keeps the indexes up with the record until the core stops.
     pub(crate) async fn keep_indexed(self) {
+        let stopping = self.0.stopping.clone();
         loop {
             tokio::select! {
-                () = self.0.stopping.cancelled() => return,
+                () = stopping.cancelled() => break,
                 () = self.0.index_wanted.notified() => {}
+            }
+            tokio::select! {
+                () = stopping.cancelled() => break,
+                () = tokio::time::sleep(GATHER) => {}
             }
             while let Err(error) = self.index_all().await {
                 tracing::warn!(%error, "indexing failed, trying again");
                 tokio::select! {
-                    () = self.0.stopping.cancelled() => return,
+                    () = stopping.cancelled() => break,
                     () = tokio::time::sleep(PAUSE) => {}
                 }
             }
-            if let Err(error) = self.blocking(azera_memory::Memory::optimize).await {
-                tracing::warn!(%error, "the vector index could not be reorganised");
-            }
-            let now = self.0.clock.now();
-            if let Err(error) = self.blocking(move |memory| memory.sweep_cache(now)).await {
-                tracing::warn!(%error, "working memory could not be swept");
-            }
-            if let Err(error) = self.scrub().await {
-                tracing::warn!(%error, "forgotten bytes could not be overwritten yet");
-            }
+            self.tidy().await;
+        }
+        match tokio::time::timeout(LAST_ROUND, self.index_all()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "what was said last will be indexed at the next start"),
+            Err(_) => tracing::info!("what was said last will be indexed at the next start"),
+        }
+    }
+
+    /// What keeps stores small and fast: graphs, expired cache entries, forgotten bytes.
+    async fn tidy(&self) {
+        if let Err(error) = self.blocking(azera_memory::Memory::optimize).await {
+            tracing::warn!(%error, "the vector index could not be reorganised");
+        }
+        let now = self.0.clock.now();
+        if let Err(error) = self.blocking(move |memory| memory.sweep_cache(now)).await {
+            tracing::warn!(%error, "working memory could not be swept");
+        }
+        if let Err(error) = self.scrub().await {
+            tracing::warn!(%error, "forgotten bytes could not be overwritten yet");
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::azera::Azera;
 use crate::decide::{Addressing, calls, decide};
 use crate::error::Error;
 use crate::generate::{Asking, Shown, any_seed, derived_seed, generate};
+use crate::lap::Lap;
 use crate::overlap::{quotes, says_something_new};
 use crate::report::{hit, usage};
 
@@ -50,6 +51,7 @@ impl Azera {
             };
             asked.message = message;
         }
+        let mut lap = Lap::start();
         let Some(setting) = self.setting(&asked).await? else { return Ok(Outcome::Silent(Silence::NotAddressed)) };
         let (persona, keep) = (asked.message.persona.clone(), setting.persona.memory.prune_keep);
         if !asked.again
@@ -61,7 +63,9 @@ impl Azera {
             self.0.index_wanted.notify_one();
             return Ok(Outcome::Silent(silence));
         }
-        let turn = self.answer(asked, setting).await?;
+        lap.end("decide");
+        let turn = self.answer(asked, setting, &mut lap).await?;
+        tracing::debug!(reply = %turn.reply, %lap, "a turn is over");
         self.bound(persona, keep);
         self.0.index_wanted.notify_one();
         Ok(Outcome::Replied(Box::new(turn)))
@@ -128,7 +132,7 @@ impl Azera {
         }))
     }
 
-    async fn answer(&self, asked: Asked, setting: Setting) -> Result<Turn, Error> {
+    async fn answer(&self, asked: Asked, setting: Setting, lap: &mut Lap) -> Result<Turn, Error> {
         let Asked { platform, message, inbox, .. } = asked;
         let Setting { replaces, place, right, persona, lorebook, recent } = setting;
         let model = self.model();
@@ -162,8 +166,10 @@ impl Azera {
         let mut exclude: HashSet<MessageId> = shown.iter().map(|row| row.id.clone()).collect();
         exclude.insert(message.id.clone());
         exclude.extend(replaces.iter().map(|old| old.id.clone()));
+        lap.end("measure");
         let mut recall =
             self.recall(&right, &message.text, &inbox.person, &persona.name, exclude, form.recalled_lines).await?;
+        lap.end("recall");
         let floor = |best: f32| best - best.abs() * (1.0 - form.recalled_share);
         let floor = recall.hits.first().map_or(0.0, |best| floor(best.score));
         recall.hits.retain(|hit| hit.score >= floor);
@@ -193,6 +199,7 @@ impl Azera {
             stop: form.stop,
             speakers,
         };
+        lap.end("compose");
         let generated = match generate(&model, &prompt, asking, &shown_at).await {
             Ok(generated) => generated,
             Err(error) => {
@@ -201,6 +208,7 @@ impl Azera {
             }
         };
 
+        lap.end("generate");
         let state = State::default();
         let reply = NewReply {
             id: reply_id.clone(),
@@ -236,11 +244,13 @@ impl Azera {
             text: Text::new(&generated.text),
         };
         let reply = self.blocking(move |memory| memory.reply(reply)).await?;
+        lap.end("record");
         shown_at_done(platform.as_ref(), &reply, &state).await;
         if let Err(error) = self.deliver(platform.as_ref(), &reply, &state).await {
             // The turn is over all the same; the reply waits in the outbox.
             tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
         }
+        lap.end("deliver");
         Ok(Turn {
             reply: reply.id.clone(),
             to: message.id,

@@ -31,8 +31,22 @@ pub(crate) fn load(path: &Path, gpu_layers: Option<u32>) -> Result<LlamaModel, E
         .map_err(|_| Error::Load(format!("llama.cpp cannot read {}; its log says why", path.display())))
 }
 
+/// Threads an embedding model takes at most: its texts are short, and more threads wait longer for one another than
+/// they save.
+const EMBEDDING_THREADS: usize = 4;
+
 /// Threads to compute with: what was asked for, or what this process may use.
 pub(crate) fn threads(asked: Option<usize>) -> i32 {
-    let count = asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    i32::try_from(count.max(1)).unwrap_or(i32::MAX)
+    i32::try_from(asked.unwrap_or_else(cores).max(1)).unwrap_or(i32::MAX)
+}
+
+/// Threads to embed with: half of the cores at most. Threads that compute together wait for the slowest of them, so two
+/// models on all cores would each wait for the other's.
+pub(crate) fn embedding_threads(asked: Option<usize>) -> i32 {
+    let most = (cores() / 2).clamp(1, EMBEDDING_THREADS);
+    threads(Some(asked.unwrap_or(most).min(most)))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -100,7 +100,7 @@ pub struct LlamaEmbedderConfig {
     pub window_tokens: usize,
     /// Texts that may wait; more are refused as busy.
     pub queue: usize,
-    /// Threads that compute; `None` takes as many as the machine lets this process run.
+    /// Threads that compute, half of the machine's cores and four at most; `None` takes these.
     pub threads: Option<usize>,
     /// Layers put on a GPU; `None` puts all there that such a build can.
     pub gpu_layers: Option<u32>,

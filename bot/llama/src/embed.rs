@@ -24,6 +24,10 @@ pub const EMBED_STEP_TEXTS: usize = 64;
 /// before what belongs to other texts is masked out, so more of them cost more than they save.
 pub const EMBED_STEP_TOKENS: usize = 512;
 
+/// Tokens of background texts in one step, unless one text alone has more. A person who asks waits for the step under
+/// way, so it is a short one: at 2 cores some 20 ms.
+pub const EMBED_BACKGROUND_STEP_TOKENS: usize = 128;
+
 /// Requests that may be on their way to the engine.
 const COMMANDS: usize = 256;
 
@@ -58,7 +62,7 @@ impl LlamaEmbedder {
             .map_err(|_| Error::Load("the model tells no size of its vectors".into()))?;
         let info = EmbedderInfo { id: config.id, dimension, similarity_floor: config.similarity_floor };
         let engine_model = Arc::clone(&model);
-        let threads = backend::threads(config.threads);
+        let threads = backend::embedding_threads(config.threads);
         let (worker, ()) = Worker::start("llama-embed", COMMANDS, move |inbox, ready| {
             let step_tokens = window.max(EMBED_STEP_TOKENS);
             let context = context(&engine_model, step_tokens, threads)?;
@@ -210,20 +214,25 @@ impl<'m> Engine<'m> {
         }
     }
 
-    /// Embeds as many of the first texts as fit into one step.
+    /// Embeds as many of the first texts as fit into one step. Background texts never share a step with live ones: they
+    /// would make it longer.
     fn step(&mut self) {
+        let live = self.queue.has(Priority::Live);
+        let (priority, step_tokens) = match live {
+            true => (Priority::Live, self.step_tokens),
+            false => (Priority::Background, self.step_tokens.min(EMBED_BACKGROUND_STEP_TOKENS)),
+        };
         let mut taken: Vec<Request> = Vec::new();
         // For each sequence, the request in `taken` and the text in it.
         let mut places: Vec<(usize, usize)> = Vec::new();
         self.batch.clear();
         let mut tokens = 0;
         let mut full = false;
-        while !full
-            && let Some(mut request) =
-                self.queue.take(Priority::Live, |_| true).or_else(|| self.queue.take(Priority::Background, |_| true))
-        {
+        while !full && let Some(mut request) = self.queue.take(priority, |_| true) {
             while let Some(text) = request.texts.get(request.next) {
-                full = places.len() == EMBED_STEP_TEXTS || tokens + text.len() > self.step_tokens;
+                // A text longer than the step is a step of its own.
+                let fits = tokens == 0 || tokens + text.len() <= step_tokens;
+                full = places.len() == EMBED_STEP_TEXTS || !fits;
                 if full {
                     break;
                 }
