@@ -11,13 +11,15 @@ export CARGO_TARGET_DIR ?= $(cache)/target
 export AZERA_MODELS_CACHE ?= $(cache)/models
 # What the GPU backend is built for: cuda, metal or vulkan; nothing is the processor.
 export FEATURES ?=
+# How long `make fuzz` feeds each parser.
+export FUZZ_SECONDS ?= 20
 # What `make run` hands on to `azera chat`.
 export ARGS ?=
 
 task := @bash bot/scripts/make.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint doctor setup clean
+.PHONY: help run test lint fuzz doctor setup clean
 
 help: ## List the commands.
 	@sed -n 's/^\([a-z]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -30,6 +32,9 @@ test: ## The same set-up, then every test.
 
 lint: ## Formatting, the house's rules, clippy, and cargo-deny where it is installed.
 	$(task) lint
+
+fuzz: ## Feed every parser with made-up input, each for FUZZ_SECONDS (20).
+	$(task) fuzz
 
 doctor: ## Build, and let Azera check what it needs.
 	$(task) doctor

@@ -151,6 +151,33 @@ lint() {
     fi
 }
 
+# What strangers' input goes through first; see bot/fuzz.
+readonly fuzz_targets=(persona card gguf timeline config ids)
+
+# Each target for FUZZ_SECONDS. Stable Rust is enough: what a sanitizer looks for needs unsafe code, which is denied here.
+fuzz() {
+    setup
+    local tools seconds target begin
+    tools="$(dirname "$CARGO_TARGET_DIR")/tools"
+    seconds=${FUZZ_SECONDS:?is set by the Makefile: run this through make}
+    if ! have cargo-fuzz && [[ ! -x $tools/bin/cargo-fuzz ]]; then
+        say "installing cargo-fuzz in $tools"
+        CARGO_NET_OFFLINE=false cargo install --quiet --locked --root "$tools" cargo-fuzz ||
+            die "cargo-fuzz could not be installed: see above." "With network, once: make fuzz"
+    fi
+    export PATH="$tools/bin:$PATH"
+    for target in "${fuzz_targets[@]}"; do
+        say "fuzzing $target for $seconds s"
+        mkdir -p "$CARGO_TARGET_DIR/fuzz-corpus/$target"
+        begin=()
+        case $target in persona) begin=(personas/builtin) ;; esac
+        CARGO_NET_OFFLINE=false cargo fuzz run --fuzz-dir bot/fuzz --sanitizer none --target-dir "$CARGO_TARGET_DIR/fuzz" \
+            "$target" "$CARGO_TARGET_DIR/fuzz-corpus/$target" "${begin[@]}" -- \
+            -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$CARGO_TARGET_DIR/" -verbosity=0 ||
+            die "$target failed on the input named above."
+    done
+}
+
 doctor() {
     setup
     build
@@ -158,7 +185,7 @@ doctor() {
 }
 
 case ${1:-} in
-    run | lint | doctor | setup) "$1" ;;
+    run | lint | fuzz | doctor | setup) "$1" ;;
     test) test_all ;;
     clean) cargo clean ;;
     *) die "no such task: ${1:-none}" ;;

@@ -1,0 +1,9 @@
+//! Headers of model files.
+#![no_main]
+
+use azera_ledger::GgufHeader;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    GgufHeader::read(bytes).ok();
+});

@@ -1,0 +1,21 @@
+//! Ids, scopes and texts: what is taken in is written as it was read, and a scope never becomes another.
+#![no_main]
+
+use azera_types::{ChatId, MAX_TEXT_BYTES, MemoryId, Scope, Text};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Ok(scope) = text.parse::<Scope>() {
+        assert_eq!(scope.to_string(), text);
+    }
+    if let Ok(id) = ChatId::new(text) {
+        assert!(!id.as_str().contains(char::is_control));
+        let scope = Scope::Chat(id);
+        assert_eq!(scope.to_string().parse::<Scope>(), Ok(scope));
+    }
+    if let Ok(id) = text.parse::<MemoryId>() {
+        assert_eq!(id.to_string().parse::<MemoryId>().ok(), Some(id));
+    }
+    let kept = Text::new(text);
+    assert!(kept.len() <= MAX_TEXT_BYTES && !kept.contains('\0'));
+});
