@@ -59,6 +59,25 @@ pub enum Command {
         #[command(subcommand)]
         command: BenchCommand,
     },
+    /// Make a backup of what is remembered, list them, or check one
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "Examples:\n  azera backup                        into the folder of the backups\n  azera backup --to /mnt/usb/azera.zip\n  azera backup list\n  azera backup verify\n\nWhile Azera runs it makes its own, every 5 minutes if anything changed; then this command is not needed, and\nrefused. A backup holds messages, replies, memories, personas and settings of chats; neither models (fetched\nagain) nor the search indexes (built anew) nor the configuration."
+    )]
+    Backup {
+        #[command(subcommand)]
+        command: Option<BackupCommand>,
+        /// Write this file instead of one in the folder of the backups
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+        #[command(flatten)]
+        data: DataOption,
+    },
+    /// Bring a backup back
+    #[command(
+        after_help = "Examples:\n  azera restore                       the newest backup, into an empty data folder\n  azera restore --replace             the same, in the place of what is there\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --undo                back to what was there before\n\nA backup is checked whole before anything is touched. What was there is put aside for 7 days, or until something\nis forgotten. The next start builds the indexes anew. What was under way when the backup was made is not answered\nagain."
+    )]
+    Restore(RestoreOptions),
     /// Check everything Azera needs, and say how to mend what is missing
     Doctor(DataOption),
     /// Print a configuration file with every key, its default and what it does
@@ -71,7 +90,10 @@ impl Command {
         match self {
             Self::Chat(options) => options.data.data.as_deref(),
             Self::Replay(options) => options.data.data.as_deref(),
-            Self::Persona { data, .. } | Self::Memory { data, .. } | Self::Doctor(data) => data.data.as_deref(),
+            Self::Restore(options) => options.data.data.as_deref(),
+            Self::Persona { data, .. } | Self::Memory { data, .. } | Self::Backup { data, .. } | Self::Doctor(data) => {
+                data.data.as_deref()
+            }
             Self::Models { .. } | Self::Eval { .. } | Self::Bench { .. } | Self::Config => None,
         }
     }
@@ -123,6 +145,37 @@ pub struct ReplayOptions {
     /// Makes replies reproducible
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BackupCommand {
+    /// Every backup there is, the oldest first
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read backups whole and compare them with their checksums
+    Verify {
+        /// A file, or a name in the folder of the backups; all of them if left out
+        #[arg(value_name = "BACKUP")]
+        backup: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct RestoreOptions {
+    /// A file, or a name in the folder of the backups; the newest if left out
+    #[arg(value_name = "BACKUP")]
+    pub backup: Option<PathBuf>,
+    /// Put what is there aside
+    #[arg(long)]
+    pub replace: bool,
+    /// Bring back what the last restore put aside
+    #[arg(long, conflicts_with_all = ["backup", "replace"])]
+    pub undo: bool,
+    #[command(flatten)]
+    pub data: DataOption,
 }
 
 #[derive(Debug, Subcommand)]

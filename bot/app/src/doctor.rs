@@ -30,6 +30,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("embedding model", model(config, Kind::Embedding)),
         ("python with pip", pip()),
         ("record and indexes", stores(config)),
+        ("backups", backups(config)),
     ] {
         let (mark, text) = match found {
             Found::Good(text) => ("ok  ", text),
@@ -140,8 +141,8 @@ fn stores(config: &Config) -> Found {
         if !data.join("record").exists() {
             return Ok(None);
         }
-        let memory = house::open_memory(config, &data, &house::embedder_info(config, &embedding)?)?;
-        anyhow::Ok(Some(memory.audit()?))
+        let stores = house::open_stores(config, &data, &house::embedder_info(config, &embedding)?)?;
+        anyhow::Ok(Some(stores.memory.audit()?))
     })();
     match opened {
         Ok(None) => Found::Good("nothing remembered yet".into()),
@@ -159,5 +160,22 @@ fn stores(config: &Config) -> Found {
             "if another Azera runs on this folder, stop it first; damaged indexes are made anew by `azera memory rebuild`"
                 .into(),
         ),
+    }
+}
+
+fn backups(config: &Config) -> Found {
+    let listed = house::backups(config).and_then(|backups| Ok((backups.list()?, backups.dir().display().to_string())));
+    match listed {
+        Err(error) => Found::Bad(format!("{error:#}"), "see backup.dir in the configuration".into()),
+        Ok((listed, dir)) => match (listed.backups.last(), listed.unreadable.first()) {
+            (_, Some((_, error))) => Found::Note(format!("{error}; `azera backup verify` tells of all")),
+            (Some(newest), None) => {
+                let megabytes = listed.backups.iter().map(|backup| backup.file_bytes).sum::<u64>().div_ceil(1 << 20);
+                let (count, newest) = (listed.backups.len(), newest.manifest.made_at.strftime("%F %T UTC"));
+                Found::Good(format!("{count} in {dir}, {megabytes} MB, the newest of {newest}"))
+            }
+            (None, None) if config.backup.enabled => Found::Good(format!("none in {dir} yet")),
+            (None, None) => Found::Note("off, and there is none; `azera backup` makes one".into()),
+        },
     }
 }

@@ -10,12 +10,15 @@ use azera_config::Config;
 use azera_ledger::{Installed, Kind, Models, Options};
 use azera_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, PersonaRow, Store};
+use azera_memory_backup::Folder;
 use azera_memory_sled::{SledStore, SledWorking};
 use azera_memory_text::TantivyText;
 use azera_memory_vector::{EdgeVectors, VectorConfig};
 use azera_model::{ChatModel, Embedder, EmbedderInfo, Sampling, ScriptedModel};
 use azera_types::{Clock, PersonaId};
 
+use crate::backup::{BackupJob, Backups};
+use crate::data::DataFolder;
 use crate::progress::Bar;
 use crate::shelf::Shelf;
 
@@ -46,6 +49,15 @@ pub struct House {
     pub memory: Arc<Memory>,
     pub model: Arc<dyn ChatModel>,
     pub data: PathBuf,
+    pub backups: Folder,
+    /// Held as long as the stores are open.
+    _folder: DataFolder,
+}
+
+/// The stores of a data folder, which is this process's as long as they are open.
+pub struct Stores {
+    pub memory: Memory,
+    folder: DataFolder,
 }
 
 /// The models folder of this machine.
@@ -136,21 +148,21 @@ pub fn embedder_info(config: &Config, installed: &Installed) -> anyhow::Result<E
 }
 
 /// Opens the stores of a data folder.
-pub fn open_memory(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow::Result<Memory> {
-    open_memory_with(config, data, info, &|store| Arc::new(store))
+pub fn open_stores(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow::Result<Stores> {
+    open_stores_with(config, data, info, &|store| Arc::new(store))
 }
 
 /// The same, with something around the record.
-pub fn open_memory_with(
+pub fn open_stores_with(
     config: &Config,
     data: &Path,
     info: &EmbedderInfo,
     around: &dyn Fn(SledStore) -> Arc<dyn Store>,
-) -> anyhow::Result<Memory> {
-    std::fs::create_dir_all(data).with_context(|| format!("making the folder {}", data.display()))?;
-    // The record first: its lock says that nobody else works in this folder, so what is wrong with an index then is
-    // wrong with its files, and it can be made anew from the record.
-    let store = SledStore::open(data.join("record")).context("opening the record")?;
+) -> anyhow::Result<Stores> {
+    // Nobody else works in this folder, so what is wrong with an index is wrong with its files, and it can be made anew
+    // from the record.
+    let folder = DataFolder::take(data)?;
+    let store = SledStore::open(folder.record()).context("opening the record")?;
     let (vectors, text, made_anew) = open_indexes(data, info.dimension)?;
     let layers = Layers {
         store: around(store),
@@ -175,7 +187,12 @@ pub fn open_memory_with(
         let queued = memory.rebuild()?;
         tracing::warn!(memories = queued, "an index could not be opened: both are built anew from the record");
     }
-    Ok(memory)
+    Ok(Stores { memory, folder })
+}
+
+/// The folder of the backups.
+pub fn backups(config: &Config) -> anyhow::Result<Folder> {
+    Ok(Folder::new(config.backup_dir()?, env!("CARGO_PKG_VERSION")))
 }
 
 /// Opens both indexes; the flag says whether one had to be made anew, because it was damaged or holds vectors of another
@@ -226,15 +243,16 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
     };
     let stores = {
         let (config, data) = (config.clone(), data.clone());
-        tokio::task::spawn_blocking(move || -> anyhow::Result<(Arc<dyn Embedder>, Memory)> {
+        tokio::task::spawn_blocking(move || -> anyhow::Result<(Arc<dyn Embedder>, Stores)> {
             let embedder = load_embedder(&config, &embedding)?;
-            let memory = open_memory(&config, &data, embedder.info())?;
-            Ok((embedder, memory))
+            let stores = open_stores(&config, &data, embedder.info())?;
+            Ok((embedder, stores))
         })
     };
-    let (embedder, memory) = stores.await??;
+    let (embedder, Stores { memory, folder }) = stores.await??;
     let model = chat.await??;
     let memory = Arc::new(memory);
+    let backups = backups(config)?;
     bring_personas(&memory, &data, opening.clock.as_ref())?;
     let azera = Azera::new(Parts {
         memory: memory.clone(),
@@ -244,7 +262,9 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
         models: Arc::new(Shelf::new(config.clone(), models)),
         config: chat_config(config, model.info().family.as_str(), opening.seed)?,
     });
-    Ok(House { azera, memory, model, data })
+    let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
+    azera.add_job(Arc::new(Backups(Arc::new(job))));
+    Ok(House { azera, memory, model, data, backups, _folder: folder })
 }
 
 fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Result<ChatConfig> {

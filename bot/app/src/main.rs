@@ -1,8 +1,10 @@
 //! Azera's binary: the command line, and the one place where the parts are wired together.
 
+mod backup;
 mod bench;
 mod chat;
 mod cli;
+mod data;
 mod doctor;
 mod eval;
 mod house;
@@ -12,6 +14,7 @@ mod models;
 mod persona;
 mod progress;
 mod replay;
+mod restore;
 mod shelf;
 
 use std::process::ExitCode;
@@ -51,6 +54,8 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Eval { command: EvalCommand::Recall(options) } => eval::recall::recall(&config, options).await,
             Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,
             Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,
+            Command::Backup { command, to, .. } => backup::run(&config, command, to),
+            Command::Restore(options) => restore::run(&config, &options),
             Command::Doctor(_) => doctor::run(&config).await,
             Command::Config => {
                 print!("{}", Config::example());

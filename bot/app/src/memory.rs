@@ -9,7 +9,7 @@ use azera_adapter::{Host, ProbeLine};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
 use azera_ledger::Kind;
-use azera_memory::{Forget, Memory, Receipt, Right, Subject};
+use azera_memory::{Forget, Receipt, Right, Subject};
 use azera_types::{
     ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId, SystemClock, Text,
     Timestamp,
@@ -17,13 +17,13 @@ use azera_types::{
 use serde_json::json;
 
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
-use crate::house::{self, Answers, House, Opening};
+use crate::house::{self, Answers, House, Opening, Stores};
 
 pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<ExitCode> {
     match command {
         MemoryCommand::Search { query, limit, json, viewer } => search(config, &query, limit, json, &viewer).await?,
         MemoryCommand::Show { id, viewer } => {
-            let memory = stores(config).await?;
+            let Stores { memory, .. } = &stores(config).await?;
             let id: MemoryId = id.parse()?;
             let row = memory.memory(&right(config, &viewer)?, id)?;
             let row = row.with_context(|| format!("{id} is not there, or not for {} to see", viewer.name))?;
@@ -31,7 +31,7 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
         }
         MemoryCommand::Forget { what, quotes, yes } => forget(config, &target(what)?, quotes, yes).await?,
         MemoryCommand::Export { person } => {
-            let memory = stores(config).await?;
+            let Stores { memory, .. } = &stores(config).await?;
             let export = memory.export(&Subject(PersonId::new(person)?))?;
             println!("{}", serde_json::to_string_pretty(&export)?);
         }
@@ -68,10 +68,10 @@ fn target(what: ForgetWhat) -> anyhow::Result<Forget> {
 }
 
 /// The stores alone, for what needs no model.
-async fn stores(config: &Config) -> anyhow::Result<Memory> {
+async fn stores(config: &Config) -> anyhow::Result<Stores> {
     let models = house::models(config)?;
     let embedding = house::installed(&models, &house::chosen(config, &models, Kind::Embedding)?).await?;
-    house::open_memory(config, &config.data_dir()?, &house::embedder_info(config, &embedding)?)
+    house::open_stores(config, &config.data_dir()?, &house::embedder_info(config, &embedding)?)
 }
 
 /// Everything but a chat model.
@@ -141,6 +141,8 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
     let receipt = house.memory.forget(what, quotes)?;
     house.azera.index_all().await?;
     house.azera.scrub().await?;
+    // The same that the running bot does in time, at once: it does not run, and may not for a long time.
+    let gone = crate::backup::forget(&house.memory, &house.backups, &house.data)?;
     let Receipt { messages, replies, memories, why, chats, quoted_by, .. } = receipt;
     println!(
         "{}",
@@ -152,13 +154,15 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
             "chats": chats,
             "still_quoted_by": quoted_by,
             "bytes_on_disk": "overwritten",
+            "backups_rewritten": gone.rewritten,
+            "backups_removed": gone.removed,
         }))?
     );
     Ok(())
 }
 
 async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
-    let memory = stores(config).await?;
+    let Stores { memory, .. } = &stores(config).await?;
     let audit = memory.audit()?;
     let bytes = memory.disk_bytes()?;
     let apart =

@@ -30,17 +30,18 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
     let data = config.data_dir()?;
     let models = house::models(config)?;
     let embedding = house::installed(&models, &house::chosen(config, &models, Kind::Embedding)?).await?;
-    let memory = house::open_memory(config, &data, &house::embedder_info(config, &embedding)?)?;
-    house::bring_personas(&memory, &data, &SystemClock)?;
+    let stores = house::open_stores(config, &data, &house::embedder_info(config, &embedding)?)?;
+    let memory = &stores.memory;
+    house::bring_personas(memory, &data, &SystemClock)?;
     match command {
-        PersonaCommand::List { realm } => list(&memory, owner(realm)?.as_ref())?,
+        PersonaCommand::List { realm } => list(memory, owner(realm)?.as_ref())?,
         PersonaCommand::Show { id, version, realm } => {
-            print!("{}", row(&memory, owner(realm)?.as_ref(), &id, version)?.markdown);
+            print!("{}", row(memory, owner(realm)?.as_ref(), &id, version)?.markdown);
         }
-        PersonaCommand::Add { file, realm, .. } => add(&memory, &data, &file, owner(realm)?)?,
-        PersonaCommand::Remove { id, realm } => remove(&memory, &data, &id, owner(realm)?)?,
+        PersonaCommand::Add { file, realm, .. } => add(memory, &data, &file, owner(realm)?)?,
+        PersonaCommand::Remove { id, realm } => remove(memory, &data, &id, owner(realm)?)?,
         PersonaCommand::Export { id, card, realm } => {
-            let row = row(&memory, owner(realm)?.as_ref(), &id, None)?;
+            let row = row(memory, owner(realm)?.as_ref(), &id, None)?;
             if card {
                 let data = row.card.map(serde_json::from_value::<CardData>).transpose()?.unwrap_or_default();
                 let card = azera_personas::to_card(&parsed(&row.id, &row.markdown)?, &data, CardSpec::V3);

@@ -1,4 +1,4 @@
-//! Progress of a model on its way, for people.
+//! Progress of what takes its time, for people.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -14,6 +14,11 @@ pub struct Bar {
 impl Bar {
     pub fn new() -> Self {
         Self { bar: Mutex::new(None) }
+    }
+
+    /// Shows how many bytes of how many are done.
+    pub fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
+        bytes(&mut self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner), what, done, total);
     }
 
     /// Shows a step.

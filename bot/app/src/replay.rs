@@ -41,6 +41,8 @@ pub async fn play(
         None => Some(tempfile::tempdir().context("making a folder for the replay")?),
     };
     let mut config = config.clone();
+    // What nobody can restore needs no backups.
+    config.backup.enabled &= data.is_some();
     config.data.dir = data.or(scratch.as_ref().map(|scratch| scratch.path())).map(Path::to_path_buf);
     let answers = match model {
         "default" => Answers::Chosen,
@@ -94,6 +96,15 @@ impl Session for Virtual {
     }
 
     async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {
+        if let Some(house) = &self.house {
+            let mut before = None;
+            // What stays due was tried, and is left to a later look.
+            while let Some(due) = house.azera.next_due().filter(|due| *due <= to && Some(*due) > before) {
+                self.clock.advance_to(due);
+                house.azera.run_jobs().await;
+                before = Some(due);
+            }
+        }
         self.clock.advance_to(to);
         Ok(())
     }

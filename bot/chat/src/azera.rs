@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::ChatConfig;
 use crate::error::Error;
+use crate::jobs::Scheduled;
 use crate::queue::Queues;
 use crate::shelf::ModelShelf;
 
@@ -49,6 +50,7 @@ pub(crate) struct Inner {
     pub(crate) bounded: Mutex<HashMap<PersonaId, usize>>,
     pub(crate) indexing: tokio::sync::Mutex<()>,
     pub(crate) index_wanted: tokio::sync::Notify,
+    pub(crate) jobs: RwLock<Vec<Scheduled>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stopping: CancellationToken,
 }
@@ -75,6 +77,7 @@ impl Azera {
             bounded: Mutex::default(),
             indexing: tokio::sync::Mutex::new(()),
             index_wanted: tokio::sync::Notify::new(),
+            jobs: RwLock::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         }))

@@ -32,6 +32,7 @@ impl Azera {
     pub async fn start(&self) -> Result<(), Error> {
         self.0.tasks.spawn(self.clone().keep_indexed());
         self.0.tasks.spawn(self.clone().keep_delivering());
+        self.start_jobs();
         self.deliver_outbox().await?;
         for (message, inbox) in self.blocking(azera_memory::Memory::open_turns).await? {
             let Ok(platform) = self.platform(&inbox.platform) else { continue };
@@ -43,11 +44,15 @@ impl Azera {
         Ok(())
     }
 
-    /// Stops: turns under way are finished, the background work ends.
+    /// Stops: turns under way are finished, the background work ends, and what was forgotten leaves the disk.
     pub async fn stop(&self) {
         self.0.stopping.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
+        if let Err(error) = self.scrub().await {
+            tracing::warn!(%error, "forgotten bytes will be overwritten at the next start");
+        }
+        self.finish_jobs().await;
     }
 
     fn spawn_turn(&self, ticket: Ticket, asked: Asked) -> tokio::task::JoinHandle<Result<Outcome, Error>> {
@@ -239,6 +244,7 @@ impl Host for Azera {
         self.deliver_outbox().await?;
         self.index_all().await?;
         self.scrub().await?;
+        self.run_jobs().await;
         Ok(())
     }
 }

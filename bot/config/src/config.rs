@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Origin, Problem};
 use crate::read::Draft;
-use crate::sections::{Chat, Data, Log, Memory, Models, Sampling};
+use crate::sections::{Backup, Chat, Data, Log, Memory, Models, Sampling};
 use crate::surroundings::Surroundings;
 
 /// Bytes a configuration file may have. The whole example has a tenth of it.
@@ -28,6 +28,8 @@ pub struct Config {
     pub memory: Memory,
     /// Conversations.
     pub chat: Chat,
+    /// Backups of what is remembered. `azera restore` brings one back.
+    pub backup: Backup,
     /// The log. It never holds what people say.
     pub log: Log,
     #[serde(skip)]
@@ -146,6 +148,17 @@ impl Config {
         match &self.data.dir {
             Some(dir) => Ok(self.surroundings.expand(dir)),
             None => self.surroundings.usual_data_dir().ok_or(Error::NoDataDir),
+        }
+    }
+
+    /// The folder of the backups. It need not exist yet.
+    ///
+    /// # Errors
+    /// When neither the configuration nor the environment says where.
+    pub fn backup_dir(&self) -> Result<PathBuf, Error> {
+        match &self.backup.dir {
+            Some(dir) => Ok(self.surroundings.expand(dir)),
+            None => Ok(self.data_dir()?.join("backups")),
         }
     }
 

@@ -22,4 +22,4 @@ mod value;
 pub use config::{Config, MAX_FILE_BYTES};
 pub use error::{Error, Origin, Problem};
 pub use secret::Secret;
-pub use sections::{Answer, Chat, Data, Log, LogFormat, LogLevel, Memory, Models, Sampling};
+pub use sections::{Answer, Backup, Chat, Data, Log, LogFormat, LogLevel, Memory, Models, Sampling};

@@ -206,6 +206,51 @@ impl Default for Chat {
     }
 }
 
+/// Backups of what is remembered. `azera restore` brings one back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Backup {
+    /// Make backups while Azera runs.
+    pub enabled: bool,
+    /// The folder of the backups; one on another disk outlives this one. When unset: `backups` in the data folder.
+    #[schemars(length(min = 1, max = 4096), example = "/mnt/other/azera")]
+    pub dir: Option<PathBuf>,
+    /// Minutes between two backups, if anything changed. Where one takes long the next waits longer, so that backups
+    /// take a twentieth of the time at most.
+    #[schemars(range(min = 1, max = 10_080))]
+    pub every_minutes: u32,
+    /// Hours for which every backup is kept.
+    #[schemars(range(min = 0, max = 8760))]
+    pub keep_all_hours: u32,
+    /// Hours for which the first backup of each hour is kept.
+    #[schemars(range(min = 0, max = 87_600))]
+    pub keep_hourly_hours: u32,
+    /// Days for which the first backup of each day is kept. The newest is kept always.
+    #[schemars(range(min = 0, max = 3650))]
+    pub keep_daily_days: u32,
+    /// Backups kept at most; the oldest go first.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub max_count: u32,
+    /// Megabytes of backups kept at most; the oldest go first.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub max_mb: u32,
+}
+
+impl Default for Backup {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            dir: None,
+            every_minutes: 5,
+            keep_all_hours: 1,
+            keep_hourly_hours: 24,
+            keep_daily_days: 7,
+            max_count: 100,
+            max_mb: 10_000,
+        }
+    }
+}
+
 /// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

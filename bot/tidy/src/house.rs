@@ -21,6 +21,7 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-memory-sled", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-memory-vector", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-memory-text", uses: &["azera-types", "azera-memory"] },
+    Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-adapter", uses: &["azera-types"] },
     Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-sim", uses: &["azera-types", "azera-adapter"] },

@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, RealmId, Scope, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::forgotten::Forgotten;
 use crate::rows::{ChatRow, Kind, MemoryRow, MessageRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
@@ -79,12 +80,15 @@ impl Memory {
         } else {
             standing.extend(built_on.into_iter().filter(|id| !going.contains(id)));
         }
-        let mut batch = Batch::new();
-        for memory in &loose {
-            self.remove_memory(&mut batch, memory)?;
-            receipt.memories += 1;
+        for page in loose.chunks(PAGE) {
+            let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
+            for memory in page {
+                self.remove_memory(&mut batch, memory)?;
+                gone.memory(memory.id);
+                receipt.memories += 1;
+            }
+            self.commit_forgetting(batch, gone)?;
         }
-        self.store.commit(batch, Durability::Flushed)?;
         let mut by_chat: HashMap<ChatId, Vec<MessageId>> = HashMap::new();
         for id in going {
             if let Some(message) = self.raw_message(&id)? {
@@ -94,11 +98,11 @@ impl Memory {
         for (chat, ids) in by_chat {
             let _writing = self.writing(&chat);
             for page in ids.chunks(PAGE) {
-                let mut batch = Batch::new();
+                let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
                 for id in page {
-                    self.forget_message(&mut batch, id, &mut receipt)?;
+                    self.forget_message(&mut batch, id, &mut gone, &mut receipt)?;
                 }
-                self.store.commit(batch, Durability::Flushed)?;
+                self.commit_forgetting(batch, gone)?;
             }
         }
         for id in standing {
@@ -106,23 +110,42 @@ impl Memory {
                 continue;
             };
             let _writing = self.writing(&reply.chat);
-            let mut batch = Batch::new();
-            receipt.memories += self.unremember(&mut batch, &id)?;
-            self.store.commit(batch, Durability::Flushed)?;
+            let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
+            gone.quoting(id.clone());
+            receipt.memories += self.unremember_for_good(&mut batch, &id, &mut gone)?;
+            self.commit_forgetting(batch, gone)?;
             receipt.touched.insert((reply.chat, reply.persona));
             receipt.quoted_by.push(id);
         }
         receipt.quoted_by.sort();
         match what {
             Forget::Chat(chat) => self.remove_chat(chat, &mut receipt)?,
-            Forget::Realm(_, private) => {
+            Forget::Realm(realm, private) => {
+                let mut gone = Forgotten::default();
+                gone.realm(realm.clone(), self.next_number()?);
+                self.commit_forgetting(Batch::new(), gone)?;
                 for chat in private {
                     self.remove_chat(chat, &mut receipt)?;
                 }
             }
             _ => {}
         }
+        // A scrub that ran meanwhile may have copied rows that went only after it.
+        self.ask_for_scrub()?;
         Ok(receipt)
+    }
+
+    /// Commits a part of a forgetting together with the ids of what went, which backups still have to forget.
+    fn commit_forgetting(&self, mut batch: Batch, gone: Forgotten) -> Result<(), Error> {
+        if !gone.is_empty() {
+            codec::put(&mut batch, Table::Forgotten, keys::numbered(&[], self.next_number()?), &gone)?;
+        }
+        self.store.commit(batch, Durability::Flushed)
+    }
+
+    fn unremember_for_good(&self, batch: &mut Batch, id: &MessageId, gone: &mut Forgotten) -> Result<usize, Error> {
+        self.memories_of(id)?.iter().for_each(|memory| gone.memory(memory.id));
+        self.unremember(batch, id)
     }
 
     /// The replies built on any of these, and those built on them in turn.
@@ -197,15 +220,16 @@ impl Memory {
 
     /// Takes a person off the list of those who have spoken somewhere.
     fn forget_name(&self, person: &PersonId) -> Result<(), Error> {
-        let ending = keys::prefix(&["", person.as_str()]);
+        let mut gone = Forgotten::default();
+        gone.person(person.clone(), self.next_number()?);
         let mut batch = Batch::new();
         codec::walk(self.store.as_ref(), Table::Names, b"", |key, _| {
-            if key.ends_with(&ending) {
+            if gone.has_name(key) {
                 batch.remove(Table::Names, key);
             }
             Ok(true)
         })?;
-        self.store.commit(batch, Durability::Flushed)
+        self.commit_forgetting(batch, gone)
     }
 
     fn log_of(&self, chat: &ChatId) -> Result<Vec<MessageRow>, Error> {
@@ -219,11 +243,19 @@ impl Memory {
 
     /// Empties one message. An empty row stays in its place: the conversation keeps its order, and the platform's
     /// handing the message in again does not bring it back.
-    fn forget_message(&self, batch: &mut Batch, id: &MessageId, receipt: &mut Receipt) -> Result<(), Error> {
+    fn forget_message(
+        &self,
+        batch: &mut Batch,
+        id: &MessageId,
+        gone: &mut Forgotten,
+        receipt: &mut Receipt,
+    ) -> Result<(), Error> {
+        // Also one that is empty already: an older backup may hold what it said.
+        gone.message(id.clone());
         let Some(message) = self.raw_message(id)?.filter(|message| message.author != Author::Forgotten) else {
             return Ok(());
         };
-        receipt.memories += self.unremember(batch, id)?;
+        receipt.memories += self.unremember_for_good(batch, id, gone)?;
         match &message.author {
             Author::Person { id: person, .. } => {
                 batch.remove(Table::PersonLog, keys::numbered(&[person.as_str()], message.seq));
@@ -241,20 +273,13 @@ impl Memory {
             }
         }
         receipt.touched.insert((message.chat.clone(), message.persona.clone()));
-        let emptied = MessageRow {
-            author: Author::Forgotten,
-            text: Text::default(),
-            reply_to: None,
-            needs: Vec::new(),
-            edited_at: None,
-            ..message
-        };
-        codec::put(batch, Table::Messages, keys::message(id), &emptied)
+        codec::put(batch, Table::Messages, keys::message(id), &emptied(message))
     }
 
     fn remove_chat(&self, chat: &ChatId, receipt: &mut Receipt) -> Result<(), Error> {
         let _writing = self.writing(chat);
-        let mut batch = Batch::new();
+        let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
+        gone.chat(chat.clone(), self.next_number()?);
         for (table, key) in self.rows_under(Table::Branches, &keys::prefix(&[chat.as_str()]))? {
             batch.remove(table, key);
         }
@@ -267,7 +292,7 @@ impl Memory {
             codec::put(&mut batch, Table::Chats, keys::chat(chat), &emptied)?;
             receipt.chats += 1;
         }
-        self.store.commit(batch, Durability::Flushed)
+        self.commit_forgetting(batch, gone)
     }
 
     fn rows_under(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Table, Vec<u8>)>, Error> {
@@ -350,6 +375,18 @@ pub struct NewFact {
     pub text: Text,
     /// When.
     pub at: Timestamp,
+}
+
+/// What stays of a forgotten message.
+pub(crate) fn emptied(message: MessageRow) -> MessageRow {
+    MessageRow {
+        author: Author::Forgotten,
+        text: Text::default(),
+        reply_to: None,
+        needs: Vec::new(),
+        edited_at: None,
+        ..message
+    }
 }
 
 /// The name under which replies built on a fact are found: a fact has no message behind it.

@@ -16,6 +16,7 @@ mod codec;
 mod error;
 mod export;
 mod forget;
+mod forgotten;
 mod history;
 mod index;
 mod indexing;
@@ -25,6 +26,7 @@ mod personas;
 mod prune;
 mod ram;
 mod recall;
+mod record;
 mod right;
 mod rows;
 mod stats;
@@ -36,6 +38,7 @@ pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use error::Error;
 pub use export::Subject;
 pub use forget::{Forget, NewFact, Receipt};
+pub use forgotten::{Forgotten, Unforgotten};
 pub use history::MAX_HISTORY;
 pub use index::{
     Doc, Facet, FacetWeights, Found, Label, Lexical, MAX_SEARCH_LIMIT, Point, Shelf, Stored, TextIndex, VectorIndex,
@@ -45,6 +48,7 @@ pub use memory::{Layers, Memory, MemoryConfig};
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona};
 pub use ram::{RamStore, RamWorking};
 pub use recall::{DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
+pub use record::{Record, restore};
 pub use right::{Grant, Right};
 pub use rows::{
     Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyHit,

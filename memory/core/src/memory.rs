@@ -8,6 +8,7 @@ use std::time::Duration;
 use azera_types::ChatId;
 use serde::{Deserialize, Serialize};
 
+use crate::record::Record;
 use crate::{Batch, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec};
 
 /// Locks that chats share; two turns of one chat never write at once, and those of different chats seldom wait.
@@ -62,6 +63,7 @@ pub struct Memory {
     pub(crate) text: Arc<dyn TextIndex>,
     pub(crate) working: Arc<dyn Working>,
     pub(crate) config: MemoryConfig,
+    pub(crate) identity: String,
     stripes: Vec<Mutex<()>>,
     hasher: RandomState,
     next: AtomicU64,
@@ -94,19 +96,23 @@ impl Memory {
                 store.commit(batch, Durability::Flushed)?;
             }
         }
+        let identity = Record::of(store.as_ref())?.identity().to_owned();
         let reserved = codec::get::<u64>(store.as_ref(), Table::Meta, b"reserved")?.unwrap_or(1);
-        Ok(Self {
+        let memory = Self {
             store,
             vectors: layers.vectors,
             text: layers.text,
             working: layers.working,
             config,
+            identity,
             stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
             hasher: RandomState::new(),
             next: AtomicU64::new(reserved),
             reserved: Mutex::new(reserved),
             scrubbing: Mutex::new(()),
-        })
+        };
+        memory.settle_restored()?;
+        Ok(memory)
     }
 
     /// The limits in force.

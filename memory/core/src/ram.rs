@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use azera_types::Timestamp;
@@ -16,7 +16,13 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 /// store had been opened again.
 #[derive(Clone, Default)]
 pub struct RamStore {
-    tables: Arc<RwLock<BTreeMap<Table, Rows>>>,
+    held: Arc<RwLock<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    tables: BTreeMap<Table, Rows>,
+    revision: u64,
 }
 
 impl RamStore {
@@ -24,12 +30,15 @@ impl RamStore {
     pub fn new() -> Self {
         Self::default()
     }
+
+    fn read(&self) -> RwLockReadGuard<'_, Kept> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Store for RamStore {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(tables.get(&table).and_then(|rows| rows.get(key)).cloned())
+        Ok(self.read().tables.get(&table).and_then(|rows| rows.get(key)).cloned())
     }
 
     fn scan(
@@ -40,8 +49,8 @@ impl Store for RamStore {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Entry>, Error> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(rows) = tables.get(&table) else { return Ok(Vec::new()) };
+        let kept = self.read();
+        let Some(rows) = kept.tables.get(&table) else { return Ok(Vec::new()) };
         let own = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
         let inside = |(key, _): &(&Vec<u8>, &Vec<u8>)| key.starts_with(prefix);
         Ok(match order {
@@ -69,14 +78,15 @@ impl Store for RamStore {
 
     fn commit(&self, batch: Batch, _durability: Durability) -> Result<(), Error> {
         batch.check()?;
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        kept.revision += 1;
         for change in batch.changes() {
             match change {
                 Change::Put(table, key, value) => {
-                    tables.entry(*table).or_default().insert(key.clone(), value.clone());
+                    kept.tables.entry(*table).or_default().insert(key.clone(), value.clone());
                 }
                 Change::Remove(table, key) => {
-                    tables.entry(*table).or_default().remove(key);
+                    kept.tables.entry(*table).or_default().remove(key);
                 }
             }
         }
@@ -85,6 +95,23 @@ impl Store for RamStore {
 
     fn rewrite(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Writers wait meanwhile.
+    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
+        let kept = self.read();
+        for (table, rows) in &kept.tables {
+            let mut batch = Batch::new();
+            for (key, value) in rows {
+                batch.put(*table, key.clone(), value.clone());
+            }
+            take(batch)?;
+        }
+        Ok(kept.revision)
+    }
+
+    fn revision(&self) -> u64 {
+        self.read().revision
     }
 
     fn disk_bytes(&self) -> Result<u64, Error> {

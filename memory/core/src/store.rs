@@ -44,11 +44,13 @@ pub enum Table {
     Answers = 16,
     /// Who has spoken where: persona, scope, word of the name, speaker.
     Names = 17,
+    /// Ids of what was forgotten and may still stand in backups.
+    Forgotten = 18,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -67,7 +69,13 @@ impl Table {
         Self::Derived,
         Self::Answers,
         Self::Names,
+        Self::Forgotten,
     ];
+
+    /// The table of a number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
 
     /// The name used in messages.
     pub fn name(self) -> &'static str {
@@ -90,6 +98,7 @@ impl Table {
             Self::Derived => "derived",
             Self::Answers => "answers",
             Self::Names => "names",
+            Self::Forgotten => "forgotten",
         }
     }
 }
@@ -150,9 +159,23 @@ impl Batch {
         &self.changes
     }
 
+    /// The changes in order, to keep.
+    pub fn into_changes(self) -> Vec<Change> {
+        self.changes
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
+    }
+
+    /// Bytes of its keys and values.
+    pub fn bytes(&self) -> usize {
+        let bytes = |change: &Change| match change {
+            Change::Put(_, key, value) => key.len() + value.len(),
+            Change::Remove(_, key) => key.len(),
+        };
+        self.changes.iter().map(bytes).sum()
     }
 
     /// Checks keys and values against [`MAX_KEY_BYTES`] and [`MAX_VALUE_BYTES`]; every store calls it first.
@@ -216,6 +239,14 @@ pub trait Store: Send + Sync {
     /// Rewrites what is on disk so that no byte of a removed or replaced value is left, and swaps it in. Readers and
     /// writers wait meanwhile.
     fn rewrite(&self) -> Result<(), Error>;
+
+    /// Hands out everything as batches: applied in order to an empty store, they make it what this one was at one
+    /// moment of the call. Others read and write meanwhile. Gives the revision of that moment; what `take` refuses ends
+    /// it with that error.
+    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error>;
+
+    /// How many batches were ever applied; who saw the same number before knows that nothing changed since.
+    fn revision(&self) -> u64;
 
     /// Bytes on disk; 0 for a store that has none.
     fn disk_bytes(&self) -> Result<u64, Error>;

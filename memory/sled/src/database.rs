@@ -100,24 +100,30 @@ impl Database {
         if new { sync_dir(&dir) } else { Ok(()) }
     }
 
-    /// Copies every row into an empty database and makes it durable there.
-    pub(crate) fn copy_to(&self, to: &Database) -> Result<(), Error> {
+    /// Hands all rows to `take` in pages, in the order of their keys.
+    pub(crate) fn for_each_page(&self, mut take: impl FnMut(Vec<Row>) -> Result<(), Error>) -> Result<(), Error> {
         let mut rows = self.run("reading the store", |db| Ok(db.iter()))?;
         loop {
-            let (mut batch, mut bytes, mut last) = (sled::Batch::default(), 0, true);
+            let (mut page, mut bytes) = (Vec::new(), 0);
             while bytes < COPY_BYTES {
                 let next = self.run("reading the store", |_| rows.next().transpose())?;
                 let Some((key, value)) = next else { break };
                 bytes += key.len() + value.len();
-                batch.insert(key, value);
-                last = false;
+                page.push((key, value));
             }
-            if last {
-                break;
+            if page.is_empty() {
+                return Ok(());
             }
-            to.run("copying the store", |db| db.apply_batch(batch))?;
+            take(page)?;
         }
-        to.flush(&mut HashSet::new())
+    }
+
+    /// Lets go of sled and its files; what is asked of this database after that is refused.
+    pub(crate) fn close(&mut self) {
+        let Some(db) = self.db.take() else { return };
+        if catch_unwind(AssertUnwindSafe(|| drop(db))).is_err() {
+            tracing::error!(dir = %self.dir.display(), "sled panicked while it closed");
+        }
     }
 
     /// Bytes of the files.
@@ -140,15 +146,15 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let Some(db) = self.db.take() else { return };
-        if catch_unwind(AssertUnwindSafe(|| drop(db))).is_err() {
-            tracing::error!(dir = %self.dir.display(), "sled panicked while it closed");
-        }
+        self.close();
     }
 }
 
-/// A key and its value as sled hands them out, as owned bytes.
-pub(crate) fn owned((key, value): (sled::IVec, sled::IVec), skip: usize) -> Entry {
+/// A key and its value as sled hands them out.
+pub(crate) type Row = (sled::IVec, sled::IVec);
+
+/// A row as owned bytes, without the first `skip` of the key's.
+pub(crate) fn owned((key, value): Row, skip: usize) -> Entry {
     (key.get(skip..).unwrap_or_default().to_vec(), value.to_vec())
 }
 

@@ -8,11 +8,14 @@
 //!   (`database`).
 //! - sled takes a damaged log for the end of it and goes on without the rest: a number kept outside tells
 //!   (`watermark`).
+//! - After a write that failed, as on a full disk, the store goes on by opening again what is on disk (`reopening`).
 //! - One process at a time: the directory is locked.
 
+mod copying;
 mod database;
 mod generation;
 mod recording;
+mod reopening;
 mod store;
 mod watermark;
 mod working;

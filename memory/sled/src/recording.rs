@@ -1,4 +1,4 @@
-use azera_memory::Error;
+use azera_memory::{Batch, Error};
 
 /// Bytes of batches recorded while a copy is made. A conversation writes kilobytes a second.
 const RECORDED_BYTES: usize = 64 * 1024 * 1024;
@@ -9,10 +9,10 @@ pub(crate) enum Recording {
     /// No copy is being made.
     #[default]
     Off,
-    /// Batches in the order in which they were applied.
+    /// Batches with their numbers, in the order in which they were applied.
     On {
         /// Since the last time they were taken.
-        batches: Vec<sled::Batch>,
+        batches: Vec<(u64, Batch)>,
         /// Of their keys and values.
         bytes: usize,
     },
@@ -26,16 +26,11 @@ impl Recording {
         *self = Self::On { batches: Vec::new(), bytes: 0 };
     }
 
-    /// Whether batches are recorded.
-    pub(crate) fn is_on(&self) -> bool {
-        matches!(self, Self::On { .. })
-    }
-
-    /// Records a batch with so many bytes of keys and values.
-    pub(crate) fn add(&mut self, batch: sled::Batch, more: usize) {
+    /// Records a batch, if any are recorded.
+    pub(crate) fn add(&mut self, number: u64, batch: Batch) {
         if let Self::On { batches, bytes } = self {
-            *bytes += more;
-            batches.push(batch);
+            *bytes += batch.bytes();
+            batches.push((number, batch));
             if *bytes > RECORDED_BYTES {
                 *self = Self::Overflow;
             }
@@ -43,7 +38,7 @@ impl Recording {
     }
 
     /// Takes what was recorded and goes on recording.
-    pub(crate) fn take(&mut self) -> Result<Vec<sled::Batch>, Error> {
+    pub(crate) fn take(&mut self) -> Result<Vec<(u64, Batch)>, Error> {
         match self {
             Self::On { batches, bytes } => {
                 *bytes = 0;

@@ -4,6 +4,7 @@ use std::ops::Bound::{Excluded, Included};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Atomic};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
 
 use azera_memory::{Batch, Change, Durability, Entry, Error, Order, Store, Table};
 
@@ -14,43 +15,49 @@ use crate::watermark::Watermark;
 
 /// Bytes of pages sled keeps in memory. sled's own default is a gigabyte; a turn reads a few dozen rows written lately,
 /// and a page that is not cached costs one read of a file that the system caches anyway.
-const CACHE_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Recorded batches few enough that writers wait while they are done again on the copy.
-const LAST_RECORDED: usize = 64;
+pub(crate) const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The key of the number of the last batch, outside of every table.
 const LAST_BATCH: &[u8] = &[u8::MAX];
 
 /// The record on sled.
 ///
-/// Locks are taken in this order: `copying`, `writing`, `flushed`, `open`.
+/// Locks are taken in the order `copying`, `writing`, `flushed`, `open`.
 pub struct SledStore {
-    open: RwLock<Open>,
+    pub(crate) open: RwLock<Open>,
     /// The number of the last batch applied. Changed only while `open` is held for writing.
-    applied: AtomicU64,
-    flushed: Mutex<Flushed>,
-    /// Held while a batch is applied. What is applied while a rewrite copies rows is recorded here, to be done again on
-    /// the copy.
-    writing: Mutex<Recording>,
-    /// Held by a rewrite or a backup.
-    copying: Mutex<()>,
-    /// A flush that failed may have lost pages that a second one would then report as written.
-    failed: AtomicBool,
+    pub(crate) applied: AtomicU64,
+    pub(crate) flushed: Mutex<Flushed>,
+    /// Held while a batch is applied. What is applied while a rewrite or a dump copies rows is recorded here, to be done
+    /// again on the copy.
+    pub(crate) writing: Mutex<Recording>,
+    /// Held while the store is copied.
+    pub(crate) copying: Mutex<()>,
+    /// Something was not written, so sled takes in nothing more until it is opened again (`reopening`). A flush that
+    /// failed may have lost pages that a second one would then report as written.
+    pub(crate) failed: AtomicBool,
 }
 
-struct Open {
-    generations: Generations,
-    /// Shared with whoever flushes it, so that others read and write meanwhile.
-    database: Arc<Database>,
+pub(crate) struct Open {
+    pub(crate) generations: Generations,
+    /// Shared with whoever flushes or copies it, so that others read and write meanwhile.
+    pub(crate) database: Arc<Database>,
 }
 
-struct Flushed {
+pub(crate) struct Flushed {
     /// The number of the last batch that is durable.
-    batch: u64,
-    watermark: Watermark,
+    pub(crate) batch: u64,
+    pub(crate) watermark: Watermark,
     /// Overflow files that are durable.
-    overflow: HashSet<OsString>,
+    pub(crate) overflow: HashSet<OsString>,
+    /// When opening the store again was last tried.
+    pub(crate) reopened: Option<Instant>,
+}
+
+impl Flushed {
+    pub(crate) fn new(batch: u64, watermark: Watermark) -> Self {
+        Self { batch, watermark, overflow: HashSet::new(), reopened: None }
+    }
 }
 
 impl SledStore {
@@ -59,8 +66,7 @@ impl SledStore {
         let generations = Generations::open(dir.as_ref())?;
         let database = Database::open(&generations.path(), CACHE_BYTES)?;
         let last = last_batch(&database)?;
-        let watermark = Watermark::open(&generations.path(), last)?;
-        let flushed = Flushed { batch: 0, watermark, overflow: HashSet::new() };
+        let flushed = Flushed::new(0, Watermark::open(&generations.path(), last)?);
         let open = RwLock::new(Open { generations, database: Arc::new(database) });
         Ok(Self {
             open,
@@ -72,73 +78,23 @@ impl SledStore {
         })
     }
 
-    /// Writes a copy of this moment to `dir`, which must not be there yet; [`SledStore::open`] opens it. If this
-    /// fails, what is in `dir` is no store.
-    pub fn backup(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
-        let dir = dir.as_ref();
-        if dir.exists() {
-            return Err(Error::Invalid(format!("{} is there already", dir.display())));
-        }
-        let _copying = hold(&self.copying);
-        let generations = Generations::open(dir)?;
-        let copy = Database::open(&generations.path(), CACHE_BYTES)?;
-        self.copy_to(&copy).map(drop)
-    }
-
-    /// Copies all rows into an empty database and makes them durable there, while others read and write. The copy is
-    /// of the moment this returns, and no batch is applied until the answer is dropped.
-    fn copy_to(&self, copy: &Database) -> Result<MutexGuard<'_, Recording>, Error> {
-        hold(&self.writing).start();
-        let copied = self.copy_and_catch_up(copy);
-        if copied.is_err() {
-            *hold(&self.writing) = Recording::Off;
-        }
-        copied
-    }
-
-    fn copy_and_catch_up(&self, copy: &Database) -> Result<MutexGuard<'_, Recording>, Error> {
-        let database = Arc::clone(&self.read().database);
-        database.copy_to(copy)?;
-        let again = |batches: Vec<sled::Batch>| {
-            batches.into_iter().try_for_each(|batch| copy.run("copying the store", |db| db.apply_batch(batch)))
-        };
-        loop {
-            let mut writing = hold(&self.writing);
-            let batches = writing.take()?;
-            if batches.len() <= LAST_RECORDED {
-                again(batches)?;
-                copy.flush(&mut HashSet::new())?;
-                *writing = Recording::Off;
-                return Ok(writing);
-            }
-            drop(writing);
-            again(batches)?;
-        }
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Open> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Open> {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Open> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Open> {
         self.open.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn check_not_failed(&self) -> Result<(), Error> {
-        if !self.failed.load(Atomic::Acquire) {
-            return Ok(());
-        }
-        let why = "a flush failed before; nothing more is taken in until a restart".to_owned();
-        Err(Error::Backend { what: "writing to the store", why, transient: false })
     }
 
     /// Makes everything up to `batch` durable. Who waits here while another flushes finds their own batch flushed along
     /// with it more often than not.
     fn flush(&self, batch: u64) -> Result<(), Error> {
         let mut flushed = hold(&self.flushed);
-        self.check_not_failed()?;
         if flushed.batch >= batch {
             return Ok(());
+        }
+        if self.failed.load(Atomic::Acquire) {
+            return Err(not_written());
         }
         let database = Arc::clone(&self.read().database);
         let applied = self.applied.load(Atomic::Acquire);
@@ -188,32 +144,19 @@ impl Store for SledStore {
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         batch.check()?;
-        self.check_not_failed()?;
-        let (mut rows, mut bytes) = (sled::Batch::default(), 0);
-        for change in batch.changes() {
-            match change {
-                Change::Put(table, key, value) => {
-                    bytes += key.len() + value.len();
-                    rows.insert(row(*table, key), value.as_slice());
-                }
-                Change::Remove(table, key) => {
-                    bytes += key.len();
-                    rows.remove(row(*table, key));
-                }
-            }
-        }
+        self.reopen_if_failed()?;
         let applied = {
             let mut recording = hold(&self.writing);
             let number = self.applied.load(Atomic::Acquire) + 1;
-            rows.insert(LAST_BATCH, &number.to_be_bytes());
-            let recorded = recording.is_on().then(|| rows.clone());
+            let rows = rows(&batch, number);
             // sled's scans may see half of a batch: nobody reads while one is applied, which is microseconds.
             let open = self.write();
-            open.database.run("writing to the store", |db| db.apply_batch(rows))?;
-            self.applied.store(number, Atomic::Release);
-            if let Some(recorded) = recorded {
-                recording.add(recorded, bytes);
+            if let Err(error) = open.database.run("writing to the store", |db| db.apply_batch(rows)) {
+                self.failed.store(true, Atomic::Release);
+                return Err(error);
             }
+            self.applied.store(number, Atomic::Release);
+            recording.add(number, batch);
             number
         };
         match durability {
@@ -232,12 +175,22 @@ impl Store for SledStore {
         let mut watermark = Watermark::open(&path, last)?;
         watermark.raise(last)?;
         let mut flushed = hold(&self.flushed);
-        self.check_not_failed()?;
+        if self.failed.load(Atomic::Acquire) {
+            return Err(not_written());
+        }
         let mut open = self.write();
         let old = open.generations.adopt(next)?;
         open.database = Arc::new(fresh);
-        *flushed = Flushed { batch: last, watermark, overflow: HashSet::new() };
+        *flushed = Flushed::new(last, watermark);
         open.generations.remove(old)
+    }
+
+    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
+        self.hand_out(take)
+    }
+
+    fn revision(&self) -> u64 {
+        self.applied.load(Atomic::Acquire)
     }
 
     fn disk_bytes(&self) -> Result<u64, Error> {
@@ -245,14 +198,33 @@ impl Store for SledStore {
     }
 }
 
-fn hold<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Why nothing is taken in while `failed` is set.
+pub(crate) fn not_written() -> Error {
+    let why = "an earlier write failed; it is opened again as soon as there is room".to_owned();
+    Error::Backend { what: "writing to the store", why, transient: true }
+}
+
+pub(crate) fn hold<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The number of the last batch that is there, 0 before the first.
-fn last_batch(database: &Database) -> Result<u64, Error> {
+pub(crate) fn last_batch(database: &Database) -> Result<u64, Error> {
     let bytes = database.run("opening the store", |db| db.get(LAST_BATCH))?;
     Ok(bytes.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes))
+}
+
+/// The batch of this number as it is applied.
+pub(crate) fn rows(batch: &Batch, number: u64) -> sled::Batch {
+    let mut rows = sled::Batch::default();
+    for change in batch.changes() {
+        match change {
+            Change::Put(table, key, value) => rows.insert(row(*table, key), value.as_slice()),
+            Change::Remove(table, key) => rows.remove(row(*table, key)),
+        }
+    }
+    rows.insert(LAST_BATCH, &number.to_be_bytes());
+    rows
 }
 
 /// The key of a row in the one tree.

@@ -218,18 +218,6 @@ fn damage_is_an_error_that_says_so_and_removes_nothing() {
 }
 
 #[test]
-fn a_backup_is_a_store_of_that_moment() {
-    let dir = TempDir::new().unwrap();
-    let store = SledStore::open(dir.path().join("store")).unwrap();
-    put(&store, b"before", b"1");
-    let backup = dir.path().join("backup");
-    store.backup(&backup).unwrap();
-    put(&store, b"after", b"2");
-    assert_eq!(rows(&SledStore::open(&backup).unwrap()), [(b"before".to_vec(), b"1".to_vec())]);
-    assert!(matches!(store.backup(&backup), Err(Error::Invalid(_))));
-}
-
-#[test]
 fn a_damaged_working_memory_starts_empty() {
     let dir = TempDir::new().unwrap();
     let day = Duration::from_secs(86_400);

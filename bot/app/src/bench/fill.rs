@@ -82,6 +82,14 @@ impl Store for Relaxed {
         self.0.rewrite()
     }
 
+    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
+        self.0.dump(take)
+    }
+
+    fn revision(&self) -> u64 {
+        self.0.revision()
+    }
+
     fn disk_bytes(&self) -> Result<u64, Error> {
         self.0.disk_bytes()
     }
@@ -97,22 +105,23 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
     }
     let begun = Instant::now();
     let info = embedder(config).await?;
-    let memory = open_relaxed(config, folder, &info)?;
+    let stores = open_relaxed(config, folder, &info)?;
+    let memory = &stores.memory;
     let mut crowd = Crowd::new(0, info.dimension);
     let bar = indicatif::ProgressBar::new(memories as u64).with_message("memories");
     let mut written = 0;
     while written < memories {
         let until = memories.min(written + WRITE_BATCH);
         tokio::task::block_in_place(|| -> anyhow::Result<()> {
-            write(&memory, &mut crowd, written..until)?;
-            index(&memory, &crowd)?;
+            write(memory, &mut crowd, written..until)?;
+            index(memory, &crowd)?;
             Ok(memory.optimize()?)
         })?;
         written = until;
         bar.set_position(written as u64);
     }
     // The last handle flushes: what is marked as filled is on disk.
-    drop(memory);
+    drop(stores);
     bar.finish_and_clear();
     let filled = Filled { memories, build_s: begun.elapsed().as_secs_f64() };
     std::fs::write(folder.join(MARK), serde_json::to_vec(&filled)?).context("marking the folder as filled")?;
@@ -123,8 +132,8 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
     }))
 }
 
-fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<Memory> {
-    house::open_memory_with(config, folder, info, &|store| Arc::new(Relaxed(store)))
+fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<house::Stores> {
+    house::open_stores_with(config, folder, info, &|store| Arc::new(Relaxed(store)))
 }
 
 /// The community says the messages of these numbers.

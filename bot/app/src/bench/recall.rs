@@ -26,7 +26,8 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
     let (folder, filled) = fill::filled(config_file, options.folder.as_deref(), options.memories)?;
     let info = fill::embedder(config).await?;
     let opened = Instant::now();
-    let memory = house::open_memory(config, &folder.path, &info)?;
+    let stores = house::open_stores(config, &folder.path, &info)?;
+    let memory = &stores.memory;
     let open_s = opened.elapsed().as_secs_f64();
     let now = fill::end(options.memories)?;
     // Another seed than the one the folder was filled with.
@@ -41,7 +42,7 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
         let right = Right::in_place(crowd::persona()?, &crowd::place(spot, person)?, &reach);
         let text = Text::new(crowd.question());
         let vector = crowd.vector(&text);
-        let (who, memory) = (crowd::person(person)?, &memory);
+        let who = crowd::person(person)?;
         let recalled = tokio::task::block_in_place(|| {
             let begun = Instant::now();
             let question = memory.question(&right, &text, &who, "Azera")?;

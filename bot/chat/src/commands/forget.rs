@@ -67,7 +67,8 @@ impl Azera {
 fn receipt_text(receipt: &Receipt) -> String {
     let mut text = format!(
         "Forgotten: messages {}, replies {}, memories with their index entries {}, notes on what stood behind replies \
-         {}. They are out of every search and prompt now; their bytes are overwritten on disk as soon as I am idle.",
+         {}. They are out of every search and prompt now; their bytes are overwritten on disk as soon as I am idle, in \
+         backups within ten minutes.",
         receipt.messages, receipt.replies, receipt.memories, receipt.why
     );
     if receipt.chats > 0 {

@@ -15,6 +15,7 @@ pub fn store<S: Store, O: FnMut() -> S>(mut fresh: impl FnMut() -> O) {
     shows_batches_whole(fresh()());
     survives_reopening(fresh());
     survives_rewriting(fresh());
+    hands_out_everything(fresh);
 }
 
 fn put(store: &impl Store, table: Table, key: &[u8], value: &[u8]) {
@@ -181,6 +182,70 @@ fn survives_rewriting<S: Store>(mut open: impl FnMut() -> S) {
     batch.remove(Table::Meta, b"later");
     again.commit(batch, Durability::Flushed).expect("a removal");
     assert!(all(&again) == before, "rows after a rewrite and reopening");
+}
+
+fn hands_out_everything<S: Store, O: FnMut() -> S>(mut fresh: impl FnMut() -> O) {
+    let all =
+        |store: &S| Table::ALL.map(|table| store.scan(table, b"", None, Order::Ascending, 10_000).expect("a scan"));
+    let fill = |to: &S, from: &S| {
+        let mut take = |batch| to.commit(batch, Durability::Soon);
+        from.dump(&mut take).expect("everything is handed out")
+    };
+    // A place lasts as long as what opens it.
+    let (mut place, mut empty_place, mut copy_place) = (fresh(), fresh(), fresh());
+    let store = place();
+    assert_eq!(store.revision(), 0, "nothing was ever written");
+    let empty = empty_place();
+    assert_eq!(fill(&empty, &store), 0, "the revision of an empty store");
+    assert!(all(&empty) == all(&store), "an empty store handed something out");
+    for number in 0..300_u32 {
+        put(&store, Table::ALL[number as usize % Table::ALL.len()], &number.to_be_bytes(), &number.to_le_bytes());
+    }
+    put(&store, Table::Why, b"large", &vec![9; 200_000]);
+    let mut batch = Batch::new();
+    batch.remove(Table::ALL[0], 0_u32.to_be_bytes());
+    store.commit(batch, Durability::Soon).expect("a removal");
+    assert_eq!(store.revision(), 302, "one for each batch");
+    let copy = copy_place();
+    assert_eq!(fill(&copy, &store), 302, "the revision handed out");
+    assert!(all(&copy) == all(&store), "what was handed out is not what is there");
+
+    let refused = store.dump(&mut |_| Err(Error::Invalid("enough".into())));
+    assert!(matches!(refused, Err(Error::Invalid(_))), "the taker's refusal: {refused:?}");
+    put(&store, Table::Meta, b"later", b"1");
+    assert_eq!(store.revision(), 303, "a write behind a dump that was broken off");
+
+    // Writers go on meanwhile: what is handed out is whole batches, all up to one of them. Other rows lie between those
+    // two, so that reading from one to the other takes time.
+    let mut between = Batch::new();
+    for number in 0..4_000_u32 {
+        between.put(Table::Inbox, number.to_be_bytes(), [7; 300]);
+    }
+    store.commit(between, Durability::Soon).expect("a batch");
+    let write = |round: u64| {
+        let mut batch = Batch::new();
+        batch.put(Table::Chats, b"left", round.to_be_bytes()).put(Table::Outbox, b"right", round.to_be_bytes());
+        store.commit(batch, Durability::Soon).expect("a batch");
+    };
+    write(0);
+    let before = store.revision();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| (1..50_000).take_while(|_| !done.load(Atomic::Acquire)).for_each(write));
+        for _ in 0..3 {
+            let mut place = fresh();
+            let copy = place();
+            let revision = fill(&copy, &store);
+            let round = |table, key| {
+                let bytes = get(&copy, table, key).expect("both are written from the start");
+                u64::from_be_bytes(bytes.try_into().expect("a number of eight bytes"))
+            };
+            let (left, right) = (round(Table::Chats, b"left"), round(Table::Outbox, b"right"));
+            assert_eq!(left, right, "half of a batch was handed out");
+            assert_eq!(left, revision - before, "not the moment of its revision");
+        }
+        done.store(true, Atomic::Release);
+    });
 }
 
 /// Does to a store and to a map what `script` says (any bytes are a script), reopening and rewriting in between, and

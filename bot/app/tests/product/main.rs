@@ -1,9 +1,11 @@
 //! The product from outside: the real binary, the real small models, real stores on disk.
 
+mod backup;
+
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -14,8 +16,9 @@ fn models() -> PathBuf {
     dir.map(PathBuf::from).expect("AZERA_TEST_MODELS names the folder of the default models; run `make test`")
 }
 
-fn azera(data: &Path, arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_azera"))
+/// Starts the binary, with pipes to and from it.
+fn start(data: &Path, arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_azera"))
         .args(arguments)
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
@@ -26,7 +29,11 @@ fn azera(data: &Path, arguments: &[&str], input: &str) -> Output {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the binary runs");
+        .expect("the binary runs")
+}
+
+fn azera(data: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut child = start(data, arguments);
     child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("the binary reads its input");
     child.wait_with_output().expect("the binary ends")
 }

@@ -1,0 +1,276 @@
+//! `azera backup`, and the job that makes backups while the bot runs.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use async_trait::async_trait;
+use azera_chat::{Job, JobError};
+use azera_config::Config;
+use azera_memory::{Memory, Record};
+use azera_memory_backup::{Backup, Folder, Gone, Listed, Rule};
+use azera_memory_sled::SledStore;
+use azera_types::{Clock, SystemClock, Timestamp};
+use serde_json::json;
+
+use crate::cli::BackupCommand;
+use crate::data::{DataFolder, remove_aside};
+use crate::house;
+use crate::progress::Bar;
+
+/// How many times as long as a backup took nothing is backed up after it: backups take a twentieth of the time at most.
+const REST: u32 = 19;
+
+/// Wait before backups are gone through again, so that many forgettings in a row are one.
+const FORGET_WAIT: Duration = Duration::from_secs(5 * 60);
+
+pub fn run(config: &Config, command: Option<BackupCommand>, to: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    match command {
+        None => make(config, to)?,
+        Some(BackupCommand::List { json }) => list(config, json)?,
+        Some(BackupCommand::Verify { backup }) => return verify(config, backup),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn make(config: &Config, to: Option<PathBuf>) -> anyhow::Result<()> {
+    let data = config.data_dir()?;
+    let backups = house::backups(config)?;
+    let folder = DataFolder::take(&data).with_context(|| {
+        let every = config.backup.every_minutes;
+        let own = format!("a running Azera makes backups itself, every {every} minutes if anything changed, in");
+        format!("{own} {}", backups.dir().display())
+    })?;
+    anyhow::ensure!(folder.has_record(), "there is nothing to back up in {}", data.display());
+    let store = SledStore::open(folder.record()).context("opening the record")?;
+    let record = Record::of(&store)?;
+    let bar = Bar::new();
+    let mut progress = |done| bar.bytes("backing up", done, None);
+    let now = SystemClock.now();
+    let made = match to {
+        Some(path) => backups.make_as(&record, now, &path, &mut progress)?,
+        None => {
+            forget_in(&record, &backups, &data)?;
+            let made = backups.make(&record, now, &mut progress)?;
+            backups.prune(record.identity(), &rule(&config.backup), now)?;
+            made
+        }
+    };
+    drop(bar);
+    println!("{}", made.path.display());
+    println!("{}", line(&made));
+    Ok(())
+}
+
+fn list(config: &Config, json: bool) -> anyhow::Result<()> {
+    let backups = house::backups(config)?;
+    let Listed { backups: found, unreadable } = backups.list()?;
+    if json {
+        let found: Vec<_> = found
+            .iter()
+            .map(|backup| json!({"path": backup.path, "file_bytes": backup.file_bytes, "manifest": backup.manifest}))
+            .collect();
+        println!("{}", serde_json::to_string_pretty(&found)?);
+    } else {
+        for backup in &found {
+            println!("{}  {}", name(backup), line(backup));
+        }
+        if found.is_empty() {
+            println!("there is no backup in {}", backups.dir().display());
+        }
+    }
+    for (_, error) in unreadable {
+        eprintln!("{error}");
+    }
+    Ok(())
+}
+
+fn verify(config: &Config, backup: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let backups = house::backups(config)?;
+    let (mut found, mut broken) = match backup {
+        Some(backup) => (vec![find(&backups, &backup)?], 0),
+        None => {
+            let Listed { backups, unreadable } = backups.list()?;
+            for (_, error) in &unreadable {
+                println!("{error}");
+            }
+            (backups, unreadable.len())
+        }
+    };
+    found.reverse();
+    for backup in found {
+        match check(&backup) {
+            Ok(()) => println!("{} is whole: {}", name(&backup), line(&backup)),
+            Err(error) => {
+                broken += 1;
+                println!("{error}");
+            }
+        }
+    }
+    Ok(if broken > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Reads a backup whole and compares it with its checksum.
+pub fn check(backup: &Backup) -> Result<(), azera_memory_backup::Error> {
+    let bar = Bar::new();
+    backup.verify(&mut |done| bar.bytes("checking", done, Some(backup.manifest.bytes)))
+}
+
+/// A backup by its file, or by its name in the folder.
+pub fn find(backups: &Folder, backup: &Path) -> anyhow::Result<Backup> {
+    let named = backups.dir().join(backup);
+    Ok(Backup::open(if backup.exists() || !named.exists() { backup.to_owned() } else { named })?)
+}
+
+fn name(backup: &Backup) -> String {
+    backup.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What a backup is of, in a line.
+pub fn line(backup: &Backup) -> String {
+    let count = |table: &str| backup.manifest.rows.get(table).copied().unwrap_or(0);
+    format!(
+        "made {}, {} messages, {} memories, {} KB",
+        backup.manifest.made_at.strftime("%F %T UTC"),
+        count("messages"),
+        count("memories"),
+        backup.file_bytes.div_ceil(1024)
+    )
+}
+
+/// Takes what was forgotten out of the backups, and out of what a restore put aside: that goes altogether.
+pub fn forget(memory: &Memory, backups: &Folder, data: &Path) -> anyhow::Result<Gone> {
+    forget_in(&memory.record(), backups, data)
+}
+
+fn forget_in(record: &Record<'_>, backups: &Folder, data: &Path) -> anyhow::Result<Gone> {
+    if record.unforgotten()?.what.is_empty() {
+        return Ok(Gone::default());
+    }
+    remove_aside(data, true, Timestamp::UNIX_EPOCH)?;
+    Ok(backups.forget(record)?)
+}
+
+/// How long backups are kept, by the configuration.
+fn rule(config: &azera_config::Backup) -> Rule {
+    let hours = |hours: u32| Duration::from_secs(u64::from(hours) * 3_600);
+    Rule {
+        all: hours(config.keep_all_hours),
+        hourly: hours(config.keep_hourly_hours),
+        daily: hours(config.keep_daily_days.saturating_mul(24)),
+        max_count: config.max_count as usize,
+        max_bytes: u64::from(config.max_mb) << 20,
+    }
+}
+
+/// Makes backups of a record in use, keeps them by the rule, and lets them forget.
+pub struct BackupJob {
+    memory: Arc<Memory>,
+    backups: Folder,
+    data: PathBuf,
+    enabled: bool,
+    every: Duration,
+    rule: Rule,
+    done: Mutex<Done>,
+}
+
+/// What was done last.
+#[derive(Default)]
+struct Done {
+    /// When a backup was made, and of which revision; read from the folder at first.
+    made: Option<(Timestamp, u64)>,
+    /// Whether the folder was looked into.
+    looked: bool,
+    /// Before this time no backup is made.
+    not_before: Option<Timestamp>,
+    /// Before this time backups are not gone through again.
+    forget_not_before: Option<Timestamp>,
+}
+
+impl BackupJob {
+    pub fn new(memory: Arc<Memory>, backups: Folder, data: PathBuf, config: &azera_config::Backup) -> Self {
+        Self {
+            memory,
+            backups,
+            data,
+            enabled: config.enabled,
+            every: Duration::from_secs(u64::from(config.every_minutes) * 60),
+            rule: rule(config),
+            done: Mutex::default(),
+        }
+    }
+
+    fn run_at(&self, now: Timestamp, last: bool) -> anyhow::Result<()> {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        if last || done.forget_not_before.is_none_or(|at| now >= at) {
+            let gone = forget(&self.memory, &self.backups, &self.data)?;
+            if gone != Gone::default() {
+                tracing::info!(rewritten = gone.rewritten, removed = gone.removed, "backups forgot");
+                done.forget_not_before = Some(now + FORGET_WAIT);
+            }
+        }
+        if last || !self.enabled {
+            return Ok(());
+        }
+        let record = self.memory.record();
+        if !done.looked {
+            let newest = self.backups.of(record.identity())?.pop();
+            done.made = newest.map(|backup| (backup.manifest.made_at, backup.manifest.revision));
+            done.looked = true;
+        }
+        // A clock that was set back does not put it off.
+        let clock_was_set_back = done.made.is_some_and(|(at, _)| at > now);
+        if self.due(&done).is_none_or(|due| due > now && !clock_was_set_back) {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let made = self.backups.make(&record, now, &mut |_| {})?;
+        done.made = Some((now, made.manifest.revision));
+        done.not_before = Some(now + started.elapsed() * REST);
+        let pruned = self.backups.prune(record.identity(), &self.rule, now)?;
+        remove_aside(&self.data, false, now)?;
+        tracing::info!(backup = %made.path.display(), bytes = made.file_bytes, pruned, "a backup was made");
+        Ok(())
+    }
+
+    /// When a backup is due; `None` as long as nothing changes.
+    fn due(&self, done: &Done) -> Option<Timestamp> {
+        let due = match done.made {
+            None => Timestamp::MIN,
+            Some((_, of)) if of == self.memory.record().revision() => return None,
+            Some((at, _)) => at + self.every,
+        };
+        Some(done.not_before.map_or(due, |at| at.max(due)))
+    }
+
+    async fn blocking(self: Arc<Self>, now: Timestamp, last: bool) -> Result<(), JobError> {
+        Ok(tokio::task::spawn_blocking(move || self.run_at(now, last)).await??)
+    }
+}
+
+/// The job as the core holds it.
+pub struct Backups(pub Arc<BackupJob>);
+
+#[async_trait]
+impl Job for Backups {
+    fn name(&self) -> &'static str {
+        "backups"
+    }
+
+    fn next_due(&self) -> Option<Timestamp> {
+        let job = &self.0;
+        // Before the folder was looked into nothing is known; that is done within seconds of the start.
+        let done = job.done.lock().unwrap_or_else(PoisonError::into_inner);
+        (job.enabled && done.looked).then(|| job.due(&done)).flatten()
+    }
+
+    async fn run(&self, now: Timestamp) -> Result<(), JobError> {
+        self.0.clone().blocking(now, false).await
+    }
+
+    async fn finish(&self, now: Timestamp) -> Result<(), JobError> {
+        self.0.clone().blocking(now, true).await
+    }
+}

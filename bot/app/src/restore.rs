@@ -1,0 +1,114 @@
+//! `azera restore`.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use azera_config::Config;
+use azera_memory::{Forgotten, Record, restore};
+use azera_memory_backup::{Backup, Error, Folder};
+use azera_memory_sled::SledStore;
+use azera_types::{Clock, SystemClock};
+
+use crate::backup::{check, find, line};
+use crate::cli::RestoreOptions;
+use crate::data::DataFolder;
+use crate::house;
+use crate::progress::Bar;
+
+pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode> {
+    let data = config.data_dir()?;
+    let mut folder = DataFolder::take(&data)?;
+    if options.undo {
+        let aside = folder.undo(SystemClock.now())?;
+        ensure!(aside.is_some(), "nothing was put aside in {}", data.display());
+        println!("back is what was there before the last restore; what that brought is aside now");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if folder.has_record() && !options.replace {
+        bail!(
+            "{} holds a record already. `azera restore --replace` puts it aside; `azera restore --undo` then brings it back",
+            data.display()
+        );
+    }
+    let backups = house::backups(config)?;
+    let present = present(&folder, &backups);
+    let backup = match &options.backup {
+        Some(backup) => {
+            let backup = find(&backups, backup)?;
+            check(&backup)?;
+            backup
+        }
+        None => newest(&backups, present.identity.as_deref())?,
+    };
+    fill(&folder, &backup, &present.unforgotten)?;
+    let aside = folder.exchange(SystemClock.now())?;
+    println!("restored {}", backup.path.display());
+    println!("{}; the next start builds the indexes anew", line(&backup));
+    if let Some(aside) = aside {
+        println!("what was there is in {}; `azera restore --undo` brings it back", aside.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the present record still tells.
+#[derive(Default)]
+struct Present {
+    identity: Option<String>,
+    /// What was forgotten and may still stand in a backup.
+    unforgotten: Forgotten,
+}
+
+/// Asks the present record, if there is one that can be read. What it forgot, backups forget before one of them comes
+/// back.
+fn present(folder: &DataFolder, backups: &Folder) -> Present {
+    let asked = || -> anyhow::Result<Present> {
+        if !folder.has_record() {
+            return Ok(Present::default());
+        }
+        let store = SledStore::open(folder.record())?;
+        let record = Record::of(&store)?;
+        let unforgotten = record.unforgotten()?.what;
+        backups.forget(&record)?;
+        Ok(Present { identity: Some(record.identity().to_owned()), unforgotten })
+    };
+    asked().unwrap_or_else(|error| {
+        eprintln!("the present record cannot be read ({error:#})");
+        Present::default()
+    })
+}
+
+/// The newest whole backup, of this record if it is known.
+fn newest(backups: &Folder, record: Option<&str>) -> anyhow::Result<Backup> {
+    let mut found = backups.list()?.backups;
+    match record {
+        Some(record) => found.retain(|backup| backup.manifest.record == record),
+        None => {
+            let several = found.windows(2).any(|pair| pair[0].manifest.record != pair[1].manifest.record);
+            ensure!(
+                !several,
+                "{} holds backups of several records; say which to bring back (`azera backup list`)",
+                backups.dir().display()
+            );
+        }
+    }
+    while let Some(backup) = found.pop() {
+        match check(&backup) {
+            Ok(()) => return Ok(backup),
+            Err(error @ Error::Damaged { .. }) => eprintln!("{error}; trying the one before it"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bail!("there is no whole backup in {}", backups.dir().display())
+}
+
+/// Writes the backup's record beside the present one.
+fn fill(folder: &DataFolder, backup: &Backup, forgotten: &Forgotten) -> anyhow::Result<()> {
+    let bar = Bar::new();
+    let store = SledStore::open(folder.new_record()?).context("making a record")?;
+    restore::<Error>(&store, |take| {
+        backup.read(&mut |done| bar.bytes("restoring", done, Some(backup.manifest.bytes)), &mut |batch| {
+            Ok(take(forgotten.clean(&batch)?.0)?)
+        })
+    })?;
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Backups: made on a schedule, kept by a rule, restored by one command, and gone through when something is forgotten.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::{at, azera, of, on_disk, replay, start};
+
+fn dm() -> Value {
+    json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]})
+}
+
+fn say(minute: usize, id: &str, text: &str) -> Value {
+    json!({"type": "message", "at": at(minute), "id": id, "chat": "dm", "person": "ann", "text": text})
+}
+
+/// Runs a command on the data folder under `scratch`.
+fn run(scratch: &Path, arguments: &[&str]) -> Output {
+    let data = scratch.join("data");
+    let data = ["--data", data.to_str().expect("a path")];
+    azera(scratch, &[arguments, &data].concat(), "")
+}
+
+#[track_caller]
+fn succeed(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[track_caller]
+fn refuse(output: &Output) -> String {
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+/// The manifests of all backups, the oldest first.
+fn manifests(scratch: &Path) -> Vec<Value> {
+    let list = succeed(&run(scratch, &["backup", "list", "--json"]));
+    let list: Vec<Value> = serde_json::from_str(&list).expect("JSON");
+    list.into_iter().map(|backup| backup["manifest"].clone()).collect()
+}
+
+/// What ann said, by the record.
+fn said(scratch: &Path) -> Vec<String> {
+    let export: Value =
+        serde_json::from_str(&succeed(&run(scratch, &["memory", "export", "--person", "ann"]))).expect("JSON");
+    let messages = export["messages"].as_array().expect("messages").iter();
+    messages.map(|message| message["text"].as_str().expect("a text").to_owned()).collect()
+}
+
+/// Three hours of talk leave the backups the rule says, and each brings back the record of its moment.
+#[test]
+fn backups_come_by_themselves_and_bring_back_their_moment() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mut talk = vec![dm()];
+    // From one to four o'clock, a message every three minutes.
+    talk.extend(
+        (0..60).map(|number| say(60 + number * 3, &format!("m{number}"), &format!("the day's word is w{number}"))),
+    );
+    talk.push(json!({"type": "wait", "until": at(300)}));
+    let happened = replay(&talk, scratch.path(), "scripted");
+    assert!(of(&happened, "error").is_empty(), "{happened:?}");
+    let made: Vec<String> = manifests(scratch.path())
+        .iter()
+        .map(|manifest| manifest["made_at"].as_str().expect("a time").trim_start_matches("2026-03-01T").to_owned())
+        .collect();
+    // Kept as they stood at 04:00, when the last was made: the last hour's, and the first of each hour before. The rest of
+    // the wait changed nothing, so it made none.
+    let last_hour = (1..12).map(|step| format!("03:{:02}:00Z", step * 5)).chain(["04:00:00Z".to_owned()]);
+    let hours = (0..4).map(|hour| format!("0{hour}:00:00Z"));
+    let want: Vec<String> = hours.chain(last_hour).collect();
+    assert_eq!(made, want);
+    assert!(succeed(&run(scratch.path(), &["backup", "verify"])).lines().all(|line| line.contains("is whole")));
+
+    let all = said(scratch.path());
+    assert_eq!(all.len(), 60);
+    assert!(refuse(&run(scratch.path(), &["restore"])).contains("--replace"));
+    assert_eq!(said(scratch.path()), all, "a refused restore changed nothing");
+    let list = succeed(&run(scratch.path(), &["backup", "list"]));
+    let at_two = list.lines().find(|line| line.contains("02:00:00")).expect("the backup of two o'clock");
+    let at_two = at_two.split_whitespace().next().expect("its name");
+    succeed(&run(scratch.path(), &["restore", at_two, "--replace"]));
+    let early = said(scratch.path());
+    assert_eq!(early, all[..early.len()]);
+    assert_eq!(early.last().map(String::as_str), Some("the day's word is w19"));
+    // The indexes are made anew at the next start, and nothing is answered twice.
+    let happened = replay(
+        &[
+            dm(),
+            json!({"type": "probe", "at": at(301), "chat": "dm", "person": "ann", "query": "the word w7"}),
+            json!({"type": "probe", "at": at(302), "chat": "dm", "person": "ann", "query": "the word w59"}),
+            say(310, "m59", "the day's word is w59"),
+        ],
+        scratch.path(),
+        "scripted",
+    );
+    let probes = of(&happened, "probe");
+    assert_eq!(probes[0]["hits"][0]["sources"], json!(["m7"]), "{}", probes[0]);
+    assert!(!probes[1]["hits"].to_string().contains("w59"), "{}", probes[1]);
+    let replies: Vec<&Value> = of(&happened, "reply").into_iter().map(|reply| &reply["to"]).collect();
+    assert_eq!(replies, ["m59"]);
+
+    succeed(&run(scratch.path(), &["restore", "--undo"]));
+    assert_eq!(said(scratch.path()), all);
+    // The newest, into a folder in which nothing is left but the backups.
+    succeed(&run(scratch.path(), &["backup"]));
+    for gone in ["record", "vectors", "text", "working", "personas", "aside"] {
+        std::fs::remove_dir_all(scratch.path().join("data").join(gone)).expect("the folder was there");
+    }
+    succeed(&run(scratch.path(), &["restore"]));
+    assert_eq!(said(scratch.path()), all);
+    assert!(succeed(&run(scratch.path(), &["persona", "list"])).contains("areza"));
+}
+
+/// What is forgotten leaves the backups too, however it is forgotten.
+#[test]
+fn backups_forget() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let secret = "xylophonist77";
+    let told = format!("my wifi password is {secret}");
+    let happened = replay(
+        &[
+            dm(),
+            say(1, "m1", &told),
+            say(10, "m2", "the weather is lovely"),
+            say(20, "m3", &told),
+            json!({"type": "delete", "at": at(30), "id": "m1"}),
+            say(40, "m4", "good night"),
+        ],
+        scratch.path(),
+        "scripted",
+    );
+    assert!(of(&happened, "error").is_empty(), "{happened:?}");
+    let rows = |scratch: &Path| {
+        manifests(scratch).iter().map(|manifest| manifest["rows"]["messages"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(scratch.path()), [json!(null), json!(2), json!(4), json!(6), json!(6), json!(8)]);
+    let restored = |number: usize| {
+        let list = succeed(&run(scratch.path(), &["backup", "list"]));
+        let name = list.lines().nth(number).and_then(|line| line.split_whitespace().next()).expect("a name").to_owned();
+        succeed(&run(scratch.path(), &["restore", &name, "--replace"]));
+        let said = said(scratch.path());
+        succeed(&run(scratch.path(), &["restore", "--undo"]));
+        said
+    };
+    assert_eq!(restored(2), ["the weather is lovely"], "one of before the forgetting");
+    assert_eq!(restored(3), ["the weather is lovely", &told], "m3 was not forgotten");
+    // By the command line, while nothing runs: at once, and what a restore put aside goes too.
+    let receipt = succeed(&run(scratch.path(), &["memory", "forget", "--message", "m3", "--yes"]));
+    let receipt: Value = serde_json::from_str(&receipt).expect("JSON");
+    assert_eq!(receipt["backups_rewritten"], 3, "{receipt}");
+    assert_eq!(restored(3), ["the weather is lovely"]);
+    assert_eq!(on_disk(&scratch.path().join("data"), secret), None);
+}
+
+/// A running Azera says who has the folder, and makes its backups itself.
+#[test]
+fn a_folder_in_use_is_left_alone() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let mut running =
+        start(scratch.path(), &["chat", "--json", "--model", "scripted", "--data", data.to_str().expect("a path")]);
+    let mut input = running.stdin.take().expect("a pipe");
+    writeln!(input, "hello").expect("it reads");
+    let mut output = BufReader::new(running.stdout.take().expect("a pipe")).lines();
+    assert!(output.any(|line| line.expect("a line").contains("\"type\":\"turn\"")));
+    let holder = format!("process {}", running.id());
+    for (arguments, hint) in [(&["backup"][..], "makes backups itself"), (&["restore", "--replace"], "stop it first")] {
+        let refused = refuse(&run(scratch.path(), arguments));
+        assert!(refused.contains(&holder) && refused.contains(hint), "{refused}");
+    }
+    drop(input);
+    assert!(running.wait().expect("it ends").success());
+    assert!(succeed(&run(scratch.path(), &["backup"])).contains("2 messages"));
+    assert_eq!(manifests(scratch.path()).len(), 1);
+}

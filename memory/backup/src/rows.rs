@@ -1,0 +1,151 @@
+//! Rows as bytes in a backup: a change after the other, each its kind, its table, its key and its value, both behind
+//! their length in four bytes, least first.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+
+use azera_memory::{Batch, Change, MAX_KEY_BYTES, MAX_VALUE_BYTES, Table};
+use sha2::{Digest, Sha256};
+
+const PUT: u8 = 1;
+const REMOVE: u8 = 2;
+
+/// Bytes of rows that are read into one batch.
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// Writes changes, and keeps count of them.
+pub(crate) struct RowWriter<W> {
+    to: W,
+    hash: Sha256,
+    bytes: u64,
+    rows: BTreeMap<String, u64>,
+}
+
+/// What was written.
+pub(crate) struct Written {
+    pub(crate) rows: BTreeMap<String, u64>,
+    pub(crate) bytes: u64,
+    pub(crate) sha256: String,
+}
+
+impl<W: Write> RowWriter<W> {
+    pub(crate) fn new(to: W) -> Self {
+        Self { to, hash: Sha256::new(), bytes: 0, rows: BTreeMap::new() }
+    }
+
+    pub(crate) fn write(&mut self, batch: &Batch) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(batch.bytes() + batch.changes().len() * 10);
+        for change in batch.changes() {
+            match change {
+                Change::Put(table, key, value) => {
+                    bytes.extend([PUT, *table as u8]);
+                    push(&mut bytes, key);
+                    push(&mut bytes, value);
+                    *self.rows.entry(table.name().to_owned()).or_default() += 1;
+                }
+                Change::Remove(table, key) => {
+                    bytes.extend([REMOVE, *table as u8]);
+                    push(&mut bytes, key);
+                }
+            }
+        }
+        self.hash.update(&bytes);
+        self.bytes += bytes.len() as u64;
+        self.to.write_all(&bytes)
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<Written> {
+        self.to.flush()?;
+        Ok(Written { rows: self.rows, bytes: self.bytes, sha256: hexadecimal(&self.hash.finalize()) })
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, part: &[u8]) {
+    // A batch's keys and values are checked against limits far below four gigabytes before they are stored.
+    bytes.extend((part.len() as u32).to_le_bytes());
+    bytes.extend(part);
+}
+
+/// Reads changes, and checks them as they come.
+pub(crate) struct RowReader<R> {
+    from: R,
+    hash: Sha256,
+    /// Bytes that are still to come.
+    left: u64,
+}
+
+impl<R: Read> RowReader<R> {
+    /// Reads `bytes` bytes of rows.
+    pub(crate) fn new(from: R, bytes: u64) -> Self {
+        Self { from, hash: Sha256::new(), left: bytes }
+    }
+
+    /// Bytes that are still to come.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The next changes; `None` behind the last.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Batch>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let mut batch = Batch::new();
+        let mut bytes = 0;
+        while self.left > 0 && bytes < BATCH_BYTES {
+            let [kind, table] = self.array()?;
+            let table = Table::from_number(table).ok_or_else(|| wrong("a row of an unknown table"))?;
+            let key = self.part(MAX_KEY_BYTES)?;
+            bytes += key.len();
+            match kind {
+                PUT => {
+                    let value = self.part(MAX_VALUE_BYTES)?;
+                    bytes += value.len();
+                    batch.put(table, key, value);
+                }
+                REMOVE => {
+                    batch.remove(table, key);
+                }
+                _ => return Err(wrong("a row of an unknown kind")),
+            }
+        }
+        Ok(Some(batch))
+    }
+
+    /// The SHA-256 of everything read.
+    pub(crate) fn sha256(self) -> String {
+        hexadecimal(&self.hash.finalize())
+    }
+
+    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn part(&mut self, most: usize) -> io::Result<Vec<u8>> {
+        let length = u32::from_le_bytes(self.array()?) as usize;
+        if length > most {
+            return Err(wrong("a row larger than any"));
+        }
+        let mut bytes = vec![0; length];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        let left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| wrong("it ends within a row"))?;
+        self.from.read_exact(bytes)?;
+        self.hash.update(&*bytes);
+        self.left = left;
+        Ok(())
+    }
+}
+
+fn wrong(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,291 @@
+//! Made-up histories of a record: people who talk in chats, are answered, and change their minds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_memory::{
+    Doc, Error, Facet, FacetWeights, Forget, Found, Layers, Lexical, Memory, MemoryConfig, NewChat, NewFact, NewReply,
+    Point, RamStore, RamWorking, Right, Shelf, Stored, TextIndex, VectorIndex, WhyRow,
+};
+use azera_types::{
+    Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Timestamp,
+};
+
+/// What [`History::tell_secret`] tells.
+pub const SECRET: &str = "xylophonist77";
+
+/// Indexes that hold nothing: a backup has nothing to do with them.
+pub struct NoIndex;
+
+impl VectorIndex for NoIndex {
+    fn upsert(&self, _: Vec<Point>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn search(&self, _: &Right, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
+        Ok(Vec::new())
+    }
+    fn vectors(&self, _: &[MemoryId]) -> Result<Vec<Stored>, Error> {
+        Ok(Vec::new())
+    }
+    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
+        Ok(())
+    }
+    fn flush(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn optimize(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn clear(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        Ok(Vec::new())
+    }
+}
+
+impl TextIndex for NoIndex {
+    fn upsert(&self, _: Vec<Doc>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn search(&self, _: &Right, _: Shelf, _: &str, _: FacetWeights, _: Timestamp, _: usize) -> Result<Lexical, Error> {
+        Ok(Lexical::default())
+    }
+    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
+        Ok(())
+    }
+    fn commit(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn clear(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        Ok(Vec::new())
+    }
+}
+
+pub fn open(store: &RamStore) -> Memory {
+    let layers = Layers {
+        store: Arc::new(store.clone()),
+        vectors: Arc::new(NoIndex),
+        text: Arc::new(NoIndex),
+        working: Arc::new(RamWorking::default()),
+    };
+    let config = MemoryConfig {
+        session_gap: Duration::from_secs(3_600),
+        min_age: Duration::ZERO,
+        snippet_chars: 400,
+        similarity_floor: 0.1,
+        near_duplicate: 0.95,
+        embedder: "none".into(),
+    };
+    Memory::open(layers, config).unwrap()
+}
+
+pub fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// Chat 0 is private, 1 a DM of ann, the others public in the realm `guild`.
+pub fn chat(number: u8) -> ChatId {
+    ChatId::new(format!("chat{}", number % 4)).unwrap()
+}
+
+fn scope(number: u8) -> Scope {
+    match number % 4 {
+        0 => Scope::Chat(chat(0)),
+        1 => Scope::Dm(person(0)),
+        _ => Scope::Realm(RealmId::new("guild").unwrap()),
+    }
+}
+
+fn person(number: u8) -> PersonId {
+    PersonId::new(["ann", "ben", "cid"][usize::from(number % 3)]).unwrap()
+}
+
+fn persona() -> PersonaId {
+    PersonaId::new("azera").unwrap()
+}
+
+/// Ends every open turn without an answer.
+pub fn leave_all(memory: &Memory) {
+    for (message, _) in memory.open_turns().unwrap() {
+        memory.leave(&message.id).unwrap();
+    }
+}
+
+/// A record and what was said in it.
+pub struct History {
+    pub memory: Memory,
+    /// What was forgotten, and whether with the replies built on it.
+    pub forgot: Vec<(Forget, bool)>,
+    said: Vec<MessageId>,
+    second: i64,
+}
+
+impl History {
+    pub fn of(store: &RamStore) -> Self {
+        let memory = open(store);
+        for number in 0..4 {
+            let platform = PlatformId::new("test").unwrap();
+            let new = NewChat { id: chat(number), platform, title: None, persona: persona() };
+            memory.open_chat(new, at(0)).unwrap();
+        }
+        Self { memory, forgot: Vec::new(), said: Vec::new(), second: 0 }
+    }
+
+    /// Plays what any bytes say.
+    pub fn play(&mut self, script: &[u8]) {
+        for [what, which] in script.as_chunks::<2>().0 {
+            self.second += 10;
+            let earlier = self.said.get(usize::from(*which) % self.said.len().max(1)).cloned();
+            match (what % 8, earlier) {
+                (0..=2, _) => self.say(*which, &format!("said{}", self.second), "some words of mine", true),
+                (3, _) => self.say(*which, &format!("said{}", self.second), "words nobody answers", false),
+                (4, _) => {
+                    let text = format!("fact {}", self.second).as_str().into();
+                    let fact = NewFact {
+                        persona: persona(),
+                        chat: chat(*which),
+                        scope: scope(*which),
+                        author: author(*which),
+                        text,
+                        at: at(self.second),
+                    };
+                    self.memory.keep_fact(fact).unwrap();
+                }
+                (5, Some(id)) => {
+                    let text = format!("changed {}", self.second).as_str().into();
+                    self.memory.edit(&id, text, at(self.second)).unwrap();
+                }
+                (6, Some(id)) => {
+                    if let Some((reply, _)) = self.memory.outbox().unwrap().first() {
+                        self.memory.delivered(reply).unwrap();
+                    }
+                    self.answer(&id, vec![id.clone()], true);
+                }
+                (7, Some(id)) if which % 5 == 0 => {
+                    self.forget(Forget::Message(id), which % 2 == 0);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub fn forget(&mut self, what: Forget, quotes: bool) {
+        self.memory.forget(&what, quotes).unwrap();
+        self.forgot.push((what, quotes));
+    }
+
+    /// Ann tells it in chat 0, as a message and as a fact; it is said back there, and in the realm with another word
+    /// of hers behind it.
+    pub fn tell_secret(&mut self) {
+        self.say(0, "secret", SECRET, false);
+        self.answer_with("secret", &format!("you said {SECRET}"), Vec::new());
+        let fact = NewFact {
+            persona: persona(),
+            chat: chat(0),
+            scope: Scope::Realm(RealmId::new("guild").unwrap()),
+            author: author(0),
+            text: "something else".into(),
+            at: at(1),
+        };
+        self.memory.keep_fact(fact).unwrap();
+        self.say(1, "innocent", "good morning", true);
+    }
+
+    /// Something to forget that is there.
+    pub fn target(&self, what: u8, which: u8) -> Forget {
+        let message = self.said.get(usize::from(which) % self.said.len().max(1)).cloned();
+        match (what, message) {
+            (0, Some(id)) => Forget::Message(id),
+            (1, _) => Forget::Person(person(which)),
+            (2, _) => Forget::Chat(chat(which)),
+            (3, _) => Forget::Realm(RealmId::new("guild").unwrap(), vec![chat(0)]),
+            (4, _) => Forget::Memory(MemoryId(u64::from(which))),
+            _ => Forget::Span { chat: chat(which), from: at(100), to: at(100 + i64::from(which) * 5) },
+        }
+    }
+
+    fn say(&mut self, which: u8, id: &str, text: &str, answered: bool) {
+        let id = MessageId::new(id).unwrap();
+        let inbound = Inbound {
+            id: id.clone(),
+            chat: chat(which),
+            person: person(which),
+            name: person(which).to_string(),
+            text: text.into(),
+            at: at(self.second),
+            mentions_bot: false,
+            mentions: Vec::new(),
+            reply_to: None,
+        };
+        let platform = PlatformId::new("test").unwrap();
+        self.memory.receive(&platform, &inbound, scope(which), at(self.second)).unwrap();
+        if answered {
+            let built_on = self.said.iter().rev().step_by(3).take(2).cloned().chain([id.clone()]).collect();
+            self.answer(&id, built_on, false);
+        } else if which.is_multiple_of(3) && text != SECRET {
+            self.memory.leave(&id).unwrap();
+        }
+        self.said.push(id);
+    }
+
+    fn answer(&self, to: &MessageId, built_on: Vec<MessageId>, again: bool) {
+        let number = self.memory.answer_count(to).unwrap();
+        let replaces = again.then(|| MessageId::new(format!("{to}~r{}", number.saturating_sub(1))).unwrap());
+        if again && number == 0 {
+            return;
+        }
+        self.reply(to, number, &format!("answer {number} to {to}"), built_on, replaces);
+    }
+
+    fn answer_with(&self, to: &str, text: &str, built_on: Vec<MessageId>) {
+        let to = MessageId::new(to).unwrap();
+        self.reply(&to, 0, text, built_on.into_iter().chain([to.clone()]).collect(), None);
+    }
+
+    fn reply(&self, to: &MessageId, number: usize, text: &str, built_on: Vec<MessageId>, replaces: Option<MessageId>) {
+        let id = MessageId::new(format!("{to}~r{number}")).unwrap();
+        let new = NewReply {
+            id: id.clone(),
+            to: to.clone(),
+            platform: PlatformId::new("test").unwrap(),
+            persona: persona(),
+            persona_name: "Azera".into(),
+            text: text.into(),
+            at: at(self.second + 1),
+            needs: Vec::new(),
+            built_on,
+            memorable: true,
+            state: serde_json::Value::Null,
+            why: WhyRow {
+                reply: id,
+                recalled: Vec::new(),
+                missing: Vec::new(),
+                fragments: Vec::new(),
+                model: "none".into(),
+                seed: 0,
+                usage: serde_json::Value::Null,
+                recall_ms: 0.0,
+            },
+            replaces,
+        };
+        match self.memory.reply(new) {
+            // Forgotten, or no longer on the path: nothing to answer.
+            Ok(_) | Err(Error::Invalid(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn author(which: u8) -> Author {
+    Author::Person { id: person(which), name: person(which).to_string() }
+}

@@ -1,0 +1,239 @@
+//! Backups of real histories, through the crate's door.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod history;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use azera_memory::{Change, Forget, Order, RamStore, Store, Table, restore};
+use azera_memory_backup::{Backup, Error, Folder, Rule};
+use azera_types::{MessageId, PersonId, RealmId};
+use history::{History, SECRET, at, chat, leave_all, open};
+use proptest::prelude::*;
+
+type Row = (Table, String, String);
+
+/// Everything a store holds, a table after the other, those apart that speak of indexes, of what is under way and of
+/// backups.
+fn rows(store: &RamStore) -> Vec<Row> {
+    let apart = [Table::Meta, Table::IndexQueue, Table::Inbox, Table::Outbox, Table::Forgotten];
+    let tables = Table::ALL.into_iter().filter(|table| !apart.contains(table));
+    let rows = |table| {
+        let rows = store.scan(table, b"", None, Order::Ascending, usize::MAX).unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        rows.into_iter().map(move |(key, value)| (table, text(key), text(value)))
+    };
+    tables.flat_map(rows).collect()
+}
+
+/// Rows that are not the same on both sides.
+fn only_in_one(left: &[Row], right: &[Row]) -> Vec<Row> {
+    let (left, right): (BTreeSet<Row>, BTreeSet<Row>) =
+        (left.iter().cloned().collect(), right.iter().cloned().collect());
+    left.symmetric_difference(&right).cloned().collect()
+}
+
+fn folder(dir: &Path) -> Folder {
+    Folder::new(dir.join("backups"), "0.0.0")
+}
+
+/// The record that a backup holds, as it is after its first start.
+fn restored(backup: &Backup) -> RamStore {
+    let store = RamStore::new();
+    restore(&store, |take| backup.read(&mut |_| {}, &mut |batch| Ok(take(batch)?))).unwrap();
+    open(&store);
+    store
+}
+
+/// What a file holds, unpacked.
+fn unpacked(path: &Path) -> Vec<u8> {
+    let mut all = fs::read(path).unwrap();
+    let backup = Backup::open(path).unwrap();
+    backup
+        .read(&mut |_| {}, &mut |batch| {
+            for change in batch.changes() {
+                if let Change::Put(_, key, value) = change {
+                    all.extend(key);
+                    all.extend(value);
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+    all
+}
+
+fn holds(path: &Path, needle: &str) -> bool {
+    unpacked(path).windows(needle.len()).any(|part| part == needle.as_bytes())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn a_restored_record_is_the_record_of_that_moment(script in prop::collection::vec(any::<u8>(), 0..400)) {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, folder) = (RamStore::new(), folder(dir.path()));
+        let mut history = History::of(&store);
+        history.play(&script);
+        let backup = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+        // What was under way is over in a restored record, as if the next start had left it.
+        let started = open(&store);
+        leave_all(&started);
+        let restored = restored(&backup);
+        prop_assert_eq!(only_in_one(&rows(&restored), &rows(&store)), vec![]);
+        let again = open(&restored);
+        prop_assert!(again.open_turns().unwrap().is_empty() && again.outbox().unwrap().is_empty());
+        let (again, started) = (again.record(), started.record());
+        prop_assert_eq!(again.identity(), started.identity());
+        prop_assert_eq!(folder.of(again.identity()).unwrap(), vec![backup]);
+    }
+
+    /// A backup that is gone through holds what it would hold if it had been forgotten before the backup was made.
+    #[test]
+    fn a_backup_forgets_as_the_record_does(
+        before in prop::collection::vec(any::<u8>(), 60..400),
+        after in prop::collection::vec(any::<u8>(), 0..200),
+        what in 0_u8..6,
+        which in any::<u8>(),
+        quotes: bool,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, folder) = (RamStore::new(), folder(dir.path()));
+        let mut history = History::of(&store);
+        history.play(&before);
+        // What is under way would be left by the first start, under other numbers if some of it was forgotten.
+        leave_all(&history.memory);
+        let what = history.target(what, which);
+        let backup = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+        folder.forget(&history.memory.record()).unwrap();
+        history.forgot.clear();
+        // A memory may leave the record by itself meanwhile, as that of an answer that was made anew; then there is
+        // nothing of that number to forget.
+        if !matches!(what, Forget::Memory(_)) {
+            history.play(&after);
+        }
+        history.forget(what.clone(), quotes);
+        let expected = restored(&backup);
+        let early = open(&expected);
+        history.forgot.iter().for_each(|(what, quotes)| drop(early.forget(what, *quotes).unwrap()));
+        folder.forget(&history.memory.record()).unwrap();
+        let cleaned = restored(&Backup::open(&backup.path).unwrap());
+        // Index rows of memories that had left the record before may stay: they hold nothing but numbers.
+        let mut apart = only_in_one(&rows(&cleaned), &rows(&expected));
+        apart.retain(|(table, _, _)| *table != Table::MemoryByChat);
+        prop_assert_eq!(apart, vec![], "{:?}", what);
+        prop_assert!(history.memory.record().unforgotten().unwrap().what.is_empty(), "it is not gone through twice");
+        let names = folder.of(history.memory.record().identity()).unwrap();
+        prop_assert_eq!(names.len(), 1);
+        prop_assert_eq!(names[0].manifest.made_at, backup.manifest.made_at, "it is a backup of the same moment");
+    }
+
+    #[test]
+    fn a_damaged_backup_is_no_backup(at_byte: prop::sample::Index, bit in 0_u8..8, cut: bool) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = RamStore::new();
+        let mut history = History::of(&store);
+        history.play(&[7; 120]);
+        let whole = folder(dir.path()).make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+        let mut bytes = fs::read(&whole.path).unwrap();
+        let place = at_byte.index(bytes.len());
+        if cut {
+            bytes.truncate(place);
+        } else {
+            bytes[place] ^= 1 << bit;
+        }
+        fs::write(&whole.path, bytes).unwrap();
+        match Backup::open(&whole.path).and_then(|backup| backup.verify(&mut |_| {}).map(|()| backup)) {
+            Err(error) => prop_assert!(!error.is_transient(), "{error}"),
+            // Some bits of an archive say nothing about its content.
+            Ok(backup) => prop_assert_eq!(backup.manifest, whole.manifest),
+        }
+    }
+}
+
+#[test]
+fn what_was_forgotten_is_in_no_backup() {
+    #[track_caller]
+    fn check(what: Forget) {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        let mut history = History::of(&RamStore::new());
+        history.tell_secret();
+        let old = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+        // The record holds something else by now, the backups still the secret.
+        let second = folder.make(&history.memory.record(), at(1_000_100), &mut |_| {}).unwrap();
+        history.memory.edit(&MessageId::new("secret").unwrap(), "nothing".into(), at(20)).unwrap();
+        folder.make(&history.memory.record(), at(1_000_200), &mut |_| {}).unwrap();
+        assert!(holds(&old.path, SECRET) && holds(&second.path, SECRET), "{what:?}");
+        history.memory.forget(&what, true).unwrap();
+        // One that nobody can read goes.
+        fs::write(second.path.with_file_name(format!("azera-x-{}.zip", history.memory.record().identity())), b"PK")
+            .unwrap();
+        let gone = folder.forget(&history.memory.record()).unwrap();
+        assert!(gone.rewritten == 3 && gone.removed == 1, "{what:?}: {gone:?}");
+        let left = folder.list().unwrap();
+        assert_eq!((left.backups.len(), left.unreadable.len()), (3, 0), "{what:?}");
+        for backup in left.backups {
+            backup.verify(&mut |_| {}).unwrap();
+            assert!(!holds(&backup.path, SECRET), "{what:?}: {}", backup.path.display());
+        }
+        assert_eq!(folder.forget(&history.memory.record()).unwrap(), Default::default(), "{what:?}");
+    }
+    check(Forget::Message(MessageId::new("secret").unwrap()));
+    check(Forget::Person(PersonId::new("ann").unwrap()));
+    check(Forget::Chat(chat(0)));
+    check(Forget::Realm(RealmId::new("guild").unwrap(), vec![chat(0)]));
+    check(Forget::Span { chat: chat(0), from: at(0), to: at(1_000) });
+}
+
+#[test]
+fn backups_of_another_record_are_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = folder(dir.path());
+    let (mut one, mut other) = (History::of(&RamStore::new()), History::of(&RamStore::new()));
+    one.tell_secret();
+    other.tell_secret();
+    folder.make(&one.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+    let others = folder.make(&other.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+    one.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
+    assert_eq!(folder.forget(&one.memory.record()).unwrap().rewritten, 1);
+    assert!(holds(&others.path, SECRET));
+    let nothing =
+        Rule { all: Duration::ZERO, hourly: Duration::ZERO, daily: Duration::ZERO, max_count: 0, max_bytes: 0 };
+    folder.make(&one.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+    assert_eq!(folder.prune(one.memory.record().identity(), &nothing, at(2_000_000)).unwrap(), 1, "the newest stays");
+    assert_eq!(folder.of(other.memory.record().identity()).unwrap(), vec![others]);
+}
+
+#[test]
+fn an_interrupted_backup_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = folder(dir.path());
+    let mut history = History::of(&RamStore::new());
+    history.tell_secret();
+    let whole = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+    // What a killed process leaves.
+    let short: String = history.memory.record().identity().chars().take(8).collect();
+    let half = dir.path().join("backups").join(format!(".azera-{short}-x.partial"));
+    fs::write(&half, b"half").unwrap();
+    assert_eq!(folder.list().unwrap().backups, vec![whole.clone()]);
+    folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+    assert!(!half.exists());
+    assert_eq!(folder.list().unwrap().backups.len(), 2, "two of one second have names of their own");
+}
+
+#[test]
+fn a_backup_of_a_newer_version_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("newer.zip");
+    let mut archive = zip::ZipWriter::new(fs::File::create(&path).unwrap());
+    archive.start_file("manifest.json", zip::write::SimpleFileOptions::default()).unwrap();
+    std::io::Write::write_all(&mut archive, br#"{"format": 99, "unheard": "of"}"#).unwrap();
+    archive.finish().unwrap();
+    assert!(matches!(Backup::open(&path), Err(Error::Newer { format: 99, .. })));
+}

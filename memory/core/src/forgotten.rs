@@ -1,0 +1,154 @@
+//! Forgetting in backups. A forgetting leaves behind the ids of what went, without a word of it, until every backup was
+//! gone through with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use azera_types::{ChatId, MemoryId, MessageId, PersonId, RealmId, Scope};
+use serde::{Deserialize, Serialize};
+
+use crate::forget::emptied;
+use crate::rows::{ChatRow, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow};
+use crate::{Batch, Change, Error, Table, codec, keys};
+
+/// Ids of what was forgotten. Those of people, chats and realms come with the number given out last when it was done:
+/// what has a larger one came after it and stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forgotten {
+    messages: BTreeSet<MessageId>,
+    /// Replies built on them that stand, and are remembered no more.
+    quoting: BTreeSet<MessageId>,
+    memories: BTreeSet<MemoryId>,
+    people: BTreeMap<PersonId, u64>,
+    chats: BTreeMap<ChatId, u64>,
+    realms: BTreeMap<RealmId, u64>,
+}
+
+impl Forgotten {
+    /// Whether nothing was.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn message(&mut self, id: MessageId) {
+        self.messages.insert(id);
+    }
+
+    pub(crate) fn quoting(&mut self, id: MessageId) {
+        self.quoting.insert(id);
+    }
+
+    pub(crate) fn memory(&mut self, id: MemoryId) {
+        self.memories.insert(id);
+    }
+
+    pub(crate) fn person(&mut self, id: PersonId, number: u64) {
+        self.people.insert(id, number);
+    }
+
+    pub(crate) fn chat(&mut self, id: ChatId, number: u64) {
+        self.chats.insert(id, number);
+    }
+
+    pub(crate) fn realm(&mut self, id: RealmId, number: u64) {
+        self.realms.insert(id, number);
+    }
+
+    /// Whether a key of [`Table::Names`] is about somebody forgotten.
+    pub(crate) fn has_name(&self, key: &[u8]) -> bool {
+        self.people.keys().any(|person| key.ends_with(&keys::prefix(&["", person.as_str()])))
+    }
+
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.messages.extend(other.messages);
+        self.quoting.extend(other.quoting);
+        self.memories.extend(other.memories);
+        self.people.extend(other.people);
+        self.chats.extend(other.chats);
+        self.realms.extend(other.realms);
+    }
+
+    /// Whether a memory went. It may have left the record before the forgetting, as that of an answer nobody chose does,
+    /// so that its own id is not among those known.
+    fn has_memory(&self, memory: &MemoryRow) -> bool {
+        let by = |number: Option<&u64>| number.is_some_and(|number| memory.id.0 <= *number);
+        let realm = match &memory.scope {
+            Scope::Realm(realm) => Some(realm),
+            _ => None,
+        };
+        self.memories.contains(&memory.id)
+            || memory.sources.iter().any(|source| self.messages.contains(source) || self.quoting.contains(source))
+            || by(memory.author.person().and_then(|person| self.people.get(person)))
+            || by(memory.chat.as_ref().and_then(|chat| self.chats.get(chat)))
+            || by(realm.and_then(|realm| self.realms.get(realm)))
+    }
+
+    /// Does to a row of a backup what the forgetting did to the record: gives the row as it may stay, if it may.
+    fn row(&self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let gone = |id: &MessageId| self.messages.contains(id);
+        let id = |key: &[u8]| std::str::from_utf8(key).ok().and_then(|id| MessageId::new(id).ok());
+        let kept = match table {
+            Table::Messages => {
+                let row: MessageRow = codec::decode(table, value)?;
+                if gone(&row.id) {
+                    return codec::encode(table, &emptied(row)).map(Some);
+                }
+                true
+            }
+            Table::Chats => {
+                let row: ChatRow = codec::decode(table, value)?;
+                if self.chats.contains_key(&row.id) {
+                    let head = row.head.clone().filter(|head| !gone(head));
+                    return codec::encode(table, &ChatRow { head, branch: MAIN_BRANCH.into(), ..row }).map(Some);
+                }
+                true
+            }
+            Table::PersonLog => !gone(&codec::decode(table, value)?),
+            Table::Outbox => !gone(&codec::decode::<OutboxRow>(table, value)?.message),
+            Table::Inbox | Table::Why => !id(key).is_some_and(|id| gone(&id)),
+            Table::Memories => !self.has_memory(&codec::decode(table, value)?),
+            Table::MemoryByMessage => {
+                let message = id(key.split(|byte| *byte == 0).next().unwrap_or_default());
+                !message.is_some_and(|id| gone(&id) || self.quoting.contains(&id))
+                    && !self.memories.contains(&MemoryId(keys::number(table.name(), key)?))
+            }
+            Table::MemoryByChat => !self.memories.contains(&MemoryId(keys::number(table.name(), key)?)),
+            Table::Names => !self.has_name(key),
+            Table::Branches => !self.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()]))),
+            _ => true,
+        };
+        Ok(kept.then(|| value.to_vec()))
+    }
+
+    /// What may stay of a batch of a backup, and whether that is less than all of it.
+    ///
+    /// # Errors
+    ///
+    /// If a row cannot be read.
+    pub fn clean(&self, batch: &Batch) -> Result<(Batch, bool), Error> {
+        let (mut cleaned, mut changed) = (Batch::new(), false);
+        for change in batch.changes() {
+            match change {
+                Change::Put(table, key, value) => {
+                    let kept = self.row(*table, key, value)?;
+                    changed |= kept.as_ref() != Some(value);
+                    if let Some(kept) = kept {
+                        cleaned.put(*table, key.clone(), kept);
+                    }
+                }
+                Change::Remove(table, key) => {
+                    cleaned.remove(*table, key.clone());
+                }
+            }
+        }
+        Ok((cleaned, changed))
+    }
+}
+
+/// What backups still have to forget, as it stood at one moment.
+#[derive(Debug)]
+pub struct Unforgotten {
+    /// What it is.
+    pub what: Forgotten,
+    /// The rows it was read from.
+    pub(crate) rows: Vec<Vec<u8>>,
+}

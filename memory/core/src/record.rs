@@ -1,0 +1,149 @@
+//! The record as a whole: what backups are made of, and how a record is made of one again.
+//!
+//! A backup holds the record and nothing else: the indexes are made anew from it, and so nothing that belongs to them
+//! is taken along.
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::forgotten::{Forgotten, Unforgotten};
+use crate::{Batch, Change, Durability, Error, Memory, Store, Table, codec};
+
+/// Key in [`Table::Meta`] of a record that was restored and not opened since.
+const RESTORED: &[u8] = b"restored";
+
+/// Key in [`Table::Meta`] of the record's own name.
+const IDENTITY: &[u8] = b"identity";
+
+/// Rows of [`Table::Meta`] that speak of the indexes.
+const ABOUT_INDEXES: [&[u8]; 2] = [b"embedder", b"scrub"];
+
+/// The record as a whole, without indexes and without a right: it goes to files of the operator's, and nobody is shown
+/// any of it.
+pub struct Record<'a> {
+    store: &'a dyn Store,
+    identity: String,
+}
+
+impl std::fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Record").field("identity", &self.identity).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Record<'a> {
+    /// What a store holds. A store in use belongs to a [`Memory`], which gives its record by [`Memory::record`].
+    pub fn of(store: &'a dyn Store) -> Result<Self, Error> {
+        let identity = match codec::get(store, Table::Meta, IDENTITY)? {
+            Some(identity) => identity,
+            None => {
+                let identity = made_up();
+                let mut batch = Batch::new();
+                codec::put(&mut batch, Table::Meta, IDENTITY.to_vec(), &identity)?;
+                store.commit(batch, Durability::Flushed)?;
+                identity
+            }
+        };
+        Ok(Self { store, identity })
+    }
+
+    /// The record's own name, made up when it was begun. Backups carry it, so that those of several records can lie in
+    /// one folder.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// How many changes it has seen; the same number twice means that nothing changed in between.
+    pub fn revision(&self) -> u64 {
+        self.store.revision()
+    }
+
+    /// Hands out everything a backup holds; applied in order to an empty store by [`restore`], the batches make it what
+    /// the record was at one moment of this call. Gives the revision of that moment.
+    pub fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
+        self.store.dump(&mut |batch| take(without_indexes(batch)))
+    }
+
+    /// What was forgotten since every backup was last gone through.
+    pub fn unforgotten(&self) -> Result<Unforgotten, Error> {
+        let mut found = Unforgotten { what: Forgotten::default(), rows: Vec::new() };
+        codec::walk(self.store, Table::Forgotten, b"", |key, value| {
+            found.what.absorb(codec::decode(Table::Forgotten, value)?);
+            found.rows.push(key.to_vec());
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    /// Every backup was gone through with this. What was forgotten meanwhile is still to be.
+    pub fn backups_forgot(&self, done: &Unforgotten) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        for key in &done.rows {
+            batch.remove(Table::Forgotten, key.clone());
+        }
+        self.store.commit(batch, Durability::Flushed)
+    }
+}
+
+impl Memory {
+    /// The record as a whole, for backups.
+    pub fn record(&self) -> Record<'_> {
+        Record { store: self.store.as_ref(), identity: self.identity.clone() }
+    }
+
+    /// Does what is left to do with a record that was restored: what was under way at the moment of the backup was
+    /// answered and shown after it, so turns are closed and the outbox is emptied, lest somebody be told twice.
+    pub(crate) fn settle_restored(&self) -> Result<(), Error> {
+        if self.store.get(Table::Meta, RESTORED)?.is_none() {
+            return Ok(());
+        }
+        for (message, _) in self.open_turns()? {
+            self.leave(&message.id)?;
+        }
+        let mut batch = Batch::new();
+        codec::walk(self.store.as_ref(), Table::Outbox, b"", |key, _| {
+            batch.remove(Table::Outbox, key);
+            Ok(true)
+        })?;
+        batch.remove(Table::Meta, RESTORED);
+        self.store.commit(batch, Durability::Flushed)
+    }
+}
+
+/// Fills an empty store with what a backup holds: `rows` hands all of it to what it is given. If anything fails, what is
+/// in the store is no record.
+pub fn restore<E: From<Error>>(
+    store: &dyn Store,
+    rows: impl FnOnce(&mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<(), E>,
+) -> Result<(), E> {
+    rows(&mut |batch| store.commit(batch, Durability::Soon))?;
+    let mut batch = Batch::new();
+    batch.put(Table::Meta, RESTORED, b"1");
+    Ok(store.commit(batch, Durability::Flushed)?)
+}
+
+fn without_indexes(batch: Batch) -> Batch {
+    let about_indexes = |table: Table, key: &[u8]| match table {
+        Table::IndexQueue => true,
+        Table::Meta => ABOUT_INDEXES.contains(&key),
+        _ => false,
+    };
+    let mut kept = Batch::new();
+    for change in batch.into_changes() {
+        match change {
+            Change::Put(table, key, _) | Change::Remove(table, key) if about_indexes(table, &key) => {}
+            Change::Put(table, key, value) => {
+                kept.put(table, key, value);
+            }
+            Change::Remove(table, key) => {
+                kept.remove(table, key);
+            }
+        }
+    }
+    kept
+}
+
+/// A name that no other record has: 128 bits of the system's random source, with which each `RandomState` is made.
+fn made_up() -> String {
+    let half = || RandomState::new().hash_one(0_u8);
+    format!("{:016x}{:016x}", half(), half())
+}

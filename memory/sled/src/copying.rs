@@ -1,0 +1,99 @@
+//! Copies of the store, made while others read and write.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering as Atomic;
+use std::sync::{Arc, MutexGuard};
+
+use azera_memory::{Batch, Error, Table};
+
+use crate::database::{Database, Row};
+use crate::recording::Recording;
+use crate::store::{SledStore, hold, rows};
+
+/// Recorded batches few enough that writers wait while they are handed on.
+const LAST_RECORDED: usize = 64;
+
+/// A piece of the store on its way into a copy.
+enum Piece {
+    /// Rows as they were read while others wrote.
+    Page(Vec<Row>),
+    /// What was applied meanwhile, with its number; applied after all pages, in order, it makes up for that.
+    Batch(u64, Batch),
+}
+
+impl SledStore {
+    /// Copies all rows into an empty database and makes them durable there. The copy is of the moment this returns, and
+    /// no batch is applied until the answer is dropped.
+    pub(crate) fn copy_to(&self, copy: &Database) -> Result<MutexGuard<'_, Recording>, Error> {
+        let writing = self.hand_on(&mut |piece| {
+            let batch = match piece {
+                Piece::Page(page) => page.into_iter().fold(sled::Batch::default(), |mut batch, (key, value)| {
+                    batch.insert(key, value);
+                    batch
+                }),
+                Piece::Batch(number, batch) => rows(&batch, number),
+            };
+            copy.run("copying the store", |db| db.apply_batch(batch))
+        })?;
+        copy.flush(&mut HashSet::new())?;
+        Ok(writing)
+    }
+
+    /// Hands everything to `take`; gives the number of the last batch in it.
+    pub(crate) fn hand_out(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
+        let _copying = hold(&self.copying);
+        let _writing = self.hand_on(&mut |piece| match piece {
+            Piece::Batch(_, batch) => take(batch),
+            Piece::Page(page) => {
+                let mut batch = Batch::new();
+                for (key, value) in page {
+                    // What is in no table is the store's own.
+                    if let Some((number, key)) = key.split_first()
+                        && let Some(table) = Table::from_number(*number)
+                    {
+                        batch.put(table, key, value.as_ref());
+                    }
+                }
+                take(batch)
+            }
+        })?;
+        Ok(self.applied.load(Atomic::Acquire))
+    }
+
+    /// Hands everything to `take`, as it is at the moment this returns. No batch is applied until the answer is dropped.
+    /// `copying` is held.
+    fn hand_on(&self, take: &mut dyn FnMut(Piece) -> Result<(), Error>) -> Result<MutexGuard<'_, Recording>, Error> {
+        hold(&self.writing).start();
+        let done = self.hand_on_recorded(take);
+        match done {
+            Ok(mut recording) => {
+                *recording = Recording::Off;
+                Ok(recording)
+            }
+            Err(error) => {
+                *hold(&self.writing) = Recording::Off;
+                Err(error)
+            }
+        }
+    }
+
+    fn hand_on_recorded(
+        &self,
+        take: &mut dyn FnMut(Piece) -> Result<(), Error>,
+    ) -> Result<MutexGuard<'_, Recording>, Error> {
+        let database = Arc::clone(&self.read().database);
+        database.for_each_page(|page| take(Piece::Page(page)))?;
+        loop {
+            let mut recording = hold(&self.writing);
+            let batches = recording.take()?;
+            let few = batches.len() <= LAST_RECORDED;
+            let kept = few.then_some(recording);
+            for (number, batch) in batches {
+                take(Piece::Batch(number, batch))?;
+            }
+            if let Some(recording) = kept {
+                return Ok(recording);
+            }
+        }
+    }
+}

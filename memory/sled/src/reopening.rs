@@ -1,0 +1,81 @@
+//! Going on after a failure to write. Once a write has failed (a full disk, as a rule), sled refuses every further one:
+//! the store is opened again from what is on disk, as after a crash, when there is room.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::Ordering as Atomic;
+use std::sync::{Arc, TryLockError};
+use std::time::{Duration, Instant};
+
+use azera_memory::Error;
+
+use crate::database::Database;
+use crate::generation::io;
+use crate::store::{CACHE_BYTES, Flushed, SledStore, hold, last_batch, not_written};
+use crate::watermark::Watermark;
+
+/// Wait between two attempts, which cost as much as a start each.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// Bytes that must fit on the disk before an attempt: opening writes a snapshot of sled's page table and a new segment.
+const ROOM_BYTES: usize = 4 * 1024 * 1024;
+
+/// File that shows whether they do.
+const ROOM: &str = "room";
+
+impl SledStore {
+    /// Opens the store again if a write failed, and if there is room now. Until then what was there can be read.
+    ///
+    /// What was flushed is there afterwards. What was not is gone, as after a crash.
+    pub(crate) fn reopen_if_failed(&self) -> Result<(), Error> {
+        if !self.failed.load(Atomic::Acquire) {
+            return Ok(());
+        }
+        // Whoever copies holds on to the database.
+        let _copying = match self.copying.try_lock() {
+            Ok(copying) => copying,
+            Err(TryLockError::Poisoned(copying)) => copying.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(not_written()),
+        };
+        let _writing = hold(&self.writing);
+        let mut flushed = hold(&self.flushed);
+        if !self.failed.load(Atomic::Acquire) {
+            return Ok(());
+        }
+        if flushed.reopened.is_some_and(|at| at.elapsed() < WAIT) {
+            return Err(not_written());
+        }
+        flushed.reopened = Some(Instant::now());
+        let mut open = self.write();
+        let path = open.generations.path();
+        make_sure_of_room(&path)?;
+        let Some(database) = Arc::get_mut(&mut open.database) else { return Err(not_written()) };
+        // sled locks its files, so the old one has to go first.
+        database.close();
+        let database = Database::open(&path, CACHE_BYTES)?;
+        let last = last_batch(&database)?;
+        let watermark = Watermark::open(&path, last)?;
+        if last < flushed.batch {
+            let why = format!("{} flushed changes are missing; restore a backup", flushed.batch - last);
+            return Err(Error::Backend { what: "opening the store again", why, transient: false });
+        }
+        *flushed = Flushed::new(0, watermark);
+        open.database = Arc::new(database);
+        self.applied.store(last, Atomic::Release);
+        self.failed.store(false, Atomic::Release);
+        tracing::warn!(dir = %path.display(), "the store is open again after a failure to write");
+        Ok(())
+    }
+}
+
+/// Fails where [`ROOM_BYTES`] do not fit on the disk.
+fn make_sure_of_room(dir: &Path) -> Result<(), Error> {
+    let path = dir.join(ROOM);
+    let written = File::create(&path).and_then(|mut file| {
+        file.write_all(&vec![1; ROOM_BYTES])?;
+        file.sync_all()
+    });
+    let removed = fs::remove_file(&path);
+    written.and(removed).map_err(io("making sure of room for the store"))
+}
