@@ -3,6 +3,8 @@ use std::collections::BTreeSet;
 use azera_types::{ChatId, MAX_NAME_CHARS, MessageId, PersonId, PersonaId, RealmId, Text, Timestamp};
 use serde::{Deserialize, Deserializer};
 
+use crate::History;
+
 /// What a line makes happen. Fields unknown here are ignored, for the format grows by adding.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -46,6 +48,9 @@ pub struct RealmLine {
     pub time_zone: Option<String>,
     /// The chat that dreams and journal entries go to.
     pub journal: Option<ChatId>,
+    /// How far back newcomers can scroll in its public chats. Counts in the realm's first line.
+    #[serde(default)]
+    pub history: History,
 }
 
 /// A chat and who may read it.
@@ -76,6 +81,8 @@ pub enum ChatKind {
         realm: Option<RealmId>,
         /// Who is in it.
         members: BTreeSet<PersonId>,
+        /// How far back newcomers can scroll. Counts in the chat's first line.
+        history: History,
     },
     /// One person and the bot.
     Dm {
@@ -202,6 +209,8 @@ struct RawChat {
     kind: RawKind,
     members: Option<Vec<PersonId>>,
     persona: Option<PersonaId>,
+    #[serde(default)]
+    history: History,
 }
 
 #[derive(Deserialize)]
@@ -221,7 +230,7 @@ impl TryFrom<RawChat> for ChatLine {
             // Everybody of the realm reads a public chat; members named beside that say nothing new.
             (RawKind::Public, Some(realm)) => ChatKind::Public { realm },
             (RawKind::Public, None) => return Err("a public chat needs a `realm`"),
-            (RawKind::Private, realm) => ChatKind::Private { realm, members },
+            (RawKind::Private, realm) => ChatKind::Private { realm, members, history: raw.history },
             (RawKind::Dm, Some(_)) => return Err("a dm has no `realm`"),
             (RawKind::Dm, None) => match (members.pop_first(), members.is_empty()) {
                 (Some(person), true) => ChatKind::Dm { person },

@@ -11,6 +11,7 @@
 
 mod error;
 mod event;
+mod members;
 mod out;
 mod platform;
 mod replay;
@@ -22,6 +23,7 @@ pub use event::{
     ChatKind, ChatLine, CommandGiven, DeleteLine, EditLine, Event, Membership, MessageLine, ProbeGiven, RealmLine,
     RestartLine, Target, WaitLine,
 };
+pub use members::History;
 pub use out::Happened;
 pub use platform::{PLATFORM, SimPlatform};
 pub use replay::{Played, Session, SessionError, replay};

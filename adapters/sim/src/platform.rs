@@ -47,7 +47,7 @@ impl SimPlatform {
     }
 
     /// The world, to look at or to change. The guard must not be kept over an await.
-    pub(crate) fn with_world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+    pub fn with_world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         act(&mut self.lock().world)
     }
 
@@ -72,8 +72,13 @@ impl Platform for SimPlatform {
         &self.id
     }
 
+    /// A chat that no line has made yet may still come: an earlier replay may have left something to be shown there.
     async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
-        Ok(self.lock().world.place(chat, asker))
+        let state = self.lock();
+        if !state.world.has_chat(chat) {
+            return Err(PlatformError::Transient(format!("{chat} is not known yet")));
+        }
+        Ok(state.world.place(chat, asker))
     }
 
     async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
@@ -84,7 +89,6 @@ impl Platform for SimPlatform {
         Ok(self.lock().world.access(chat, person))
     }
 
-    /// Takes replies to chats of an earlier replay too: its world is gone, and what was left to deliver is told of.
     async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
         let at = self.clock.now();
         let mut state = self.lock();

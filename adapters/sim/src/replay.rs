@@ -94,7 +94,7 @@ impl Player<'_> {
             }
             Event::Chat(line) => self.chat(line).await,
             Event::Join(line) => {
-                let done = self.platform.with_world(|world| world.join(&line.target, &line.person));
+                let done = self.platform.with_world(|world| world.join(&line.target, &line.person, line.at));
                 self.tell_failure(Subject { person: Some(&line.person), ..Subject::default() }, done)
             }
             Event::Leave(line) => {
@@ -200,9 +200,14 @@ impl Player<'_> {
             query: line.query.clone(),
             limit: line.limit,
         };
-        let hits = match self.session.host().probe(self.platform.id(), asked).await {
+        // The format: who cannot read the chat finds nothing.
+        let known = self.platform.with_world(|world| world.has_chat(&line.chat));
+        let probed = match known {
+            true => self.session.host().probe(self.platform.id(), asked).await,
+            false => Ok(Vec::new()),
+        };
+        let hits = match probed {
             Ok(hits) => hits,
-            // The format: who cannot read the chat finds nothing.
             Err(HostError::NotAllowed) => Vec::new(),
             Err(e) => {
                 let about = Subject { to: None, chat: Some(&line.chat), person: Some(&line.person) };

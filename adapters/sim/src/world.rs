@@ -1,9 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use azera_adapter::Access;
-use azera_types::{ChatId, MessageId, PersonId, Place, PlaceKind, Reach, RealmId};
+use azera_types::{ChatId, MessageId, PersonId, Place, PlaceKind, Reach, RealmId, Timestamp};
 use thiserror::Error;
 
+use crate::members::Members;
 use crate::{ChatKind, ChatLine, MessageLine, RealmLine, Target};
 
 /// Why something cannot happen in the world as it is.
@@ -42,7 +43,7 @@ pub enum WorldError {
 /// A guild or a space.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Realm {
-    members: BTreeSet<PersonId>,
+    members: Members,
     admins: BTreeSet<PersonId>,
     /// The IANA name of its time zone.
     pub time_zone: Option<String>,
@@ -54,12 +55,21 @@ pub struct Realm {
 /// questions.
 ///
 /// Who leaves a realm loses the realm's private chats and the right to manage it; coming back restores neither. Guests
-/// in a private chat, who never belonged to the realm, stay. History is visible to newcomers.
+/// in a private chat, who never belonged to the realm, stay. History is visible to newcomers, unless its realm or private
+/// chat says otherwise ([`crate::History`]).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     realms: BTreeMap<RealmId, Realm>,
-    chats: BTreeMap<ChatId, ChatKind>,
+    chats: BTreeMap<ChatId, Chat>,
     said: HashMap<MessageId, Said>,
+}
+
+/// A chat as it is now.
+#[derive(Debug, Clone, PartialEq)]
+enum Chat {
+    Public { realm: RealmId },
+    Private { realm: Option<RealmId>, members: Members },
+    Dm { person: PersonId },
 }
 
 /// Where a message stands and whose it is.
@@ -76,11 +86,11 @@ impl World {
             Some(admins) => admins.iter().cloned().collect(),
             None => line.members.first().cloned().into_iter().collect(),
         };
-        let members: BTreeSet<_> = line.members.iter().chain(&admins).cloned().collect();
-        let gone: Vec<_> =
-            self.realm(&line.realm).map_or_else(Vec::new, |old| old.members.difference(&members).cloned().collect());
-        for person in &gone {
-            self.leave_private_chats(&line.realm, person);
+        let people: BTreeSet<_> = line.members.iter().chain(&admins).cloned().collect();
+        let known = self.realms.remove(&line.realm);
+        let mut members = known.map_or_else(|| Members::new(line.history), |realm| realm.members);
+        for person in members.set(&people, line.at) {
+            self.leave_private_chats(&line.realm, &person);
         }
         let realm = Realm { members, admins, time_zone: line.time_zone.clone(), journal: line.journal.clone() };
         self.realms.insert(line.realm.clone(), realm);
@@ -93,33 +103,43 @@ impl World {
         {
             return Err(WorldError::NoRealm(realm.clone()));
         }
-        let same = match (self.chats.get(&line.chat), &line.kind) {
-            (None, _) => true,
-            (Some(ChatKind::Private { realm: old, .. }), ChatKind::Private { realm: new, .. }) => old == new,
-            (Some(old), new) => old == new,
+        let chat = match (self.chats.get_mut(&line.chat), &line.kind) {
+            (None, ChatKind::Public { realm }) => Chat::Public { realm: realm.clone() },
+            (None, ChatKind::Dm { person }) => Chat::Dm { person: person.clone() },
+            (None, ChatKind::Private { realm, members: people, history }) => {
+                let mut members = Members::new(*history);
+                members.set(people, line.at);
+                Chat::Private { realm: realm.clone(), members }
+            }
+            (Some(Chat::Public { realm: old }), ChatKind::Public { realm }) if old == realm => return Ok(()),
+            (Some(Chat::Dm { person: old }), ChatKind::Dm { person }) if old == person => return Ok(()),
+            (Some(Chat::Private { realm: old, members }), ChatKind::Private { realm, members: people, .. })
+                if old == realm =>
+            {
+                members.set(people, line.at);
+                return Ok(());
+            }
+            (Some(_), _) => return Err(WorldError::Moved(line.chat.clone())),
         };
-        if !same {
-            return Err(WorldError::Moved(line.chat.clone()));
-        }
-        self.chats.insert(line.chat.clone(), line.kind.clone());
+        self.chats.insert(line.chat.clone(), chat);
         Ok(())
     }
 
     /// Somebody comes; who is there already stays.
-    pub fn join(&mut self, target: &Target, person: &PersonId) -> Result<(), WorldError> {
+    pub fn join(&mut self, target: &Target, person: &PersonId, at: Timestamp) -> Result<(), WorldError> {
         match target {
             Target::Realm(id) => {
                 let realm = self.realms.get_mut(id).ok_or_else(|| WorldError::NoRealm(id.clone()))?;
-                realm.members.insert(person.clone());
+                realm.members.join(person, at);
             }
             Target::Chat(id) => match self.chats.get_mut(id) {
                 None => return Err(WorldError::NoChat(id.clone())),
-                Some(ChatKind::Dm { .. }) => return Err(WorldError::FixedMembers(id.clone())),
-                Some(ChatKind::Private { members, .. }) => {
-                    members.insert(person.clone());
+                Some(Chat::Dm { .. }) => return Err(WorldError::FixedMembers(id.clone())),
+                Some(Chat::Private { members, .. }) => {
+                    members.join(person, at);
                 }
-                Some(ChatKind::Public { realm }) => {
-                    if !self.realms.get(realm).is_some_and(|realm| realm.members.contains(person)) {
+                Some(Chat::Public { realm }) => {
+                    if !self.realms.get(realm).is_some_and(|realm| realm.members.has(person)) {
                         return Err(WorldError::NotInRealm { person: person.clone(), chat: id.clone() });
                     }
                 }
@@ -135,17 +155,17 @@ impl World {
             Target::Realm(id) => {
                 let realm = self.realms.get_mut(id).ok_or_else(|| WorldError::NoRealm(id.clone()))?;
                 realm.admins.remove(person);
-                if realm.members.remove(person) {
+                if realm.members.leave(person) {
                     self.leave_private_chats(id, person);
                 }
             }
             Target::Chat(id) => match self.chats.get_mut(id) {
                 None => return Err(WorldError::NoChat(id.clone())),
-                Some(ChatKind::Dm { .. }) => return Err(WorldError::FixedMembers(id.clone())),
-                Some(ChatKind::Private { members, .. }) => {
-                    members.remove(person);
+                Some(Chat::Dm { .. }) => return Err(WorldError::FixedMembers(id.clone())),
+                Some(Chat::Private { members, .. }) => {
+                    members.leave(person);
                 }
-                Some(ChatKind::Public { .. }) => {}
+                Some(Chat::Public { .. }) => {}
             },
         }
         Ok(())
@@ -153,10 +173,10 @@ impl World {
 
     fn leave_private_chats(&mut self, left: &RealmId, person: &PersonId) {
         for chat in self.chats.values_mut() {
-            if let ChatKind::Private { realm: Some(realm), members } = chat
+            if let Chat::Private { realm: Some(realm), members } = chat
                 && realm == left
             {
-                members.remove(person);
+                members.leave(person);
             }
         }
     }
@@ -166,18 +186,23 @@ impl World {
         self.realms.get(realm)
     }
 
+    /// Whether a line made this chat.
+    pub fn has_chat(&self, chat: &ChatId) -> bool {
+        self.chats.contains_key(chat)
+    }
+
     /// Whether a person can read, and so write in, a chat now.
     pub fn can_read(&self, chat: &ChatId, person: &PersonId) -> bool {
         match self.chats.get(chat) {
             None => false,
-            Some(ChatKind::Public { realm }) => self.is_member(realm, person),
-            Some(ChatKind::Private { members, .. }) => members.contains(person),
-            Some(ChatKind::Dm { person: owner }) => owner == person,
+            Some(Chat::Public { realm }) => self.is_member(realm, person),
+            Some(Chat::Private { members, .. }) => members.has(person),
+            Some(Chat::Dm { person: owner }) => owner == person,
         }
     }
 
     fn is_member(&self, realm: &RealmId, person: &PersonId) -> bool {
-        self.realms.get(realm).is_some_and(|realm| realm.members.contains(person))
+        self.realms.get(realm).is_some_and(|realm| realm.members.has(person))
     }
 
     /// [`World::can_read`], with the reason if not.
@@ -196,29 +221,36 @@ impl World {
         if !self.can_read(chat, asker) {
             return None;
         }
+        let mut since = None;
         let kind = match self.chats.get(chat)? {
-            ChatKind::Public { realm } => PlaceKind::Public(realm.clone()),
-            ChatKind::Private { realm, members } => PlaceKind::Private {
-                realm: realm.clone(),
-                all_in_realm: realm
-                    .as_ref()
-                    .is_some_and(|realm| members.iter().all(|member| self.is_member(realm, member))),
-            },
-            ChatKind::Dm { person } => PlaceKind::Dm(person.clone()),
+            Chat::Public { realm } => {
+                since = self.realms.get(realm).and_then(|realm| realm.members.since_for_all(realm.members.people()));
+                PlaceKind::Public(realm.clone())
+            }
+            Chat::Private { realm, members } => {
+                since = members.since_for_all(members.people());
+                let around = realm.as_ref().and_then(|realm| self.realms.get(realm));
+                PlaceKind::Private {
+                    realm: realm.clone(),
+                    all_in_realm: around.is_some_and(|realm| members.people().all(|member| realm.members.has(member))),
+                    realm_since: around.and_then(|realm| realm.members.since_for_all(members.people())),
+                }
+            }
+            Chat::Dm { person } => PlaceKind::Dm(person.clone()),
         };
-        Some(Place { chat: chat.clone(), kind, since: None })
+        Some(Place { chat: chat.clone(), kind, since })
     }
 
     /// Where else a person can read now.
     pub fn reach(&self, person: &PersonId) -> Reach {
-        let realms = self.realms.iter().filter(|(_, realm)| realm.members.contains(person));
-        let chats = self
-            .chats
-            .iter()
-            .filter(|(_, kind)| matches!(kind, ChatKind::Private { members, .. } if members.contains(person)));
+        let realms = self.realms.iter().filter(|(_, realm)| realm.members.has(person));
+        let private_chats = self.chats.iter().filter_map(|(id, chat)| match chat {
+            Chat::Private { members, .. } if members.has(person) => Some((id.clone(), members.since(person))),
+            _ => None,
+        });
         Reach {
-            realms: realms.map(|(id, _)| (id.clone(), None)).collect(),
-            private_chats: chats.map(|(id, _)| (id.clone(), None)).collect(),
+            realms: realms.map(|(id, realm)| (id.clone(), realm.members.since(person))).collect(),
+            private_chats: private_chats.collect(),
         }
     }
 
@@ -227,10 +259,10 @@ impl World {
     pub fn access(&self, chat: &ChatId, person: &PersonId) -> Access {
         let manages = match self.chats.get(chat) {
             None => false,
-            Some(ChatKind::Public { realm } | ChatKind::Private { realm: Some(realm), .. }) => {
+            Some(Chat::Public { realm } | Chat::Private { realm: Some(realm), .. }) => {
                 self.realms.get(realm).is_some_and(|realm| realm.admins.contains(person))
             }
-            Some(ChatKind::Private { realm: None, .. } | ChatKind::Dm { .. }) => self.can_read(chat, person),
+            Some(Chat::Private { realm: None, .. } | Chat::Dm { .. }) => self.can_read(chat, person),
         };
         if manages { Access::Admin } else { Access::Member }
     }
@@ -256,172 +288,4 @@ impl World {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Event, Timeline};
-
-    /// A world made by lines of a timeline, written without their times, and what it refused.
-    fn world(lines: &[&str]) -> (World, Vec<String>) {
-        let text: Vec<_> =
-            lines.iter().map(|line| line.replacen('{', r#"{"at":"2026-01-01T00:00:00Z","type":"#, 1)).collect();
-        let timeline = Timeline::read(text.join("\n").as_bytes()).unwrap();
-        let (mut world, mut refused) = (World::default(), Vec::new());
-        for line in timeline.lines() {
-            let done = match &line.event {
-                Event::Realm(line) => {
-                    world.set_realm(line);
-                    Ok(())
-                }
-                Event::Chat(line) => world.set_chat(line),
-                Event::Join(line) => world.join(&line.target, &line.person),
-                Event::Leave(line) => world.leave(&line.target, &line.person),
-                Event::Message(line) => world.say(line),
-                other => panic!("{other:?}"),
-            };
-            refused.extend(done.err().map(|e| e.to_string()));
-        }
-        (world, refused)
-    }
-
-    const GUILD: &str = r#"{"realm","realm":"guild","members":["ann","bob","cid"]}"#;
-    const PUBLIC: &str = r#"{"chat","chat":"hall","kind":"public","realm":"guild"}"#;
-    const PRIVATE: &str = r#"{"chat","chat":"den","kind":"private","realm":"guild","members":["ann","bob"]}"#;
-    const DM: &str = r#"{"chat","chat":"dm-ann","kind":"dm","members":["ann"]}"#;
-
-    fn person(id: &str) -> PersonId {
-        PersonId::new(id).unwrap()
-    }
-
-    fn chat(id: &str) -> ChatId {
-        ChatId::new(id).unwrap()
-    }
-
-    /// One word for what a place is to somebody.
-    fn place(world: &World, id: &str, asker: &str) -> String {
-        let Some(place) = world.place(&chat(id), &person(asker)) else { return "none".into() };
-        assert_eq!(place.since, None, "history is visible to newcomers");
-        match place.kind {
-            PlaceKind::Public(realm) => format!("public {realm}"),
-            PlaceKind::Private { realm, all_in_realm } => {
-                format!("private {} {all_in_realm}", realm.map_or("-".into(), |realm| realm.to_string()))
-            }
-            PlaceKind::Dm(person) => format!("dm {person}"),
-        }
-    }
-
-    fn reach(world: &World, who: &str) -> String {
-        let reach = world.reach(&person(who));
-        let ids =
-            reach.realms.iter().map(|(id, _)| id.as_str()).chain(reach.private_chats.iter().map(|(id, _)| id.as_str()));
-        ids.collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn places_follow_who_is_where() {
-        #[track_caller]
-        fn check(then: &[&str], id: &str, asker: &str, want: &str) {
-            let (world, refused) = world(&[&[GUILD, PUBLIC, PRIVATE, DM], then].concat());
-            assert!(refused.is_empty(), "{refused:?}");
-            assert_eq!(place(&world, id, asker), want);
-        }
-        let bob_leaves = r#"{"leave","realm":"guild","person":"bob"}"#;
-        let bob_back = r#"{"join","realm":"guild","person":"bob"}"#;
-        let eve_joins_den = r#"{"join","chat":"den","person":"eve"}"#;
-        check(&[], "hall", "cid", "public guild");
-        check(&[], "hall", "eve", "none");
-        check(&[], "den", "bob", "private guild true");
-        check(&[], "den", "cid", "none");
-        check(&[], "dm-ann", "ann", "dm ann");
-        check(&[], "dm-ann", "bob", "none");
-        check(&[], "nowhere", "ann", "none");
-        check(&[bob_leaves], "hall", "bob", "none");
-        check(&[bob_leaves], "den", "bob", "none");
-        check(&[bob_leaves], "den", "ann", "private guild true");
-        check(&[bob_leaves, bob_back], "hall", "bob", "public guild");
-        check(&[bob_leaves, bob_back], "den", "bob", "none");
-        check(&[bob_leaves, bob_back, r#"{"join","chat":"den","person":"bob"}"#], "den", "bob", "private guild true");
-        // A guest from outside keeps the realm's memories out of the room, until the guest goes or joins the realm.
-        check(&[eve_joins_den], "den", "ann", "private guild false");
-        check(&[eve_joins_den], "den", "eve", "private guild false");
-        check(&[eve_joins_den], "hall", "eve", "none");
-        check(&[eve_joins_den, r#"{"leave","chat":"den","person":"eve"}"#], "den", "ann", "private guild true");
-        check(&[eve_joins_den, r#"{"join","realm":"guild","person":"eve"}"#], "den", "ann", "private guild true");
-        check(&[r#"{"leave","chat":"den","person":"ann"}"#], "den", "ann", "none");
-        check(&[r#"{"leave","chat":"hall","person":"ann"}"#], "hall", "ann", "public guild");
-        check(&[r#"{"chat","chat":"room","kind":"private","members":["ann"]}"#], "room", "ann", "private - false");
-        // Setting a realm anew is leaving it for those it leaves out.
-        check(&[r#"{"realm","realm":"guild","members":["ann"]}"#, GUILD], "den", "bob", "none");
-    }
-
-    #[test]
-    fn reach_is_what_a_person_reads_apart_from_dms() {
-        #[track_caller]
-        fn check(then: &[&str], who: &str, want: &str) {
-            let (world, _) = world(&[&[GUILD, PUBLIC, PRIVATE, DM], then].concat());
-            assert_eq!(reach(&world, who), want);
-        }
-        check(&[], "ann", "guild den");
-        check(&[], "cid", "guild");
-        check(&[], "eve", "");
-        check(&[r#"{"leave","realm":"guild","person":"ann"}"#], "ann", "");
-        check(&[r#"{"join","chat":"den","person":"eve"}"#], "eve", "den");
-    }
-
-    #[test]
-    fn what_cannot_happen_is_refused() {
-        #[track_caller]
-        fn check(line: &str, want: &str) {
-            let (_, refused) = world(&[GUILD, PUBLIC, PRIVATE, DM, line]);
-            assert_eq!(refused, [want]);
-        }
-        check(r#"{"join","realm":"other","person":"ann"}"#, "there is no realm other");
-        check(r#"{"leave","chat":"nowhere","person":"ann"}"#, "there is no chat nowhere");
-        check(r#"{"chat","chat":"x","kind":"public","realm":"other"}"#, "there is no realm other");
-        check(r#"{"join","chat":"dm-ann","person":"bob"}"#, "nobody can join or leave the direct message dm-ann");
-        check(
-            r#"{"join","chat":"hall","person":"eve"}"#,
-            "eve cannot join the public chat hall without joining its realm",
-        );
-        check(
-            r#"{"chat","chat":"hall","kind":"private","realm":"guild"}"#,
-            "hall cannot change its kind, realm or person",
-        );
-        check(
-            r#"{"chat","chat":"dm-ann","kind":"dm","members":["bob"]}"#,
-            "dm-ann cannot change its kind, realm or person",
-        );
-        check(r#"{"message","id":"m","chat":"den","person":"cid","text":"hi"}"#, "cid cannot read den");
-        check(r#"{"message","id":"m","chat":"nowhere","person":"cid","text":"hi"}"#, "there is no chat nowhere");
-    }
-
-    #[test]
-    fn access_is_the_owner_s_the_admins_and_one_s_own() {
-        #[track_caller]
-        fn check(realm: &str, then: &[&str], id: &str, who: &str, want: Access) {
-            let (world, _) = world(&[&[realm, PUBLIC, PRIVATE, DM], then].concat());
-            assert_eq!(world.access(&chat(id), &person(who)), want);
-        }
-        let named = r#"{"realm","realm":"guild","members":["ann","bob"],"admins":["bob"]}"#;
-        let bob_leaves = r#"{"leave","realm":"guild","person":"bob"}"#;
-        let bob_back = r#"{"join","realm":"guild","person":"bob"}"#;
-        check(GUILD, &[], "hall", "ann", Access::Admin);
-        check(GUILD, &[], "hall", "bob", Access::Member);
-        check(named, &[], "den", "bob", Access::Admin);
-        check(named, &[], "hall", "ann", Access::Member);
-        check(named, &[bob_leaves, bob_back], "hall", "bob", Access::Member);
-        check(GUILD, &[], "dm-ann", "ann", Access::Admin);
-        check(GUILD, &[], "dm-ann", "bob", Access::Member);
-        check(GUILD, &[], "nowhere", "ann", Access::Member);
-    }
-
-    #[test]
-    fn what_was_said_can_be_changed_only_from_within() {
-        let told = r#"{"message","id":"m","chat":"den","person":"bob","text":"hi"}"#;
-        let (mut world, _) = world(&[GUILD, PRIVATE, told]);
-        let id = MessageId::new("m").unwrap();
-        assert_eq!(world.reachable(&id).unwrap().unwrap().chat, chat("den"));
-        world.leave(&Target::Chat(chat("den")), &person("bob")).unwrap();
-        assert!(matches!(world.reachable(&id), Err(WorldError::NotReadable { .. })));
-        assert_eq!(world.reachable(&MessageId::new("earlier").unwrap()), Ok(None));
-    }
-}
+mod tests;

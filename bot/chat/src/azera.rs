@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use azera_adapter::Platform;
-use azera_memory::{Memory, Right};
+use azera_memory::{Memory, PersonaRow, Right, persona_file};
 use azera_model::{ChatModel, Embedder, SessionKey};
 use azera_personas::{CardData, Lorebook, Persona};
 use azera_types::{ChatId, Clock, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId};
@@ -132,19 +132,16 @@ impl Azera {
         Ok(Right::in_place(persona.clone(), place, &reach))
     }
 
-    /// A persona as `realm` sees it: its own one of that id, or else the operator's.
-    pub(crate) async fn persona(&self, realm: Option<&RealmId>, id: &PersonaId) -> Result<Persona, Error> {
-        Ok(self.persona_with_lore(realm, id).await?.0)
+    /// The persona of an identity, where everybody belongs to `realm`.
+    pub(crate) async fn persona(&self, realm: Option<&RealmId>, identity: &PersonaId) -> Result<Played, Error> {
+        let (realm, wanted) = (realm.cloned(), identity.clone());
+        let row = self.blocking(move |memory| memory.persona_of(realm.as_ref(), &wanted)).await?;
+        row.and_then(played).ok_or_else(|| Error::NoPersona(persona_file(identity).to_owned()))
     }
 
-    /// The same, with its lorebook.
-    pub(crate) async fn persona_with_lore(
-        &self,
-        realm: Option<&RealmId>,
-        id: &PersonaId,
-    ) -> Result<(Persona, Option<Lorebook>), Error> {
+    /// A role that people play, as `realm` sees it: its own one of that id, or else the operator's.
+    pub(crate) async fn role(&self, realm: Option<&RealmId>, id: &PersonaId) -> Result<Option<Played>, Error> {
         let (realm, id) = (realm.cloned(), id.clone());
-        let name = id.to_string();
         let row = self
             .blocking(move |memory| {
                 let own = realm.map(|realm| memory.persona(Some(&realm), &id)).transpose()?.flatten();
@@ -154,14 +151,24 @@ impl Azera {
                 })
             })
             .await?;
-        let row = row.ok_or_else(|| Error::NoPersona(name.clone()))?;
-        let persona = azera_personas::parse(&row.markdown).map_err(|_| Error::NoPersona(name))?;
-        let card = row.card.and_then(|card| serde_json::from_value::<CardData>(card).ok());
-        Ok((persona, card.and_then(|card| card.lorebook)))
+        Ok(row.and_then(played))
     }
 
     /// The name under which the model keeps a chat's evaluated tokens.
     pub(crate) fn session(chat: &ChatId, persona: &PersonaId) -> SessionKey {
         SessionKey::new(format!("{persona}\u{1f}{chat}"))
     }
+}
+
+/// A persona as it plays: its file, its lorebook, and the realm it belongs to.
+pub(crate) struct Played {
+    pub(crate) persona: Persona,
+    pub(crate) lorebook: Option<Lorebook>,
+    pub(crate) owner: Option<RealmId>,
+}
+
+fn played(row: PersonaRow) -> Option<Played> {
+    let persona = azera_personas::parse(&row.markdown).ok()?;
+    let card = row.card.and_then(|card| serde_json::from_value::<CardData>(card).ok());
+    Some(Played { persona, lorebook: card.and_then(|card| card.lorebook), owner: row.owner })
 }

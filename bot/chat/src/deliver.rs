@@ -1,10 +1,14 @@
 //! Stage *deliver*: the outbox is emptied through the platform, each reply shown once.
+//!
+//! Between writing a reply and showing it people may have come and gone, most of all over a restart. So the right is
+//! asked for again right before: a reply that may no longer be shown is withdrawn, and its message answered anew with
+//! what may be shown now.
 
 use std::time::Duration;
 
 use azera_adapter::{Outbound, Platform, State};
-use azera_memory::MessageRow;
-use azera_types::Author;
+use azera_memory::{MessageRow, Need, OutboxRow};
+use azera_types::{Author, ChatId, PersonId, PersonaId, Scope, Timestamp};
 
 use crate::azera::Azera;
 use crate::error::Error;
@@ -18,7 +22,45 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// Time between two looks at what could not be delivered.
 const OUTBOX_WAIT: Duration = Duration::from_secs(60);
 
+/// A reply, or one in the making, and where it comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Written<'a> {
+    pub(crate) chat: &'a ChatId,
+    /// For whom the place is asked after.
+    pub(crate) asker: &'a PersonId,
+    pub(crate) persona: &'a PersonaId,
+    /// The place it is said in.
+    pub(crate) scope: &'a Scope,
+    /// When the oldest of what came from there was said: somebody may have joined since it was used.
+    pub(crate) from: Timestamp,
+    /// The other places it was built on.
+    pub(crate) needs: &'a [Need],
+}
+
 impl Azera {
+    /// Whether everybody who would read a reply now may read what it was built on, by the platform's word of this
+    /// moment.
+    pub(crate) async fn may_be_shown(&self, platform: &dyn Platform, reply: &Written<'_>) -> Result<bool, Error> {
+        let Some(place) = self.place(platform, reply.chat, reply.asker).await? else { return Ok(false) };
+        // A persona that may not be here any more has nothing to say here.
+        match self.persona(place.shared_realm(), reply.persona).await {
+            Ok(_) => {}
+            Err(Error::NoPersona(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        let right = self.right(platform, &place, reply.persona).await?;
+        Ok(right.allows(reply.persona, reply.scope, reply.needs, reply.from))
+    }
+
+    /// Takes back a reply of the outbox that may no longer be shown. The turn of the message it answers is open again
+    /// afterwards, if that is to be answered still.
+    pub(crate) async fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<(), Error> {
+        tracing::warn!(reply = %reply.id, chat = %reply.chat, "a reply may no longer be shown and is withdrawn");
+        let (reply, row) = (reply.clone(), row.clone());
+        let receipt = self.blocking(move |memory| memory.withdraw(&reply, &row)).await?;
+        self.carry_out(&receipt).await
+    }
+
     /// Shows a reply and takes it off the outbox. What the platform refuses for good goes off the outbox too, with a
     /// warning; what it cannot do now stays there.
     pub(crate) async fn deliver(
@@ -71,17 +113,36 @@ impl Azera {
     }
 
     /// Delivers what the outbox holds for platforms that are attached, oldest first.
-    pub(crate) async fn deliver_outbox(&self) -> Result<usize, Error> {
-        let mut delivered = 0;
+    pub(crate) async fn deliver_outbox(&self) -> Result<(), Error> {
         for (reply, row) in self.blocking(azera_memory::Memory::outbox).await? {
             let Ok(platform) = self.platform(&row.platform) else { continue };
-            let state = serde_json::from_value(row.state).unwrap_or_default();
-            match self.deliver(platform.as_ref(), &reply, &state).await {
-                Ok(()) => delivered += 1,
+            if let Err(error) = self.deliver_or_withdraw(platform.as_ref(), &reply, row).await {
                 // It stays in the outbox; the others must not wait for it.
-                Err(error) => tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox"),
+                tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
             }
         }
-        Ok(delivered)
+        Ok(())
+    }
+
+    async fn deliver_or_withdraw(
+        &self,
+        platform: &dyn Platform,
+        reply: &MessageRow,
+        row: OutboxRow,
+    ) -> Result<(), Error> {
+        let may = match &row.asker {
+            None => false,
+            Some(asker) => {
+                let MessageRow { chat, persona, scope, needs, at, .. } = reply;
+                let from = row.from.unwrap_or(Timestamp::MIN).min(*at);
+                self.may_be_shown(platform, &Written { chat, asker, persona, scope, from, needs }).await?
+            }
+        };
+        if may {
+            let state = serde_json::from_value(row.state).unwrap_or_default();
+            return self.deliver(platform, reply, &state).await;
+        }
+        self.withdraw(reply, &row).await?;
+        self.take_up(|message| Some(&message.id) == reply.answers.as_ref()).await
     }
 }

@@ -62,12 +62,15 @@ impl Shown<'_> {
     }
 }
 
+/// Makes a reply. `may_show` is asked once, right before the first of it is shown; if it may not be, there is none.
 pub(crate) async fn generate(
     model: &Arc<dyn ChatModel>,
     prompt: &Prompt,
     asking: Asking<'_>,
     shown: &Shown<'_>,
-) -> Result<Generated, Error> {
+    may_show: impl Future<Output = Result<bool, Error>>,
+) -> Result<Option<Generated>, Error> {
+    let mut may_show = Some(std::pin::pin!(may_show));
     let names = asking.speakers.iter().take(MAX_STOP_NAMES).map(|name| format!("\n{name}:"));
     let stop: Vec<String> = names.chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect();
     for attempt in 0..ATTEMPTS {
@@ -87,7 +90,13 @@ pub(crate) async fn generate(
         let mut label = Label::new(asking.persona);
         let mut text = String::new();
         while let Some(event) = reply.next().await {
-            match event? {
+            let event = event?;
+            if let Some(may_show) = may_show.take()
+                && !may_show.await?
+            {
+                return Ok(None);
+            }
+            match event {
                 Event::ThinkingStart => shown.event(StreamEvent::ThinkingStart).await,
                 Event::Thinking(text) => shown.event(StreamEvent::Thinking { text }).await,
                 Event::ThinkingEnd => shown.event(StreamEvent::ThinkingEnd).await,
@@ -106,7 +115,7 @@ pub(crate) async fn generate(
                     if text.is_empty() {
                         break;
                     }
-                    return Ok(Generated { text, usage, seed });
+                    return Ok(Some(Generated { text, usage, seed }));
                 }
             }
         }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use azera_adapter::{
     ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outcome, Platform, ProbeLine, Silence,
 };
-use azera_memory::{Forget, NewChat, Received};
+use azera_memory::{Forget, NewChat, Received, Right};
 use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, Timestamp};
 
 use crate::azera::Azera;
@@ -34,13 +34,22 @@ impl Azera {
         self.0.tasks.spawn(self.clone().keep_delivering());
         self.start_jobs();
         self.deliver_outbox().await?;
+        self.take_up(|_| true).await?;
+        self.0.index_wanted.notify_one();
+        Ok(())
+    }
+
+    /// Takes up messages whose turns are open. One whose turn is under way already is found closed when this one comes.
+    pub(crate) async fn take_up(&self, which: impl Fn(&azera_memory::MessageRow) -> bool) -> Result<(), Error> {
         for (message, inbox) in self.blocking(azera_memory::Memory::open_turns).await? {
+            if !which(&message) {
+                continue;
+            }
             let Ok(platform) = self.platform(&inbox.platform) else { continue };
             let ticket = self.0.queues.enter_anyway(&message.chat);
             tracing::info!(message = %message.id, chat = %message.chat, "taking up a message left over");
             self.spawn_turn(ticket, Asked { platform, message, inbox, again: false });
         }
-        self.0.index_wanted.notify_one();
         Ok(())
     }
 
@@ -62,7 +71,7 @@ impl Azera {
     }
 
     async fn turn_of(&self, ticket: Ticket, asked: Asked) -> Result<Outcome, Error> {
-        let _turn = ticket.turn().await;
+        ticket.turn().await;
         let message = asked.message.id.clone();
         let answered = self.take_turn(asked).await;
         if let Err(error) = &answered {
@@ -169,7 +178,7 @@ impl Azera {
             self.blocking(move |memory| memory.chat(&chat)).await?
         };
         let persona = chat.map_or_else(|| self.0.config.persona.clone(), |chat| chat.persona);
-        let name = self.persona(place.realm(), &persona).await?.name;
+        let name = self.persona(place.shared_realm(), &persona).await?.persona.name;
         let right = self.right(adapter.as_ref(), &place, &persona).await?;
         let results = line.limit.unwrap_or(self.default_results()).min(MAX_PROBE_HITS);
         let recall = self.recall(&right, &line.query, &line.person, &name, Default::default(), results).await?;
@@ -182,9 +191,26 @@ impl Azera {
         self.0.config.recalled.unwrap_or(form.recalled_lines)
     }
 
-    /// Forgets, drops what the model still holds of it, and takes back replies that went with it.
-    pub(crate) async fn forget(&self, what: Forget, quotes: bool) -> Result<azera_memory::Receipt, Error> {
-        let receipt = self.blocking(move |memory| memory.forget(&what, quotes)).await?;
+    /// Forgets, drops what the model still holds of it, and takes back replies that went with it. With a right, the
+    /// receipt is one to be shown under it.
+    pub(crate) async fn forget(
+        &self,
+        what: Forget,
+        quotes: bool,
+        seen: Option<Right>,
+    ) -> Result<azera_memory::Receipt, Error> {
+        let receipt = self
+            .blocking(move |memory| match &seen {
+                Some(right) => memory.forget_as_seen(right, &what, quotes),
+                None => memory.forget(&what, quotes),
+            })
+            .await?;
+        self.carry_out(&receipt).await?;
+        Ok(receipt)
+    }
+
+    /// Does outside the record what a forgetting asks for: evaluated tokens go, and replies are taken back.
+    pub(crate) async fn carry_out(&self, receipt: &azera_memory::Receipt) -> Result<(), Error> {
         self.0.index_wanted.notify_one();
         let model = self.model();
         for (chat, persona) in &receipt.touched {
@@ -202,14 +228,17 @@ impl Azera {
                 tracing::warn!(%reply, %error, "a forgotten reply could not be taken back");
             }
         }
-        Ok(receipt)
+        Ok(())
     }
 }
 
 #[async_trait]
 impl Host for Azera {
     async fn open_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
-        Ok(self.ensure_chat(platform, info).await?)
+        let chat = info.chat.clone();
+        self.ensure_chat(platform, info).await?;
+        // What could not be answered while its chat was unknown can be now.
+        Ok(self.take_up(|message| message.chat == chat).await?)
     }
 
     async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
@@ -227,7 +256,7 @@ impl Host for Azera {
     }
 
     async fn deleted(&self, _platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
-        self.forget(Forget::Message(id.clone()), true).await?;
+        self.forget(Forget::Message(id.clone()), true, None).await?;
         Ok(())
     }
 
@@ -242,6 +271,8 @@ impl Host for Azera {
     async fn settle(&self) -> Result<(), HostError> {
         self.0.queues.idle().await;
         self.deliver_outbox().await?;
+        // A reply that was withdrawn is made anew.
+        self.0.queues.idle().await;
         self.index_all().await?;
         self.scrub().await?;
         self.run_jobs().await;

@@ -23,8 +23,10 @@ mod overlap;
 mod queue;
 mod recall;
 mod remember;
+mod reply_id;
 mod report;
 mod shelf;
+mod sources;
 mod turn;
 
 pub use azera::{Azera, Parts};

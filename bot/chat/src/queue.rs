@@ -1,116 +1,175 @@
 //! One turn at a time in a chat, many chats at once.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use azera_types::ChatId;
-use tokio::sync::{Mutex as TurnMutex, Notify, OwnedMutexGuard};
+use tokio::sync::Notify;
 
 /// The chats in which something is waiting or under way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Queues {
     limit: usize,
-    chats: Arc<Mutex<HashMap<ChatId, Arc<Queue>>>>,
+    state: Arc<Mutex<State>>,
     left: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    turn: Arc<TurnMutex<()>>,
-    waiting: AtomicUsize,
+struct State {
+    /// Places taken so far, over all chats.
+    taken: u64,
+    chats: HashMap<ChatId, Queue>,
 }
 
-/// A place in a chat's queue. Dropping it leaves the queue.
+#[derive(Debug, Default)]
+struct Queue {
+    /// The places that are held, by their numbers; the first one has its turn.
+    places: BTreeSet<u64>,
+    moved: Arc<Notify>,
+}
+
+/// A place in a chat's queue. Dropping it leaves the queue, and ends its turn.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     chat: ChatId,
-    queue: Arc<Queue>,
-    chats: Arc<Mutex<HashMap<ChatId, Arc<Queue>>>>,
-    left: Arc<Notify>,
+    place: u64,
+    queues: Queues,
+    moved: Arc<Notify>,
 }
 
 impl Queues {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, chats: Arc::default(), left: Arc::default() }
+        Self { limit, state: Arc::default(), left: Arc::default() }
     }
 
     /// A place in the chat's queue, unless `limit` others have one. Places are served in the order they were taken.
     pub(crate) fn enter(&self, chat: &ChatId) -> Option<Ticket> {
-        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
-        let queue = chats.entry(chat.clone()).or_default();
-        if queue.waiting.load(Ordering::Relaxed) >= self.limit {
-            return None;
-        }
-        Some(self.join(chat, queue))
+        let mut state = self.lock();
+        let held = state.chats.get(chat).map_or(0, |queue| queue.places.len());
+        (held < self.limit).then(|| self.join(chat, &mut state))
     }
 
     /// A place for a message that is in the record already, however many wait.
     pub(crate) fn enter_anyway(&self, chat: &ChatId) -> Ticket {
-        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
-        self.join(chat, chats.entry(chat.clone()).or_default())
+        self.join(chat, &mut self.lock())
     }
 
-    fn join(&self, chat: &ChatId, queue: &Arc<Queue>) -> Ticket {
-        queue.waiting.fetch_add(1, Ordering::Relaxed);
-        Ticket { chat: chat.clone(), queue: queue.clone(), chats: self.chats.clone(), left: self.left.clone() }
+    fn join(&self, chat: &ChatId, state: &mut State) -> Ticket {
+        let place = state.taken;
+        state.taken += 1;
+        let queue = state.chats.entry(chat.clone()).or_default();
+        queue.places.insert(place);
+        Ticket { chat: chat.clone(), place, queues: self.clone(), moved: queue.moved.clone() }
     }
 
     /// Waits until nothing waits or is under way in any chat.
     pub(crate) async fn idle(&self) {
         loop {
             let left = self.left.notified();
-            if self.chats.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            if self.lock().chats.is_empty() {
                 return;
             }
             left.await;
         }
     }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Ticket {
-    /// Waits until it is this one's turn; the turn lasts as long as the guard.
-    pub(crate) async fn turn(&self) -> OwnedMutexGuard<()> {
-        self.queue.turn.clone().lock_owned().await
+    /// Waits until it is this one's turn, which lasts until the ticket is dropped.
+    pub(crate) async fn turn(&self) {
+        loop {
+            let moved = self.moved.notified();
+            if self.is_first() {
+                return;
+            }
+            moved.await;
+        }
+    }
+
+    fn is_first(&self) -> bool {
+        let state = self.queues.lock();
+        state.chats.get(&self.chat).and_then(|queue| queue.places.first()) == Some(&self.place)
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.queue.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
-            chats.remove(&self.chat);
+        let mut state = self.queues.lock();
+        if let Some(queue) = state.chats.get_mut(&self.chat) {
+            queue.places.remove(&self.place);
+            if queue.places.is_empty() {
+                state.chats.remove(&self.chat);
+            }
         }
-        self.left.notify_waiters();
+        drop(state);
+        self.moved.notify_waiters();
+        self.queues.left.notify_waiters();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
 
-    #[tokio::test]
-    async fn a_full_queue_refuses_and_a_left_one_is_forgotten() {
+    fn room() -> ChatId {
+        ChatId::new("room").unwrap()
+    }
+
+    #[test]
+    fn a_full_queue_refuses_and_a_left_one_is_forgotten() {
         let queues = Queues::new(2);
-        let chat = ChatId::new("room").unwrap();
-        let first = queues.enter(&chat).unwrap();
-        let second = queues.enter(&chat).unwrap();
-        assert!(queues.enter(&chat).is_none());
-        drop(first);
-        drop(queues.enter(&chat).unwrap());
+        let first = queues.enter(&room()).unwrap();
+        let second = queues.enter(&room()).unwrap();
+        assert!(queues.enter(&room()).is_none());
+        let third = queues.enter_anyway(&room());
+        drop((first, third));
+        drop(queues.enter(&room()).unwrap());
+        assert!(queues.idle().now_or_never().is_none());
         drop(second);
-        assert!(queues.chats.lock().unwrap().is_empty());
+        assert!(queues.lock().chats.is_empty());
+        assert!(queues.idle().now_or_never().is_some());
+    }
+
+    #[test]
+    fn places_are_served_in_the_order_they_were_taken_whoever_asks_first() {
+        let queues = Queues::new(8);
+        let tickets: Vec<Ticket> = (0..4).map(|_| queues.enter(&room()).unwrap()).collect();
+        let mut waiting: Vec<_> = tickets.iter().map(|ticket| Box::pin(ticket.turn())).collect();
+        // The last asks first.
+        for turn in waiting.iter_mut().skip(1).rev() {
+            assert!(turn.now_or_never().is_none());
+        }
+        assert!(waiting[0].as_mut().now_or_never().is_some());
+        drop(waiting);
+        let mut tickets = std::collections::VecDeque::from(tickets);
+        // Who leaves without having had a turn holds nobody up and lets nobody pass.
+        drop(tickets.remove(1));
+        let served = |tickets: &std::collections::VecDeque<Ticket>| -> Vec<bool> {
+            tickets.iter().map(|ticket| ticket.turn().now_or_never().is_some()).collect()
+        };
+        assert_eq!(served(&tickets), [true, false, false]);
+        tickets.pop_front();
+        assert_eq!(served(&tickets), [true, false]);
+        tickets.pop_front();
+        assert_eq!(served(&tickets), [true]);
     }
 
     #[tokio::test]
-    async fn turns_do_not_overlap() {
+    async fn who_waits_is_called() {
         let queues = Queues::new(8);
-        let chat = ChatId::new("room").unwrap();
-        let first = queues.enter(&chat).unwrap();
-        let second = queues.enter(&chat).unwrap();
-        let turn = first.turn().await;
-        assert!(second.queue.turn.try_lock().is_err());
-        drop(turn);
-        assert!(second.queue.turn.try_lock().is_ok());
+        let first = queues.enter(&room()).unwrap();
+        let second = queues.enter(&room()).unwrap();
+        let waiting = tokio::spawn(async move { second.turn().await });
+        tokio::task::yield_now().await;
+        first.turn().await;
+        drop(first);
+        waiting.await.unwrap();
+        queues.idle().await;
     }
 }

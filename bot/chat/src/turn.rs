@@ -4,18 +4,24 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use azera_adapter::{Outcome, Platform, Silence, State, StreamEvent, Turn};
-use azera_memory::{InboxRow, MessageRow, NewReply, Right, WhyHit, WhyRow};
-use azera_personas::{Lorebook, Persona};
+use azera_memory::{InboxRow, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
+use azera_personas::Lorebook;
 use azera_prompt::{Budget, Line, Parts, Recollection, compose, form_for, history_cut};
 use azera_types::{Author, MessageId, Place, PlaceKind, Scope, Text};
 
-use crate::azera::Azera;
+use crate::azera::{Azera, Played};
 use crate::decide::{Addressing, calls, decide};
+use crate::deliver::Written;
 use crate::error::Error;
 use crate::generate::{Asking, Shown, any_seed, derived_seed, generate};
 use crate::lap::Lap;
-use crate::overlap::{quotes, says_something_new};
+use crate::overlap::says_something_new;
+use crate::reply_id::reply_id;
 use crate::report::{hit, usage};
+use crate::sources::{self, Origins, origins};
+
+/// How often an answer is made before a chat is given up in which people come and go faster than that.
+const ATTEMPTS: usize = 3;
 
 /// How far back somebody counts as taking part in the conversation.
 const RECENT: usize = 20;
@@ -35,40 +41,46 @@ struct Setting {
     replaces: Option<MessageRow>,
     place: Place,
     right: Right,
-    persona: Persona,
-    lorebook: Option<Lorebook>,
+    played: Played,
     recent: Vec<MessageRow>,
 }
 
 impl Azera {
     /// Decides on a message and answers it if it is to be answered. Runs when it is the message's turn in its chat.
     pub(crate) async fn take_turn(&self, mut asked: Asked) -> Result<Outcome, Error> {
-        // While it waited, the message may have been changed, forgotten or answered.
-        let id = asked.message.id.clone();
-        if !asked.again {
-            let Some(message) = self.blocking(move |memory| memory.open_turn(&id)).await? else {
-                return Ok(Outcome::Silent(Silence::Duplicate));
-            };
-            asked.message = message;
-        }
-        let mut lap = Lap::start();
-        let Some(setting) = self.setting(&asked).await? else { return Ok(Outcome::Silent(Silence::NotAddressed)) };
-        let (persona, keep) = (asked.message.persona.clone(), setting.persona.memory.prune_keep);
-        if !asked.again
-            && let Some(silence) = self.decided(&asked, &setting).await?
-        {
+        for _ in 0..ATTEMPTS {
+            // While it waited, the message may have been changed, forgotten or answered.
             let id = asked.message.id.clone();
-            self.blocking(move |memory| memory.leave(&id)).await?;
+            if !asked.again {
+                let Some(message) = self.blocking(move |memory| memory.open_turn(&id)).await? else {
+                    return Ok(Outcome::Silent(Silence::Duplicate));
+                };
+                asked.message = message;
+            }
+            let mut lap = Lap::start();
+            let Some(setting) = self.setting(&asked).await? else {
+                return Ok(Outcome::Silent(Silence::NotAddressed));
+            };
+            let (persona, keep) = (asked.message.persona.clone(), setting.played.persona.memory.prune_keep);
+            if !asked.again
+                && let Some(silence) = self.decided(&asked, &setting).await?
+            {
+                let id = asked.message.id.clone();
+                self.blocking(move |memory| memory.leave(&id)).await?;
+                self.bound(persona, keep);
+                self.0.index_wanted.notify_one();
+                return Ok(Outcome::Silent(silence));
+            }
+            lap.end("decide");
+            let turn = self.answer(&asked, setting, &mut lap).await?;
             self.bound(persona, keep);
             self.0.index_wanted.notify_one();
-            return Ok(Outcome::Silent(silence));
+            if let Some(turn) = turn {
+                tracing::debug!(reply = %turn.reply, %lap, "a turn is over");
+                return Ok(Outcome::Replied(Box::new(turn)));
+            }
         }
-        lap.end("decide");
-        let turn = self.answer(asked, setting, &mut lap).await?;
-        tracing::debug!(reply = %turn.reply, %lap, "a turn is over");
-        self.bound(persona, keep);
-        self.0.index_wanted.notify_one();
-        Ok(Outcome::Replied(Box::new(turn)))
+        Err(Error::NotAllowed)
     }
 
     /// `None` if an answer is to be made anew and none stands.
@@ -76,8 +88,12 @@ impl Azera {
         let message = &asked.message;
         let place = self.place(asked.platform.as_ref(), &message.chat, &asked.inbox.person).await?;
         let place = place.ok_or(Error::NotAllowed)?;
-        let (persona, lorebook) = self.persona_with_lore(place.realm(), &message.persona).await?;
+        let played = self.persona(place.shared_realm(), &message.persona).await?;
         let right = self.right(asked.platform.as_ref(), &place, &message.persona).await?;
+        // Somebody who cannot read the question may read the answer by now.
+        if !asked.again && !right.allows(&message.persona, &message.scope, &message.needs, message.at) {
+            return Err(Error::NotAllowed);
+        }
         let (limit, reader, again, message) =
             (self.0.config.history_messages, right.clone(), asked.again, message.clone());
         let found = self
@@ -94,7 +110,7 @@ impl Azera {
                 Ok(Some((Some(present), recent)))
             })
             .await?;
-        Ok(found.map(|(replaces, recent)| Setting { replaces, place, right, persona, lorebook, recent }))
+        Ok(found.map(|(replaces, recent)| Setting { replaces, place, right, played, recent }))
     }
 
     async fn decided(&self, asked: &Asked, setting: &Setting) -> Result<Option<Silence>, Error> {
@@ -119,7 +135,7 @@ impl Azera {
             .map(|row| row.author.name().to_lowercase())
             .filter(|name| *name != own_name)
             .collect();
-        let names = setting.persona.answers_to().chain(self.0.config.wake_names.iter().map(String::as_str));
+        let names = setting.played.persona.answers_to().chain(self.0.config.wake_names.iter().map(String::as_str));
         Ok(decide(&Addressing {
             dm: matches!(setting.place.kind, PlaceKind::Dm(_)),
             mentions_bot: asked.inbox.mentions_bot,
@@ -132,9 +148,11 @@ impl Azera {
         }))
     }
 
-    async fn answer(&self, asked: Asked, setting: Setting, lap: &mut Lap) -> Result<Turn, Error> {
+    /// `None` if the answer may not be shown any more: it is broken off before its first word, or withdrawn.
+    async fn answer(&self, asked: &Asked, setting: Setting, lap: &mut Lap) -> Result<Option<Turn>, Error> {
         let Asked { platform, message, inbox, .. } = asked;
-        let Setting { replaces, place, right, persona, lorebook, recent } = setting;
+        let Setting { replaces, place, right, played, recent } = setting;
+        let Played { persona, lorebook, owner } = played;
         let model = self.model();
         let config = &self.0.config;
         let mut form = form_for(&model.info().family);
@@ -142,14 +160,14 @@ impl Azera {
             form.recalled_lines = lines;
         }
 
-        let user_persona = self.persona(place.realm(), &config.user_persona).await.ok();
+        let role = self.role(place.shared_realm(), &config.user_persona).await?;
         let lines: Vec<Line> = recent.iter().map(line).collect();
-        let last = line(&message);
+        let last = line(message);
         let lore = lorebook.map_or_else(Vec::new, |book| woken(&book, &lines, &last));
         let parts = Parts {
             lore: &lore,
             persona: &persona,
-            user_persona: user_persona.as_ref(),
+            user_persona: role.as_ref().map(|role| &role.persona),
             group: !matches!(place.kind, PlaceKind::Dm(_)),
             history: &lines,
             recalled: &[],
@@ -200,8 +218,20 @@ impl Azera {
             speakers,
         };
         lap.end("compose");
-        let generated = match generate(&model, &prompt, asking, &shown_at).await {
-            Ok(generated) => generated,
+        let realm = owner.or_else(|| role.as_ref().and_then(|role| role.owner.clone())).map(Scope::Realm);
+        let Origins { from, needs } = origins(message, &hits, shown, realm.as_ref(), self.0.clock.now());
+        let written = Written {
+            chat: &message.chat,
+            asker: &inbox.person,
+            persona: &message.persona,
+            scope: &message.scope,
+            from,
+            needs: &needs,
+        };
+        let may_show = self.may_be_shown(platform.as_ref(), &written);
+        let generated = match generate(&model, &prompt, asking, &shown_at, may_show).await {
+            Ok(Some(generated)) => generated,
+            Ok(None) => return Ok(None),
             Err(error) => {
                 shown_at.event(StreamEvent::Error { message: error.to_string() }).await;
                 return Err(error);
@@ -214,11 +244,14 @@ impl Azera {
             id: reply_id.clone(),
             to: message.id.clone(),
             platform: inbox.platform.clone(),
+            asker: inbox.person.clone(),
             persona: message.persona.clone(),
             persona_name: persona.name.clone(),
             at: self.0.clock.now(),
-            needs: needs(&message.scope, &hits, shown),
-            built_on: built_on(&generated.text, &message, &hits, shown),
+            from,
+            needs: needs.clone(),
+            built_on: sources::messages(&generated.text, message, &hits, shown),
+            built_on_facts: sources::facts(&hits),
             memorable: says_something_new(
                 &generated.text,
                 hits.iter()
@@ -243,30 +276,42 @@ impl Azera {
             replaces: replaces.map(|old| old.id),
             text: Text::new(&generated.text),
         };
+        let row = OutboxRow {
+            message: reply.id.clone(),
+            platform: reply.platform.clone(),
+            asker: Some(reply.asker.clone()),
+            from: Some(reply.from),
+            state: reply.state.clone(),
+        };
         let reply = self.blocking(move |memory| memory.reply(reply)).await?;
         lap.end("record");
-        shown_at_done(platform.as_ref(), &reply, &state).await;
-        if let Err(error) = self.deliver(platform.as_ref(), &reply, &state).await {
-            // The turn is over all the same; the reply waits in the outbox.
-            tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
+        match self.may_be_shown(platform.as_ref(), &written).await {
+            Ok(true) => {
+                shown_at.event(StreamEvent::Done { state: state.clone() }).await;
+                if let Err(error) = self.deliver(platform.as_ref(), &reply, &state).await {
+                    // The turn is over all the same; the reply waits in the outbox.
+                    tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
+                }
+            }
+            Ok(false) => {
+                shown_at.event(StreamEvent::Error { message: Error::NotAllowed.to_string() }).await;
+                self.withdraw(&reply, &row).await?;
+                return Ok(None);
+            }
+            Err(error) => tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox"),
         }
         lap.end("deliver");
-        Ok(Turn {
+        Ok(Some(Turn {
             reply: reply.id.clone(),
-            to: message.id,
-            chat: message.chat,
-            persona: message.persona,
+            to: message.id.clone(),
+            chat: message.chat.clone(),
+            persona: message.persona.clone(),
             text: reply.text,
             state,
             usage: usage(&generated.usage),
             recalled: hits.into_iter().map(hit).collect(),
-        })
+        }))
     }
-}
-
-async fn shown_at_done(platform: &dyn Platform, reply: &MessageRow, state: &State) {
-    let shown = Shown { platform, chat: &reply.chat, reply: &reply.id };
-    shown.event(StreamEvent::Done { state: state.clone() }).await;
 }
 
 fn line(row: &MessageRow) -> Line {
@@ -296,41 +341,4 @@ fn why_hit(hit: &azera_memory::Hit) -> WhyHit {
         score: hit.score,
         signals: hit.signals.iter().map(|signal| (*signal).to_owned()).collect(),
     }
-}
-
-/// The places besides `here` that a reply was built from: those of the memories in its prompt, and those that earlier
-/// replies in its prompt were built from.
-fn needs(here: &Scope, hits: &[&azera_memory::Hit], history: &[MessageRow]) -> Vec<Scope> {
-    let from_hits = hits.iter().flat_map(|hit| std::iter::once(&hit.memory.scope).chain(&hit.memory.needs));
-    let from_history = history.iter().flat_map(|row| std::iter::once(&row.scope).chain(&row.needs));
-    let mut needs: Vec<Scope> = from_hits.chain(from_history).filter(|scope| *scope != here).cloned().collect();
-    needs.sort();
-    needs.dedup();
-    needs
-}
-
-/// The messages a reply was built on: the one it answers, those behind the memories in its prompt, and those of the
-/// conversation that it quotes.
-fn built_on(reply: &str, asked: &MessageRow, hits: &[&azera_memory::Hit], history: &[MessageRow]) -> Vec<MessageId> {
-    let mut sources: Vec<MessageId> = vec![asked.id.clone()];
-    for hit in hits {
-        sources.extend(hit.memory.sources.iter().cloned());
-        // A fact has no message behind it; its replies are found by its own id.
-        sources.extend(MessageId::new(hit.memory.id.to_string()).ok().filter(|_| hit.memory.sources.is_empty()));
-    }
-    sources.extend(history.iter().filter(|row| quotes(reply, &row.text)).map(|row| row.id.clone()));
-    sources.sort();
-    sources.dedup();
-    sources
-}
-
-/// Replies have ids that follow from the message they answer, so that a turn taken up again after a crash makes the
-/// same one.
-fn reply_id(to: &MessageId, number: usize) -> MessageId {
-    let suffix = format!("~r{number}");
-    let room = azera_types::MAX_ID_BYTES - suffix.len();
-    let base = to.as_str();
-    let base = base.get(..base.floor_char_boundary(room)).unwrap_or(base);
-    // A prefix of a valid id with a plain suffix within the limit is a valid id.
-    MessageId::new(format!("{base}{suffix}")).unwrap_or_else(|_| to.clone())
 }

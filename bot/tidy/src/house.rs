@@ -27,7 +27,16 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-adapter-sim", uses: &["azera-types", "azera-adapter"] },
     Edge {
         package: "azera-chat",
-        uses: &["azera-types", "azera-model", "azera-prompt", "azera-memory", "azera-adapter", "azera-personas"],
+        // The sim platform is for its tests alone.
+        uses: &[
+            "azera-types",
+            "azera-model",
+            "azera-prompt",
+            "azera-memory",
+            "azera-adapter",
+            "azera-adapter-sim",
+            "azera-personas",
+        ],
     },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "azera", uses: &["*"] },

@@ -14,6 +14,9 @@ pub enum PlaceKind {
         realm: Option<RealmId>,
         /// Whether all who can read the chat can read the realm.
         all_in_realm: bool,
+        /// Where one of them cannot scroll back to the beginning in the realm, the time from which all of them can. The
+        /// realm's own horizon: in the chat they may see more, or less.
+        realm_since: Option<Timestamp>,
     },
     /// One person and the bot.
     Dm(PersonId),
@@ -27,7 +30,9 @@ pub struct Place {
     /// Who can read it.
     pub kind: PlaceKind,
     /// Where somebody who reads here cannot scroll back to the beginning, the time from which *everybody* who reads
-    /// here can; nothing older from this chat (or, if it is public, from its realm) is shown.
+    /// here can; nothing older from this chat (or, if it is public, from its realm) is shown. Nobody's horizon lies
+    /// before the moment they began to read here: who may see what was said between an invitation and their coming is
+    /// counted from their coming. What is built on a place's past relies on it.
     pub since: Option<Timestamp>,
 }
 
@@ -41,11 +46,11 @@ impl Place {
         }
     }
 
-    /// The realm around it.
-    pub fn realm(&self) -> Option<&RealmId> {
+    /// The realm that everybody who reads here belongs to: what is the realm's alone may be shown.
+    pub fn shared_realm(&self) -> Option<&RealmId> {
         match &self.kind {
             PlaceKind::Public(realm) => Some(realm),
-            PlaceKind::Private { realm, .. } => realm.as_ref(),
+            PlaceKind::Private { realm, all_in_realm, .. } => realm.as_ref().filter(|_| *all_in_realm),
             PlaceKind::Dm(_) => None,
         }
     }

@@ -89,8 +89,15 @@ impl Memory {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// The chat's branches, the present one included, oldest first.
-    pub fn branches(&self, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
+    /// The chat's branches, the present one included, oldest first. A name is somebody's word, so those given before a
+    /// horizon of `right` are left out; [`MAIN_BRANCH`] is nobody's.
+    pub fn branches(&self, right: &Right, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
+        let mut branches = self.all_branches(id)?;
+        branches.retain(|branch| may_be_named(right, branch));
+        Ok(branches)
+    }
+
+    fn all_branches(&self, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
         let mut branches: Vec<BranchRow> =
             codec::rows(self.store.as_ref(), Table::Branches, &keys::prefix(&[id.as_str()]))?;
         if let Some(chat) = self.chat(id)? {
@@ -122,7 +129,7 @@ impl Memory {
             return Err(Error::Invalid(format!("a branch's name has 1 to {MAX_BRANCH_NAME_CHARS} characters")));
         }
         let _writing = self.writing(id);
-        let branches = self.branches(id)?;
+        let branches = self.all_branches(id)?;
         if branches.iter().any(|branch| branch.name == name) {
             return Err(Error::Invalid("there is a branch of that name already".into()));
         }
@@ -149,13 +156,14 @@ impl Memory {
         Ok(branch)
     }
 
-    /// Makes another branch the present one; `None` if there is none of that name.
-    pub fn switch_branch(&self, id: &ChatId, name: &str) -> Result<Option<BranchRow>, Error> {
+    /// Makes another branch the present one; `None` if there is none of that name that `right` may see.
+    pub fn switch_branch(&self, right: &Right, id: &ChatId, name: &str) -> Result<Option<BranchRow>, Error> {
         let _writing = self.writing(id);
-        let branches = self.branches(id)?;
-        let (Some(branch), Some(mut chat)) =
-            (branches.iter().find(|branch| branch.name == name).cloned(), self.chat(id)?)
-        else {
+        let branches = self.all_branches(id)?;
+        let (Some(branch), Some(mut chat)) = (
+            branches.iter().find(|branch| branch.name == name && may_be_named(right, branch)).cloned(),
+            self.chat(id)?,
+        ) else {
             return Ok(None);
         };
         let mut batch = Batch::new();
@@ -166,6 +174,10 @@ impl Memory {
         self.store.commit(batch, Durability::Flushed)?;
         Ok(Some(branch))
     }
+}
+
+fn may_be_named(right: &Right, branch: &BranchRow) -> bool {
+    branch.name == MAIN_BRANCH || right.allows(right.persona(), right.place(), &[], branch.created_at)
 }
 
 /// Writes down where the present branch stands before it is left.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forgotten::Forgotten;
 use crate::rows::{ChatRow, Kind, MemoryRow, MessageRow};
-use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+use crate::{Batch, Durability, Error, Memory, Right, Table, codec, keys};
 
 /// Messages forgotten in one transaction.
 const PAGE: usize = 128;
@@ -66,20 +66,27 @@ impl Memory {
     /// Forgets. With `quotes`, the replies built on it go too; otherwise they are listed, and no longer recalled: what
     /// they took from it must not be found through them.
     pub fn forget(&self, what: &Forget, quotes: bool) -> Result<Receipt, Error> {
-        let mut receipt = Receipt::default();
+        self.forget_and_tell(what, quotes, None)
+    }
+
+    /// [`Memory::forget`] with a receipt to be shown under `right`: replies that were not named themselves, in places
+    /// that it does not cover, are treated like the others and neither counted nor listed. That somebody was told
+    /// something elsewhere is not the asker's to learn.
+    pub fn forget_as_seen(&self, right: &Right, what: &Forget, quotes: bool) -> Result<Receipt, Error> {
+        self.forget_and_tell(what, quotes, Some(right))
+    }
+
+    fn forget_and_tell(&self, what: &Forget, quotes: bool, witness: Option<&Right>) -> Result<Receipt, Error> {
         self.ask_for_scrub()?;
         let mut loose = Vec::new();
-        let messages = self.messages_to_forget(what, &mut loose)?;
-        let mut sources = messages.clone();
-        sources.extend(loose.iter().filter_map(|memory| fact_source(memory.id)));
-        let built_on = self.all_built_on(&sources)?;
-        let mut standing = HashSet::new();
-        let mut going = messages;
-        if quotes {
-            going.extend(built_on);
-        } else {
-            standing.extend(built_on.into_iter().filter(|id| !going.contains(id)));
-        }
+        let named = self.messages_to_forget(what, &mut loose)?;
+        let built_on = self.all_built_on(&named, &loose)?;
+        // What is not for the asker to know is tallied apart.
+        let (mut receipt, mut untold) = (Receipt::default(), Receipt::default());
+        let told = |message: &MessageRow| {
+            named.contains(&message.id)
+                || witness.is_none_or(|right| right.covers(&message.scope, &message.needs, message.at))
+        };
         for page in loose.chunks(PAGE) {
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             for memory in page {
@@ -89,35 +96,40 @@ impl Memory {
             }
             self.commit_forgetting(batch, gone)?;
         }
-        let mut by_chat: HashMap<ChatId, Vec<MessageId>> = HashMap::new();
-        for id in going {
-            if let Some(message) = self.raw_message(&id)? {
-                by_chat.entry(message.chat).or_default().push(id);
+        let mut by_chat: HashMap<ChatId, Vec<(MessageId, bool)>> = HashMap::new();
+        for id in named.iter().chain(built_on.iter().filter(|_| quotes)) {
+            if let Some(message) = self.raw_message(id)? {
+                let told = told(&message);
+                by_chat.entry(message.chat).or_default().push((message.id, told));
             }
         }
         for (chat, ids) in by_chat {
             let _writing = self.writing(&chat);
             for page in ids.chunks(PAGE) {
                 let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-                for id in page {
-                    self.forget_message(&mut batch, id, &mut gone, &mut receipt)?;
+                for (id, told) in page {
+                    let tally = if *told { &mut receipt } else { &mut untold };
+                    self.forget_message(&mut batch, id, &mut gone, tally)?;
                 }
                 self.commit_forgetting(batch, gone)?;
             }
         }
-        for id in standing {
-            let Some(reply) = self.raw_message(&id)?.filter(|reply| reply.author != Author::Forgotten) else {
+        for id in built_on.iter().filter(|_| !quotes) {
+            let Some(reply) = self.raw_message(id)?.filter(|reply| reply.author != Author::Forgotten) else {
                 continue;
             };
+            let tally = if told(&reply) { &mut receipt } else { &mut untold };
             let _writing = self.writing(&reply.chat);
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             gone.quoting(id.clone());
-            receipt.memories += self.unremember_for_good(&mut batch, &id, &mut gone)?;
+            tally.memories += self.unremember_for_good(&mut batch, id, &mut gone)?;
             self.commit_forgetting(batch, gone)?;
-            receipt.touched.insert((reply.chat, reply.persona));
-            receipt.quoted_by.push(id);
+            tally.touched.insert((reply.chat, reply.persona));
+            tally.quoted_by.push(reply.id);
         }
         receipt.quoted_by.sort();
+        receipt.retract.append(&mut untold.retract);
+        receipt.touched.extend(untold.touched);
         match what {
             Forget::Chat(chat) => self.remove_chat(chat, &mut receipt)?,
             Forget::Realm(realm, private) => {
@@ -136,7 +148,7 @@ impl Memory {
     }
 
     /// Commits a part of a forgetting together with the ids of what went, which backups still have to forget.
-    fn commit_forgetting(&self, mut batch: Batch, gone: Forgotten) -> Result<(), Error> {
+    pub(crate) fn commit_forgetting(&self, mut batch: Batch, gone: Forgotten) -> Result<(), Error> {
         if !gone.is_empty() {
             codec::put(&mut batch, Table::Forgotten, keys::numbered(&[], self.next_number()?), &gone)?;
         }
@@ -148,15 +160,27 @@ impl Memory {
         self.unremember(batch, id)
     }
 
-    /// The replies built on any of these, and those built on them in turn.
-    fn all_built_on(&self, sources: &HashSet<MessageId>) -> Result<HashSet<MessageId>, Error> {
+    /// The replies built on any of these messages and facts, and those built on them in turn, the messages themselves
+    /// left out.
+    fn all_built_on(&self, messages: &HashSet<MessageId>, facts: &[MemoryRow]) -> Result<HashSet<MessageId>, Error> {
         let mut all = HashSet::new();
-        let mut fresh = sources.clone();
-        while !fresh.is_empty() {
-            let next = self.built_on(&fresh)?;
-            fresh = next.into_iter().filter(|id| !sources.contains(id) && all.insert(id.clone())).collect();
+        let mut next: Vec<MessageId> = Vec::new();
+        for key in facts.iter().map(|fact| keys::built_on_fact(fact.id)) {
+            next.extend(self.derived(&key)?);
+        }
+        for message in messages {
+            next.extend(self.derived(&keys::prefix(&[message.as_str()]))?);
+        }
+        while let Some(reply) = next.pop() {
+            if !messages.contains(&reply) && all.insert(reply.clone()) {
+                next.extend(self.derived(&keys::prefix(&[reply.as_str()]))?);
+            }
         }
         Ok(all)
+    }
+
+    fn derived(&self, prefix: &[u8]) -> Result<Vec<MessageId>, Error> {
+        codec::rows(self.store.as_ref(), Table::Derived, prefix)
     }
 
     fn messages_to_forget(&self, what: &Forget, loose: &mut Vec<MemoryRow>) -> Result<HashSet<MessageId>, Error> {
@@ -182,8 +206,10 @@ impl Memory {
                 })?;
             }
             Forget::Person(person) => {
+                let mut gone = Forgotten::default();
+                gone.person(person.clone(), self.next_number()?);
+                self.commit_forgetting(Batch::new(), gone)?;
                 messages.extend(self.messages_of(person, usize::MAX)?);
-                self.forget_name(person)?;
                 self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;
             }
             Forget::Chat(chat) => {
@@ -218,20 +244,6 @@ impl Memory {
         })
     }
 
-    /// Takes a person off the list of those who have spoken somewhere.
-    fn forget_name(&self, person: &PersonId) -> Result<(), Error> {
-        let mut gone = Forgotten::default();
-        gone.person(person.clone(), self.next_number()?);
-        let mut batch = Batch::new();
-        codec::walk(self.store.as_ref(), Table::Names, b"", |key, _| {
-            if gone.has_name(key) {
-                batch.remove(Table::Names, key);
-            }
-            Ok(true)
-        })?;
-        self.commit_forgetting(batch, gone)
-    }
-
     fn log_of(&self, chat: &ChatId) -> Result<Vec<MessageRow>, Error> {
         let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::ChatLog, &keys::prefix(&[chat.as_str()]))?;
         let mut messages = Vec::with_capacity(ids.len());
@@ -243,7 +255,7 @@ impl Memory {
 
     /// Empties one message. An empty row stays in its place: the conversation keeps its order, and the platform's
     /// handing the message in again does not bring it back.
-    fn forget_message(
+    pub(crate) fn forget_message(
         &self,
         batch: &mut Batch,
         id: &MessageId,
@@ -330,7 +342,7 @@ impl Memory {
     }
 
     /// Comes before the rows go: a crash in between costs a needless scrub, never a forgotten one.
-    fn ask_for_scrub(&self) -> Result<(), Error> {
+    pub(crate) fn ask_for_scrub(&self) -> Result<(), Error> {
         let _asking = self.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Meta, b"scrub".to_vec(), &self.next_number()?)?;
@@ -387,9 +399,4 @@ pub(crate) fn emptied(message: MessageRow) -> MessageRow {
         edited_at: None,
         ..message
     }
-}
-
-/// The name under which replies built on a fact are found: a fact has no message behind it.
-pub(crate) fn fact_source(id: MemoryId) -> Option<MessageId> {
-    MessageId::new(id.to_string()).ok()
 }

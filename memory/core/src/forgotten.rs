@@ -53,11 +53,6 @@ impl Forgotten {
         self.realms.insert(id, number);
     }
 
-    /// Whether a key of [`Table::Names`] is about somebody forgotten.
-    pub(crate) fn has_name(&self, key: &[u8]) -> bool {
-        self.people.keys().any(|person| key.ends_with(&keys::prefix(&["", person.as_str()])))
-    }
-
     pub(crate) fn absorb(&mut self, other: Self) {
         self.messages.extend(other.messages);
         self.quoting.extend(other.quoting);
@@ -112,7 +107,6 @@ impl Forgotten {
                     && !self.memories.contains(&MemoryId(keys::number(table.name(), key)?))
             }
             Table::MemoryByChat => !self.memories.contains(&MemoryId(keys::number(table.name(), key)?)),
-            Table::Names => !self.has_name(key),
             Table::Branches => !self.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()]))),
             _ => true,
         };

@@ -1,7 +1,5 @@
 //! Reading conversations back. Every read takes a [`Right`] and leaves out what it does not allow.
 
-use std::collections::HashSet;
-
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
 
 use crate::rows::{MemoryRow, MessageRow, WhyRow};
@@ -90,17 +88,6 @@ impl Memory {
     /// A memory, if `right` may see it.
     pub fn memory(&self, right: &Right, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
         Ok(self.raw_memory(id)?.filter(|memory| right.allows(&memory.persona, &memory.scope, &memory.needs, memory.at)))
-    }
-
-    /// The replies built on any of these messages, for telling a person what quoted something.
-    pub fn built_on(&self, messages: &HashSet<MessageId>) -> Result<HashSet<MessageId>, Error> {
-        let mut replies = HashSet::new();
-        for message in messages {
-            let ids: Vec<MessageId> =
-                codec::rows(self.store.as_ref(), Table::Derived, &keys::prefix(&[message.as_str()]))?;
-            replies.extend(ids);
-        }
-        Ok(replies)
     }
 
     /// Ids of the newest messages of a person, newest first.

@@ -2,6 +2,7 @@
 //! both indexes have it, flushed; whatever a crash interrupts is done again, with the same result.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use azera_types::{MemoryId, Timestamp};
 use sha2::{Digest, Sha256};
@@ -16,6 +17,11 @@ pub const VECTOR_WINDOW: usize = 1;
 /// Turns before a memory that its window covers in the text index. Windows look back only: a memory is indexed once,
 /// whatever is said after it.
 pub const TEXT_WINDOW: usize = 2;
+
+/// Time before a memory that its windows reach back at most. Where somebody cannot scroll back beyond a horizon, the
+/// windows of memories nearer to it than this count for nothing ([`Memory::recall`]). Two turns' worth of the usual
+/// session gap: in one conversation nothing that [`TEXT_WINDOW`] covers lies farther back.
+pub const WINDOW_REACH: Duration = Duration::from_secs(2 * 3_600);
 
 /// What is to be embedded for one memory.
 #[derive(Clone, PartialEq, Eq)]
@@ -253,13 +259,17 @@ impl Memory {
         Ok(texts.join("\n"))
     }
 
-    /// Up to `turns` memories before one in its conversation. A window shows what its memory shows, so only turns of
-    /// the same place belong in it.
+    /// Up to `turns` memories before one in its conversation. A memory is found by its window, so only turns belong in
+    /// it that may be shown wherever the memory may: of the same place, built on nothing that the memory was not built
+    /// on too, and not farther back than [`WINDOW_REACH`].
     fn turns_before(&self, memory: &MemoryRow, turns: usize) -> Result<Vec<MemoryRow>, Error> {
         let mut before = Vec::with_capacity(turns);
         for id in self.around(memory, turns, 0)? {
             before.extend(self.raw_memory(id)?.filter(|other| {
-                other.session == memory.session && other.scope == memory.scope && other.needs == memory.needs
+                other.session == memory.session
+                    && other.scope == memory.scope
+                    && memory.at.duration_since(other.at).unsigned_abs() <= WINDOW_REACH
+                    && other.needs.iter().all(|need| memory.needs.iter().any(|own| own.implies(need)))
             }));
         }
         Ok(before)
@@ -297,7 +307,7 @@ impl Memory {
 }
 
 /// The memory a ticket of the queue is about.
-fn queued_id(ticket: &[u8]) -> Result<MemoryId, Error> {
+pub(crate) fn queued_id(ticket: &[u8]) -> Result<MemoryId, Error> {
     let id = ticket.first_chunk::<8>();
     let id = id.ok_or_else(|| Error::Damaged { table: "index_queue", why: "a key is too short".into() })?;
     Ok(MemoryId(u64::from_be_bytes(*id)))

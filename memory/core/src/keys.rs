@@ -57,6 +57,19 @@ pub(crate) fn derived(source: &MessageId, reply: &MessageId) -> Vec<u8> {
     key
 }
 
+/// Prefix of the replies built on a fact, which has no message behind it. No message's id is empty, so none is taken
+/// for it.
+pub(crate) fn built_on_fact(fact: MemoryId) -> Vec<u8> {
+    prefix(&["", &fact.to_string()])
+}
+
+/// Key of "`reply` was built on `fact`".
+pub(crate) fn derived_from_fact(fact: MemoryId, reply: &MessageId) -> Vec<u8> {
+    let mut key = built_on_fact(fact);
+    key.extend_from_slice(reply.as_str().as_bytes());
+    key
+}
+
 /// Key of a memory among those of a persona in a chat.
 pub(crate) fn memory_by_chat(persona: &PersonaId, chat: &ChatId, id: MemoryId) -> Vec<u8> {
     numbered(&[persona.as_str(), chat.as_str()], id.0)

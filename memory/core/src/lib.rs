@@ -21,7 +21,10 @@ mod history;
 mod index;
 mod indexing;
 mod keys;
+mod layout;
 mod memory;
+mod names;
+mod outbox;
 mod personas;
 mod prune;
 mod ram;
@@ -43,16 +46,16 @@ pub use history::MAX_HISTORY;
 pub use index::{
     Doc, Facet, FacetWeights, Found, Label, Lexical, MAX_SEARCH_LIMIT, Point, Shelf, Stored, TextIndex, VectorIndex,
 };
-pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW};
+pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH};
 pub use memory::{Layers, Memory, MemoryConfig};
-pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona};
+pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona, persona_file, persona_identity};
 pub use ram::{RamStore, RamWorking};
 pub use recall::{DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
 pub use record::{Record, restore};
 pub use right::{Grant, Right};
 pub use rows::{
-    Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyHit,
-    WhyRow,
+    Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, Need, OutboxRow, PersonaRow,
+    WhyHit, WhyRow,
 };
 pub use stats::Stats;
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};

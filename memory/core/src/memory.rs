@@ -9,7 +9,7 @@ use azera_types::ChatId;
 use serde::{Deserialize, Serialize};
 
 use crate::record::Record;
-use crate::{Batch, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec};
+use crate::{Batch, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, layout};
 
 /// Locks that chats share; two turns of one chat never write at once, and those of different chats seldom wait.
 const STRIPES: usize = 64;
@@ -17,8 +17,8 @@ const STRIPES: usize = 64;
 /// Numbers reserved on disk at a time. A crash leaves a gap of at most this many, never a number given out twice.
 const RESERVE: u64 = 1_024;
 
-/// Version of the rows' layout.
-const SCHEMA: u32 = 1;
+/// Version of the rows' layout. An older one is brought up to it when the record is opened.
+const SCHEMA: u32 = 2;
 
 /// The stores memory stands on.
 #[derive(Clone)]
@@ -82,15 +82,18 @@ impl Memory {
     /// Opens what `layers` hold.
     pub fn open(layers: Layers, config: MemoryConfig) -> Result<Self, Error> {
         let store = layers.store;
-        match codec::get::<Meta>(store.as_ref(), Table::Meta, b"schema")? {
-            Some(meta) if meta.schema > SCHEMA => {
+        let layout = codec::get::<Meta>(store.as_ref(), Table::Meta, b"schema")?.map(|meta| meta.schema);
+        match layout {
+            Some(newer) if newer > SCHEMA => {
                 return Err(Error::Invalid(format!(
-                    "the record was written by a newer version (layout {}, this one knows {SCHEMA})",
-                    meta.schema
+                    "the record was written by a newer version (layout {newer}, this one knows {SCHEMA})"
                 )));
             }
-            Some(_) => {}
-            None => {
+            Some(SCHEMA) => {}
+            older => {
+                if older.is_some() {
+                    layout::upgrade(store.as_ref())?;
+                }
                 let mut batch = Batch::new();
                 codec::put(&mut batch, Table::Meta, b"schema".to_vec(), &Meta { schema: SCHEMA })?;
                 store.commit(batch, Durability::Flushed)?;

@@ -1,6 +1,10 @@
 //! Persona files and their versions. A file is nobody's private word: whoever may use the persona may read it.
+//!
+//! Owners name their personas as they like, so a file's id alone does not say whose memories are meant: a realm's persona
+//! remembers under its *identity*, `luna@guild`, and the operator's under its id.
 
-use azera_types::{PersonId, PersonaId, RealmId, Timestamp};
+use azera_types::{MAX_ID_BYTES, PersonId, PersonaId, RealmId, Timestamp};
+use sha2::{Digest, Sha256};
 
 use crate::rows::PersonaRow;
 use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys};
@@ -26,7 +30,51 @@ pub struct NewPersona {
     pub added_by: Option<PersonId>,
 }
 
+/// Stands between the id of a realm's persona and the realm. The ids of files do not hold it.
+const AT: char = '@';
+
+/// Bytes of a digest that stand for the end of a realm's id that leaves no room.
+const DIGEST_BYTES: usize = 16;
+
+/// The identity of a persona of `owner`, under which chats choose it and it remembers.
+pub fn persona_identity(owner: Option<&RealmId>, id: &PersonaId) -> PersonaId {
+    let Some(realm) = owner else { return id.clone() };
+    let whole = format!("{id}{AT}{realm}");
+    if whole.len() <= MAX_ID_BYTES {
+        return PersonaId::new(whole).unwrap_or_else(|_| id.clone());
+    }
+    let digest: String = Sha256::digest(&whole).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    let room = MAX_ID_BYTES - digest.len() - 1;
+    let beginning = whole.get(..whole.floor_char_boundary(room)).unwrap_or_default();
+    // Cut from two valid ids, and within the limit.
+    PersonaId::new(format!("{beginning}~{digest}")).unwrap_or_else(|_| id.clone())
+}
+
+/// The id of the file behind an identity: what people call the persona by.
+pub fn persona_file(identity: &PersonaId) -> &str {
+    identity.as_str().split_once(AT).map_or(identity.as_str(), |(id, _)| id)
+}
+
+impl PersonaRow {
+    /// The identity of this persona.
+    pub fn identity(&self) -> PersonaId {
+        persona_identity(self.owner.as_ref(), &self.id)
+    }
+}
+
 impl Memory {
+    /// The persona of an identity, where everybody belongs to `realm`: one of that realm's own, or the operator's.
+    pub fn persona_of(&self, realm: Option<&RealmId>, identity: &PersonaId) -> Result<Option<PersonaRow>, Error> {
+        let owned = identity.as_str().contains(AT);
+        let Ok(id) = PersonaId::new(persona_file(identity)) else { return Ok(None) };
+        let row = match (owned, realm) {
+            (false, _) => self.persona(None, &id)?,
+            (true, Some(realm)) => self.persona(Some(realm), &id)?,
+            (true, None) => None,
+        };
+        Ok(row.filter(|row| row.identity() == *identity))
+    }
+
     /// Adds a version; gives the row, or the present one unchanged if the file is the same.
     pub fn put_persona(&self, new: NewPersona, now: Timestamp) -> Result<PersonaRow, Error> {
         let versions = self.persona_versions(new.owner.as_ref(), &new.id)?;
@@ -91,5 +139,25 @@ impl Memory {
     /// Every kept version of one persona, oldest first, removals included.
     pub fn persona_versions(&self, owner: Option<&RealmId>, id: &PersonaId) -> Result<Vec<PersonaRow>, Error> {
         codec::rows(self.store.as_ref(), Table::Personas, &keys::persona(owner, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_owner_s_persona_is_somebody_else() {
+        let luna = PersonaId::new("luna").unwrap();
+        let realm = |id: &str| RealmId::new(id).unwrap();
+        let of = |id: &str| persona_identity(Some(&realm(id)), &luna);
+        assert_eq!(persona_identity(None, &luna), luna);
+        assert_eq!(of("guild").as_str(), "luna@guild");
+        assert_eq!(of("a@b").as_str(), "luna@a@b");
+        let long = |end: &str| of(&format!("{}{end}", "é".repeat(126)));
+        assert!(long("a") != long("b") && long("a").as_str().len() <= MAX_ID_BYTES);
+        for identity in [luna.clone(), of("guild"), of("a@b"), long("a")] {
+            assert_eq!(persona_file(&identity), "luna");
+        }
     }
 }

@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use crate::forgotten::{Forgotten, Unforgotten};
-use crate::{Batch, Change, Durability, Error, Memory, Store, Table, codec};
+use crate::{Batch, Change, Durability, Error, Memory, Store, Table, codec, layout};
 
 /// Key in [`Table::Meta`] of a record that was restored and not opened since.
 const RESTORED: &[u8] = b"restored";
@@ -96,6 +96,7 @@ impl Memory {
         if self.store.get(Table::Meta, RESTORED)?.is_none() {
             return Ok(());
         }
+        layout::name_anew(self.store.as_ref())?;
         for (message, _) in self.open_turns()? {
             self.leave(&message.id)?;
         }
@@ -123,7 +124,8 @@ pub fn restore<E: From<Error>>(
 
 fn without_indexes(batch: Batch) -> Batch {
     let about_indexes = |table: Table, key: &[u8]| match table {
-        Table::IndexQueue => true,
+        // Who has spoken where is made anew from the memories.
+        Table::IndexQueue | Table::Names => true,
         Table::Meta => ABOUT_INDEXES.contains(&key),
         _ => false,
     };

@@ -2,7 +2,11 @@
 //! the place it came from. A [`Right`] is what that law gives for one persona and one place at one moment, and every
 //! read of memory takes one. It can be made from the platform's word alone; without it there is no read.
 
+use std::time::Duration;
+
 use azera_types::{PersonaId, Place, PlaceKind, Reach, Scope, Timestamp};
+
+use crate::rows::Need;
 
 /// One place whose memories may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +37,9 @@ impl Right {
         let mut grants = vec![Grant { scope: place.scope(), since: place.since }];
         match &place.kind {
             PlaceKind::Public(_) => {}
-            PlaceKind::Private { realm, all_in_realm } => {
-                if let (Some(realm), true) = (realm, all_in_realm) {
-                    grants.push(Grant { scope: Scope::Realm(realm.clone()), since: place.since });
-                }
+            PlaceKind::Private { realm_since, .. } => {
+                let realm = place.shared_realm().map(|realm| Scope::Realm(realm.clone()));
+                grants.extend(realm.map(|scope| Grant { scope, since: *realm_since }));
             }
             PlaceKind::Dm(_) => {
                 let realms = reach.realms.iter().map(|(id, since)| (Scope::Realm(id.clone()), *since));
@@ -64,12 +67,31 @@ impl Right {
     }
 
     /// Whether something of `persona`, said in `scope` at `at` and built on what was said in `needs`, may be shown.
-    /// What was built on other places needs the right to each of them.
-    pub fn allows(&self, persona: &PersonaId, scope: &Scope, needs: &[Scope], at: Timestamp) -> bool {
-        let may = |scope: &Scope| {
+    /// What was built on other places needs the right to each of them, as far back as it was built on them.
+    pub fn allows(&self, persona: &PersonaId, scope: &Scope, needs: &[Need], at: Timestamp) -> bool {
+        *persona == self.persona && self.covers(scope, needs, at)
+    }
+
+    /// [`Right::allows`] whatever the persona: whether the place it comes from, and those it was built on, may be read
+    /// by everybody here. For counting, never for showing.
+    pub(crate) fn covers(&self, scope: &Scope, needs: &[Need], at: Timestamp) -> bool {
+        let may = |scope: &Scope, at: Timestamp| {
             self.grants.iter().any(|grant| grant.scope == *scope && grant.since.is_none_or(|since| at >= since))
         };
-        *persona == self.persona && may(scope) && needs.iter().all(may)
+        may(scope, at) && needs.iter().all(|need| may(&need.scope, need.from))
+    }
+
+    /// The right to what follows each horizon by more than `reach`, if there is a horizon: what is known of such a
+    /// memory by the turns up to `reach` before it, is known by turns behind the horizon.
+    pub(crate) fn beyond_horizons(&self, reach: Duration) -> Option<Self> {
+        if self.grants.iter().all(|grant| grant.since.is_none()) {
+            return None;
+        }
+        let mut beyond = self.clone();
+        for since in beyond.grants.iter_mut().filter_map(|grant| grant.since.as_mut()) {
+            *since = since.checked_add(reach).unwrap_or(Timestamp::MAX);
+        }
+        Some(beyond)
     }
 }
 
@@ -102,11 +124,11 @@ mod tests {
     fn each_place_grants_what_all_its_readers_may_read() {
         let guild = RealmId::new("guild").unwrap();
         check(PlaceKind::Public(guild.clone()), &["realm:guild", "global"]);
-        let inside = PlaceKind::Private { realm: Some(guild.clone()), all_in_realm: true };
+        let private = |realm, all_in_realm| PlaceKind::Private { realm, all_in_realm, realm_since: None };
+        let inside = private(Some(guild.clone()), true);
         check(inside, &["chat:here", "realm:guild", "global"]);
-        let with_outsider = PlaceKind::Private { realm: Some(guild), all_in_realm: false };
-        check(with_outsider, &["chat:here", "global"]);
-        check(PlaceKind::Private { realm: None, all_in_realm: false }, &["chat:here", "global"]);
+        check(private(Some(guild), false), &["chat:here", "global"]);
+        check(private(None, false), &["chat:here", "global"]);
         let dm = PlaceKind::Dm(PersonId::new("ann").unwrap());
         check(dm, &["dm:ann", "realm:guild", "chat:den", "global"]);
     }
@@ -122,8 +144,32 @@ mod tests {
         let dm = Scope::Dm(PersonId::new("ann").unwrap());
         assert!(right.allows(&persona, &realm, &[], at(100)));
         assert!(!right.allows(&persona, &realm, &[], at(99)));
-        assert!(!right.allows(&persona, &realm, &[dm], at(100)));
-        assert!(right.allows(&persona, &Scope::Global, &[realm], at(100)));
+        let need = |scope: &Scope, from| Need { scope: scope.clone(), from: at(from) };
+        assert!(!right.allows(&persona, &realm, &[need(&dm, 100)], at(100)));
+        assert!(right.allows(&persona, &Scope::Global, &[need(&realm, 100)], at(200)));
+        assert!(!right.allows(&persona, &Scope::Global, &[need(&realm, 99)], at(200)), "built on what is hidden");
         assert!(!right.allows(&PersonaId::new("areza").unwrap(), &Scope::Global, &[], at(100)));
+    }
+
+    #[test]
+    fn a_private_chat_sees_its_realm_as_far_back_as_all_of_its_members_do() {
+        let persona = PersonaId::new("azera").unwrap();
+        let guild = RealmId::new("guild").unwrap();
+        let kind = PlaceKind::Private { realm: Some(guild.clone()), all_in_realm: true, realm_since: Some(at(100)) };
+        let right = Right::in_place(persona.clone(), &place(kind), &Reach::default());
+        assert!(right.allows(&persona, right.place(), &[], at(50)), "the chat itself is open to newcomers");
+        assert!(!right.allows(&persona, &Scope::Realm(guild.clone()), &[], at(50)));
+        assert!(right.allows(&persona, &Scope::Realm(guild), &[], at(100)));
+    }
+
+    #[test]
+    fn what_lies_beyond_horizons_is_known_by_turns_behind_them() {
+        let mut here = place(PlaceKind::Private { realm: None, all_in_realm: false, realm_since: None });
+        let right = |place: &Place| Right::in_place(PersonaId::new("azera").unwrap(), place, &Reach::default());
+        assert_eq!(right(&here).beyond_horizons(Duration::from_secs(50)), None);
+        here.since = Some(at(100));
+        let beyond = right(&here).beyond_horizons(Duration::from_secs(50)).unwrap();
+        let since: Vec<_> = beyond.grants().iter().map(|grant| grant.since).collect();
+        assert_eq!(since, [Some(at(150)), None]);
     }
 }

@@ -5,6 +5,43 @@ use azera_types::{
 };
 use serde::{Deserialize, Serialize};
 
+/// A place that something was built on besides its own, and how far back.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "StoredNeed")]
+pub struct Need {
+    /// The place.
+    pub scope: Scope,
+    /// When the oldest of what was used from it was said.
+    pub from: Timestamp,
+}
+
+impl Need {
+    /// Whether whoever may see what has this need may see what has the other.
+    pub(crate) fn implies(&self, other: &Self) -> bool {
+        self.scope == other.scope && self.from <= other.from
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredNeed {
+    Since {
+        scope: Scope,
+        from: Timestamp,
+    },
+    /// Layout 1 did not say how far back: as far as there is.
+    Whole(Scope),
+}
+
+impl From<StoredNeed> for Need {
+    fn from(stored: StoredNeed) -> Self {
+        match stored {
+            StoredNeed::Since { scope, from } => Self { scope, from },
+            StoredNeed::Whole(scope) => Self { scope, from: Timestamp::MIN },
+        }
+    }
+}
+
 /// One message of a person or a persona. The messages of a chat form a tree by `parent`; the chat's head says which
 /// path is the present one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,7 +72,7 @@ pub struct MessageRow {
     pub scope: Scope,
     /// For a reply: the other places it was built from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<Scope>,
+    pub needs: Vec<Need>,
     /// Whether it says something of its own worth finding again.
     #[serde(default)]
     pub memorable: bool,
@@ -66,7 +103,7 @@ pub struct ChatRow {
     pub platform: PlatformId,
     /// The name people see.
     pub title: Option<String>,
-    /// Who answers.
+    /// Who answers, by identity.
     pub persona: PersonaId,
     /// When it answers; the configured default if `None`.
     pub answering: Option<Answering>,
@@ -132,7 +169,7 @@ pub struct MemoryRow {
     pub scope: Scope,
     /// Other places it was built from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<Scope>,
+    pub needs: Vec<Need>,
     /// The chat it was said in.
     pub chat: Option<ChatId>,
     /// Number of the conversation within that chat and persona.
@@ -169,6 +206,12 @@ pub struct OutboxRow {
     pub message: MessageId,
     /// The platform that must show it.
     pub platform: PlatformId,
+    /// Who asked for it, for whom the place is asked after when it is shown; `None` in rows of layout 1.
+    #[serde(default)]
+    pub asker: Option<PersonId>,
+    /// When the oldest of what was said in its own place and stood in its prompt was said; `None` in rows of layout 1.
+    #[serde(default)]
+    pub from: Option<Timestamp>,
     /// The mind after the reply, as told to the outside.
     pub state: serde_json::Value,
 }
@@ -208,7 +251,7 @@ pub struct WhyHit {
 /// One version of a persona.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PersonaRow {
-    /// Its id.
+    /// The id of its file, unique among its owner's. Its memories go by [`PersonaRow::identity`].
     pub id: PersonaId,
     /// The realm that owns it; `None` for built-in ones and the operator's.
     pub owner: Option<RealmId>,

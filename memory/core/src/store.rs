@@ -38,11 +38,11 @@ pub enum Table {
     Personas = 13,
     /// Settings of realms, chats and people.
     Settings = 14,
-    /// Replies by the messages they were built on.
+    /// Replies by the messages and facts they were built on.
     Derived = 15,
     /// Replies by the message they answer, in order.
     Answers = 16,
-    /// Who has spoken where: persona, scope, word of the name, speaker.
+    /// Who has spoken where: persona, scope, word of the name, memory.
     Names = 17,
     /// Ids of what was forgotten and may still stand in backups.
     Forgotten = 18,

@@ -1,10 +1,9 @@
 //! Writing a turn: a message comes in, a reply goes out, each in one transaction.
 
-use azera_types::{Author, Inbound, MemoryId, MessageId, PersonaId, PlatformId, Scope, Text, Timestamp};
+use azera_types::{Author, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 
-use crate::recall::name_keys;
-use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, WhyRow};
-use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys};
+use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, Need, OutboxRow, WhyRow};
+use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys, names};
 
 /// What became of a message taken in.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +26,8 @@ pub struct NewReply {
     pub to: MessageId,
     /// The platform that shows it.
     pub platform: PlatformId,
+    /// Who asked for it.
+    pub asker: PersonId,
     /// Who speaks.
     pub persona: PersonaId,
     /// The name shown.
@@ -35,10 +36,14 @@ pub struct NewReply {
     pub text: Text,
     /// When.
     pub at: Timestamp,
-    /// Scopes of everything that stood in the prompt besides the place itself.
-    pub needs: Vec<Scope>,
+    /// When the oldest of what was said in the place itself and stood in the prompt was said.
+    pub from: Timestamp,
+    /// The other places that what stood in the prompt came from.
+    pub needs: Vec<Need>,
     /// Messages behind the memories that stood in the prompt.
     pub built_on: Vec<MessageId>,
+    /// Memories that stood in the prompt and have no message behind them.
+    pub built_on_facts: Vec<MemoryId>,
     /// Whether the reply says something of its own worth finding again, and not recalled text over again.
     pub memorable: bool,
     /// The mind after it, as told to the outside.
@@ -140,6 +145,10 @@ impl Memory {
         if new.replaces.is_none() && self.store.get(Table::Inbox, &keys::message(&new.to))?.is_none() {
             return Err(missing());
         }
+        // A platform may name a message as a reply would be named; the message came first and stays.
+        if self.raw_message(&new.id)?.is_some() {
+            return Err(Error::Invalid("there is a message of the reply's id".into()));
+        }
         let mut chat = self.chat(&asked.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let replaced = match &new.replaces {
             Some(id) => self.raw_message(id)?,
@@ -166,10 +175,17 @@ impl Memory {
         let mut batch = Batch::new();
         put_message(&mut batch, &reply)?;
         codec::put(&mut batch, Table::Answers, keys::numbered(&[new.to.as_str()], reply.seq), &reply.id)?;
-        for source in &new.built_on {
-            codec::put(&mut batch, Table::Derived, keys::derived(source, &reply.id), &reply.id)?;
+        let facts = new.built_on_facts.iter().map(|fact| keys::derived_from_fact(*fact, &reply.id));
+        for key in new.built_on.iter().map(|source| keys::derived(source, &reply.id)).chain(facts) {
+            codec::put(&mut batch, Table::Derived, key, &reply.id)?;
         }
-        let outbox = OutboxRow { message: reply.id.clone(), platform: new.platform, state: new.state };
+        let outbox = OutboxRow {
+            message: reply.id.clone(),
+            platform: new.platform,
+            asker: Some(new.asker),
+            from: Some(new.from),
+            state: new.state,
+        };
         codec::put(&mut batch, Table::Outbox, keys::numbered(&[], reply.seq), &outbox)?;
         codec::put(&mut batch, Table::Why, keys::message(&reply.id), &new.why)?;
         match &replaced {
@@ -228,25 +244,6 @@ impl Memory {
         Err(Error::Invalid("that reply is no longer part of the conversation".into()))
     }
 
-    /// Replies not yet acknowledged, in the order they were written.
-    pub fn outbox(&self) -> Result<Vec<(MessageRow, OutboxRow)>, Error> {
-        let rows: Vec<OutboxRow> = codec::rows(self.store.as_ref(), Table::Outbox, b"")?;
-        let mut pending = Vec::with_capacity(rows.len());
-        for row in rows {
-            if let Some(message) = self.raw_message(&row.message)? {
-                pending.push((message, row));
-            }
-        }
-        Ok(pending)
-    }
-
-    /// The platform has the reply for good. Not flushed: delivering again after a crash shows nothing twice.
-    pub fn delivered(&self, reply: &MessageRow) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        batch.remove(Table::Outbox, keys::numbered(&[], reply.seq));
-        self.store.commit(batch, Durability::Soon)
-    }
-
     /// A person changed a message; gives it as it stands now, `None` if it is unknown or forgotten.
     pub fn edit(&self, id: &MessageId, text: Text, at: Timestamp) -> Result<Option<MessageRow>, Error> {
         let Some(chat) = self.raw_message(id)?.map(|message| message.chat) else { return Ok(None) };
@@ -298,7 +295,7 @@ impl Memory {
         if let Some(chat) = memory.chat.as_ref().filter(|_| !memory.sources.is_empty()) {
             batch.put(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id), []);
         }
-        for key in name_keys(&memory.persona, &memory.scope, &memory.author) {
+        for key in names::keys(memory) {
             batch.put(Table::Names, key, []);
         }
         self.queue_with_neighbours(batch, memory)
@@ -357,6 +354,9 @@ impl Memory {
         }
         if let Some(chat) = &memory.chat {
             batch.remove(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id));
+        }
+        for key in names::keys(memory) {
+            batch.remove(Table::Names, key);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The product from outside: the real binary, the real small models, real stores on disk.
 
 mod backup;
+mod memory_commands;
 
 use std::collections::HashSet;
 use std::io::Write as _;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azera_adapter::{CommandAnswer, Outbound, Outcome, Platform, State};
-use azera_memory::{Answering, ChatChange, MessageRow};
+use azera_memory::{Answering, ChatChange, MessageRow, persona_file};
 use azera_types::{Author, ChatId, PlaceKind};
 
 use super::{Setting, done, refused};
@@ -33,7 +33,8 @@ impl Azera {
         let dm = matches!(at.place.kind, PlaceKind::Dm(_));
         let mut mine = Vec::new();
         for chat in self.blocking(move |memory| memory.chats(&platform)).await? {
-            let Some(place) = self.place(at.adapter, &chat.id, &at.line.person).await? else { continue };
+            // What the platform cannot speak for now is not listed.
+            let Ok(Some(place)) = self.place(at.adapter, &chat.id, &at.line.person).await else { continue };
             // Where others read along, only what they may know of is listed.
             if dm || at.right.grants().iter().any(|grant| grant.scope == place.scope()) {
                 mine.push(chat);
@@ -56,7 +57,8 @@ impl Azera {
             let here = if chat.id == at.chat.id { " (here)" } else { "" };
             let title = chat.title.clone().unwrap_or_else(|| chat.id.to_string());
             let day = chat.last_at.strftime("%F %H:%M");
-            text.push_str(&format!("{}. {title}, {day}, with {}{here}\n", number + 1, chat.persona));
+            let persona = persona_file(&chat.persona);
+            text.push_str(&format!("{}. {title}, {day}, with {persona}{here}\n", number + 1));
         }
         Ok(done(text))
     }
@@ -94,7 +96,9 @@ impl Azera {
 
     pub(super) async fn swipe_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         let ticket = self.0.queues.enter(&at.chat.id).ok_or(Error::QueueFull)?;
-        let _turn = ticket.turn().await;
+        ticket.turn().await;
+        // While it waited, people may have come and gone.
+        let at = &self.setting_now(at.platform, at.adapter, at.line).await?;
         let Some((asked, present)) = self.last_exchange(at).await? else {
             return Ok(refused("There is no reply here yet.".into()));
         };
@@ -135,7 +139,8 @@ impl Azera {
     pub(super) async fn branch_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         let chat = at.chat.id.clone();
         if arguments.is_empty() || arguments == "list" {
-            let branches = self.blocking(move |memory| memory.branches(&chat)).await?;
+            let right = at.right.clone();
+            let branches = self.blocking(move |memory| memory.branches(&right, &chat)).await?;
             let mut text = String::from("Branches of this chat:\n");
             for branch in branches {
                 let here = if branch.name == at.chat.branch { " (here)" } else { "" };
@@ -146,8 +151,8 @@ impl Azera {
         }
         if let Some(name) = arguments.strip_prefix("switch ") {
             let name = name.trim().to_owned();
-            let wanted = name.clone();
-            let switched = self.blocking(move |memory| memory.switch_branch(&chat, &wanted)).await?;
+            let (right, wanted) = (at.right.clone(), name.clone());
+            let switched = self.blocking(move |memory| memory.switch_branch(&right, &chat, &wanted)).await?;
             return Ok(match switched {
                 Some(_) => done(format!("On branch {name}.{}", self.last_words(at).await?)),
                 None => refused(format!("There is no branch {name} here; `/branch list` names them.")),

@@ -36,7 +36,7 @@ impl Azera {
             },
         };
         let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };
-        let receipt = self.forget(target, quotes).await?;
+        let receipt = self.forget(target, quotes, Some(at.right.clone())).await?;
         Ok(done(receipt_text(&receipt)))
     }
 

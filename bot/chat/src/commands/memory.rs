@@ -26,7 +26,7 @@ impl Azera {
     }
 
     async fn search_memory(&self, at: &Setting<'_>, words: &str) -> Result<CommandAnswer, Error> {
-        let name = self.persona(at.place.realm(), &at.chat.persona).await?.name;
+        let name = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
         let query = Text::new(words);
         let recall = self.recall(&at.right, &query, &at.line.person, &name, Default::default(), SEARCH_HITS).await?;
         if recall.hits.is_empty() {

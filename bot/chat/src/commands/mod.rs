@@ -35,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
         help: "begin another chat; what was said stays remembered",
         access: Access::Member,
     },
-    Command { name: "chats", arguments: "[number]", help: "list your chats, or go to one", access: Access::Member },
+    Command { name: "chats", arguments: "[NUMBER]", help: "list your chats, or go to one", access: Access::Member },
     Command {
         name: "persona",
         arguments: "[list | use NAME | show NAME]",
@@ -51,7 +51,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: "why", arguments: "", help: "what stood behind the last reply", access: Access::Member },
     Command {
         name: "branch",
-        arguments: "[NAME [from the last N messages] | list | switch NAME]",
+        arguments: "[NAME [N messages back] | list | switch NAME]",
         help: "try another way on from here; the old one stays",
         access: Access::Member,
     },
@@ -99,10 +99,8 @@ struct Setting<'a> {
 impl Azera {
     pub(crate) async fn run_command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, Error> {
         let adapter = self.platform(platform)?;
-        let Some(place) = self.place(adapter.as_ref(), &line.chat, &line.person).await? else {
-            return Err(Error::NotAllowed);
-        };
-        let access = adapter.access(&line.chat, &line.person).await?;
+        let at = self.setting_now(platform, adapter.as_ref(), &line).await?;
+        let access = at.access;
         let (name, arguments) = split(&line.text);
         let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
             return Ok(refused(format!("There is no command `/{name}`. `/help` lists what there is.")));
@@ -110,13 +108,6 @@ impl Azera {
         if access < command.access {
             return Ok(refused(format!("`/{name}` is for {}.", who(command.access))));
         }
-        self.open_for(platform, &line).await?;
-        let chat = {
-            let chat = line.chat.clone();
-            self.blocking(move |memory| memory.chat(&chat)).await?.ok_or(Error::NotAllowed)?
-        };
-        let right = self.right(adapter.as_ref(), &place, &chat.persona).await?;
-        let at = Setting { platform, adapter: adapter.as_ref(), place, right, chat, access, line: &line };
         match command.name {
             "help" => Ok(done(help(access))),
             "new" => self.new_chat(&at).await,
@@ -134,6 +125,24 @@ impl Azera {
             "model" => self.model_command(&at, arguments).await,
             _ => Ok(CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() }),
         }
+    }
+
+    /// Where and with what right a command runs, by the platform's word of this moment.
+    async fn setting_now<'a>(
+        &self,
+        platform: &'a PlatformId,
+        adapter: &'a dyn Platform,
+        line: &'a CommandLine,
+    ) -> Result<Setting<'a>, Error> {
+        let place = self.place(adapter, &line.chat, &line.person).await?.ok_or(Error::NotAllowed)?;
+        let access = adapter.access(&line.chat, &line.person).await?;
+        self.open_for(platform, line).await?;
+        let chat = {
+            let chat = line.chat.clone();
+            self.blocking(move |memory| memory.chat(&chat)).await?.ok_or(Error::NotAllowed)?
+        };
+        let right = self.right(adapter, &place, &chat.persona).await?;
+        Ok(Setting { platform, adapter, place, right, chat, access, line })
     }
 
     async fn open_for(&self, platform: &PlatformId, line: &CommandLine) -> Result<(), Error> {

@@ -2,8 +2,7 @@
 
 use azera_adapter::CommandAnswer;
 use azera_memory::{ChatChange, PersonaRow};
-use azera_personas::PersonaKind;
-use azera_types::PersonaId;
+use azera_personas::{Persona, PersonaKind};
 
 use super::{Setting, done, refused};
 use crate::azera::Azera;
@@ -20,9 +19,10 @@ impl Azera {
         }
     }
 
-    /// The personas this place may use: its realm's own ones before the operator's.
+    /// The personas this place may use: its realm's own ones before the operator's. Where somebody from outside the realm
+    /// reads along, the realm's are not there.
     async fn personas_here(&self, at: &Setting<'_>) -> Result<Vec<PersonaRow>, Error> {
-        let realm = at.place.realm().cloned();
+        let realm = at.place.shared_realm().cloned();
         self.blocking(move |memory| {
             let mut rows = match &realm {
                 Some(realm) => memory.personas(Some(realm))?,
@@ -45,7 +45,7 @@ impl Azera {
             if persona.kind != PersonaKind::Assistant {
                 continue;
             }
-            let here = if row.id == at.chat.persona { " (here)" } else { "" };
+            let here = if row.identity() == at.chat.persona { " (here)" } else { "" };
             let intent = persona.intent.lines().next().unwrap_or_default();
             text.push_str(&format!("- **{}** (`{}`){here}: {intent}\n", persona.name, row.id));
         }
@@ -58,15 +58,14 @@ impl Azera {
         if many && at.access < azera_adapter::Access::Admin {
             return Ok(refused("Who answers here is the admins' choice.".into()));
         }
-        let Some(persona) = self.find_persona(at, name).await? else {
+        let Some((row, persona)) = self.find_persona(at, name).await? else {
             return Ok(refused(format!("There is no persona {name}; `/persona list` names them.")));
         };
         if persona.kind != PersonaKind::Assistant {
             return Ok(refused(format!("{} is a role for people; it cannot answer.", persona.name)));
         }
-        let id = PersonaId::new(persona.id.as_str()).map_err(|_| Error::NoPersona(name.to_owned()))?;
-        let chat = at.chat.id.clone();
-        self.blocking(move |memory| memory.change_chat(&chat, ChatChange::Persona(id))).await?;
+        let (chat, identity) = (at.chat.id.clone(), row.identity());
+        self.blocking(move |memory| memory.change_chat(&chat, ChatChange::Persona(identity))).await?;
         Ok(done(format!(
             "From now on {} answers here. Personas share no memories: what you told the other stays with it.",
             persona.name
@@ -75,17 +74,17 @@ impl Azera {
 
     async fn show_persona(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
         Ok(match self.find_persona(at, name).await? {
-            Some(persona) => done(persona.to_markdown()),
+            Some((_, persona)) => done(persona.to_markdown()),
             None => refused(format!("There is no persona {name}; `/persona list` names them.")),
         })
     }
 
-    async fn find_persona(&self, at: &Setting<'_>, name: &str) -> Result<Option<azera_personas::Persona>, Error> {
+    async fn find_persona(&self, at: &Setting<'_>, name: &str) -> Result<Option<(PersonaRow, Persona)>, Error> {
         let wanted = name.trim().to_lowercase();
         for row in self.personas_here(at).await? {
             let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };
             if row.id.as_str() == wanted || persona.name.to_lowercase() == wanted {
-                return Ok(Some(persona));
+                return Ok(Some((row, persona)));
             }
         }
         Ok(None)

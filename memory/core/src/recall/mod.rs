@@ -14,10 +14,10 @@ use std::collections::{HashMap, HashSet};
 use azera_types::{MemoryId, MessageId, Text, Timestamp};
 
 use crate::rows::MemoryRow;
-use crate::{Error, Facet, Lexical, Memory, Right, Shelf, Stored};
+use crate::{Error, Facet, FacetWeights, Lexical, Memory, Right, Shelf, Stored, WINDOW_REACH};
 
 pub use dates::DateSpan;
-pub(crate) use question::name_keys;
+pub(crate) use question::name_tokens;
 pub use question::{Question, Speaker};
 
 use fuse::Features;
@@ -84,6 +84,18 @@ pub struct Recalled {
     pub missing: Vec<&'static str>,
 }
 
+/// What the arms may look at.
+#[derive(Debug, Clone, Copy)]
+struct Reading<'a> {
+    right: &'a Right,
+    /// The right to be found by one's window: the same, or narrower where there are horizons.
+    windows: &'a Right,
+    /// Nothing younger.
+    until: Timestamp,
+    /// Candidates of each arm.
+    limit: usize,
+}
+
 /// A candidate on its way to a score.
 #[derive(Debug, Clone, Copy, Default)]
 struct Candidate {
@@ -100,9 +112,12 @@ impl Memory {
         let until = query.now.checked_sub(jiff_span(self.config.min_age)).unwrap_or(azera_types::Timestamp::MIN);
         let limit = query.limits.candidates;
         let mut missing = Vec::new();
+        // What stood before a horizon must not bring up what came after it: there, windows count only beyond its reach.
+        let beyond = right.beyond_horizons(WINDOW_REACH);
+        let reading = Reading { right, windows: beyond.as_ref().unwrap_or(right), until, limit };
         let (words, vectors) = std::thread::scope(|scope| {
-            let words = scope.spawn(|| self.by_words(right, &query.question, until, limit));
-            let vectors = query.vector.as_deref().map(|vector| self.by_vector(right, vector, until, limit));
+            let words = scope.spawn(|| self.by_words(reading, &query.question));
+            let vectors = query.vector.as_deref().map(|vector| self.by_vector(reading, vector));
             (words.join().unwrap_or_else(|_| Err(interrupted())), vectors)
         });
         let mut candidates: HashMap<MemoryId, Candidate> = HashMap::new();
@@ -135,31 +150,35 @@ impl Memory {
             None => missing.push("semantic"),
         }
         let stored = self.stored_vectors(query, &candidates, &mut missing);
-        let ranked = self.rank(right, query, until, candidates, &stored)?;
+        let ranked = self.rank(reading, query, candidates, &stored)?;
         let hits = self.select(query, ranked, &stored);
         Ok(Recalled { hits, missing })
     }
 
-    fn by_words(
-        &self,
-        right: &Right,
-        question: &Question,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<Lexical>, Error> {
+    fn by_words(&self, reading: Reading<'_>, question: &Question) -> Result<Vec<Lexical>, Error> {
         if question.words.is_empty() {
             return Ok(Vec::new());
         }
-        let weights = crate::FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
-        [Shelf::Chats, Shelf::Memories]
-            .into_iter()
-            .map(|shelf| self.text.search(right, shelf, &question.words, weights, until, limit))
-            .collect()
+        let Reading { right, windows, until, limit } = reading;
+        let both = FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
+        let mut shelves = Vec::with_capacity(2);
+        for shelf in [Shelf::Chats, Shelf::Memories] {
+            let search = |right, weights| self.text.search(right, shelf, &question.words, weights, until, limit);
+            let mut found = search(windows, both)?;
+            if windows != right {
+                let known: HashSet<MemoryId> = found.found.iter().map(|found| found.id).collect();
+                let by_own_words = search(right, FacetWeights { window: 0.0, ..both })?.found;
+                found.found.extend(by_own_words.into_iter().filter(|found| !known.contains(&found.id)));
+            }
+            shelves.push(found);
+        }
+        Ok(shelves)
     }
 
-    fn by_vector(&self, right: &Right, vector: &[f32], until: Timestamp, limit: usize) -> Result<Vec<MemoryId>, Error> {
+    fn by_vector(&self, reading: Reading<'_>, vector: &[f32]) -> Result<Vec<MemoryId>, Error> {
+        let Reading { right, windows, until, limit } = reading;
         let mut ids = Vec::with_capacity(2 * limit);
-        for facet in [Facet::Own, Facet::Window] {
+        for (facet, right) in [(Facet::Own, right), (Facet::Window, windows)] {
             ids.extend(self.vectors.search(right, facet, vector, until, limit)?.iter().map(|found| found.id));
         }
         Ok(ids)
@@ -189,12 +208,12 @@ impl Memory {
     /// Reads the candidates from the record, which has the last word on who may see them, and scores them.
     fn rank(
         &self,
-        right: &Right,
+        reading: Reading<'_>,
         query: &Query,
-        until: Timestamp,
         candidates: HashMap<MemoryId, Candidate>,
         stored: &HashMap<MemoryId, Stored>,
     ) -> Result<Vec<Hit>, Error> {
+        let Reading { right, windows, until, .. } = reading;
         let mut ranked = Vec::with_capacity(candidates.len());
         for (id, candidate) in candidates {
             let Some(memory) = self.memory(right, id)? else { continue };
@@ -204,7 +223,9 @@ impl Memory {
             let (own, window) = match (&query.vector, stored.get(&id)) {
                 (Some(vector), Some(stored)) => {
                     let own = fuse::dot(vector, &stored.own);
-                    (own, stored.window.as_ref().map_or(own, |window| fuse::dot(vector, window)))
+                    let shown = windows.allows(&memory.persona, &memory.scope, &memory.needs, memory.at);
+                    let window = stored.window.as_ref().filter(|_| shown);
+                    (own, window.map_or(own, |window| fuse::dot(vector, window)))
                 }
                 _ => (0.0, 0.0),
             };

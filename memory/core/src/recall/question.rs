@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use azera_types::{Author, PersonId, PersonaId, Text};
+use azera_types::{Author, PersonId, Text};
 
 use super::dates::DateSpan;
-use crate::{Error, Memory, Right, Table, keys};
+use crate::{Error, Memory, Right};
 
 /// Words of a question looked up among the speakers' names.
 const MAX_NAME_LOOKUPS: usize = 64;
@@ -87,27 +87,6 @@ impl Memory {
         };
         Ok(Question { embed, words: words_to_look_up(&dateless, &names), speaker, span })
     }
-
-    fn is_a_speaker(&self, right: &Right, token: &str) -> Result<bool, Error> {
-        for grant in right.grants() {
-            let prefix = keys::prefix(&[right.persona().as_str(), &grant.scope.to_string(), token]);
-            if !self.store.scan(Table::Names, &prefix, None, crate::Order::Ascending, 1)?.is_empty() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-}
-
-/// The keys under which a speaker's name is found again: persona, scope, word of the name, speaker.
-pub(crate) fn name_keys(persona: &PersonaId, scope: &azera_types::Scope, author: &Author) -> Vec<Vec<u8>> {
-    let who = match author {
-        Author::Person { id, .. } => id.as_str(),
-        Author::Persona { id, .. } => id.as_str(),
-        Author::Forgotten => return Vec::new(),
-    };
-    let scope = scope.to_string();
-    name_tokens(author.name()).map(|token| keys::prefix(&[persona.as_str(), &scope, &token, who])).collect()
 }
 
 /// Whether a text is a question: it ends in a question mark, whatever picture or file comes with it.
@@ -124,7 +103,7 @@ fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 /// The words of a name by which somebody may be called; a single letter or a common word calls nobody.
-fn name_tokens(name: &str) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn name_tokens(name: &str) -> impl Iterator<Item = String> + '_ {
     tokens(name).filter(|token| token.chars().count() > 1 && !is_filler(token))
 }
 

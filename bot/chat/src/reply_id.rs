@@ -1,0 +1,52 @@
+//! Ids of replies.
+
+use azera_types::{MAX_ID_BYTES, MessageId};
+use sha2::{Digest, Sha256};
+
+/// Bytes of a digest that stand for what does not fit: too many to be hit twice by chance or by trying.
+const DIGEST_BYTES: usize = 16;
+
+/// Replies have ids that follow from the message they answer, so that a turn taken up again after a crash makes the
+/// same one. A message's id that leaves no room is cut, and a digest of the whole of it keeps it apart from others that
+/// begin alike.
+pub(crate) fn reply_id(to: &MessageId, number: usize) -> MessageId {
+    let suffix = format!("~r{number}");
+    let whole = to.as_str();
+    let id = if whole.len() + suffix.len() <= MAX_ID_BYTES {
+        format!("{whole}{suffix}")
+    } else {
+        let digest: String =
+            Sha256::digest(whole).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let room = MAX_ID_BYTES - suffix.len() - digest.len() - 1;
+        let beginning = whole.get(..whole.floor_char_boundary(room)).unwrap_or_default();
+        format!("{beginning}~{digest}{suffix}")
+    };
+    // The beginning of a valid id with a plain ending within the limit is a valid id.
+    MessageId::new(id).unwrap_or_else(|_| to.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> MessageId {
+        MessageId::new(text).unwrap()
+    }
+
+    #[test]
+    fn a_short_id_is_kept_whole() {
+        assert_eq!(reply_id(&id("m1"), 0).as_str(), "m1~r0");
+        assert_eq!(reply_id(&id(&"x".repeat(252)), 0).as_str(), format!("{}~r0", "x".repeat(252)));
+    }
+
+    #[test]
+    fn long_ids_that_begin_alike_have_replies_of_their_own() {
+        let long = |end: &str| id(&format!("{}{end}", "é".repeat(126)));
+        let ids = [reply_id(&long("a"), 0), reply_id(&long("b"), 0), reply_id(&long("a"), 1), reply_id(&long("ab"), 0)];
+        for (index, one) in ids.iter().enumerate() {
+            assert!(one.as_str().len() <= MAX_ID_BYTES && one.as_str().starts_with("éé"), "{one}");
+            assert!(ids.iter().skip(index + 1).all(|other| other != one), "{one}");
+        }
+        assert_eq!(reply_id(&long("a"), 0), reply_id(&long("a"), 0), "the same message gives the same id");
+    }
+}

@@ -1,0 +1,110 @@
+//! What a reply was built on: from which places, how far back, and from which messages and facts.
+
+use std::collections::BTreeMap;
+
+use azera_memory::{Hit, MessageRow, Need};
+use azera_types::{MemoryId, MessageId, Scope, Timestamp};
+
+use crate::overlap::quotes;
+
+/// Where what stands in the prompt of a reply comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Origins {
+    /// When the oldest of what came from the reply's own place was said.
+    pub(crate) from: Timestamp,
+    /// The other places.
+    pub(crate) needs: Vec<Need>,
+}
+
+/// The origins of a reply made `now` to `asked`, in whose prompt stand `history`, `hits` and the file of a persona of
+/// `realm`, if it is a realm's. What those were built on in turn counts as theirs.
+pub(crate) fn origins(
+    asked: &MessageRow,
+    hits: &[&Hit],
+    history: &[MessageRow],
+    realm: Option<&Scope>,
+    now: Timestamp,
+) -> Origins {
+    let mut oldest: BTreeMap<&Scope, Timestamp> = BTreeMap::new();
+    let mut used = |scope, needs, at| {
+        for (scope, at) in std::iter::once((scope, at)).chain(each(needs)) {
+            oldest.entry(scope).and_modify(|from| *from = at.min(*from)).or_insert(at);
+        }
+    };
+    used(&asked.scope, &asked.needs, asked.at);
+    // A realm's persona is there for its realm alone, as it is now.
+    realm.into_iter().for_each(|realm| used(realm, &[], now));
+    history.iter().for_each(|row| used(&row.scope, &row.needs, row.at));
+    hits.iter().for_each(|hit| used(&hit.memory.scope, &hit.memory.needs, hit.memory.at));
+    let from = oldest.remove(&asked.scope).unwrap_or(asked.at);
+    let needs = oldest.into_iter().map(|(scope, from)| Need { scope: scope.clone(), from }).collect();
+    Origins { from, needs }
+}
+
+/// The messages a reply was built on: the one it answers, those behind the memories in its prompt, and those of the
+/// conversation that it quotes.
+pub(crate) fn messages(reply: &str, asked: &MessageRow, hits: &[&Hit], history: &[MessageRow]) -> Vec<MessageId> {
+    let remembered = hits.iter().flat_map(|hit| hit.memory.sources.iter());
+    let quoted = history.iter().filter(|row| quotes(reply, &row.text)).map(|row| &row.id);
+    let mut messages: Vec<MessageId> = std::iter::once(&asked.id).chain(remembered).chain(quoted).cloned().collect();
+    messages.sort();
+    messages.dedup();
+    messages
+}
+
+/// Memories in a reply's prompt that have no message behind them.
+pub(crate) fn facts(hits: &[&Hit]) -> Vec<MemoryId> {
+    hits.iter().filter(|hit| hit.memory.sources.is_empty()).map(|hit| hit.memory.id).collect()
+}
+
+fn each(needs: &[Need]) -> impl Iterator<Item = (&Scope, Timestamp)> {
+    needs.iter().map(|need| (&need.scope, need.from))
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_types::{Author, ChatId, PersonId, PersonaId, RealmId, Text};
+
+    use super::*;
+
+    fn said(id: &str, scope: Scope, second: i64, text: &str) -> MessageRow {
+        let ann = PersonId::new("ann").unwrap();
+        MessageRow {
+            id: MessageId::new(id).unwrap(),
+            chat: ChatId::new("here").unwrap(),
+            seq: 0,
+            parent: None,
+            depth: 0,
+            author: Author::Person { id: ann, name: "Ann".into() },
+            text: Text::new(text),
+            at: Timestamp::from_second(second).unwrap(),
+            reply_to: None,
+            answers: None,
+            persona: PersonaId::new("azera").unwrap(),
+            scope,
+            needs: Vec::new(),
+            memorable: true,
+            edited_at: None,
+        }
+    }
+
+    #[test]
+    fn each_place_is_needed_as_far_back_as_anything_reaches() {
+        let here = Scope::Chat(ChatId::new("here").unwrap());
+        let realm = |id: &str| Scope::Realm(RealmId::new(id).unwrap());
+        let need = |scope: &Scope, second| Need { scope: scope.clone(), from: Timestamp::from_second(second).unwrap() };
+        let asked = said("m3", here.clone(), 90, "and the code?");
+        let mut first = said("m1", here.clone(), 50, "it is 4711");
+        first.needs = vec![need(&realm("guild"), 20), need(&here, 40)];
+        let mut second = said("m2", here.clone(), 70, "nothing to speak of");
+        second.needs = vec![need(&realm("guild"), 30), need(&realm("club"), 60)];
+        let owner = realm("troupe");
+        let history = [first, second];
+        let Origins { from, needs } = origins(&asked, &[], &history, Some(&owner), asked.at);
+        assert_eq!(from, Timestamp::from_second(40).unwrap());
+        assert_eq!(needs, [need(&realm("club"), 60), need(&realm("guild"), 20), need(&owner, 90)]);
+        let messages = messages("4711, I think", &asked, &[], &history);
+        let messages: Vec<&str> = messages.iter().map(MessageId::as_str).collect();
+        assert_eq!(messages, ["m1", "m3"], "the one it answers and the one it quotes");
+    }
+}

@@ -1,0 +1,256 @@
+//! Lets a world happen to the core, act by act.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use azera_adapter::{CommandLine, Host, Platform};
+use azera_types::{Clock, Inbound, MessageId, Text};
+
+use crate::house::{House, chat, person};
+use crate::look::{look_around, look_closely};
+use crate::oracle::{Message, Origin, word};
+use crate::watch::{Record, WatchedHost};
+use crate::world::{Act, CHATS, Fate, HOSTILE, PEOPLE, Way, World};
+
+/// Time between two acts.
+const STEP: Duration = Duration::from_secs(120);
+
+/// Acts between two looks at everything.
+const LOOK_EVERY: usize = 10;
+
+/// What a run came to.
+pub struct Run {
+    pub house: House,
+    /// The chat and the person from whose view everything is looked at.
+    pub observer: (usize, usize),
+    /// What the observer was shown at the end, read by read.
+    pub seen: Vec<String>,
+}
+
+/// Plays a world; the secrets in `other` are other words in it. The error tells of the first leak.
+pub async fn play(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<usize>) -> Result<Run, String> {
+    let mut house = House::open(world, record, other).await;
+    let mut happened = String::new();
+    for (number, act) in world.acts.iter().enumerate() {
+        pass(&house, STEP);
+        let act = &settled(&house, act);
+        perform(&mut house, act, other).await;
+        happened.push_str(&format!("\n  {number}. {act:?}"));
+        house.watch.verdict().map_err(|leak| format!("{leak}\nin the last of these:{happened}"))?;
+        pass(&house, STEP);
+        if number % LOOK_EVERY == LOOK_EVERY - 1 {
+            look_around(&house).await;
+        } else {
+            look_closely(&house, (number * 5) % CHATS.len(), (number * 7) % PEOPLE.len()).await;
+        }
+        house.watch.verdict().map_err(|leak| format!("{leak}\nbehind the last of these:{happened}"))?;
+    }
+    look_around(&house).await;
+    let observer = observer(&house, world);
+    let seen = look_closely(&house, observer.0, observer.1).await;
+    house.watch.verdict().map_err(|leak| format!("{leak}\nat the end of these:{happened}"))?;
+    Ok(Run { house, observer, seen })
+}
+
+/// The observer, or somebody who can read the chat.
+fn observer(house: &House, world: &World) -> (usize, usize) {
+    let (chat, person) = world.observer;
+    let readers = house.watch.oracle().readers(chat);
+    match readers.is_empty() || readers.contains(&person) {
+        true => (chat, person),
+        false => (chat, readers[person % readers.len()]),
+    }
+}
+
+/// The act as it really takes place: most often by somebody who can, and commands where the talk is.
+fn settled(house: &House, act: &Act) -> Act {
+    let oracle = house.watch.oracle();
+    let talk = oracle.order.last().map(|id| oracle.messages[id].chat);
+    let mut act = act.clone();
+    if let Act::Remember { chat, .. }
+    | Act::Command { chat, .. }
+    | Act::Again { chat, .. }
+    | Act::Branch { chat, .. }
+    | Act::Forget { chat, .. } = &mut act
+        && let Some(talk) = talk.filter(|_| *chat % 4 != 0)
+    {
+        *chat = talk;
+    }
+    if let Act::Say { who, chat, .. }
+    | Act::Remember { who, chat, .. }
+    | Act::Command { who, chat, .. }
+    | Act::Again { who, chat }
+    | Act::Branch { who, chat }
+    | Act::Forget { who, chat, .. } = &mut act
+    {
+        let readers = oracle.readers(*chat);
+        let outsider = (*who + *chat) % 8 == 7;
+        if !readers.is_empty() && !outsider && !readers.contains(who) {
+            *who = readers[*who % readers.len()];
+        }
+    }
+    act
+}
+
+fn pass(house: &House, time: Duration) {
+    let now = house.clock.now().checked_add(time).unwrap();
+    house.clock.advance_to(now);
+    house.watch.oracle().now = now;
+}
+
+/// What somebody writes: a secret, something hostile, and how they want it answered.
+fn text(secret: usize, hostile: usize, way: Way, other: &BTreeSet<usize>) -> String {
+    let (opening, word) = match other.contains(&secret) {
+        false => ("the lighthouse password is", word(secret, false)),
+        true => ("our orchard nickname was", word(secret, true)),
+    };
+    let ending = match way {
+        Way::Parrot => "say it",
+        Way::Launder => "launder",
+        Way::Quiet | Way::Silent => "quiet",
+    };
+    format!("{opening} {word} {} {ending}", HOSTILE[hostile])
+}
+
+async fn perform(house: &mut House, act: &Act, other: &BTreeSet<usize>) {
+    match act {
+        Act::Say { who, chat, way, hostile, fate } => say(house, (*who, *chat), *way, *hostile, *fate, other).await,
+        Act::Change(change) => house.change(*change),
+        Act::Remember { who, chat, hostile } => {
+            let secret = house.watch.oracle().told(*chat, *who);
+            let text = text(secret, *hostile, Way::Quiet, other);
+            command(house, *who, *chat, &format!("/remember {text}")).await;
+        }
+        Act::Edit { nth, way } => edit(house, *nth, *way, other).await,
+        Act::Delete { nth } => delete(house, *nth).await,
+        Act::Command { who, chat, what } => {
+            let ok = command(house, *who, *chat, what).await;
+            if let Some(name) = what.strip_prefix("/persona use ").filter(|_| ok) {
+                house.watch.oracle().choose(*chat, name);
+            }
+        }
+        Act::Again { who, chat } => {
+            command(house, *who, *chat, "/regenerate").await;
+            command(house, *who, *chat, "/swipe previous").await;
+        }
+        Act::Branch { who, chat } => {
+            let secret = house.watch.oracle().told(*chat, *who);
+            house.watch.oracle().names.insert(secret);
+            command(house, *who, *chat, &format!("/branch {}", word(secret, other.contains(&secret)))).await;
+        }
+        Act::Forget { who, chat, what } => forget(house, *who, *chat, *what).await,
+        Act::Restart => house.reopen().await,
+        Act::Wait { hours } => pass(house, Duration::from_secs(u64::from(*hours) * 3_600)),
+    }
+    WatchedHost { host: &house.azera, watch: &house.watch }.settle().await.unwrap();
+}
+
+async fn say(
+    house: &mut House,
+    (who, place): (usize, usize),
+    way: Way,
+    hostile: usize,
+    fate: Fate,
+    other: &BTreeSet<usize>,
+) {
+    let secret = house.watch.oracle().told(place, who);
+    // One that pretends to be the reply to the next.
+    let number = house.watch.oracle().messages.len() + 1;
+    let id = if hostile == HOSTILE.len() - 1 { format!("m{}~r0", number + 1) } else { format!("m{number}") };
+    let inbound = Inbound {
+        id: MessageId::new(&id).unwrap(),
+        chat: chat(place),
+        person: person(who),
+        name: if other.contains(&secret) { "Zelda" } else { PEOPLE[who].1 }.to_owned(),
+        text: Text::new(text(secret, hostile, way, other)),
+        at: house.clock.now(),
+        mentions_bot: way != Way::Silent,
+        mentions: Vec::new(),
+        reply_to: None,
+    };
+    {
+        let mut oracle = house.watch.oracle();
+        let (persona, at) = (oracle.persona(place), oracle.now);
+        let message = Message { chat: place, by: who, persona, at, secrets: vec![secret] };
+        oracle.messages.insert(id.clone(), message);
+    }
+    match fate {
+        Fate::Delivered => {}
+        Fate::Meanwhile(change) => house.change_meanwhile(&house.meanwhile, change),
+        Fate::Crash { shown, .. } => *house.platform.hang.lock().unwrap() = Some(shown),
+    }
+    let platform = house.platform.clone();
+    let crashed = {
+        let host = WatchedHost { host: &house.azera, watch: &house.watch };
+        tokio::select! {
+            outcome = host.message(platform.sim.id(), inbound) => {
+                if outcome.is_ok() {
+                    house.watch.oracle().order.push(id);
+                }
+                false
+            }
+            () = platform.hung.notified() => true,
+        }
+    };
+    house.meanwhile.forget();
+    *house.platform.hang.lock().unwrap() = None;
+    if let (true, Fate::Crash { then, .. }) = (crashed, fate) {
+        if let Some(change) = then {
+            pass(house, STEP);
+            house.change(change);
+        }
+        pass(house, STEP);
+        house.reopen().await;
+    }
+}
+
+/// A message by its number from the newest, if its author can reach it still.
+fn reachable(house: &House, nth: usize) -> Option<(MessageId, Message)> {
+    let oracle = house.watch.oracle();
+    let id = oracle.order.iter().rev().nth(nth)?;
+    let message = oracle.messages[id].clone();
+    oracle.can_read(message.by, message.chat).then(|| (MessageId::new(id).unwrap(), message))
+}
+
+async fn edit(house: &House, nth: usize, way: Way, other: &BTreeSet<usize>) {
+    let Some((id, message)) = reachable(house, nth) else { return };
+    let secret = {
+        let mut oracle = house.watch.oracle();
+        let Message { chat, by, persona, at, .. } = message;
+        let secret = oracle.secret(Origin::Told { chat, at, by, persona });
+        oracle.messages.get_mut(id.as_str()).unwrap().secrets.push(secret);
+        secret
+    };
+    let host = WatchedHost { host: &house.azera, watch: &house.watch };
+    // Refused or not, what was shown was judged.
+    let text = Text::new(text(secret, 0, way, other));
+    drop(host.edited(house.platform.sim.id(), &id, text, house.clock.now()).await);
+}
+
+async fn delete(house: &House, nth: usize) {
+    let Some((id, message)) = reachable(house, nth) else { return };
+    let host = WatchedHost { host: &house.azera, watch: &house.watch };
+    host.deleted(house.platform.sim.id(), &id).await.unwrap();
+    house.watch.oracle().gone.extend(message.secrets);
+}
+
+async fn forget(house: &House, who: usize, place: usize, what: usize) {
+    let forms = ["last", "last quotes", "me quotes", "chat quotes", "m3 quotes", "me", "chat", "m7", "m11 quotes"];
+    let ok = command(house, who, place, &format!("/forget {}", forms[what])).await;
+    let mut oracle = house.watch.oracle();
+    match forms[what] {
+        // Replies that quote what was forgotten without them stand, and nothing of it is the person's any more.
+        "me quotes" if ok && !oracle.quotes_stand => oracle.forget(|_, by| by == who),
+        "chat quotes" if ok => oracle.forget(|chat, _| chat == place),
+        form => oracle.quotes_stand |= !form.ends_with("quotes"),
+    }
+}
+
+/// Gives a command; whether it did what it was told.
+pub async fn command(house: &House, who: usize, place: usize, text: &str) -> bool {
+    let line =
+        CommandLine { chat: chat(place), person: person(who), name: PEOPLE[who].1.to_owned(), text: Text::new(text) };
+    let host = WatchedHost { host: &house.azera, watch: &house.watch };
+    host.command(house.platform.sim.id(), line).await.is_ok_and(|answer| answer.ok)
+}

@@ -1,0 +1,277 @@
+//! The real core on stores in memory, on the sim platform, watched.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use azera_adapter::{ChatInfo, Host, Platform};
+use azera_adapter_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
+use azera_chat::{Azera, ChatConfig, ModelShelf, Parts, ShelvedModel};
+use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamStore, RamWorking};
+use azera_model::{ChatMessage, ChatModel, ScriptedModel};
+use azera_types::{ChatId, Clock, ManualClock, PersonId, PersonaId, RealmId, Timestamp};
+use tokio::sync::Notify;
+
+use crate::index::{DIMENSION, Vectors, WordEmbedder, Words};
+use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
+use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
+use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
+
+/// When every world begins.
+const START: i64 = 1_750_000_000;
+
+/// The first secrets of a world stand in persona files.
+const PERSONA_SECRETS: usize = 3;
+
+/// One world with the core in it.
+pub struct House {
+    pub clock: ManualClock,
+    pub watch: Arc<Watch>,
+    pub platform: Arc<WatchedPlatform>,
+    pub memory: Arc<Memory>,
+    pub azera: Azera,
+    /// What is done when the model is asked.
+    pub meanwhile: Meanwhile,
+    pub vectors: Vectors,
+    pub layers: Layers,
+    model: Arc<dyn ChatModel>,
+}
+
+pub fn person(number: usize) -> PersonId {
+    PersonId::new(PEOPLE[number].0).unwrap()
+}
+
+pub fn chat(number: usize) -> ChatId {
+    ChatId::new(CHATS[number].0).unwrap()
+}
+
+fn realm(number: usize) -> RealmId {
+    RealmId::new(REALMS[number]).unwrap()
+}
+
+impl House {
+    /// A house for a world; the secrets in `other` are other words in it.
+    pub async fn open(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<usize>) -> Self {
+        let now = Timestamp::from_second(START).unwrap();
+        let vectors = Vectors::new(DIMENSION, world.careless);
+        let layers = Layers {
+            store: Arc::new(RamStore::new()),
+            vectors: Arc::new(vectors.clone()),
+            text: Arc::new(Words::new(world.careless)),
+            working: Arc::new(RamWorking::new()),
+        };
+        let watch = Arc::new(Watch::new(Oracle::new(now, &world.realms, &world.private), record));
+        let house = Self::on(layers, vectors, ManualClock::new(now), watch);
+        house.found_personas(other);
+        house.tell_chats().await;
+        house
+    }
+
+    /// Another run on the same stores, whose platform has not heard of any chat yet.
+    pub async fn restarted_elsewhere(old: &Self) -> Self {
+        let house = Self::on(old.layers.clone(), old.vectors.clone(), old.clock.clone(), old.watch.clone());
+        house.azera.start().await.unwrap();
+        house
+    }
+
+    fn on(layers: Layers, vectors: Vectors, clock: ManualClock, watch: Arc<Watch>) -> Self {
+        let platform = Arc::new(WatchedPlatform {
+            sim: Arc::new(SimPlatform::new(Arc::new(clock.clone())).unwrap()),
+            watch: watch.clone(),
+            at_first_piece: Meanwhile::default(),
+            delivered: Mutex::default(),
+            hang: Mutex::default(),
+            hung: Notify::new(),
+        });
+        let meanwhile = Meanwhile::default();
+        let model = model(meanwhile.clone());
+        let (memory, azera) = core(&layers, &clock, &platform, &model);
+        Self { clock, watch, platform, memory, azera, meanwhile, vectors, layers, model }
+    }
+
+    /// The platform tells which chats there are, as it does whenever it connects.
+    async fn announce(&self) {
+        let host = WatchedHost { host: &self.azera, watch: &self.watch };
+        for number in 0..CHATS.len() {
+            let info = ChatInfo { chat: chat(number), title: None, persona: None };
+            host.open_chat(self.platform.sim.id(), info).await.unwrap();
+        }
+    }
+
+    fn found_personas(&self, other: &BTreeSet<usize>) {
+        for built_in in azera_personas::BUILT_INS {
+            let persona = built_in.persona();
+            self.put_persona(persona.id.as_str(), None, persona.to_markdown());
+        }
+        for owner in [None, Some(0), Some(1)] {
+            let origin = owner.map_or(Origin::Operator, Origin::Persona);
+            let secret = self.watch.oracle().secret(origin);
+            let word = word(secret, other.contains(&secret));
+            let file = format!(
+                "---\nid: luna\nname: Luna\n---\n\n# Luna\n\n## Intent\n\nKeeps {word}.\n\n## Core Identity\n\nKnows {word}.\n"
+            );
+            let persona = azera_personas::parse(&file).unwrap();
+            self.put_persona("luna", owner.map(realm), persona.to_markdown());
+        }
+    }
+
+    /// The platform hears of the realms and chats as they are, and tells of them.
+    pub async fn tell_chats(&self) {
+        for number in 0..REALMS.len() {
+            tell_realm(&self.watch, &self.platform.sim, number);
+        }
+        for (number, (_, kind)) in CHATS.iter().enumerate() {
+            let history = |joined| if joined { History::Joined } else { History::Shared };
+            let kind = match kind {
+                Kind::Public(around) => ChatKind::Public { realm: realm(*around) },
+                Kind::Dm(owner) => ChatKind::Dm { person: person(*owner) },
+                Kind::Private(around) => {
+                    let (members, joined) = self.watch.oracle().room(number);
+                    let members = members.into_iter().map(person).collect();
+                    ChatKind::Private { realm: around.map(realm), members, history: history(joined) }
+                }
+            };
+            let line = ChatLine { at: self.clock.now(), chat: chat(number), kind, persona: None };
+            self.platform.sim.with_world(|world| world.set_chat(&line)).unwrap();
+        }
+        self.announce().await;
+    }
+
+    fn put_persona(&self, id: &str, owner: Option<RealmId>, markdown: String) {
+        let id = PersonaId::new(id).unwrap();
+        let new = NewPersona { id, owner, markdown: Some(markdown), card: None, added_by: None };
+        self.memory.put_persona(new, self.clock.now()).unwrap();
+    }
+
+    /// Somebody comes, goes or gets a role, for the oracle and the platform alike.
+    pub fn change(&self, change: Change) {
+        happen(&self.watch, &self.platform.sim, change);
+    }
+
+    /// The same, as soon as `when` comes: the model is asked the next time, or streams.
+    pub fn change_meanwhile(&self, when: &Meanwhile, change: Change) {
+        let (watch, sim) = (self.watch.clone(), self.platform.sim.clone());
+        when.set(move || happen(&watch, &sim, change));
+    }
+
+    /// Everything is closed and opened again from what the stores hold.
+    pub async fn reopen(&mut self) {
+        *self.platform.hang.lock().unwrap() = None;
+        (self.memory, self.azera) = core(&self.layers, &self.clock, &self.platform, &self.model);
+        self.azera.start().await.unwrap();
+        self.announce().await;
+    }
+}
+
+fn happen(watch: &Watch, sim: &SimPlatform, change: Change) {
+    use azera_adapter_sim::Target as Place;
+    watch.oracle().change(change);
+    let at = watch.oracle().now;
+    let target = |target| match target {
+        Target::Realm(number) => Place::Realm(realm(number)),
+        Target::Chat(number) => Place::Chat(chat(number)),
+    };
+    match change {
+        Change::Join(who, to) => sim.with_world(|world| world.join(&target(to), &person(who), at)).unwrap(),
+        Change::Leave(who, from) => sim.with_world(|world| world.leave(&target(from), &person(who))).unwrap(),
+        Change::Appoint(number, _) => tell_realm(watch, sim, number),
+    }
+}
+
+fn tell_realm(watch: &Watch, sim: &SimPlatform, number: usize) {
+    let oracle = watch.oracle();
+    let (members, admins, joined) = oracle.realm(number);
+    let line = RealmLine {
+        at: oracle.now,
+        realm: realm(number),
+        members: members.into_iter().map(person).collect(),
+        admins: Some(admins.into_iter().map(person).collect()),
+        time_zone: None,
+        journal: None,
+        history: if joined { History::Joined } else { History::Shared },
+    };
+    sim.with_world(|world| world.set_realm(&line));
+}
+
+fn core(
+    layers: &Layers,
+    clock: &ManualClock,
+    platform: &Arc<WatchedPlatform>,
+    model: &Arc<dyn ChatModel>,
+) -> (Arc<Memory>, Azera) {
+    let config = MemoryConfig {
+        session_gap: Duration::from_secs(3_600),
+        min_age: Duration::from_secs(60),
+        snippet_chars: 400,
+        similarity_floor: 0.1,
+        near_duplicate: 0.95,
+        embedder: "words".into(),
+    };
+    let memory = Arc::new(Memory::open(layers.clone(), config).unwrap());
+    let azera = Azera::new(Parts {
+        memory: memory.clone(),
+        model: model.clone(),
+        embedder: Arc::new(WordEmbedder::new()),
+        clock: Arc::new(clock.clone()),
+        models: Arc::new(OneModel(model.clone())),
+        config: ChatConfig {
+            persona: PersonaId::new(DEFAULT_PERSONA).unwrap(),
+            user_persona: PersonaId::new("protag").unwrap(),
+            wake_names: Vec::new(),
+            answering: Answering::Addressed,
+            queue_per_chat: 8,
+            history_messages: 40,
+            reply_tokens: 1_000,
+            context_tokens: 8_000,
+            thinking: false,
+            sampling: None,
+            seed: Some(1),
+            recalled: None,
+            limits: Limits::default(),
+        },
+    });
+    azera.attach(platform.clone());
+    (memory, azera)
+}
+
+/// A model that gives away every secret of its prompt, as the message it answers asks it to.
+fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
+    Arc::new(ScriptedModel::new(Arc::new(move |messages: &[ChatMessage]| {
+        meanwhile.happen();
+        let asked = messages.last().map_or("", |message| message.content.trim_end());
+        if asked.ends_with("quiet") {
+            return "Noted.".to_owned();
+        }
+        let whole: String = messages.iter().map(|message| format!("{}\n", message.content)).collect();
+        let launder = asked.ends_with("launder");
+        // The words as they stand in the prompt, whichever telling of the world this is. Those of persona files are told
+        // only among words of its own: the core knows a recital by the words of messages alone.
+        let mut words: Vec<String> = secrets_in(&whole)
+            .iter()
+            .filter(|secret| launder || **secret >= PERSONA_SECRETS)
+            .flat_map(|secret| [word(*secret, false), word(*secret, true)])
+            .filter(|word| whole.contains(word.as_str()))
+            .collect();
+        if launder {
+            // Enough of its own, never said before, that the reply counts as something new.
+            let own = asked.split_whitespace().rev().find_map(|word| secrets_in(word).pop_last()).unwrap_or_default();
+            words.extend((0..words.len() + 4).map(|index| format!("musing{own}and{index}")).collect::<Vec<_>>());
+        }
+        format!("I recall {}", words.join(" "))
+    })))
+}
+
+/// A shelf with the model that answers already.
+struct OneModel(Arc<dyn ChatModel>);
+
+#[async_trait]
+impl ModelShelf for OneModel {
+    fn list(&self) -> Vec<ShelvedModel> {
+        vec![ShelvedModel { name: "scripted".into(), title: "says what it is told to".into(), installed: true }]
+    }
+
+    async fn load(&self, _: &str) -> Result<Arc<dyn ChatModel>, String> {
+        Ok(self.0.clone())
+    }
+}

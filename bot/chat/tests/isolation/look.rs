@@ -1,0 +1,232 @@
+//! Every way to ask for what is remembered, by everybody from everywhere. What comes back is judged.
+
+use std::collections::HashSet;
+
+use azera_adapter::{CommandLine, Host, Platform, ProbeLine};
+use azera_memory::{Forget, Hit, Limits, Memory, Query, Right, Subject, VectorIndex};
+use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, PlaceKind, Reach, Text};
+use serde::Serialize;
+
+use crate::house::{House, chat, person};
+use crate::index::embed;
+use crate::oracle::{DEFAULT_PERSONA, Showing, word};
+use crate::watch::WatchedHost;
+use crate::world::{CHATS, HOSTILE, PEOPLE};
+
+/// Hits asked for: more than there are.
+const MANY: usize = 100;
+
+/// Memories looked at by number, from the newest on.
+const NUMBERS: usize = 12;
+
+/// Messages of all places looked at by id, from the newest on.
+const IDS: usize = 3;
+
+/// Commands that show things and change nothing.
+const SHOWING: [&str; 16] = [
+    "/why",
+    "/memory stats",
+    "/memory export",
+    "/memory search what is the lighthouse password?",
+    "/memory search show me all memories of dm:ann",
+    "/chats",
+    "/branch list",
+    "/persona list",
+    "/persona show luna",
+    "/persona show azera",
+    "/answer",
+    "/model list",
+    "/help",
+    "/quit",
+    "/forget m99999",
+    "/nonsense dm:ann",
+];
+
+/// Somebody in a chat, looking.
+struct Looking<'a> {
+    house: &'a House,
+    chat: usize,
+    person: usize,
+    seen: Vec<String>,
+}
+
+/// Everybody looks at what they can reach, shortly.
+pub async fn look_around(house: &House) {
+    for chat in 0..CHATS.len() {
+        for person in 0..PEOPLE.len() {
+            let mut looking = Looking { house, chat, person, seen: Vec::new() };
+            looking.probe("what is the lighthouse password?").await;
+            if house.watch.oracle().can_read(person, chat) {
+                looking.command("/why").await;
+                looking.read_memory("what is the lighthouse password?").await;
+            }
+        }
+    }
+}
+
+/// One person looks at one chat in every way; what they were shown, read by read.
+pub async fn look_closely(house: &House, chat: usize, person: usize) -> Vec<String> {
+    let mut looking = Looking { house, chat, person, seen: Vec::new() };
+    for command in SHOWING {
+        looking.command(command).await;
+    }
+    let secrets = house.watch.oracle().secrets.len();
+    let all: Vec<String> = (0..secrets).flat_map(|secret| [word(secret, false), word(secret, true)]).collect();
+    let all = all.join(" ");
+    let asking = ["what is the lighthouse password?", "What did Ann say?", "What did Zelda say?", all.as_str()];
+    for query in asking.into_iter().chain(HOSTILE) {
+        looking.probe(query).await;
+        looking.read_memory(query).await;
+    }
+    looking.seen
+}
+
+/// A text without the numbers of memories and messages: they count up over all places, and by how much depends on the
+/// order in which a forgetting goes about its work.
+fn without_numbers(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let own = !kept.ends_with(|c: char| c.is_alphanumeric());
+        let mark = ["\"id\":", "\"seq\":", "m"].into_iter().find(|mark| own && rest.starts_with(mark));
+        let (head, tail) = rest.split_at(mark.map_or(first.len_utf8(), str::len));
+        kept.push_str(head);
+        rest = if mark.is_some() { tail.trim_start_matches(|c: char| c.is_ascii_digit()) } else { tail };
+    }
+    kept
+}
+
+#[test]
+fn numbers_are_left_out_and_secrets_are_not() {
+    assert_eq!(without_numbers("`m12` zq3v \"id\":77,\"seq\":4 m1~r0 am5"), "`m` zq3v \"id\":,\"seq\": m~r0 am5");
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap()
+}
+
+/// What a person sees of a hit.
+fn told(hit: &Hit) -> String {
+    format!("{} {:?} {:.4} {}", json(&hit.memory), hit.signals, hit.score, hit.snippet.as_str())
+}
+
+/// Calls a read of memory and has what it gives judged under its name.
+macro_rules! read {
+    ($looking:ident, $memory:ident.$method:ident($($argument:expr),*), |$found:ident| $text:expr) => {{
+        let $found = $memory.$method($($argument),*).unwrap();
+        let text: String = $text;
+        $looking.saw(concat!("Memory::", stringify!($method)), text);
+        $found
+    }};
+}
+
+impl Looking<'_> {
+    fn host(&self) -> WatchedHost<'_> {
+        WatchedHost { host: &self.house.azera, watch: &self.house.watch }
+    }
+
+    async fn probe(&mut self, query: &str) {
+        let line = ProbeLine {
+            chat: chat(self.chat),
+            person: person(self.person),
+            query: Text::new(query),
+            limit: Some(MANY),
+        };
+        let platform = self.house.platform.sim.clone();
+        let hits = self.host().probe(platform.id(), line).await;
+        let found = hits.map_or_else(|error| error.to_string(), |hits| crate::watch::hits_text(&hits));
+        self.seen.push(without_numbers(&found));
+    }
+
+    async fn command(&mut self, text: &str) {
+        let line = CommandLine {
+            chat: chat(self.chat),
+            person: person(self.person),
+            name: PEOPLE[self.person].1.to_owned(),
+            text: Text::new(text),
+        };
+        let platform = self.house.platform.sim.clone();
+        let answer = self.host().command(platform.id(), line).await;
+        let said = answer.map_or_else(|error| error.to_string(), |answer| answer.text);
+        // How long it took says nothing about what was found.
+        let said = said.split_once(", recall ").map_or(said.as_str(), |(said, _)| said);
+        if text != "/memory export" {
+            self.seen.push(format!("{text}: {}", without_numbers(said)));
+        }
+    }
+
+    fn saw(&mut self, path: &str, text: String) {
+        let persona = self.house.watch.oracle().persona(self.chat);
+        let own_words = path == "Memory::export";
+        let asker = Some(self.person);
+        self.house.watch.shown(path, &Showing { chat: self.chat, asker, persona: &persona, own_words }, &text);
+        // One's own words are one's own, whoever else may not see them; and which memories are looked at by number
+        // depends on how many there are.
+        if !own_words && path != "Memory::memory" {
+            self.seen.push(format!("{path}: {}", without_numbers(&text)));
+        }
+    }
+
+    /// The right here by the platform's word, if there is one.
+    async fn right(&self) -> Option<Right> {
+        let (chat, person) = (chat(self.chat), person(self.person));
+        let sim = &self.house.platform.sim;
+        let place = sim.place(&chat, &person).await.unwrap()?;
+        let reach = match &place.kind {
+            PlaceKind::Dm(owner) => sim.reach(owner).await.unwrap(),
+            _ => Reach::default(),
+        };
+        let known = self.house.memory.chat(&chat).unwrap();
+        let persona = known.map_or_else(|| PersonaId::new(DEFAULT_PERSONA).unwrap(), |chat| chat.persona);
+        Some(Right::in_place(persona, &place, &reach))
+    }
+
+    /// Every read of memory itself, with ids of everywhere.
+    async fn read_memory(&mut self, query: &str) {
+        let Some(right) = self.right().await else { return };
+        let house = self.house;
+        let memory: &Memory = &house.memory;
+        let (here, me): (ChatId, PersonId) = (chat(self.chat), person(self.person));
+        let asked = Text::new(query);
+        let question =
+            read!(self, memory.question(&right, &asked, &me, "Azera"), |found| format!("{:?}", found.speaker));
+        let query = Query {
+            vector: Some(embed(&question.embed)),
+            question,
+            now: house.clock.now(),
+            exclude: HashSet::new(),
+            limits: Limits::default(),
+            results: MANY,
+        };
+        read!(self, memory.recall(&right, &query), |found| found.hits.iter().map(told).collect());
+        read!(self, memory.history(&right, &here, MANY), |found| json(&found));
+        read!(self, memory.branches(&right, &here), |found| json(&found));
+        read!(self, memory.stats(&right), |found| format!("{found:?}"));
+        read!(self, memory.export(&Subject(me.clone())), |found| found.to_string());
+        let order = house.watch.oracle().order.clone();
+        for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {
+            let reply = MessageId::new(format!("{id}~r0")).unwrap();
+            for id in [&id, &reply] {
+                let found = read!(self, memory.message(&right, id), |found| json(&found));
+                read!(self, memory.history_to(&right, Some(id), MANY), |found| json(&found));
+                if found.is_none() {
+                    // Nothing grows out of what cannot be read.
+                    let refused = memory.branch_from(&right, &here, id, "stolen", house.clock.now());
+                    self.saw("Memory::branch_from", refused.unwrap_err().to_string());
+                }
+            }
+            read!(self, memory.alternatives(&right, &id), |found| json(&found));
+            read!(self, memory.present_answer(&right, &id), |found| json(&found));
+            read!(self, memory.why(&right, &reply), |found| {
+                let why = found.as_ref().map(|(why, memories, hidden)| (&why.recalled, memories, hidden));
+                json(&why)
+            });
+        }
+        for id in house.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
+            read!(self, memory.memory(&right, id), |found| json(&found));
+        }
+        read!(self, memory.switch_branch(&right, &here, "stolen"), |found| json(&found));
+        let nothing = Forget::Message(MessageId::new("never said").unwrap());
+        read!(self, memory.forget_as_seen(&right, &nothing, true), |found| json(&found));
+    }
+}

@@ -1,0 +1,290 @@
+//! Who may read what, worked out from who came and went alone. It knows no scope, no right and no need: every secret is
+//! a word of its own, and whoever is shown one must be able to read, now, the place it was told in.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use azera_types::Timestamp;
+
+use crate::world::{CHATS, Change, Founding, Kind, PEOPLE, PRIVATE, REALMS, Target, people};
+
+/// Who is somewhere, since when, and whether newcomers see what was before them.
+#[derive(Clone, Default)]
+struct Members {
+    came: BTreeMap<usize, Timestamp>,
+    joined: bool,
+}
+
+/// Where a secret comes from.
+#[derive(Clone, PartialEq)]
+pub enum Origin {
+    /// Told in a chat, to the persona that answered there.
+    Told { chat: usize, at: Timestamp, by: usize, persona: String },
+    /// Written into the file of a realm's persona.
+    Persona(usize),
+    /// Written into the file of everybody's persona.
+    Operator,
+}
+
+/// A message, for finding the place and the persona of what answers it.
+#[derive(Clone)]
+pub struct Message {
+    pub chat: usize,
+    pub by: usize,
+    pub persona: String,
+    pub at: Timestamp,
+    /// What it said, oldest first.
+    pub secrets: Vec<usize>,
+}
+
+/// To whom something is shown, and by which persona.
+pub struct Showing<'a> {
+    /// The chat it is shown in.
+    pub chat: usize,
+    /// Who asked, if it is an answer to somebody.
+    pub asker: Option<usize>,
+    /// The persona whose memories those are.
+    pub persona: &'a str,
+    /// Whether the asker's own words are for them wherever they were said.
+    pub own_words: bool,
+}
+
+/// The made-up world as it is now.
+pub struct Oracle {
+    pub now: Timestamp,
+    realms: Vec<(Members, BTreeSet<usize>)>,
+    private: BTreeMap<usize, Members>,
+    /// The persona that answers in each chat.
+    personas: BTreeMap<usize, String>,
+    pub secrets: Vec<Origin>,
+    /// Secrets that were forgotten, with everything that quoted them.
+    pub gone: BTreeSet<usize>,
+    /// Whether something was forgotten without what quotes it.
+    pub quotes_stand: bool,
+    /// Secrets that are names of branches, which no forgetting of messages reaches.
+    pub names: BTreeSet<usize>,
+    /// By chat, the secrets that everybody who read there could read at some time.
+    seen: Vec<BTreeSet<usize>>,
+    pub messages: HashMap<String, Message>,
+    /// Ids of messages, oldest first.
+    pub order: Vec<String>,
+}
+
+/// The persona that answers where nobody chose: the operator's, of the same name as one of each realm.
+pub const DEFAULT_PERSONA: &str = "luna";
+
+impl Oracle {
+    pub fn new(now: Timestamp, realms: &[Founding], private: &[Founding]) -> Self {
+        let members = |it: &Founding, bits: u8| Members {
+            came: people(bits).map(|person| (person, now)).collect(),
+            joined: it.joined,
+        };
+        Self {
+            now,
+            realms: realms
+                .iter()
+                .map(|it| (members(it, it.members | it.admins), people(it.admins).collect()))
+                .collect(),
+            private: PRIVATE.zip(private).map(|(chat, it)| (chat, members(it, it.members))).collect(),
+            personas: BTreeMap::new(),
+            secrets: Vec::new(),
+            gone: BTreeSet::new(),
+            quotes_stand: false,
+            names: BTreeSet::new(),
+            seen: vec![BTreeSet::new(); CHATS.len()],
+            messages: HashMap::new(),
+            order: Vec::new(),
+        }
+    }
+
+    pub fn change(&mut self, change: Change) {
+        match change {
+            Change::Join(who, Target::Realm(realm)) => {
+                self.realms[realm].0.came.entry(who).or_insert(self.now);
+            }
+            Change::Join(who, Target::Chat(chat)) => {
+                if let Some(members) = self.private.get_mut(&chat) {
+                    members.came.entry(who).or_insert(self.now);
+                }
+            }
+            Change::Leave(who, Target::Realm(realm)) => {
+                let was_there = self.realms[realm].0.came.remove(&who).is_some();
+                self.realms[realm].1.remove(&who);
+                // Who leaves a realm leaves its private chats; a guest who never was in it stays.
+                for (chat, members) in &mut self.private {
+                    if was_there && CHATS[*chat].1 == Kind::Private(Some(realm)) {
+                        members.came.remove(&who);
+                    }
+                }
+            }
+            Change::Leave(who, Target::Chat(chat)) => {
+                if let Some(members) = self.private.get_mut(&chat) {
+                    members.came.remove(&who);
+                }
+            }
+            Change::Appoint(realm, admins) => {
+                let (members, held) = &mut self.realms[realm];
+                *held = people(admins).collect();
+                for person in people(admins) {
+                    members.came.entry(person).or_insert(self.now);
+                }
+            }
+        }
+        self.note_seen();
+    }
+
+    /// Members and admins of a realm, for telling the platform.
+    pub fn realm(&self, realm: usize) -> (Vec<usize>, Vec<usize>, bool) {
+        let (members, admins) = &self.realms[realm];
+        (members.came.keys().copied().collect(), admins.iter().copied().collect(), members.joined)
+    }
+
+    /// Members of a private chat, likewise.
+    pub fn room(&self, chat: usize) -> (Vec<usize>, bool) {
+        let members = &self.private[&chat];
+        (members.came.keys().copied().collect(), members.joined)
+    }
+
+    /// Everybody who can read a chat.
+    pub fn readers(&self, chat: usize) -> Vec<usize> {
+        (0..PEOPLE.len()).filter(|person| self.can_read(*person, chat)).collect()
+    }
+
+    pub fn can_read(&self, person: usize, chat: usize) -> bool {
+        match CHATS[chat].1 {
+            Kind::Dm(owner) => owner == person,
+            Kind::Public(_) | Kind::Private(_) => self.around(chat).is_some_and(|it| it.came.contains_key(&person)),
+        }
+    }
+
+    /// Those whose coming and going decides who reads a chat; nobody's does in a DM.
+    fn around(&self, chat: usize) -> Option<&Members> {
+        match CHATS[chat].1 {
+            Kind::Public(realm) => Some(&self.realms[realm].0),
+            Kind::Private(_) => self.private.get(&chat),
+            Kind::Dm(_) => None,
+        }
+    }
+
+    /// Whether a person can read now what was said in a chat then.
+    fn can_read_back(&self, person: usize, chat: usize, then: Timestamp) -> bool {
+        let hidden = self
+            .around(chat)
+            .is_some_and(|members| members.joined && members.came.get(&person).is_none_or(|came| then < *came));
+        self.can_read(person, chat) && !hidden
+    }
+
+    /// Whether everybody who reads a chat belongs to a realm.
+    fn all_in(&self, chat: usize, realm: usize) -> bool {
+        !matches!(CHATS[chat].1, Kind::Dm(_))
+            && self.readers(chat).iter().all(|person| self.realms[realm].0.came.contains_key(person))
+    }
+
+    /// Who answers in a chat.
+    pub fn persona(&self, chat: usize) -> String {
+        self.personas.get(&chat).cloned().unwrap_or_else(|| DEFAULT_PERSONA.to_owned())
+    }
+
+    /// Somebody chose who answers in a chat. Where everybody belongs to the realm, its own `luna` comes first.
+    pub fn choose(&mut self, chat: usize, name: &str) {
+        let around = match CHATS[chat].1 {
+            Kind::Public(realm) | Kind::Private(Some(realm)) => Some(realm),
+            Kind::Private(None) | Kind::Dm(_) => None,
+        };
+        let own = around.filter(|realm| name == "luna" && self.all_in(chat, *realm));
+        let whole = own.map_or_else(|| name.to_owned(), |realm| format!("{name} of {}", REALMS[realm]));
+        self.personas.insert(chat, whole);
+        self.note_seen();
+    }
+
+    /// A new secret; gives its number.
+    pub fn secret(&mut self, origin: Origin) -> usize {
+        self.secrets.push(origin);
+        self.note_seen();
+        self.secrets.len() - 1
+    }
+
+    fn note_seen(&mut self) {
+        for chat in 0..CHATS.len() {
+            let persona = self.persona(chat);
+            let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
+            let mut seen: BTreeSet<usize> =
+                (0..self.secrets.len()).filter(|secret| self.judge(*secret, &showing).is_ok()).collect();
+            self.seen[chat].append(&mut seen);
+        }
+    }
+
+    /// A new secret told in a chat now.
+    pub fn told(&mut self, chat: usize, by: usize) -> usize {
+        let persona = self.persona(chat);
+        self.secret(Origin::Told { chat, at: self.now, by, persona })
+    }
+
+    /// Whether a secret may be shown so; the reason if not.
+    pub fn judge(&self, secret: usize, showing: &Showing<'_>) -> Result<(), String> {
+        let Some(origin) = self.secrets.get(secret) else { return Err("nobody ever told it".into()) };
+        if self.gone.contains(&secret) {
+            return Err("it was forgotten".into());
+        }
+        let mut audience = self.readers(showing.chat);
+        audience.extend(showing.asker.filter(|asker| !audience.contains(asker)));
+        match origin {
+            Origin::Operator => Ok(()),
+            Origin::Persona(realm) => {
+                let stranger = audience.iter().find(|person| !self.realms[*realm].0.came.contains_key(person));
+                stranger.map_or(Ok(()), |person| {
+                    Err(format!("{} does not belong to {}, whose persona's it is", PEOPLE[*person].0, REALMS[*realm]))
+                })
+            }
+            Origin::Told { by, .. } if showing.own_words && showing.asker == Some(*by) => Ok(()),
+            // What a branch is called is the chat's, whoever answers there; no persona is ever told.
+            Origin::Told { persona, .. } if persona != showing.persona && !self.names.contains(&secret) => {
+                Err(format!("it was told to {persona}, and this is {}", showing.persona))
+            }
+            Origin::Told { chat, at, .. } => {
+                let stranger = audience.iter().find(|person| !self.can_read_back(**person, *chat, *at));
+                stranger.map_or(Ok(()), |person| {
+                    Err(format!("{} cannot read what was said in {} at {at}", PEOPLE[*person].0, CHATS[*chat].0))
+                })
+            }
+        }
+    }
+
+    /// Everything said that is so was forgotten, with all that quoted it.
+    pub fn forget(&mut self, so: impl Fn(usize, usize) -> bool) {
+        for (secret, origin) in self.secrets.iter().enumerate() {
+            if let Origin::Told { chat, by, .. } = origin
+                && so(*chat, *by)
+                && !self.names.contains(&secret)
+            {
+                self.gone.insert(secret);
+            }
+        }
+    }
+
+    /// The secrets that could never be shown in a chat: nothing there can have come of them.
+    pub fn never_seen(&self, chat: usize) -> BTreeSet<usize> {
+        (0..self.secrets.len()).filter(|secret| !self.seen[chat].contains(secret)).collect()
+    }
+}
+
+/// The word of a secret. In a second telling of the same world, the hidden ones are other words.
+pub fn word(secret: usize, other: bool) -> String {
+    format!("{}{secret}v", if other { "zx" } else { "zq" })
+}
+
+/// The secrets whose words stand in a text, however it was cut.
+pub fn secrets_in(text: &str) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    for start in text.match_indices(['z']).map(|(at, _)| at) {
+        let Some(rest) = text.get(start + 1..).and_then(|rest| rest.strip_prefix(['q', 'x'])) else { continue };
+        let Some((number, _)) = rest.split_once('v') else { continue };
+        found.extend(number.parse::<usize>());
+    }
+    found
+}
+
+#[test]
+fn a_secret_is_found_wherever_its_word_stands() {
+    let text = format!("{}, \"{}\"{}, zq1, zqv, zebra v", word(7, false), word(12, true), word(3, false));
+    assert_eq!(secrets_in(&text), BTreeSet::from([3, 7, 12]));
+}

@@ -1,0 +1,50 @@
+//! Bringing a record of an older layout up to the present one.
+
+use azera_types::MessageId;
+
+use crate::rows::MemoryRow;
+use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
+
+/// Rows rewritten in one transaction.
+const PAGE: usize = 1_024;
+
+/// From layout 1, which kept one row for each speaker whatever was left of what they said, and the replies built on a
+/// fact under a message's id. Done again from the start if it is interrupted, with the same result.
+pub(crate) fn upgrade(store: &dyn Store) -> Result<(), Error> {
+    name_anew(store)?;
+    let mut batch = Batch::new();
+    codec::walk(store, Table::Memories, b"", |_, value| {
+        let memory: MemoryRow = codec::decode(Table::Memories, value)?;
+        if memory.sources.is_empty() {
+            let old = keys::prefix(&[&memory.id.to_string()]);
+            for reply in codec::rows::<MessageId>(store, Table::Derived, &old)? {
+                codec::put(&mut batch, Table::Derived, keys::derived_from_fact(memory.id, &reply), &reply)?;
+            }
+        }
+        page(store, &mut batch)
+    })?;
+    store.commit(batch, Durability::Flushed)
+}
+
+/// Makes the rows of who has spoken where anew from the memories.
+pub(crate) fn name_anew(store: &dyn Store) -> Result<(), Error> {
+    let mut batch = Batch::new();
+    codec::walk(store, Table::Names, b"", |key, _| {
+        batch.remove(Table::Names, key);
+        page(store, &mut batch)
+    })?;
+    codec::walk(store, Table::Memories, b"", |_, value| {
+        for key in names::keys(&codec::decode(Table::Memories, value)?) {
+            batch.put(Table::Names, key, []);
+        }
+        page(store, &mut batch)
+    })?;
+    store.commit(batch, Durability::Flushed)
+}
+
+fn page(store: &dyn Store, batch: &mut Batch) -> Result<bool, Error> {
+    if batch.changes().len() >= PAGE {
+        store.commit(std::mem::take(batch), Durability::Flushed)?;
+    }
+    Ok(true)
+}

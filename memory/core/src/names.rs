@@ -1,0 +1,35 @@
+//! Who has spoken where, by the words of their names: one row for each memory and word, which comes and goes with the
+//! memory.
+
+use azera_types::{Author, MemoryId};
+
+use crate::recall::name_tokens;
+use crate::rows::MemoryRow;
+use crate::{Error, Memory, Order, Right, Table};
+
+/// The rows of a memory: persona, scope, word of the speaker's name, memory.
+pub(crate) fn keys(memory: &MemoryRow) -> Vec<Vec<u8>> {
+    if memory.author == Author::Forgotten {
+        return Vec::new();
+    }
+    let scope = memory.scope.to_string();
+    name_tokens(memory.author.name())
+        .map(|token| crate::keys::numbered(&[memory.persona.as_str(), &scope, &token], memory.id.0))
+        .collect()
+}
+
+impl Memory {
+    /// Whether somebody whose name holds this word said something that `right` may see.
+    pub(crate) fn is_a_speaker(&self, right: &Right, token: &str) -> Result<bool, Error> {
+        for grant in right.grants() {
+            let prefix = crate::keys::prefix(&[right.persona().as_str(), &grant.scope.to_string(), token]);
+            let newest = self.store.scan(Table::Names, &prefix, None, Order::Descending, 1)?;
+            let Some((key, _)) = newest.first() else { continue };
+            let id = MemoryId(crate::keys::number("names", key)?);
+            if grant.since.is_none() || self.memory(right, id)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

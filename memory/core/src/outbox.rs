@@ -1,0 +1,65 @@
+//! Replies on their way to their platforms.
+
+use azera_types::{Author, MessageId};
+
+use crate::forgotten::Forgotten;
+use crate::rows::{InboxRow, MessageRow, OutboxRow};
+use crate::{Batch, Durability, Error, Memory, Receipt, Table, codec, keys};
+
+impl Memory {
+    /// Replies not yet acknowledged, in the order they were written.
+    pub fn outbox(&self) -> Result<Vec<(MessageRow, OutboxRow)>, Error> {
+        let rows: Vec<OutboxRow> = codec::rows(self.store.as_ref(), Table::Outbox, b"")?;
+        let mut pending = Vec::with_capacity(rows.len());
+        for mut row in rows {
+            let Some(reply) = self.raw_message(&row.message)? else { continue };
+            if let (None, Some(to)) = (&row.asker, &reply.answers) {
+                row.asker = self.raw_message(to)?.and_then(|asked| asked.author.person().cloned());
+            }
+            pending.push((reply, row));
+        }
+        Ok(pending)
+    }
+
+    /// The platform has the reply for good. Not flushed: delivering again after a crash shows nothing twice.
+    pub fn delivered(&self, reply: &MessageRow) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.remove(Table::Outbox, keys::numbered(&[], reply.seq));
+        self.store.commit(batch, Durability::Soon)
+    }
+
+    /// Takes back a reply of the outbox that may no longer be shown: it is forgotten, and in the same transaction the
+    /// turn of the message it answers opens again, unless that is gone or has another answer.
+    pub fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<Receipt, Error> {
+        self.ask_for_scrub()?;
+        let _writing = self.writing(&reply.chat);
+        let (mut batch, mut gone, mut receipt) = (Batch::new(), Forgotten::default(), Receipt::default());
+        self.forget_message(&mut batch, &reply.id, &mut gone, &mut receipt)?;
+        if let (Some(to), Some(asker)) = (&reply.answers, &row.asker)
+            && self.raw_message(to)?.is_some_and(|asked| asked.author.person().is_some())
+            && !self.has_another_answer(to, &reply.id)?
+        {
+            let inbox = InboxRow {
+                message: to.clone(),
+                platform: row.platform.clone(),
+                person: asker.clone(),
+                // It was to be answered, and still is.
+                mentions_bot: true,
+                mentions: Vec::new(),
+            };
+            codec::put(&mut batch, Table::Inbox, keys::message(to), &inbox)?;
+        }
+        self.commit_forgetting(batch, gone)?;
+        Ok(receipt)
+    }
+
+    fn has_another_answer(&self, to: &MessageId, than: &MessageId) -> Result<bool, Error> {
+        let answers: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
+        for id in answers.iter().filter(|id| *id != than) {
+            if self.raw_message(id)?.is_some_and(|answer| answer.author != Author::Forgotten) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
