@@ -205,10 +205,17 @@ impl BackupJob {
     fn run_at(&self, now: Timestamp, last: bool) -> anyhow::Result<()> {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if last || done.forget_not_before.is_none_or(|at| now >= at) {
-            let gone = forget(&self.memory, &self.backups, &self.data)?;
-            if gone != Gone::default() {
-                tracing::info!(rewritten = gone.rewritten, removed = gone.removed, "backups forgot");
-                done.forget_not_before = Some(now + FORGET_WAIT);
+            match forget(&self.memory, &self.backups, &self.data) {
+                Ok(gone) if gone == Gone::default() => {}
+                Ok(gone) => {
+                    tracing::info!(rewritten = gone.rewritten, removed = gone.removed, "backups forgot");
+                    done.forget_not_before = Some(now + FORGET_WAIT);
+                }
+                Err(error) => {
+                    // A file that cannot be read must not keep new backups from being made.
+                    tracing::error!(error = format!("{error:#}"), "backups could not forget yet");
+                    done.forget_not_before = Some(now + FORGET_WAIT);
+                }
             }
         }
         if last || !self.enabled {
@@ -226,6 +233,8 @@ impl BackupJob {
             return Ok(());
         }
         let started = Instant::now();
+        // Should it fail, as on a full disk, it is not tried again at once.
+        done.not_before = Some(now + self.every);
         let made = self.backups.make(&record, now, &mut |_| {})?;
         done.made = Some((now, made.manifest.revision));
         done.not_before = Some(now + started.elapsed() * REST);

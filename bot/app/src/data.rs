@@ -141,24 +141,39 @@ impl DataFolder {
             for name in REBUILT {
                 remove(&self.dir.join(name))?;
             }
-            if self.dir.join(NEXT_PERSONAS).exists() {
-                rename(&self.dir.join(NEXT_PERSONAS), &self.dir.join(PERSONAS))?;
-            }
+            // With this the record is exchanged. Nothing below is lost by a crash in between.
             rename(&self.dir.join(NEXT), &self.record())?;
         }
-        if !aside.join(RECORD).exists() {
+        if self.dir.join(NEXT_PERSONAS).exists() && !self.dir.join(PERSONAS).exists() {
+            rename(&self.dir.join(NEXT_PERSONAS), &self.dir.join(PERSONAS))?;
+        }
+        if fs::read_dir(&aside).is_ok_and(|mut inside| inside.next().is_none()) {
             remove(&aside)?;
+        }
+        if !aside.exists() {
             return Ok(None);
         }
-        let named = self.dir.join(ASIDE).join(now.strftime("%Y%m%dT%H%M%SZ").to_string());
-        remove(&named)?;
+        let named = self.unused_name(now);
         rename(&aside, &named)?;
         Ok(Some(named))
     }
 
+    /// A folder for what goes aside now, under the time or, if two go within a second, one soon after it.
+    fn unused_name(&self, now: Timestamp) -> PathBuf {
+        let mut at = now;
+        loop {
+            let named = self.dir.join(ASIDE).join(at.strftime("%Y%m%dT%H%M%SZ").to_string());
+            if !named.exists() {
+                return named;
+            }
+            at += jiff::SignedDuration::from_secs(1);
+        }
+    }
+
     fn end_interrupted(&mut self) -> anyhow::Result<()> {
         remove(&self.dir.join(NEW))?;
-        let interrupted = self.dir.join(NEXT).exists() || self.dir.join(ASIDE).join(ASIDE_NEXT).exists();
+        let left = [self.dir.join(NEXT), self.dir.join(NEXT_PERSONAS), self.dir.join(ASIDE).join(ASIDE_NEXT)];
+        let interrupted = left.iter().any(|path| path.exists());
         if interrupted {
             tracing::warn!("a restore was interrupted and is ended now");
             self.place_next(now())?;

@@ -185,7 +185,9 @@ pub fn open_stores_with(
         tracing::warn!(memories = queued, model = %info.id, "the embedding model changed: everything is embedded anew");
     } else if made_anew {
         let queued = memory.rebuild()?;
-        tracing::warn!(memories = queued, "an index could not be opened: both are built anew from the record");
+        if queued > 0 {
+            tracing::warn!(memories = queued, "an index is missing or damaged: both are built anew from the record");
+        }
     }
     Ok(Stores { memory, folder })
 }
@@ -195,10 +197,12 @@ pub fn backups(config: &Config) -> anyhow::Result<Folder> {
     Ok(Folder::new(config.backup_dir()?, env!("CARGO_PKG_VERSION")))
 }
 
-/// Opens both indexes; the flag says whether one had to be made anew, because it was damaged or holds vectors of another
-/// length.
+/// Opens both indexes; the flag says whether one had to be made anew, because it was missing or damaged or holds vectors
+/// of another length.
 fn open_indexes(data: &Path, dimension: usize) -> anyhow::Result<(EdgeVectors, TantivyText, bool)> {
     let (vectors_dir, text_dir) = (data.join("vectors"), data.join("text"));
+    // An index that is not there holds nothing of what the record does.
+    let missing = !vectors_dir.exists() || !text_dir.exists();
     let config = VectorConfig::new(dimension);
     let (vectors, vectors_anew) = match EdgeVectors::open(&vectors_dir, config) {
         Ok(vectors) => (vectors, false),
@@ -208,7 +212,7 @@ fn open_indexes(data: &Path, dimension: usize) -> anyhow::Result<(EdgeVectors, T
         Ok(text) => (text, false),
         Err(error) => (TantivyText::open(emptied(&text_dir, &error)?)?, true),
     };
-    Ok((vectors, text, vectors_anew || text_anew))
+    Ok((vectors, text, missing || vectors_anew || text_anew))
 }
 
 /// Removes an index that cannot be opened; a failing disk is no reason to.

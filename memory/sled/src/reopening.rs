@@ -25,7 +25,8 @@ const ROOM_BYTES: usize = 4 * 1024 * 1024;
 const ROOM: &str = "room";
 
 impl SledStore {
-    /// Opens the store again if a write failed, and if there is room now. Until then what was there can be read.
+    /// Opens the store again if a write failed, and if there is room now. Before the first attempt what was there can be
+    /// read; after one that failed, nothing can until one succeeds.
     ///
     /// What was flushed is there afterwards. What was not is gone, as after a crash.
     pub(crate) fn reopen_if_failed(&self) -> Result<(), Error> {
@@ -63,6 +64,7 @@ impl SledStore {
         *flushed = Flushed::new(0, watermark);
         open.database = Arc::new(database);
         self.applied.store(last, Atomic::Release);
+        self.reopenings.fetch_add(1, Atomic::AcqRel);
         self.failed.store(false, Atomic::Release);
         tracing::warn!(dir = %path.display(), "the store is open again after a failure to write");
         Ok(())

@@ -36,6 +36,9 @@ pub struct SledStore {
     /// Something was not written, so sled takes in nothing more until it is opened again (`reopening`). A flush that
     /// failed may have lost pages that a second one would then report as written.
     pub(crate) failed: AtomicBool,
+    /// How often it was opened again since. A batch applied before that and not flushed is gone, although one applied
+    /// after it may have its number.
+    pub(crate) reopenings: AtomicU64,
 }
 
 pub(crate) struct Open {
@@ -75,6 +78,7 @@ impl SledStore {
             writing: Mutex::default(),
             copying: Mutex::default(),
             failed: AtomicBool::new(false),
+            reopenings: AtomicU64::new(0),
         })
     }
 
@@ -86,10 +90,13 @@ impl SledStore {
         self.open.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes everything up to `batch` durable. Who waits here while another flushes finds their own batch flushed along
-    /// with it more often than not.
-    fn flush(&self, batch: u64) -> Result<(), Error> {
+    /// Makes everything up to `batch` durable, which was applied after so many `reopenings`. Who waits here while another
+    /// flushes finds their own batch flushed along with it more often than not.
+    fn flush(&self, batch: u64, reopenings: u64) -> Result<(), Error> {
         let mut flushed = hold(&self.flushed);
+        if self.reopenings.load(Atomic::Acquire) != reopenings {
+            return Err(not_written());
+        }
         if flushed.batch >= batch {
             return Ok(());
         }
@@ -145,7 +152,7 @@ impl Store for SledStore {
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         batch.check()?;
         self.reopen_if_failed()?;
-        let applied = {
+        let (applied, reopenings) = {
             let mut recording = hold(&self.writing);
             let number = self.applied.load(Atomic::Acquire) + 1;
             let rows = rows(&batch, number);
@@ -157,10 +164,10 @@ impl Store for SledStore {
             }
             self.applied.store(number, Atomic::Release);
             recording.add(number, batch);
-            number
+            (number, self.reopenings.load(Atomic::Acquire))
         };
         match durability {
-            Durability::Flushed => self.flush(applied),
+            Durability::Flushed => self.flush(applied, reopenings),
             Durability::Soon => Ok(()),
         }
     }

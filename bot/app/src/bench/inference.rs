@@ -38,6 +38,8 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     let scratch = tempfile::tempdir().context("making a folder for the benchmark")?;
     let mut config = config.clone();
     config.data.dir = Some(scratch.path().to_path_buf());
+    // What is made up is worth no backup.
+    config.backup.enabled = false;
     // Nothing of an earlier run may be found evaluated.
     config.models.prefix_cache_mb = 0;
     config.models.slots = config.models.slots.max(u32::try_from(options.chats)?);

@@ -32,6 +32,8 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     let (folder, filled) = fill::filled(config_file, options.folder.as_deref(), options.memories - fresh)?;
     let mut config = config.clone();
     config.data.dir = Some(folder.path.clone());
+    // What is made up is worth no backup.
+    config.backup.enabled = false;
     let clock = ManualClock::new(fill::end(options.memories)?);
     let opening = Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0) };
     let house = house::open(&config, opening).await?;

@@ -109,6 +109,8 @@ impl Asked {
         let scratch = tempfile::tempdir()?;
         let mut config = config.clone();
         config.data.dir = Some(scratch.path().to_path_buf());
+        // What is made up is worth no backup.
+        config.backup.enabled = false;
         let Some(first) = conversation.turns.first() else { bail!("{} has no turns", conversation.id) };
         let clock = ManualClock::new(first.time);
         let opening = Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0) };
