@@ -45,7 +45,8 @@ pub struct Models {
     /// memory.
     #[schemars(range(min = 512, max = 1_048_576))]
     pub context_tokens: u32,
-    /// Processor threads that compute; 0 takes as many as the machine has cores.
+    /// Processor threads that compute; 0 takes as many as the machine has cores. Embedding takes half of the cores, and
+    /// four at most.
     #[schemars(range(min = 0, max = 1024))]
     pub threads: u32,
     /// Layers of the model put on a GPU, in a build for one. When unset: all of them.

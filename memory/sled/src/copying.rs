@@ -13,6 +13,9 @@ use crate::store::{SledStore, hold, rows};
 /// Recorded batches few enough that writers wait while they are handed on.
 const LAST_RECORDED: usize = 64;
 
+/// Rounds after which writers wait in any case: some write as fast as a copy is made.
+const ROUNDS: usize = 4;
+
 /// A piece of the store on its way into a copy.
 enum Piece {
     /// Rows as they were read while others wrote.
@@ -83,11 +86,13 @@ impl SledStore {
     ) -> Result<MutexGuard<'_, Recording>, Error> {
         let database = Arc::clone(&self.read().database);
         database.for_each_page(|page| take(Piece::Page(page)))?;
+        let mut round = 0;
         loop {
+            round += 1;
             let mut recording = hold(&self.writing);
             let batches = recording.take()?;
-            let few = batches.len() <= LAST_RECORDED;
-            let kept = few.then_some(recording);
+            let last = batches.len() <= LAST_RECORDED || round >= ROUNDS;
+            let kept = last.then_some(recording);
             for (number, batch) in batches {
                 take(Piece::Batch(number, batch))?;
             }

@@ -50,8 +50,14 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     house.azera.start().await?;
     world::set_up(&house, &clock, &sim, &timeline(clock.now())?).await?;
 
-    let mut talk =
-        Talk { house: &house, clock, crowd: Crowd::new(3, dimension), platform: PlatformId::new(PLATFORM)?, turns: 0 };
+    let mut talk = Talk {
+        house: &house,
+        clock,
+        crowd: Crowd::new(3, dimension),
+        platform: PlatformId::new(PLATFORM)?,
+        run: Timestamp::as_microsecond(azera_types::SystemClock.now()),
+        turns: 0,
+    };
     for _ in 0..WARM_UP {
         talk.turn().await?;
     }
@@ -116,6 +122,8 @@ struct Talk<'a> {
     clock: ManualClock,
     crowd: Crowd,
     platform: PlatformId,
+    /// Sets the messages of this run apart from those of an earlier one in the same folder.
+    run: i64,
     turns: usize,
 }
 
@@ -128,7 +136,7 @@ impl Talk<'_> {
         let spot = if self.turns.is_multiple_of(2) { Spot::Dm } else { Spot::Channel(self.crowd.any_channel()) };
         self.clock.advance_to(self.clock.now() + jiff::SignedDuration::from_secs(30));
         let inbound = Inbound {
-            id: MessageId::new(format!("turn-{}", self.turns))?,
+            id: MessageId::new(format!("turn-{}-{}", self.run, self.turns))?,
             chat: crowd::chat(spot, person)?,
             person: crowd::person(person)?,
             name: crowd::name(person),

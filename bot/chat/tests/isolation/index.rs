@@ -35,7 +35,7 @@ fn words(text: &str) -> Vec<String> {
 
 /// Words as directions: texts that share words are near each other.
 pub fn embed(text: &str) -> Vec<f32> {
-    let mut vector = vec![0.0_f32; DIMENSION];
+    let mut vector = [0.0_f32; DIMENSION];
     vector[0] = 0.1;
     for word in words(text) {
         let hash = word
@@ -150,11 +150,13 @@ impl VectorIndex for Vectors {
     }
 }
 
+type Docs = BTreeMap<MemoryId, Doc>;
+
 /// Documents by id; searched are those of the last commit. How rare a word is follows from what may be seen alone.
 #[derive(Clone, Default)]
 pub struct Words {
     careless: bool,
-    docs: Arc<Mutex<(BTreeMap<MemoryId, Doc>, BTreeMap<MemoryId, Doc>)>>,
+    docs: Arc<Mutex<(Docs, Docs)>>,
 }
 
 impl Words {

@@ -5,6 +5,8 @@
 //! of its own. The real core lives through it on stores in memory and on the sim platform; the model gives away every
 //! secret it is shown. Everything that comes out is judged by an oracle that knows only who came and went.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 mod drive;
 mod findings;
 mod guard;

@@ -115,9 +115,11 @@ impl Watch {
     }
 }
 
+type Act = Box<dyn FnOnce() + Send>;
+
 /// Something that is done once, in the midst of something else.
 #[derive(Clone, Default)]
-pub struct Meanwhile(Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>);
+pub struct Meanwhile(Arc<Mutex<Option<Act>>>);
 
 impl Meanwhile {
     pub fn set(&self, act: impl FnOnce() + Send + 'static) {

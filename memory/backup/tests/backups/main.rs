@@ -138,7 +138,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let store = RamStore::new();
         let mut history = History::of(&store);
-        history.play(&[7; 120]);
+        history.play(&(0..120_u8).map(|step| step.wrapping_mul(37)).collect::<Vec<_>>());
         let whole = folder(dir.path()).make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
         let mut bytes = fs::read(&whole.path).unwrap();
         let place = at_byte.index(bytes.len());
