@@ -13,13 +13,15 @@ export AZERA_MODELS_CACHE ?= $(cache)/models
 export FEATURES ?=
 # How long `make fuzz` feeds each parser.
 export FUZZ_SECONDS ?= 20
+# How often `make soak` kills the process.
+export KILLS ?= 200
 # What `make run` hands on to `azera chat`.
 export ARGS ?=
 
 task := @bash bot/scripts/make.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fuzz doctor setup clean
+.PHONY: help run test soak lint fuzz doctor setup clean
 
 help: ## List the commands.
 	@sed -n 's/^\([a-z]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -29,6 +31,9 @@ run: ## Install what is missing, build, fetch the default models, and chat with 
 
 test: ## The same set-up, then every test.
 	$(task) test
+
+soak: ## What takes long: KILLS=200 kills under load.
+	$(task) soak
 
 lint: ## Formatting, the house's rules, clippy, and cargo-deny where it is installed.
 	$(task) lint

@@ -125,7 +125,8 @@ run() {
     exec "$azera" chat ${ARGS:-}
 }
 
-test_all() {
+# Everything the tests need: the binary, the tests, the models.
+build_tests() {
     setup
     say "building the tests in $CARGO_TARGET_DIR"
     # The binary comes along; building it first and alone would compile the heavy crates twice, with other features.
@@ -133,7 +134,19 @@ test_all() {
     # The models for tests are no matter of somebody's own configuration.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
         die "the tests need these models: ${models[*]}; see above." "With network, once: make test"
-    AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" cargo test --release --workspace --locked
+    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE"
+}
+
+test_all() {
+    build_tests
+    cargo test --release --workspace --locked
+}
+
+# The same tests as in `make test`, for longer.
+soak() {
+    build_tests
+    say "killing the process $KILLS times"
+    AZERA_SOAK_KILLS="$KILLS" cargo test --release --workspace --locked --test product kills -- --nocapture
 }
 
 lint() {
@@ -185,7 +198,7 @@ doctor() {
 }
 
 case ${1:-} in
-    run | lint | fuzz | doctor | setup) "$1" ;;
+    run | lint | fuzz | doctor | setup | soak) "$1" ;;
     test) test_all ;;
     clean) cargo clean ;;
     *) die "no such task: ${1:-none}" ;;

@@ -17,6 +17,9 @@ pub enum HostError {
     /// The chat is unknown or the person cannot read it.
     #[error("that person cannot write in that chat")]
     NotAllowed,
+    /// There is no room on the disk. What was taken in before is safe; this message may have to be said again.
+    #[error("there is no room left on the disk; what was said before is safe, and I go on when there is room again")]
+    Full,
     /// Something failed inside; the message, if it was one, is in the record and will be taken up again at the next
     /// start.
     #[error("{0}")]

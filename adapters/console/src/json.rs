@@ -8,6 +8,7 @@ use crate::format::{Sink, View};
 
 /// Events as JSON lines. A [`StreamEvent`] is printed as it is, with `chat` and `reply` beside it; a `reply` comes once
 /// for every reply (and with `again` each time somebody chooses an old one), a `turn` after it with what it cost and what was recalled for it.
+/// After a crash a `reply` may come once more, with the same id: a reader that keeps replies keeps one of an id.
 pub(crate) struct JsonLines {
     out: Sink,
 }

@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! - A chat belongs to the person named in its id ([`owner`]) and its replies are shown while that person speaks, and
-//!   to nobody else.
+//!   to nobody else. As JSON lines they are for a program that speaks for several people and tells chats apart.
 //! - A reply is shown whole once: streamed to its end, or printed when it is delivered, never both.
 //! - Control characters of a reply never reach a terminal.
 

@@ -1,4 +1,4 @@
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Write};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,12 +33,14 @@ pub struct Console {
 
 struct State {
     speaker: Person,
+    /// A program reads what is shown: replies to everybody, each with its chat, and not the speaker's alone.
+    hears_all: bool,
     view: Box<dyn View>,
     shown: Shown,
     /// The person does not want to see more of the running turn.
     muted: bool,
-    /// The running turn told of an error already.
-    told_error: bool,
+    /// Chats in which a turn is running, and whether it told of an error already.
+    turns: HashMap<ChatId, bool>,
     /// Puts text above the line that is being typed.
     above_prompt: Option<SyncSender<String>>,
     /// Whether a line is being typed.
@@ -77,10 +79,11 @@ impl Console {
     ) -> Result<Self, IdError> {
         let state = State {
             speaker: operator.clone(),
+            hears_all: format == Format::Json,
             view: format.view(out, err),
             shown: Shown::default(),
             muted: false,
-            told_error: false,
+            turns: HashMap::new(),
             above_prompt: None,
             at_prompt: false,
             broken: None,
@@ -116,20 +119,31 @@ impl Console {
         self.lock().at_prompt = at_prompt;
     }
 
-    /// A turn begins: its replies are to be seen, and its errors told.
-    pub(crate) fn begin_turn(&self) {
+    /// Whether replies to everybody are shown, and so people may talk at once.
+    pub(crate) fn hears_all(&self) -> bool {
+        self.lock().hears_all
+    }
+
+    /// A turn begins in a chat: its replies are to be seen, and its errors told.
+    pub(crate) fn begin_turn(&self, chat: &ChatId) {
         let mut state = self.lock();
-        (state.muted, state.told_error) = (false, false);
+        state.muted = false;
+        state.turns.insert(chat.clone(), false);
+    }
+
+    /// Whether a turn is running in a chat.
+    pub(crate) fn in_turn(&self, chat: &ChatId) -> bool {
+        self.lock().turns.contains_key(chat)
+    }
+
+    /// The turn in a chat is over; gives whether it told of an error.
+    pub(crate) fn end_turn(&self, chat: &ChatId) -> bool {
+        self.lock().turns.remove(chat).unwrap_or(false)
     }
 
     /// Shows no more of the running turn; false if that is so already.
     pub(crate) fn mute(&self) -> bool {
         !std::mem::replace(&mut self.lock().muted, true)
-    }
-
-    /// Whether the running turn told of an error already.
-    pub(crate) fn told_error(&self) -> bool {
-        self.lock().told_error
     }
 
     /// Shows something.
@@ -199,7 +213,7 @@ impl Platform for Console {
         if state.shown.ids.contains(&outbound.id) {
             return Ok(());
         }
-        if owner != state.speaker.id {
+        if owner != state.speaker.id && !state.hears_all {
             return Err(PlatformError::Transient(format!("{owner} is not at the terminal")));
         }
         if state.at_prompt
@@ -247,11 +261,15 @@ impl Platform for Console {
 impl Streaming for Console {
     async fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
         let mut state = self.lock();
-        let seen = owner(chat).is_some_and(|owner| owner == state.speaker.id);
+        let seen = owner(chat).is_some_and(|owner| owner == state.speaker.id || state.hears_all);
         if !seen || state.muted || state.at_prompt || state.shown.ids.contains(reply) {
             return;
         }
-        state.told_error |= matches!(event, StreamEvent::Error { .. });
+        if matches!(event, StreamEvent::Error { .. })
+            && let Some(told_error) = state.turns.get_mut(chat)
+        {
+            *told_error = true;
+        }
         if let Err(e) = state.view.event(chat, reply, event) {
             self.note_broken(&mut state, e);
         }
@@ -303,14 +321,14 @@ mod tests {
     #[tokio::test]
     async fn a_reply_hidden_halfway_stays_hidden() {
         let (console, out, outbound) = terminal();
-        console.begin_turn();
+        console.begin_turn(&outbound.chat);
         let piece = |text: &str| StreamEvent::Content { text: text.into() };
         console.event(&outbound.chat, &outbound.id, &piece("one")).await;
         assert!(console.mute());
         assert!(!console.mute(), "asked twice");
         console.event(&outbound.chat, &outbound.id, &piece(" two")).await;
         console.deliver(&outbound).await.unwrap();
-        console.begin_turn();
+        console.begin_turn(&outbound.chat);
         console.deliver(&outbound).await.unwrap();
         assert_eq!(text(&out), "› one");
     }

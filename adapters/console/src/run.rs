@@ -1,8 +1,10 @@
 use std::collections::HashMap;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 
-use azera_adapter::{ChatInfo, CommandAnswer, CommandLine, Host, Outcome, Platform};
-use azera_types::{ChatId, Inbound, PersonId, PersonaId, Text};
+use azera_adapter::{ChatInfo, CommandAnswer, CommandLine, Host, HostError, Outcome, Platform};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Text};
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use tokio::io::AsyncBufRead;
 
 use crate::editor::{Editor, Typed};
@@ -12,6 +14,9 @@ use crate::{CommandHint, Console, Error, Person, chat_id, owner};
 
 /// The last part of the id of the chat in which a person begins, unless told otherwise.
 pub const FIRST_CHAT: &str = "main";
+
+/// Chats in which turns are under way at once.
+const MAX_UNDER_WAY: usize = 256;
 
 /// Where what people say comes from.
 pub enum Input {
@@ -52,7 +57,8 @@ pub struct ExitSummary {
 }
 
 /// Lets people talk until they leave or the input ends. Messages are taken one at a time: the next is read when the one
-/// before is answered.
+/// before is answered. In [`Format::Json`](crate::Format::Json) people talk at once: what somebody says waits only for
+/// the answer to what they said before, and a command for everything.
 ///
 /// In a terminal, Ctrl-C during a reply hides the rest of it, and pressed once more leaves; the session listens for it
 /// itself. Errors are what ends the session; what goes wrong with a message is shown and counted.
@@ -71,6 +77,7 @@ pub async fn run(console: &Console, host: &dyn Host, options: Options, input: In
         chat,
         left_in: HashMap::new(),
         interactive: false,
+        under_way: FuturesUnordered::new(),
         summary: ExitSummary::default(),
     };
     talk.open().await?;
@@ -91,7 +98,7 @@ pub async fn run(console: &Console, host: &dyn Host, options: Options, input: In
     });
     shown.map_err(Error::Output)?;
     loop {
-        let text = match source.next(console).await? {
+        let text = match talk.listen(&mut source).await? {
             Typed::End => break,
             Typed::Text(text) => text,
             Typed::GivenUp => {
@@ -112,6 +119,10 @@ pub async fn run(console: &Console, host: &dyn Host, options: Options, input: In
         if onward == Onward::Leave {
             break;
         }
+    }
+    tokio::select! {
+        ended = talk.end_all() => ended?,
+        e = console.output_broken() => return Err(Error::Output(e)),
     }
     Ok(talk.summary)
 }
@@ -166,18 +177,78 @@ struct Talk<'a> {
     left_in: HashMap<PersonId, ChatId>,
     /// Whether Ctrl-C is a key pressed at this session.
     interactive: bool,
+    /// Turns nobody waits for, one in a chat at most.
+    under_way: FuturesUnordered<UnderWay<'a>>,
     summary: ExitSummary,
 }
 
+/// A turn in a chat, about a message.
+type UnderWay<'a> = Pin<Box<dyn Future<Output = Ended> + Send + 'a>>;
+
+/// How a turn ended.
+struct Ended {
+    chat: ChatId,
+    message: MessageId,
+    outcome: Result<Outcome, HostError>,
+}
+
 impl Talk<'_> {
+    /// Reads what is typed next, while turns under way end.
+    async fn listen(&mut self, source: &mut Source) -> Result<Typed, Error> {
+        let console = self.console;
+        let mut typed = pin!(source.next(console));
+        loop {
+            tokio::select! {
+                typed = &mut typed => return typed,
+                Some(ended) = self.under_way.next() => self.tell(ended)?,
+                e = console.output_broken() => return Err(Error::Output(e)),
+            }
+        }
+    }
+
     async fn take(&mut self, text: &str) -> Result<Onward, Error> {
         match text.trim_start().strip_prefix('/') {
+            None if self.console.hears_all() => {
+                self.begin(text).await?;
+                Ok(Onward::Stay)
+            }
             None => self.message(text).await,
             Some(command) => match command.split_once(char::is_whitespace).unwrap_or((command, "")) {
                 (AS, name) => self.speak_as(name).await,
-                _ => self.command(text).await,
+                _ => {
+                    self.end_all().await?;
+                    self.command(text).await
+                }
             },
         }
+    }
+
+    /// Begins a turn and does not wait for its end, but for that of the one before it in its chat.
+    async fn begin(&mut self, text: &str) -> Result<(), Error> {
+        while self.console.in_turn(&self.chat) || self.under_way.len() >= MAX_UNDER_WAY {
+            let Some(ended) = self.under_way.next().await else { break };
+            self.tell(ended)?;
+        }
+        let inbound = self.inbound(text)?;
+        let (host, platform, chat, message) = (self.host, self.console.id(), self.chat.clone(), inbound.id.clone());
+        self.console.begin_turn(&chat);
+        self.under_way.push(Box::pin(async move {
+            let outcome = host.message(platform, inbound).await;
+            Ended { chat, message, outcome }
+        }));
+        // A turn begins when it is first asked about, and what is said next must not overtake it.
+        while let Some(Some(ended)) = self.under_way.next().now_or_never() {
+            self.tell(ended)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for every turn under way.
+    async fn end_all(&mut self) -> Result<(), Error> {
+        while let Some(ended) = self.under_way.next().await {
+            self.tell(ended)?;
+        }
+        Ok(())
     }
 
     async fn open(&self) -> Result<(), Error> {
@@ -185,9 +256,9 @@ impl Talk<'_> {
         Ok(self.host.open_chat(self.console.id(), info).await?)
     }
 
-    async fn message(&mut self, text: &str) -> Result<Onward, Error> {
+    fn inbound(&self, text: &str) -> Result<Inbound, Error> {
         let Person { id: person, name } = self.console.speaker();
-        let inbound = Inbound {
+        Ok(Inbound {
             id: message_id(self.console.clock())?,
             chat: self.chat.clone(),
             person,
@@ -197,9 +268,14 @@ impl Talk<'_> {
             mentions_bot: false,
             mentions: Vec::new(),
             reply_to: None,
-        };
-        let id = inbound.id.clone();
-        self.console.begin_turn();
+        })
+    }
+
+    /// One turn, from its beginning to its end.
+    async fn message(&mut self, text: &str) -> Result<Onward, Error> {
+        let inbound = self.inbound(text)?;
+        let (chat, message) = (self.chat.clone(), inbound.id.clone());
+        self.console.begin_turn(&chat);
         self.console.show(|view| view.waiting()).map_err(Error::Output)?;
         let mut turn = pin!(self.host.message(self.console.id(), inbound));
         let outcome = loop {
@@ -214,33 +290,41 @@ impl Talk<'_> {
                 }
             }
         };
+        self.tell(Ended { chat, message, outcome })?;
+        Ok(Onward::Stay)
+    }
+
+    /// Shows how a turn ended, as far as it was not shown while it was under way.
+    fn tell(&mut self, ended: Ended) -> Result<(), Error> {
+        let Ended { chat, message, outcome } = ended;
+        let told_error = self.console.end_turn(&chat);
         let shown = match outcome {
             Ok(Outcome::Replied(turn)) => {
                 self.summary.answered += 1;
                 self.console.show(|view| view.turn(&turn))
             }
-            Ok(Outcome::Silent(why)) => self.console.show(|view| view.silent(&self.chat, &id, why)),
+            Ok(Outcome::Silent(why)) => self.console.show(|view| view.silent(&chat, &message, why)),
             Err(e) => {
                 self.summary.failed += 1;
-                if self.console.told_error() {
+                if told_error {
                     Ok(())
                 } else {
-                    self.console.show(|view| view.error(&self.chat, Some(&id), &e.to_string()))
+                    self.console.show(|view| view.error(&chat, Some(&message), &e.to_string()))
                 }
             }
         };
-        shown.map_err(Error::Output)?;
-        Ok(Onward::Stay)
+        shown.map_err(Error::Output)
     }
 
     async fn command(&mut self, text: &str) -> Result<Onward, Error> {
         let Person { id: person, name } = self.console.speaker();
         let line = CommandLine { chat: self.chat.clone(), person: person.clone(), name, text: Text::new(text.trim()) };
-        self.console.begin_turn();
+        self.console.begin_turn(&self.chat);
         let answer = match self.host.command(self.console.id(), line).await {
             Ok(answer) => answer,
             Err(e) => CommandAnswer { text: e.to_string(), ..CommandAnswer::default() },
         };
+        self.console.end_turn(&self.chat);
         if !answer.ok {
             self.summary.failed += 1;
         }

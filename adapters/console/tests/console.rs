@@ -37,6 +37,8 @@ impl Write for Shared {
 struct Core {
     console: Arc<Console>,
     heard: Mutex<Vec<String>>,
+    /// Bob has been answered.
+    bob: tokio::sync::Notify,
 }
 
 impl Core {
@@ -66,6 +68,12 @@ impl Host for Core {
             heard.push(format!("{} in {}: {}", inbound.name, inbound.chat, &*inbound.text));
             heard.len()
         };
+        if &*inbound.text == "wait for Bob" {
+            self.bob.notified().await;
+        }
+        if inbound.name == "Bob" {
+            self.bob.notify_one();
+        }
         let outbound = self.outbound(n, &inbound);
         let streaming = self.console.streaming().unwrap();
         let events = match &*inbound.text {
@@ -155,7 +163,7 @@ fn console(format: Format, out: impl Write + Send + 'static, err: impl Write + S
 async fn talk(format: Format, input: &str) -> Session {
     let (out, err) = (Shared::default(), Shared::default());
     let console = console(format, out.clone(), err.clone());
-    let core = Core { console: console.clone(), heard: Mutex::default() };
+    let core = Core { console: console.clone(), heard: Mutex::default(), bob: tokio::sync::Notify::new() };
     let options = Options {
         banner: vec!["This is Azera.".into()],
         persona_name: (format == Format::Terminal { colour: true }).then(|| "Areza".into()),
@@ -284,6 +292,31 @@ async fn people_speak_in_chats_of_their_own() {
     assert_eq!(session.summary, ExitSummary { answered: 4, failed: 1 });
 }
 
+/// As JSON lines: Ann's answer takes until Bob has said something, so Bob is heard before it comes; what Ann says next
+/// waits for it, and so does a command.
+#[tokio::test]
+async fn in_json_people_talk_at_once() {
+    let session = talk(Format::Json, "wait for Bob\n/as Bob\nthree\n/as Ann\nfour\n/nonsense\n").await;
+    insta::assert_snapshot!(session.heard, @"
+    open console:ann:main
+    Ann in console:ann:main: wait for Bob
+    open console:bob:main
+    Bob in console:bob:main: three
+    open console:ann:main
+    Ann in console:ann:main: four
+    command in console:ann:main: /nonsense
+    ");
+    let told: Vec<(&str, &str)> = session
+        .out
+        .lines()
+        .filter_map(|line| Some((line.split_once("\"chat\":\"console:")?.1.split_once(':')?.0, line)))
+        .filter(|(_, line)| line.contains("\"type\":\"turn\"") || line.contains("\"type\":\"command\""))
+        .map(|(person, line)| (person, if line.contains("turn") { "turn" } else { "command" }))
+        .collect();
+    assert_eq!(told, [("bob", "turn"), ("ann", "turn"), ("ann", "turn"), ("ann", "command")]);
+    assert_eq!(session.summary, ExitSummary { answered: 3, failed: 1 });
+}
+
 #[tokio::test]
 async fn a_chat_is_its_owner_s_alone() {
     let console = console(Format::Plain, io::sink(), io::sink());
@@ -339,7 +372,7 @@ async fn output_that_cannot_be_written_ends_the_session() {
         }
     }
     let console = console(Format::Plain, Closed, io::sink());
-    let core = Core { console: console.clone(), heard: Mutex::default() };
+    let core = Core { console: console.clone(), heard: Mutex::default(), bob: tokio::sync::Notify::new() };
     let input = Input::Lines(Box::new(Cursor::new(b"one\ntwo\n".to_vec())));
     let ended = run(&console, &core, Options::default(), input).await;
     assert!(matches!(ended, Err(Error::Output(_))), "{ended:?}");
@@ -349,7 +382,7 @@ async fn output_that_cannot_be_written_ends_the_session() {
 #[tokio::test]
 async fn nobody_begins_in_a_chat_of_somebody_else() {
     let console = console(Format::Plain, io::sink(), io::sink());
-    let core = Core { console: console.clone(), heard: Mutex::default() };
+    let core = Core { console: console.clone(), heard: Mutex::default(), bob: tokio::sync::Notify::new() };
     let chat = chat_id(&Person::new("bob").unwrap().id, "main").unwrap();
     let options = Options { chat: Some(chat), ..Options::default() };
     let ended = run(&console, &core, options, Input::Lines(Box::new(Cursor::new(Vec::new())))).await;

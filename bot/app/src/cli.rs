@@ -1,9 +1,13 @@
 //! The command line.
 
+mod measure;
+
 use std::path::{Path, PathBuf};
 
 use azera_types::Timestamp;
 use clap::{Args, Parser, Subcommand};
+
+pub use measure::{BenchCommand, BenchInference, BenchRecall, BenchTurn, EvalCommand, EvalFacts, EvalRecall};
 
 /// A self-hosted companion that remembers, dreams and reflects.
 #[derive(Debug, Parser)]
@@ -75,7 +79,7 @@ pub enum Command {
     },
     /// Bring a backup back
     #[command(
-        after_help = "Examples:\n  azera restore                       the newest backup, into an empty data folder\n  azera restore --replace             the same, in the place of what is there\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --undo                back to what was there before\n\nA backup is checked whole before anything is touched. What was there is put aside for 7 days, or until something\nis forgotten. The next start builds the indexes anew. What was under way when the backup was made is not answered\nagain."
+        after_help = "Examples:\n  azera restore                       the newest backup, into an empty data folder\n  azera restore --replace             the same, in the place of what is there\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --salvage --replace   what can still be read of a damaged record\n  azera restore --undo                back to what was there before\n\nA backup is checked whole before anything is touched. What was there is put aside for 7 days, or until something\nis forgotten. The next start builds the indexes anew. What was under way when the backup was made is not answered\nagain."
     )]
     Restore(RestoreOptions),
     /// Check everything Azera needs, and say how to mend what is missing
@@ -127,7 +131,7 @@ pub struct ChatOptions {
     /// Makes replies reproducible
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print events as JSON lines
+    /// Print events as JSON lines; people (`/as NAME`) then talk at once
     #[arg(long)]
     pub json: bool,
 }
@@ -171,8 +175,11 @@ pub struct RestoreOptions {
     /// Put what is there aside
     #[arg(long)]
     pub replace: bool,
+    /// Make a record of what can still be read of the damaged one, in the place of a backup
+    #[arg(long, conflicts_with = "backup")]
+    pub salvage: bool,
     /// Bring back what the last restore put aside
-    #[arg(long, conflicts_with_all = ["backup", "replace"])]
+    #[arg(long, conflicts_with_all = ["backup", "replace", "salvage"])]
     pub undo: bool,
     #[command(flatten)]
     pub data: DataOption,
@@ -359,128 +366,25 @@ pub enum MemoryCommand {
     },
     /// Build both indexes anew from the record
     Rebuild,
+    /// Look for damage: rows that cannot be read or miss others, and indexes that differ from the record
+    #[command(
+        after_help = "Examples:\n  azera memory check\n  azera memory check --deep --mend\n\nEnds with an error if something is wrong that was not mended."
+    )]
+    Check {
+        /// Also embed every text again and compare it with its vector
+        #[arg(long)]
+        deep: bool,
+        /// Index anew what differs
+        #[arg(long)]
+        mend: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Compare record and indexes, and count
     Stats {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub enum EvalCommand {
-    /// Recall over conversations with questions and their evidence
-    #[command(after_help = "Example:\n  azera eval recall conversations/*.json --json")]
-    Recall(EvalRecall),
-    /// What is told in one chat and asked for in another, three days later
-    #[command(after_help = "Example:\n  azera eval facts --show")]
-    Facts(EvalFacts),
-}
-
-#[derive(Debug, Args)]
-pub struct EvalFacts {
-    /// Facts of one's own, a JSON object a line: kind, told, asked, keys
-    #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
-    /// `default` or a model's name
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    pub model: String,
-    /// The model the facts are told to, if another: `scripted` saves most of the time
-    #[arg(long, value_name = "NAME")]
-    pub listener: Option<String>,
-    /// Makes replies reproducible
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
-    /// Only the first of them
-    #[arg(long, value_name = "N")]
-    pub limit: Option<usize>,
-    /// Show each question with its reply
-    #[arg(long)]
-    pub show: bool,
-    /// Print JSON in one line
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct EvalRecall {
-    /// Conversation files
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum BenchCommand {
-    /// The time of a turn without the model: from a message received to its reply handed over
-    #[command(after_help = "Example:\n  azera bench turn --memories 100000 --turns 400 --json")]
-    Turn(BenchTurn),
-    /// The time of recall alone, the question's embedding excluded
-    #[command(
-        after_help = "Examples:\n  azera bench recall --memories 100000\n  azera bench recall --memories 1000000 --folder /tmp/million   keeps what was filled, for the next run"
-    )]
-    Recall(BenchRecall),
-    /// The speed of the chat model: reading, writing, many chats at once, the second turn
-    #[command(after_help = "Example:\n  azera bench inference --chats 8")]
-    Inference(BenchInference),
-    /// Fill an empty folder with made-up memories, for the others
-    #[command(after_help = "Example:\n  azera bench fill --memories 1000000 /tmp/million")]
-    Fill(BenchFill),
-}
-
-#[derive(Debug, Args)]
-pub struct BenchTurn {
-    /// Memories that are there already
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    pub memories: usize,
-    /// Turns to time; during the second half of them the vector index is reorganised
-    #[arg(long, value_name = "N", default_value_t = 400)]
-    pub turns: usize,
-    /// A folder to fill and keep, or one filled before; the turns are added to it
-    #[arg(long, value_name = "DIR")]
-    pub folder: Option<PathBuf>,
-    /// Print JSON in one line
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct BenchRecall {
-    /// Memories to search
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    pub memories: usize,
-    /// Questions to time
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    pub queries: usize,
-    /// A folder to fill and keep, or one filled before
-    #[arg(long, value_name = "DIR")]
-    pub folder: Option<PathBuf>,
-    /// Print JSON in one line
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct BenchInference {
-    /// A model by its name in the ledger; the one in use otherwise
-    #[arg(long, value_name = "NAME")]
-    pub model: Option<String>,
-    /// Chats that talk at once
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    pub chats: usize,
-    /// Print JSON in one line
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct BenchFill {
-    /// Memories to make up
-    #[arg(long, value_name = "N")]
-    pub memories: usize,
-    /// The folder; it must be empty or not there
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
 }

@@ -14,14 +14,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use azera_types::Timestamp;
 
-/// File that is locked while the folder is in use. It holds the user's process id, and nothing after an orderly end.
+/// File that is locked while the folder is in use. It holds the user's process id, behind it how often in a row opening
+/// the indexes was begun and did not end, and nothing after an orderly end.
 const LOCK: &str = "lock";
+
+/// Processes in a row that ended while they opened the indexes, from which on those are taken for the cause. One may
+/// have been ended by anybody.
+const MAX_ENDS_WHILE_OPENING: u32 = 2;
 
 /// The record.
 const RECORD: &str = "record";
 
 /// A record being written.
 const NEW: &str = "record.new";
+
+/// A copy of a damaged record.
+const SCRATCH: &str = "record.scratch";
 
 /// A whole record that is to take the place of the present one.
 const NEXT: &str = "record.next";
@@ -49,6 +57,8 @@ const ASIDE_DAYS: i64 = 7;
 pub struct DataFolder {
     dir: PathBuf,
     lock: File,
+    /// What the process before left in the lock.
+    before: String,
 }
 
 impl DataFolder {
@@ -58,22 +68,46 @@ impl DataFolder {
         let path = dir.join(LOCK);
         let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut lock = open.with_context(|| format!("opening {}", path.display()))?;
-        let mut holder = String::new();
+        let mut before = String::new();
         let locked = lock.try_lock();
-        lock.read_to_string(&mut holder).with_context(|| format!("reading {}", path.display()))?;
+        lock.read_to_string(&mut before).with_context(|| format!("reading {}", path.display()))?;
         match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                bail!("another Azera (process {}) works in {}: stop it first", holder.trim(), dir.display())
+                let holder = before.lines().next().unwrap_or("unknown");
+                bail!("another Azera (process {holder}) works in {}: stop it first", dir.display())
             }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("locking {}", path.display()));
             }
         }
-        let mut folder = Self { dir: dir.to_owned(), lock };
-        folder.write_holder(&format!("{}\n", std::process::id()))?;
+        let mut folder = Self { dir: dir.to_owned(), lock, before };
+        folder.write_holder(folder.ends_while_opening())?;
         folder.end_interrupted()?;
         Ok(folder)
+    }
+
+    /// Whether the process that had it last did not come to an orderly end.
+    pub fn was_left_running(&self) -> bool {
+        !self.before.is_empty()
+    }
+
+    /// How many processes in a row did not survive opening the indexes.
+    fn ends_while_opening(&self) -> u32 {
+        self.before.lines().nth(1).and_then(|count| count.parse().ok()).unwrap_or(0)
+    }
+
+    /// To be called before the indexes are opened: engines that map files can take the process with them, and would at
+    /// every start. Gives whether that happened so often that the indexes must go.
+    pub fn begin_opening(&mut self) -> anyhow::Result<bool> {
+        let ends = self.ends_while_opening();
+        self.write_holder(ends + 1)?;
+        Ok(ends >= MAX_ENDS_WHILE_OPENING)
+    }
+
+    /// To be called when they are open.
+    pub fn end_opening(&mut self) -> anyhow::Result<()> {
+        self.write_holder(0)
     }
 
     /// Where the record lies.
@@ -89,6 +123,13 @@ impl DataFolder {
     /// The folder for a record to be written into, empty.
     pub fn new_record(&self) -> anyhow::Result<PathBuf> {
         let path = self.dir.join(NEW);
+        remove(&path)?;
+        Ok(path)
+    }
+
+    /// A folder for a copy of the record, which is not there.
+    pub fn scratch(&self) -> anyhow::Result<PathBuf> {
+        let path = self.dir.join(SCRATCH);
         remove(&path)?;
         Ok(path)
     }
@@ -172,6 +213,7 @@ impl DataFolder {
 
     fn end_interrupted(&mut self) -> anyhow::Result<()> {
         remove(&self.dir.join(NEW))?;
+        remove(&self.dir.join(SCRATCH))?;
         let left = [self.dir.join(NEXT), self.dir.join(NEXT_PERSONAS), self.dir.join(ASIDE).join(ASIDE_NEXT)];
         let interrupted = left.iter().any(|path| path.exists());
         if interrupted {
@@ -181,16 +223,20 @@ impl DataFolder {
         Ok(())
     }
 
-    fn write_holder(&mut self, holder: &str) -> anyhow::Result<()> {
+    fn write_holder(&mut self, ends_while_opening: u32) -> anyhow::Result<()> {
+        self.write_lock(&format!("{}\n{ends_while_opening}\n", std::process::id()))
+    }
+
+    fn write_lock(&mut self, text: &str) -> anyhow::Result<()> {
         let written = self.lock.set_len(0).and_then(|()| self.lock.seek(SeekFrom::Start(0)));
-        let written = written.and_then(|_| self.lock.write_all(holder.as_bytes()));
+        let written = written.and_then(|_| self.lock.write_all(text.as_bytes()));
         written.with_context(|| format!("writing {}", self.dir.join(LOCK).display()))
     }
 }
 
 impl Drop for DataFolder {
     fn drop(&mut self) {
-        if let Err(error) = self.write_holder("") {
+        if let Err(error) = self.write_lock("") {
             tracing::warn!(%error, "the next start will take this end for a crash");
         }
     }

@@ -157,7 +157,8 @@ fn stores(config: &Config) -> Found {
         }
         Err(error) => Found::Bad(
             format!("{error:#}"),
-            "if another Azera runs on this folder, stop it first; damaged indexes are made anew by `azera memory rebuild`"
+            "if another Azera runs on this folder, stop it first; a damaged record comes back by `azera restore`, damaged \
+             indexes come back by themselves"
                 .into(),
         ),
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use azera_chat::{Azera, ChatConfig, Parts};
 use azera_config::Config;
 use azera_ledger::{Installed, Kind, Models, Options};
@@ -57,6 +57,8 @@ pub struct House {
 /// The stores of a data folder, which is this process's as long as they are open.
 pub struct Stores {
     pub memory: Memory,
+    /// The process before came to no orderly end, so the indexes may differ from the record.
+    doubtful: bool,
     folder: DataFolder,
 }
 
@@ -161,9 +163,16 @@ pub fn open_stores_with(
 ) -> anyhow::Result<Stores> {
     // Nobody else works in this folder, so what is wrong with an index is wrong with its files, and it can be made anew
     // from the record.
-    let folder = DataFolder::take(data)?;
-    let store = SledStore::open(folder.record()).context("opening the record")?;
-    let (vectors, text, made_anew) = open_indexes(data, info.dimension)?;
+    let mut folder = DataFolder::take(data)?;
+    let doubtful = folder.was_left_running();
+    let store = SledStore::open(folder.record()).map_err(|error| record_error(&error, &folder))?;
+    let fatal = folder.begin_opening()?;
+    let failed = fatal || azera_memory::rebuild_wanted(&store)?;
+    if failed {
+        remove_indexes(data)?;
+    }
+    let (vectors, text, made_anew) = open_indexes(data, info.dimension, doubtful)?;
+    folder.end_opening()?;
     let layers = Layers {
         store: around(store),
         vectors: Arc::new(vectors),
@@ -183,13 +192,29 @@ pub fn open_stores_with(
     )?;
     if let Some(queued) = memory.follow_embedder()? {
         tracing::warn!(memories = queued, model = %info.id, "the embedding model changed: everything is embedded anew");
-    } else if made_anew {
+    } else if made_anew || failed {
         let queued = memory.rebuild()?;
         if queued > 0 {
             tracing::warn!(memories = queued, "an index is missing or damaged: both are built anew from the record");
         }
     }
-    Ok(Stores { memory, folder })
+    Ok(Stores { memory, doubtful, folder })
+}
+
+/// What to do about a record that does not open.
+fn record_error(error: &azera_memory::Error, folder: &DataFolder) -> anyhow::Error {
+    let record = folder.record();
+    match error {
+        azera_memory::Error::Full { .. } => {
+            anyhow!("{error}: make some in {} and start again; nothing is lost", record.display())
+        }
+        azera_memory::Error::Io { .. } => anyhow!("{error} ({})", record.display()),
+        _ => anyhow!(
+            "the record in {} is damaged ({error}). `azera restore --replace` brings back the newest backup, `azera restore \
+             --salvage --replace` what can still be read; either puts what is there aside",
+            record.display()
+        ),
+    }
 }
 
 /// The folder of the backups.
@@ -199,7 +224,9 @@ pub fn backups(config: &Config) -> anyhow::Result<Folder> {
 
 /// Opens both indexes; the flag says whether one had to be made anew, because it was missing or damaged or holds vectors
 /// of another length.
-fn open_indexes(data: &Path, dimension: usize) -> anyhow::Result<(EdgeVectors, TantivyText, bool)> {
+///
+/// Where one is not sure of them, what has checksums is compared with those.
+fn open_indexes(data: &Path, dimension: usize, doubtful: bool) -> anyhow::Result<(EdgeVectors, TantivyText, bool)> {
     let (vectors_dir, text_dir) = (data.join("vectors"), data.join("text"));
     // An index that is not there holds nothing of what the record does.
     let missing = !vectors_dir.exists() || !text_dir.exists();
@@ -208,16 +235,30 @@ fn open_indexes(data: &Path, dimension: usize) -> anyhow::Result<(EdgeVectors, T
         Ok(vectors) => (vectors, false),
         Err(error) => (EdgeVectors::open(emptied(&vectors_dir, &error)?, config)?, true),
     };
-    let (text, text_anew) = match TantivyText::open(&text_dir) {
+    let opened = TantivyText::open(&text_dir).and_then(|text| if doubtful { text.verified() } else { Ok(text) });
+    let (text, text_anew) = match opened {
         Ok(text) => (text, false),
         Err(error) => (TantivyText::open(emptied(&text_dir, &error)?)?, true),
     };
     Ok((vectors, text, missing || vectors_anew || text_anew))
 }
 
+/// Removes both indexes.
+fn remove_indexes(data: &Path) -> anyhow::Result<()> {
+    for index in ["vectors", "text"] {
+        match std::fs::remove_dir_all(data.join(index)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("removing {}", data.join(index).display()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Removes an index that cannot be opened; a failing disk is no reason to.
 fn emptied<'a>(dir: &'a Path, error: &azera_memory::Error) -> anyhow::Result<&'a Path> {
-    if let azera_memory::Error::Io { .. } = error {
+    if let azera_memory::Error::Io { .. } | azera_memory::Error::Full { .. } = error {
         bail!("{}: {error}", dir.display());
     }
     tracing::warn!(index = %dir.display(), %error, "removing the index");
@@ -253,7 +294,7 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
             Ok((embedder, stores))
         })
     };
-    let (embedder, Stores { memory, folder }) = stores.await??;
+    let (embedder, Stores { memory, doubtful, folder }) = stores.await??;
     let model = chat.await??;
     let memory = Arc::new(memory);
     let backups = backups(config)?;
@@ -266,6 +307,9 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
         models: Arc::new(Shelf::new(config.clone(), models)),
         config: chat_config(config, model.info().family.as_str(), opening.seed)?,
     });
+    if doubtful {
+        azera.doubt_indexes();
+    }
     let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
     azera.add_job(Arc::new(Backups(Arc::new(job))));
     Ok(House { azera, memory, model, data, backups, _folder: folder })

@@ -42,6 +42,7 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
             let indexed = house.azera.index_all().await?;
             println!("{indexed} memories indexed");
         }
+        MemoryCommand::Check { deep, mend, json } => return check(config, deep, mend, json).await,
         MemoryCommand::Stats { json } => stats(config, json).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -186,4 +187,71 @@ async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
         n => println!("the indexes differ from the record in {n} entries; `azera memory rebuild` mends that"),
     }
     Ok(())
+}
+
+async fn check(config: &Config, deep: bool, mend: bool, json: bool) -> anyhow::Result<ExitCode> {
+    // Only what compares or makes vectors needs the embedding model.
+    let (opened, house) =
+        if deep || mend { (None, Some(open(config).await?)) } else { (Some(stores(config).await?), None) };
+    let memory = match (&opened, &house) {
+        (Some(stores), _) => &stores.memory,
+        (None, Some(house)) => house.memory.as_ref(),
+        (None, None) => return Ok(ExitCode::FAILURE),
+    };
+    let record = memory.check()?;
+    let mut mended = 0;
+    let mut differ = Vec::new();
+    if let Some(house) = &house {
+        if mend {
+            mended += memory.mend()?;
+            house.azera.index_all().await?;
+        }
+        if deep {
+            differ = house.azera.compare_vectors().await?;
+        }
+        if mend && !differ.is_empty() {
+            memory.index_again(&differ)?;
+            house.azera.index_all().await?;
+            mended += differ.len();
+            differ = house.azera.compare_vectors().await?;
+        }
+    }
+    let audit = memory.audit()?;
+    let good = record.is_sound() && audit.unaccounted.is_empty() && differ.is_empty();
+    if json {
+        let value = json!({
+            "good": good,
+            "record": record,
+            "queued": audit.queued,
+            "unaccounted": audit.unaccounted.len(),
+            "wrong_vectors": deep.then_some(differ.len()),
+            "mended": mended,
+        });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+        return Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    println!(
+        "{} messages, {} replies, {} memories; {} open turns, {} replies not delivered, {} entries waiting to be indexed",
+        record.messages, record.replies, record.memories, record.open_turns, record.undelivered, audit.queued
+    );
+    for (table, count) in &record.unreadable {
+        println!("{count} rows of {table} cannot be read");
+    }
+    for (what, count) in &record.broken {
+        println!("{count} {what}");
+    }
+    if !audit.unaccounted.is_empty() {
+        println!(
+            "{} memories are indexed otherwise than the record has them; --mend indexes them anew",
+            audit.unaccounted.len()
+        );
+    }
+    if !differ.is_empty() {
+        println!("{} memories have vectors of other texts; --mend makes them anew", differ.len());
+    }
+    if mended > 0 {
+        println!("{mended} memories were indexed anew");
+    }
+    println!("{}", if good { "nothing is wrong" } else { "something is wrong" });
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,12 +1,13 @@
 //! `azera restore`.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use azera_config::Config;
-use azera_memory::{Forgotten, Record, restore};
+use azera_memory::{Forgotten, Record, relink, restore};
 use azera_memory_backup::{Backup, Error, Folder};
-use azera_memory_sled::SledStore;
+use azera_memory_sled::{Salvaged, SledStore};
 use azera_types::{Clock, SystemClock};
 
 use crate::backup::{check, find, line};
@@ -31,6 +32,9 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
         );
     }
     let backups = house::backups(config)?;
+    if options.salvage {
+        return salvage(&mut folder, &backups);
+    }
     let present = present(&folder, &backups);
     let backup = match &options.backup {
         Some(backup) => {
@@ -105,10 +109,50 @@ fn newest(backups: &Folder, record: Option<&str>) -> anyhow::Result<Backup> {
 fn fill(folder: &DataFolder, backup: &Backup, forgotten: &Forgotten) -> anyhow::Result<()> {
     let bar = Bar::new();
     let store = SledStore::open(folder.new_record()?).context("making a record")?;
+    let mut cleaning = forgotten.cleaning();
     restore::<Error>(&store, |take| {
         backup.read(&mut |done| bar.bytes("restoring", done, Some(backup.manifest.bytes)), &mut |batch| {
-            Ok(take(forgotten.clean(&batch)?.0)?)
+            Ok(take(cleaning.clean(&batch)?.0)?)
         })
     })?;
     Ok(())
+}
+
+/// Makes a record of what can be read of the present one, and puts that aside.
+fn salvage(folder: &mut DataFolder, backups: &Folder) -> anyhow::Result<ExitCode> {
+    ensure!(folder.has_record(), "there is no record to salvage");
+    let (new, scratch) = (folder.new_record()?, folder.scratch()?);
+    let store = SledStore::open(new).context("making a record")?;
+    let mut salvaged = Salvaged::default();
+    restore::<azera_memory::Error>(&store, |take| {
+        salvaged = SledStore::salvage(folder.record(), scratch, take)?;
+        Ok(())
+    })
+    .context("reading the damaged record")?;
+    let relinked = relink(&store)?;
+    // Where its name is lost too, it is that of the only record the backups are of.
+    let names: BTreeSet<String> = backups.list()?.backups.into_iter().map(|backup| backup.manifest.record).collect();
+    let name = names.first().filter(|_| names.len() == 1);
+    let identity = Record::named(&store, name.map(String::as_str))?.identity().to_owned();
+    drop(store);
+    let aside = folder.exchange(SystemClock.now())?;
+    let kept = |table: &str| relinked.kept.get(table).copied().unwrap_or(0);
+    println!("salvaged {} messages and {} memories", kept("messages"), kept("memories"));
+    if salvaged.gaps > 0 {
+        println!("at {} places rows could not be read", salvaged.gaps);
+    }
+    for (table, count) in &relinked.removed {
+        println!("{count} rows of {table} were left out, for they could not be read or named what is gone");
+    }
+    println!("what lay behind the damage in its log is not among that");
+    match newest(backups, Some(&identity)) {
+        Ok(backup) => {
+            println!("the newest whole backup, for comparison: {} ({})", backup.path.display(), line(&backup))
+        }
+        Err(_) => println!("there is no whole backup to compare it with"),
+    }
+    if let Some(aside) = aside {
+        println!("the damaged record is in {}; `azera restore --undo` brings it back", aside.display());
+    }
+    Ok(ExitCode::SUCCESS)
 }

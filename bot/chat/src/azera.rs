@@ -1,13 +1,14 @@
 //! The core as one value: memory, model, embedder, clock, and the platforms attached to it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use azera_adapter::Platform;
 use azera_memory::{Memory, PersonaRow, Right, persona_file};
 use azera_model::{ChatModel, Embedder, SessionKey};
 use azera_personas::{CardData, Lorebook, Persona};
-use azera_types::{ChatId, Clock, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId};
+use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -48,7 +49,16 @@ pub(crate) struct Inner {
     pub(crate) queues: Queues,
     /// Personas with a bound on their memories who may have got new ones.
     pub(crate) bounded: Mutex<HashMap<PersonaId, usize>>,
+    /// Messages whose turns are waiting or under way.
+    pub(crate) under_way: Mutex<HashSet<MessageId>>,
+    /// A turn failed that may succeed another time.
+    pub(crate) stranded: AtomicBool,
+    pub(crate) retry_wanted: tokio::sync::Notify,
     pub(crate) indexing: tokio::sync::Mutex<()>,
+    /// The indexes may differ from the record.
+    pub(crate) doubtful: AtomicBool,
+    /// A layer of recall failed, and was looked at.
+    pub(crate) looked_at: AtomicBool,
     pub(crate) index_wanted: tokio::sync::Notify,
     pub(crate) jobs: RwLock<Vec<Scheduled>>,
     pub(crate) tasks: TaskTracker,
@@ -75,7 +85,12 @@ impl Azera {
             platforms: RwLock::default(),
             queues,
             bounded: Mutex::default(),
+            under_way: Mutex::default(),
+            stranded: AtomicBool::new(false),
+            retry_wanted: tokio::sync::Notify::new(),
             indexing: tokio::sync::Mutex::new(()),
+            doubtful: AtomicBool::new(false),
+            looked_at: AtomicBool::new(false),
             index_wanted: tokio::sync::Notify::new(),
             jobs: RwLock::default(),
             tasks: TaskTracker::new(),

@@ -19,6 +19,12 @@ const ATTEMPTS: u32 = 5;
 /// Wait before the second attempt; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
+/// Time after which a turn that failed for a reason that may pass is tried again; doubled each time that fails too.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Time the last try takes at most when the core stops.
+const LAST_TRY: Duration = Duration::from_secs(5);
+
 /// Time between two looks at what could not be delivered.
 const OUTBOX_WAIT: Duration = Duration::from_secs(60);
 
@@ -99,16 +105,43 @@ impl Azera {
         self.blocking(move |memory| memory.delivered(&reply)).await
     }
 
-    /// Tries the outbox again from time to time until the core stops.
+    /// Tries again from time to time what is left in the outbox and in the inbox, until the core stops.
     pub(crate) async fn keep_delivering(self) {
+        let mut soon = SOON;
         loop {
+            let wait = tokio::select! {
+                () = self.0.stopping.cancelled() => return,
+                () = tokio::time::sleep(OUTBOX_WAIT) => {
+                    soon = SOON;
+                    Duration::ZERO
+                }
+                () = self.0.retry_wanted.notified() => soon,
+            };
+            soon = (soon * 2).min(OUTBOX_WAIT);
             tokio::select! {
                 () = self.0.stopping.cancelled() => return,
-                () = tokio::time::sleep(OUTBOX_WAIT) => {}
+                () = tokio::time::sleep(wait) => {}
             }
-            if let Err(error) = self.deliver_outbox().await {
-                tracing::warn!(%error, "the outbox could not be read");
-            }
+            self.retry_leftovers().await;
+        }
+    }
+
+    /// Tries what is left in the outbox and in the inbox.
+    pub(crate) async fn retry_leftovers(&self) {
+        if let Err(error) = self.deliver_outbox().await {
+            tracing::warn!(%error, "the outbox could not be read");
+        }
+        if let Err(error) = self.take_up(|_| true).await {
+            tracing::warn!(%error, "messages left over could not be taken up");
+        }
+    }
+
+    /// Tries a last time what is left in the outbox.
+    pub(crate) async fn deliver_leftovers(&self) {
+        match tokio::time::timeout(LAST_TRY, self.deliver_outbox()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the outbox will be read at the next start"),
+            Err(_) => tracing::warn!("what is left in the outbox waits for the next start"),
         }
     }
 

@@ -1,5 +1,9 @@
 //! What adapters may ask of the core.
 
+use std::collections::HashSet;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
 use async_trait::async_trait;
 use azera_adapter::{
     ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outcome, Platform, ProbeLine, Silence,
@@ -21,6 +25,7 @@ impl From<Error> for HostError {
         match error {
             Error::NotAllowed => Self::NotAllowed,
             Error::QueueFull => Self::Busy,
+            Error::Memory(azera_memory::Error::Full { .. }) => Self::Full,
             other => Self::Failed(other.to_string()),
         }
     }
@@ -39,10 +44,11 @@ impl Azera {
         Ok(())
     }
 
-    /// Takes up messages whose turns are open. One whose turn is under way already is found closed when this one comes.
+    /// Takes up messages whose turns are open and not under way.
     pub(crate) async fn take_up(&self, which: impl Fn(&azera_memory::MessageRow) -> bool) -> Result<(), Error> {
         for (message, inbox) in self.blocking(azera_memory::Memory::open_turns).await? {
-            if !which(&message) {
+            let under_way = self.under_way().contains(&message.id);
+            if under_way || !which(&message) {
                 continue;
             }
             let Ok(platform) = self.platform(&inbox.platform) else { continue };
@@ -53,11 +59,17 @@ impl Azera {
         Ok(())
     }
 
+    /// Messages whose turns are waiting or under way.
+    fn under_way(&self) -> std::sync::MutexGuard<'_, HashSet<MessageId>> {
+        self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Stops: turns under way are finished, the background work ends, and what was forgotten leaves the disk.
     pub async fn stop(&self) {
         self.0.stopping.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
+        self.deliver_leftovers().await;
         if let Err(error) = self.scrub().await {
             tracing::warn!(%error, "forgotten bytes will be overwritten at the next start");
         }
@@ -71,13 +83,33 @@ impl Azera {
     }
 
     async fn turn_of(&self, ticket: Ticket, asked: Asked) -> Result<Outcome, Error> {
+        let message = asked.message.id.clone();
+        self.under_way().insert(message.clone());
+        let answered = self.turn_in_turn(ticket, asked).await;
+        self.under_way().remove(&message);
+        match &answered {
+            // What failed for a reason that may have passed is tried again as soon as something succeeds, or after a while.
+            Ok(_) if self.0.stranded.swap(false, Ordering::AcqRel) => {
+                let core = self.clone();
+                self.0.tasks.spawn(async move { core.retry_leftovers().await });
+            }
+            Err(error) if error.is_transient() => {
+                self.0.stranded.store(true, Ordering::Release);
+                self.0.retry_wanted.notify_one();
+            }
+            _ => {}
+        }
+        answered
+    }
+
+    async fn turn_in_turn(&self, ticket: Ticket, asked: Asked) -> Result<Outcome, Error> {
         ticket.turn().await;
         let message = asked.message.id.clone();
         let answered = self.take_turn(asked).await;
         if let Err(error) = &answered {
             tracing::error!(message = %message, %error, "a turn failed");
             if !error.is_transient() {
-                // It would fail the same way at every start.
+                // It would fail the same way every time.
                 self.blocking(move |memory| memory.leave(&message)).await?;
             }
         }

@@ -1,6 +1,7 @@
 //! Stage *recall*: the query's vector, then memory's search.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use azera_memory::{Hit, Query, Right};
@@ -42,9 +43,15 @@ impl Azera {
                 None
             }
         };
+        let embedded = vector.is_some();
         let query = Query { question, vector, now: self.0.clock.now(), exclude, limits: self.0.config.limits, results };
         let right = right.clone();
         let recalled = self.blocking(move |memory| memory.recall(&right, &query)).await?;
+        // The semantic layer is missing too where there is no vector to search with.
+        let failed = recalled.missing.iter().any(|layer| *layer == "lexical" || embedded);
+        if failed && !self.0.looked_at.swap(true, Ordering::AcqRel) {
+            self.doubt_indexes();
+        }
         let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
         Ok(Recall { hits: recalled.hits, missing: recalled.missing, took_ms })
     }

@@ -1,11 +1,12 @@
 //! Stage *remember*: what the record holds is embedded and indexed, after the reply and without delaying it.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use azera_memory::{Embedded, IndexWork};
 use azera_model::{Priority, Purpose};
-use azera_types::PersonaId;
+use azera_types::{MemoryId, PersonaId};
 
 use crate::azera::Azera;
 use crate::error::Error;
@@ -22,6 +23,8 @@ const GATHER: Duration = Duration::from_secs(1);
 
 /// Time the last round of indexing may take when the core stops; what is left waits for the next start.
 const LAST_ROUND: Duration = Duration::from_secs(5);
+/// Cosine similarity of a vector with another one of the same text: what a text is embedded with moves its last digits.
+const SAME_TEXT: f32 = 0.99;
 
 /// Wait after a failure before the queue is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -30,6 +33,13 @@ impl Azera {
     /// Indexes whatever is queued until nothing is; gives how many memories that were.
     pub async fn index_all(&self) -> Result<usize, Error> {
         let _indexing = self.0.indexing.lock().await;
+        if self.0.doubtful.swap(false, Ordering::AcqRel) {
+            let mended = self.blocking(azera_memory::Memory::mend).await;
+            let mended = mended.inspect_err(|_| self.0.doubtful.store(true, Ordering::Release))?;
+            if mended > 0 {
+                tracing::warn!(memories = mended, "the indexes differed from the record and are mended");
+            }
+        }
         let (mut indexed, mut since_optimized) = (0, 0);
         loop {
             let work = self.blocking(|memory| memory.index_work(BATCH)).await?;
@@ -66,6 +76,12 @@ impl Azera {
             pruned += self.blocking(move |memory| memory.prune(&persona, keep)).await?;
         }
         Ok(pruned)
+    }
+
+    /// The indexes may differ from the record: they are compared, and mended, before anything else is indexed.
+    pub fn doubt_indexes(&self) {
+        self.0.doubtful.store(true, Ordering::Release);
+        self.0.index_wanted.notify_one();
     }
 
     async fn embed_work(&self, work: Vec<IndexWork>) -> Result<Vec<Embedded>, Error> {
@@ -106,6 +122,29 @@ impl Azera {
         Ok(embedded)
     }
 
+    /// Embeds every text again and compares it with the vectors of the index; gives the memories whose vectors are those of
+    /// other texts, or of none. Those without vectors are not among them.
+    pub async fn compare_vectors(&self) -> Result<Vec<MemoryId>, Error> {
+        let mut differ = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.blocking(move |memory| memory.indexed(after, BATCH)).await?;
+            let Some((last, _)) = page.last() else { return Ok(differ) };
+            after = Some(last.id);
+            let texts = page.iter().flat_map(|(work, _)| std::iter::once(&work.own).chain(&work.window)).cloned();
+            let vectors = self.0.embedder.embed(texts.collect(), Purpose::Document, Priority::Background).await?;
+            let mut vectors = vectors.into_iter();
+            for (work, stored) in page {
+                let own = vectors.next();
+                let window = work.window.as_ref().and_then(|_| vectors.next());
+                let Some(stored) = stored else { continue };
+                if !same(own.as_deref(), Some(&stored.own)) || !same(window.as_deref(), stored.window.as_deref()) {
+                    differ.push(work.id);
+                }
+            }
+        }
+    }
+
     /// Overwrites on disk what was forgotten, if anything was. Everything queued is indexed first.
     pub async fn scrub(&self) -> Result<bool, Error> {
         if !self.blocking(azera_memory::Memory::scrub_due).await? {
@@ -119,6 +158,7 @@ impl Azera {
     /// Keeps the indexes up with the record until the core stops.
     pub(crate) async fn keep_indexed(self) {
         let stopping = self.0.stopping.clone();
+        let mut rebuilt = false;
         loop {
             tokio::select! {
                 () = stopping.cancelled() => break,
@@ -130,6 +170,14 @@ impl Azera {
             }
             while let Err(error) = self.index_all().await {
                 tracing::warn!(%error, "indexing failed, trying again");
+                // What would fail each time may be damage, which making the indexes anew mends; if it is not, once is
+                // enough to know.
+                if !error.is_transient() && !std::mem::replace(&mut rebuilt, true) {
+                    match self.blocking(azera_memory::Memory::rebuild).await {
+                        Ok(memories) => tracing::warn!(memories, "the indexes are built anew from the record"),
+                        Err(error) => tracing::error!(%error, "the indexes will be built anew at the next start"),
+                    }
+                }
                 tokio::select! {
                     () = stopping.cancelled() => break,
                     () = tokio::time::sleep(PAUSE) => {}
@@ -156,5 +204,15 @@ impl Azera {
         if let Err(error) = self.scrub().await {
             tracing::warn!(%error, "forgotten bytes could not be overwritten yet");
         }
+    }
+}
+
+/// Whether two vectors of length 1 are of the same text; nothing is like nothing.
+fn same(left: Option<&[f32]>, right: Option<&[f32]>) -> bool {
+    match (left, right) {
+        (Some(left), Some(right)) => {
+            left.len() == right.len() && left.iter().zip(right).map(|(a, b)| a * b).sum::<f32>() >= SAME_TEXT
+        }
+        (left, right) => left.is_none() && right.is_none(),
     }
 }

@@ -174,9 +174,9 @@ impl Folder {
 
     /// Writes a backup anew without what was forgotten, if it holds any of it.
     fn forget_in(&self, backup: &Backup, what: &Forgotten) -> Result<bool, Error> {
-        let mut holds = false;
+        let (mut holds, mut cleaning) = (false, what.cleaning());
         backup.read(&mut |_| {}, &mut |batch| {
-            holds |= what.clean(&batch)?.1;
+            holds |= cleaning.clean(&batch)?.1;
             Ok(())
         })?;
         if !holds {
@@ -186,7 +186,8 @@ impl Folder {
         let file = self.partial(&backup.path, &manifest.record)?;
         let head = Head { azera: manifest.azera.clone(), record: manifest.record.clone(), made_at: manifest.made_at };
         write(&file, head, |take| {
-            backup.read(&mut |_| {}, &mut |batch| take(&what.clean(&batch)?.0))?;
+            let mut cleaning = what.cleaning();
+            backup.read(&mut |_| {}, &mut |batch| take(&cleaning.clean(&batch)?.0))?;
             Ok(manifest.revision)
         })?;
         put(file, &backup.path)?;

@@ -48,9 +48,13 @@ impl Memory {
 
     /// Makes a chat known; gives the row that stands afterwards. A known chat keeps everything but its title.
     pub fn open_chat(&self, new: NewChat, now: Timestamp) -> Result<ChatRow, Error> {
-        let _writing = self.writing(&new.id);
+        // As a rule nothing changes, so that it works while nothing can be written.
+        let known = self.chat(&new.id)?.filter(|chat| new.title.is_none() || chat.title == new.title);
+        if let Some(chat) = known {
+            return Ok(chat);
+        }
+        let _writing = self.writing(&new.id)?;
         let row = match self.chat(&new.id)? {
-            Some(chat) if new.title.is_none() || chat.title == new.title => return Ok(chat),
             Some(mut chat) => {
                 chat.title = new.title;
                 chat
@@ -73,7 +77,7 @@ impl Memory {
 
     /// Changes a setting; `false` if the chat is unknown.
     pub fn change_chat(&self, id: &ChatId, change: ChatChange) -> Result<bool, Error> {
-        let _writing = self.writing(id);
+        let _writing = self.writing(id)?;
         let Some(mut chat) = self.chat(id)? else { return Ok(false) };
         match change {
             ChatChange::Persona(persona) => chat.persona = persona,
@@ -128,7 +132,7 @@ impl Memory {
         if name.is_empty() || name.chars().count() > MAX_BRANCH_NAME_CHARS || name.chars().any(char::is_control) {
             return Err(Error::Invalid(format!("a branch's name has 1 to {MAX_BRANCH_NAME_CHARS} characters")));
         }
-        let _writing = self.writing(id);
+        let _writing = self.writing(id)?;
         let branches = self.all_branches(id)?;
         if branches.iter().any(|branch| branch.name == name) {
             return Err(Error::Invalid("there is a branch of that name already".into()));
@@ -158,7 +162,7 @@ impl Memory {
 
     /// Makes another branch the present one; `None` if there is none of that name that `right` may see.
     pub fn switch_branch(&self, right: &Right, id: &ChatId, name: &str) -> Result<Option<BranchRow>, Error> {
-        let _writing = self.writing(id);
+        let _writing = self.writing(id)?;
         let branches = self.all_branches(id)?;
         let (Some(branch), Some(mut chat)) = (
             branches.iter().find(|branch| branch.name == name && may_be_named(right, branch)).cloned(),

@@ -104,7 +104,7 @@ impl Memory {
             }
         }
         for (chat, ids) in by_chat {
-            let _writing = self.writing(&chat);
+            let _writing = self.writing(&chat)?;
             for page in ids.chunks(PAGE) {
                 let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
                 for (id, told) in page {
@@ -119,7 +119,7 @@ impl Memory {
                 continue;
             };
             let tally = if told(&reply) { &mut receipt } else { &mut untold };
-            let _writing = self.writing(&reply.chat);
+            let _writing = self.writing(&reply.chat)?;
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             gone.quoting(id.clone());
             tally.memories += self.unremember_for_good(&mut batch, id, &mut gone)?;
@@ -289,7 +289,7 @@ impl Memory {
     }
 
     fn remove_chat(&self, chat: &ChatId, receipt: &mut Receipt) -> Result<(), Error> {
-        let _writing = self.writing(chat);
+        let _writing = self.writing(chat)?;
         let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
         gone.chat(chat.clone(), self.next_number()?);
         for (table, key) in self.rows_under(Table::Branches, &keys::prefix(&[chat.as_str()]))? {

@@ -77,48 +77,26 @@ impl Forgotten {
             || by(realm.and_then(|realm| self.realms.get(realm)))
     }
 
-    /// Does to a row of a backup what the forgetting did to the record: gives the row as it may stay, if it may.
-    fn row(&self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let gone = |id: &MessageId| self.messages.contains(id);
-        let id = |key: &[u8]| std::str::from_utf8(key).ok().and_then(|id| MessageId::new(id).ok());
-        let kept = match table {
-            Table::Messages => {
-                let row: MessageRow = codec::decode(table, value)?;
-                if gone(&row.id) {
-                    return codec::encode(table, &emptied(row)).map(Some);
-                }
-                true
-            }
-            Table::Chats => {
-                let row: ChatRow = codec::decode(table, value)?;
-                if self.chats.contains_key(&row.id) {
-                    let head = row.head.clone().filter(|head| !gone(head));
-                    return codec::encode(table, &ChatRow { head, branch: MAIN_BRANCH.into(), ..row }).map(Some);
-                }
-                true
-            }
-            Table::PersonLog => !gone(&codec::decode(table, value)?),
-            Table::Outbox => !gone(&codec::decode::<OutboxRow>(table, value)?.message),
-            Table::Inbox | Table::Why => !id(key).is_some_and(|id| gone(&id)),
-            Table::Memories => !self.has_memory(&codec::decode(table, value)?),
-            Table::MemoryByMessage => {
-                let message = id(key.split(|byte| *byte == 0).next().unwrap_or_default());
-                !message.is_some_and(|id| gone(&id) || self.quoting.contains(&id))
-                    && !self.memories.contains(&MemoryId(keys::number(table.name(), key)?))
-            }
-            Table::MemoryByChat => !self.memories.contains(&MemoryId(keys::number(table.name(), key)?)),
-            Table::Branches => !self.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()]))),
-            _ => true,
-        };
-        Ok(kept.then(|| value.to_vec()))
+    /// Begins to go through a backup.
+    pub fn cleaning(&self) -> Cleaning<'_> {
+        Cleaning { what: self, dropped: BTreeSet::new() }
     }
+}
 
-    /// What may stay of a batch of a backup, and whether that is less than all of it.
+/// A backup being gone through, from its first row to its last: memories come before what links to them.
+#[derive(Debug)]
+pub struct Cleaning<'a> {
+    what: &'a Forgotten,
+    dropped: BTreeSet<MemoryId>,
+}
+
+impl Cleaning<'_> {
+    /// What may stay of the next batch, and whether that is less than all of it.
     ///
     /// # Errors
     ///
     /// If a row cannot be read.
-    pub fn clean(&self, batch: &Batch) -> Result<(Batch, bool), Error> {
+    pub fn clean(&mut self, batch: &Batch) -> Result<(Batch, bool), Error> {
         let (mut cleaned, mut changed) = (Batch::new(), false);
         for change in batch.changes() {
             match change {
@@ -135,6 +113,49 @@ impl Forgotten {
             }
         }
         Ok((cleaned, changed))
+    }
+
+    /// Does to a row what the forgetting did to the record: gives the row as it may stay, if it may.
+    fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let what = self.what;
+        let gone = |id: &MessageId| what.messages.contains(id);
+        let kept = match table {
+            Table::Messages => {
+                let row: MessageRow = codec::decode(table, value)?;
+                if gone(&row.id) {
+                    return codec::encode(table, &emptied(row)).map(Some);
+                }
+                true
+            }
+            Table::Chats => {
+                let row: ChatRow = codec::decode(table, value)?;
+                if what.chats.contains_key(&row.id) {
+                    let head = row.head.clone().filter(|head| !gone(head));
+                    return codec::encode(table, &ChatRow { head, branch: MAIN_BRANCH.into(), ..row }).map(Some);
+                }
+                true
+            }
+            Table::PersonLog => !gone(&codec::decode(table, value)?),
+            Table::Outbox => !gone(&codec::decode::<OutboxRow>(table, value)?.message),
+            Table::Inbox | Table::Why => {
+                let id = std::str::from_utf8(key).ok().and_then(|id| MessageId::new(id).ok());
+                !id.is_some_and(|id| gone(&id))
+            }
+            Table::Memories => {
+                let memory: MemoryRow = codec::decode(table, value)?;
+                let gone = what.has_memory(&memory);
+                if gone {
+                    self.dropped.insert(memory.id);
+                }
+                !gone
+            }
+            Table::MemoryByMessage | Table::MemoryByChat => {
+                !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?))
+            }
+            Table::Branches => !what.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()]))),
+            _ => true,
+        };
+        Ok(kept.then(|| value.to_vec()))
     }
 }
 

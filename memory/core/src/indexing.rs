@@ -1,7 +1,7 @@
 //! Keeping the two indexes equal to the record. A memory written, changed or removed stands in the index queue until
 //! both indexes have it, flushed; whatever a crash interrupts is done again, with the same result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use azera_types::{MemoryId, Timestamp};
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::rows::{Kind, MemoryRow};
 use crate::working::EMBEDDING_TTL;
-use crate::{Batch, Doc, Durability, Error, Label, Memory, Order, Point, Shelf, Table, codec, keys};
+use crate::{Batch, Doc, Durability, Error, Label, Memory, Order, Point, Shelf, Store, Stored, Table, codec, keys};
 
 /// Turns before a memory that its window covers in the vector index.
 pub const VECTOR_WINDOW: usize = 1;
@@ -22,6 +22,11 @@ pub const TEXT_WINDOW: usize = 2;
 /// windows of memories nearer to it than this count for nothing ([`Memory::recall`]). Two turns' worth of the usual
 /// session gap: in one conversation nothing that [`TEXT_WINDOW`] covers lies farther back.
 pub const WINDOW_REACH: Duration = Duration::from_secs(2 * 3_600);
+/// Key in [`Table::Meta`] of the wish to have both indexes made anew.
+const REBUILD: &[u8] = b"rebuild";
+
+/// Memories queued in one transaction.
+const QUEUE_PAGE: usize = 4_096;
 
 /// What is to be embedded for one memory.
 #[derive(Clone, PartialEq, Eq)]
@@ -74,6 +79,8 @@ pub struct Audit {
     pub missing_text: Vec<MemoryId>,
     /// In the text index, not in the record.
     pub stray_text: Vec<MemoryId>,
+    /// Those of the four above that do not wait in the queue, so that nothing mends them but [`Memory::mend`].
+    pub unaccounted: Vec<MemoryId>,
 }
 
 impl Memory {
@@ -144,9 +151,17 @@ impl Memory {
         count(self, Table::IndexQueue)
     }
 
-    /// Empties both indexes and queues every memory for indexing anew; gives how many.
+    /// Empties both indexes and queues every memory for indexing anew; gives how many. Where that fails the wish stays,
+    /// for a start that removes their files ([`rebuild_wanted`]).
     pub fn rebuild(&self) -> Result<usize, Error> {
-        self.index_anew(true)
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, REBUILD, b"1");
+        self.store.commit(batch, Durability::Flushed)?;
+        let queued = self.index_anew(true)?;
+        let mut batch = Batch::new();
+        batch.remove(Table::Meta, REBUILD);
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(queued)
     }
 
     fn index_anew(&self, words_too: bool) -> Result<usize, Error> {
@@ -156,7 +171,7 @@ impl Memory {
         codec::walk(self.store.as_ref(), Table::Memories, b"", |key, _| {
             batch.put(Table::IndexQueue, [key, &0_u64.to_be_bytes()].concat(), []);
             queued += 1;
-            if batch.changes().len() == 4_096 {
+            if batch.changes().len() == QUEUE_PAGE {
                 pages.push(std::mem::take(&mut batch));
             }
             Ok(true)
@@ -202,6 +217,12 @@ impl Memory {
         })?;
         let (missing_vectors, stray_vectors) = difference(&held, &self.vectors.ids()?);
         let (missing_text, stray_text) = difference(&held, &self.text.ids()?);
+        let mut unaccounted: BTreeSet<MemoryId> =
+            [&missing_vectors, &stray_vectors, &missing_text, &stray_text].into_iter().flatten().copied().collect();
+        codec::walk(self.store.as_ref(), Table::IndexQueue, b"", |ticket, _| {
+            unaccounted.remove(&queued_id(ticket)?);
+            Ok(true)
+        })?;
         Ok(Audit {
             memories: held.len(),
             queued: self.queued()?,
@@ -209,15 +230,60 @@ impl Memory {
             stray_vectors,
             missing_text,
             stray_text,
+            unaccounted: unaccounted.into_iter().collect(),
         })
+    }
+
+    /// Queues what an audit found to differ without being queued; gives how many memories those are. Indexing then makes
+    /// the indexes equal to the record, without building all of them anew.
+    pub fn mend(&self) -> Result<usize, Error> {
+        let unaccounted = self.audit()?.unaccounted;
+        self.index_again(&unaccounted)?;
+        Ok(unaccounted.len())
+    }
+
+    /// Queues memories, there or not, for being indexed anew.
+    pub fn index_again(&self, ids: &[MemoryId]) -> Result<(), Error> {
+        for page in ids.chunks(QUEUE_PAGE) {
+            let mut batch = Batch::new();
+            for id in page {
+                batch.put(Table::IndexQueue, self.ticket(*id)?, []);
+            }
+            self.store.commit(batch, Durability::Flushed)?;
+        }
+        Ok(())
+    }
+
+    /// Memories behind `after` in the order of their ids, at most `limit`: what is embedded of each, and its vectors if
+    /// it has any. For comparing the two; what stands in the queue may well differ.
+    pub fn indexed(&self, after: Option<MemoryId>, limit: usize) -> Result<Vec<(IndexWork, Option<Stored>)>, Error> {
+        let after = after.map(keys::memory);
+        let page = self.store.scan(Table::Memories, b"", after.as_deref(), Order::Ascending, limit)?;
+        let mut work = Vec::with_capacity(page.len());
+        for (_, value) in page {
+            work.push(self.texts(&codec::decode(Table::Memories, &value)?)?);
+        }
+        let ids: Vec<MemoryId> = work.iter().map(|work| work.id).collect();
+        let mut stored: BTreeMap<MemoryId, Stored> =
+            self.vectors.vectors(&ids)?.into_iter().map(|stored| (stored.id, stored)).collect();
+        let with_stored = |work: IndexWork| {
+            let stored = stored.remove(&work.id);
+            (work, stored)
+        };
+        Ok(work.into_iter().map(with_stored).collect())
+    }
+
+    /// A new key of the queue about a memory.
+    fn ticket(&self, id: MemoryId) -> Result<Vec<u8>, Error> {
+        let mut ticket = keys::memory(id);
+        ticket.extend_from_slice(&self.next_number()?.to_be_bytes());
+        Ok(ticket)
     }
 
     /// Queues a memory and those whose windows cover it.
     pub(crate) fn queue_with_neighbours(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
         for id in self.around(memory, 0, TEXT_WINDOW)?.into_iter().chain([memory.id]) {
-            let mut ticket = keys::memory(id);
-            ticket.extend_from_slice(&self.next_number()?.to_be_bytes());
-            batch.put(Table::IndexQueue, ticket, []);
+            batch.put(Table::IndexQueue, self.ticket(id)?, []);
         }
         Ok(())
     }
@@ -304,6 +370,12 @@ impl Memory {
         let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         format!("emb:{hex}")
     }
+}
+
+/// Whether the indexes were to be emptied and could not be. Whoever opens them removes their files first then, and calls
+/// [`Memory::rebuild`].
+pub fn rebuild_wanted(store: &dyn Store) -> Result<bool, Error> {
+    Ok(store.get(Table::Meta, REBUILD)?.is_some())
 }
 
 /// The memory a ticket of the queue is about.

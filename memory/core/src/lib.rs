@@ -12,6 +12,7 @@
 pub mod conformance;
 
 mod chats;
+mod check;
 mod codec;
 mod error;
 mod export;
@@ -30,6 +31,7 @@ mod prune;
 mod ram;
 mod recall;
 mod record;
+mod relink;
 mod right;
 mod rows;
 mod stats;
@@ -38,20 +40,22 @@ mod turns;
 mod working;
 
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
+pub use check::Checked;
 pub use error::Error;
 pub use export::Subject;
 pub use forget::{Forget, NewFact, Receipt};
-pub use forgotten::{Forgotten, Unforgotten};
+pub use forgotten::{Cleaning, Forgotten, Unforgotten};
 pub use history::MAX_HISTORY;
 pub use index::{
     Doc, Facet, FacetWeights, Found, Label, Lexical, MAX_SEARCH_LIMIT, Point, Shelf, Stored, TextIndex, VectorIndex,
 };
-pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH};
+pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use memory::{Layers, Memory, MemoryConfig};
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona, persona_file, persona_identity};
 pub use ram::{RamStore, RamWorking};
 pub use recall::{DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
 pub use record::{Record, restore};
+pub use relink::{Relinked, relink};
 pub use right::{Grant, Right};
 pub use rows::{
     Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, Need, OutboxRow, PersonaRow,

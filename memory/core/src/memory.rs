@@ -138,11 +138,13 @@ impl Memory {
         Ok(number)
     }
 
-    /// Holds off other writers of `chat`.
-    pub(crate) fn writing(&self, chat: &ChatId) -> MutexGuard<'_, ()> {
+    /// Holds off other writers of `chat`, and makes sure that what is read from here on will not be taken back.
+    pub(crate) fn writing(&self, chat: &ChatId) -> Result<MutexGuard<'_, ()>, Error> {
         let stripe = self.hasher.hash_one(chat) as usize % STRIPES;
         // A panic while writing leaves no half batch behind, so a poisoned lock guards nothing broken.
-        self.stripes[stripe].lock().unwrap_or_else(PoisonError::into_inner)
+        let writing = self.stripes[stripe].lock().unwrap_or_else(PoisonError::into_inner);
+        self.store.ready()?;
+        Ok(writing)
     }
 
     /// Bytes the record takes on disk.

@@ -32,7 +32,7 @@ impl Memory {
     /// turn of the message it answers opens again, unless that is gone or has another answer.
     pub fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<Receipt, Error> {
         self.ask_for_scrub()?;
-        let _writing = self.writing(&reply.chat);
+        let _writing = self.writing(&reply.chat)?;
         let (mut batch, mut gone, mut receipt) = (Batch::new(), Forgotten::default(), Receipt::default());
         self.forget_message(&mut batch, &reply.id, &mut gone, &mut receipt)?;
         if let (Some(to), Some(asker)) = (&reply.answers, &row.asker)

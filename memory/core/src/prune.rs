@@ -32,7 +32,7 @@ impl Memory {
         let mut removed = 0;
         for (chat, ids) in by_chat {
             for page in ids.chunks(PAGE) {
-                let _writing = self.writing(&chat);
+                let _writing = self.writing(&chat)?;
                 let mut batch = Batch::new();
                 for id in page {
                     // What was forgotten meanwhile is gone already.

@@ -15,7 +15,7 @@ const RESTORED: &[u8] = b"restored";
 const IDENTITY: &[u8] = b"identity";
 
 /// Rows of [`Table::Meta`] that speak of the indexes.
-const ABOUT_INDEXES: [&[u8]; 2] = [b"embedder", b"scrub"];
+const ABOUT_INDEXES: [&[u8]; 3] = [b"embedder", b"rebuild", b"scrub"];
 
 /// The record as a whole, without indexes and without a right: it goes to files of the operator's, and nobody is shown
 /// any of it.
@@ -33,10 +33,15 @@ impl std::fmt::Debug for Record<'_> {
 impl<'a> Record<'a> {
     /// What a store holds. A store in use belongs to a [`Memory`], which gives its record by [`Memory::record`].
     pub fn of(store: &'a dyn Store) -> Result<Self, Error> {
+        Self::named(store, None)
+    }
+
+    /// The same; a record that lost its name gets this one.
+    pub fn named(store: &'a dyn Store, name: Option<&str>) -> Result<Self, Error> {
         let identity = match codec::get(store, Table::Meta, IDENTITY)? {
             Some(identity) => identity,
             None => {
-                let identity = made_up();
+                let identity = name.map_or_else(made_up, str::to_owned);
                 let mut batch = Batch::new();
                 codec::put(&mut batch, Table::Meta, IDENTITY.to_vec(), &identity)?;
                 store.commit(batch, Durability::Flushed)?;

@@ -233,6 +233,12 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Entry>, Error>;
 
+    /// Whether it takes in changes. Asked before what a change is built on is read: a store that goes on after a failure
+    /// to write does so here, and what it lost with that is gone from what is read after.
+    fn ready(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Applies a batch as one.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error>;
 

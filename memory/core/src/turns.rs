@@ -63,7 +63,7 @@ impl Memory {
         scope: Scope,
         now: Timestamp,
     ) -> Result<Received, Error> {
-        let _writing = self.writing(&inbound.chat);
+        let _writing = self.writing(&inbound.chat)?;
         let key = keys::message(&inbound.id);
         if self.raw_message(&inbound.id)?.is_some() {
             return Ok(Received::Known { open: self.store.get(Table::Inbox, &key)?.is_some() });
@@ -127,7 +127,7 @@ impl Memory {
     /// remember. A crash before this reaches the disk opens the turn again.
     pub fn leave(&self, id: &MessageId) -> Result<(), Error> {
         let Some(message) = self.raw_message(id)? else { return Ok(()) };
-        let _writing = self.writing(&message.chat);
+        let _writing = self.writing(&message.chat)?;
         let mut batch = Batch::new();
         self.remember(&mut batch, &message, Kind::Message)?;
         batch.remove(Table::Inbox, keys::message(id));
@@ -139,7 +139,7 @@ impl Memory {
     pub fn reply(&self, new: NewReply) -> Result<MessageRow, Error> {
         let missing = || Error::Invalid("the message was forgotten, or answered already".into());
         let chat = self.raw_message(&new.to)?.ok_or_else(missing)?.chat;
-        let _writing = self.writing(&chat);
+        let _writing = self.writing(&chat)?;
         let asked = self.raw_message(&new.to)?.filter(|asked| asked.author != Author::Forgotten).ok_or_else(missing)?;
         // A turn is answered once: its entry in the inbox goes with the answer.
         if new.replaces.is_none() && self.store.get(Table::Inbox, &keys::message(&new.to))?.is_none() {
@@ -208,7 +208,7 @@ impl Memory {
 
     /// Puts one of the replies to a message in the place of the one on the present branch.
     pub fn choose_alternative(&self, present: &MessageRow, chosen: &MessageRow) -> Result<(), Error> {
-        let _writing = self.writing(&present.chat);
+        let _writing = self.writing(&present.chat)?;
         let Some(mut chat) = self.chat(&present.chat)? else { return Ok(()) };
         let mut batch = Batch::new();
         self.put_in_place_of(&mut batch, &mut chat, present, &chosen.id)?;
@@ -247,7 +247,7 @@ impl Memory {
     /// A person changed a message; gives it as it stands now, `None` if it is unknown or forgotten.
     pub fn edit(&self, id: &MessageId, text: Text, at: Timestamp) -> Result<Option<MessageRow>, Error> {
         let Some(chat) = self.raw_message(id)?.map(|message| message.chat) else { return Ok(None) };
-        let _writing = self.writing(&chat);
+        let _writing = self.writing(&chat)?;
         let Some(mut message) = self.raw_message(id)?.filter(|message| message.author.person().is_some()) else {
             return Ok(None);
         };

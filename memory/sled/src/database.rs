@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use azera_memory::{Entry, Error};
 
-use crate::generation::{io, sync_dir};
+use crate::generation::sync_dir;
 
 /// How often sled writes out what nobody asked to have flushed, and so what a crash may undo at most.
 const FLUSH_EVERY_MS: u64 = 1_000;
@@ -55,7 +55,7 @@ impl Database {
             opened = open();
         }
         let db = opened?;
-        let log = File::open(dir.join("db")).map_err(io("opening the log of the store"))?;
+        let log = File::open(dir.join("db")).map_err(Error::io("opening the log of the store"))?;
         Ok(Self { db: Some(db), dir: dir.to_owned(), log })
     }
 
@@ -75,7 +75,7 @@ impl Database {
     pub(crate) fn flush(&self, synced: &mut HashSet<OsString>) -> Result<(), Error> {
         self.run("flushing the store", |db| db.flush())?;
         self.flush_overflow(synced)?;
-        self.log.sync_data().map_err(io("flushing the log of the store"))
+        self.log.sync_data().map_err(Error::io("flushing the log of the store"))
     }
 
     /// sled keeps pages that are too large for its log in files of their own, which it never flushes.
@@ -83,14 +83,14 @@ impl Database {
         let what = "flushing large values of the store";
         let dir = self.dir.join("blobs");
         let (mut there, mut new) = (HashSet::new(), false);
-        for entry in fs::read_dir(&dir).map_err(io(what))? {
-            let entry = entry.map_err(io(what))?;
+        for entry in fs::read_dir(&dir).map_err(Error::io(what))? {
+            let entry = entry.map_err(Error::io(what))?;
             let name = entry.file_name();
             if !synced.contains(&name) {
                 match File::open(entry.path()).and_then(|file| file.sync_all()) {
                     // sled removes a file whose page was written anew.
                     Err(source) if source.kind() == std::io::ErrorKind::NotFound => continue,
-                    answer => answer.map_err(io(what))?,
+                    answer => answer.map_err(Error::io(what))?,
                 }
                 new = true;
             }
@@ -131,7 +131,7 @@ impl Database {
         let what = "measuring the store";
         let mut bytes = 0;
         for dir in [&self.dir, &self.dir.join("blobs")] {
-            for entry in fs::read_dir(dir).map_err(io(what))? {
+            for entry in fs::read_dir(dir).map_err(Error::io(what))? {
                 match entry.and_then(|entry| entry.metadata()) {
                     Ok(metadata) if metadata.is_file() => bytes += metadata.len(),
                     Ok(_) => {}
@@ -166,7 +166,7 @@ fn is_locked(error: &Error) -> bool {
 fn guarded<T>(what: &'static str, work: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, Error> {
     let why = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => return Ok(value),
-        Ok(Err(sled::Error::Io(source))) => return Err(Error::Io { what, source }),
+        Ok(Err(sled::Error::Io(source))) => return Err(Error::io(what)(source)),
         Ok(Err(sled::Error::Corruption { .. })) => "its files are damaged".to_owned(),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "its files are damaged or the disk failed: sled gave up".to_owned(),

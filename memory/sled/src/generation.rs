@@ -28,8 +28,8 @@ impl Generations {
     /// Locks the directory, makes it and its first generation if they are not there, and removes what an interrupted
     /// change of generation left.
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(dir).map_err(io("making the directory of a store"))?;
-        let lock = File::create(dir.join(LOCK)).map_err(io("opening the lock of a store"))?;
+        fs::create_dir_all(dir).map_err(Error::io("making the directory of a store"))?;
+        let lock = File::create(dir.join(LOCK)).map_err(Error::io("opening the lock of a store"))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -65,7 +65,7 @@ impl Generations {
         let next = self.current + 1;
         self.remove(next)?;
         let path = self.path_of(next);
-        fs::create_dir(&path).map_err(io("making a generation of a store"))?;
+        fs::create_dir(&path).map_err(Error::io("making a generation of a store"))?;
         Ok((next, path))
     }
 
@@ -73,10 +73,10 @@ impl Generations {
     pub(crate) fn adopt(&mut self, generation: u64) -> Result<u64, Error> {
         let what = "changing the generation of a store";
         let new = self.dir.join(CURRENT_NEW);
-        fs::write(&new, format!("g{generation}\n")).map_err(io(what))?;
-        File::open(&new).and_then(|file| file.sync_all()).map_err(io(what))?;
+        fs::write(&new, format!("g{generation}\n")).map_err(Error::io(what))?;
+        File::open(&new).and_then(|file| file.sync_all()).map_err(Error::io(what))?;
         sync_dir(&self.path_of(generation))?;
-        fs::rename(&new, self.dir.join(CURRENT)).map_err(io(what))?;
+        fs::rename(&new, self.dir.join(CURRENT)).map_err(Error::io(what))?;
         sync_dir(&self.dir)?;
         Ok(std::mem::replace(&mut self.current, generation))
     }
@@ -100,15 +100,15 @@ impl Generations {
     fn found(&self) -> Result<Vec<u64>, Error> {
         let what = "reading the directory of a store";
         let mut found = Vec::new();
-        for entry in fs::read_dir(&self.dir).map_err(io(what))? {
-            let name = entry.map_err(io(what))?.file_name();
+        for entry in fs::read_dir(&self.dir).map_err(Error::io(what))? {
+            let name = entry.map_err(Error::io(what))?.file_name();
             found.extend(name.to_str().and_then(number));
         }
         Ok(found)
     }
 }
 
-fn number(name: &str) -> Option<u64> {
+pub(crate) fn number(name: &str) -> Option<u64> {
     name.strip_prefix('g')?.parse().ok()
 }
 
@@ -122,7 +122,8 @@ fn read_current(dir: &Path) -> Result<Option<u64>, Error> {
                 let generation = entry.file_name().to_str().and_then(number).is_some();
                 generation && fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_some())
             };
-            let lost = fs::read_dir(dir).map_err(io("reading the directory of a store"))?.flatten().any(|it| rows(&it));
+            let lost =
+                fs::read_dir(dir).map_err(Error::io("reading the directory of a store"))?.flatten().any(|it| rows(&it));
             if lost { Err(damaged("the file `current` is missing".into())) } else { Ok(None) }
         }
         Err(source) => Err(Error::Io { what: "reading the generation of a store", source }),
@@ -131,12 +132,7 @@ fn read_current(dir: &Path) -> Result<Option<u64>, Error> {
 
 /// Makes names in a directory durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(io("flushing a directory"))
-}
-
-/// Names what was being done when the file system refused.
-pub(crate) fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
-    move |source| Error::Io { what, source }
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::io("flushing a directory"))
 }
 
 fn damaged(why: String) -> Error {

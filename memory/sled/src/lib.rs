@@ -16,9 +16,11 @@ mod database;
 mod generation;
 mod recording;
 mod reopening;
+mod salvage;
 mod store;
 mod watermark;
 mod working;
 
+pub use salvage::Salvaged;
 pub use store::SledStore;
 pub use working::SledWorking;

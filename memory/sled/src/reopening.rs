@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 use azera_memory::Error;
 
 use crate::database::Database;
-use crate::generation::io;
-use crate::store::{CACHE_BYTES, Flushed, SledStore, hold, last_batch, not_written};
+use crate::store::{CACHE_BYTES, Flushed, SledStore, hold, last_batch};
 use crate::watermark::Watermark;
 
 /// Wait between two attempts, which cost as much as a start each.
-const WAIT: Duration = Duration::from_secs(1);
+pub(crate) const WAIT: Duration = Duration::from_secs(1);
 
 /// Bytes that must fit on the disk before an attempt: opening writes a snapshot of sled's page table and a new segment.
 const ROOM_BYTES: usize = 4 * 1024 * 1024;
@@ -37,7 +36,7 @@ impl SledStore {
         let _copying = match self.copying.try_lock() {
             Ok(copying) => copying,
             Err(TryLockError::Poisoned(copying)) => copying.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(not_written()),
+            Err(TryLockError::WouldBlock) => return Err(self.not_written()),
         };
         let _writing = hold(&self.writing);
         let mut flushed = hold(&self.flushed);
@@ -45,13 +44,13 @@ impl SledStore {
             return Ok(());
         }
         if flushed.reopened.is_some_and(|at| at.elapsed() < WAIT) {
-            return Err(not_written());
+            return Err(self.not_written());
         }
         flushed.reopened = Some(Instant::now());
         let mut open = self.write();
         let path = open.generations.path();
         make_sure_of_room(&path)?;
-        let Some(database) = Arc::get_mut(&mut open.database) else { return Err(not_written()) };
+        let Some(database) = Arc::get_mut(&mut open.database) else { return Err(self.not_written()) };
         // sled locks its files, so the old one has to go first.
         database.close();
         let database = Database::open(&path, CACHE_BYTES)?;
@@ -72,12 +71,12 @@ impl SledStore {
 }
 
 /// Fails where [`ROOM_BYTES`] do not fit on the disk.
-fn make_sure_of_room(dir: &Path) -> Result<(), Error> {
+pub(crate) fn make_sure_of_room(dir: &Path) -> Result<(), Error> {
     let path = dir.join(ROOM);
     let written = File::create(&path).and_then(|mut file| {
         file.write_all(&vec![1; ROOM_BYTES])?;
         file.sync_all()
     });
     let removed = fs::remove_file(&path);
-    written.and(removed).map_err(io("making sure of room for the store"))
+    written.and(removed).map_err(Error::io("making sure of room for the store"))
 }

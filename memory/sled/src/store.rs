@@ -39,6 +39,8 @@ pub struct SledStore {
     /// How often it was opened again since. A batch applied before that and not flushed is gone, although one applied
     /// after it may have its number.
     pub(crate) reopenings: AtomicU64,
+    /// Whether that was for want of room.
+    pub(crate) full: AtomicBool,
 }
 
 pub(crate) struct Open {
@@ -79,6 +81,7 @@ impl SledStore {
             copying: Mutex::default(),
             failed: AtomicBool::new(false),
             reopenings: AtomicU64::new(0),
+            full: AtomicBool::new(false),
         })
     }
 
@@ -90,24 +93,39 @@ impl SledStore {
         self.open.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Remembers that something was not written.
+    fn fail(&self, error: Error) -> Error {
+        self.full.store(matches!(error, Error::Full { .. }), Atomic::Release);
+        self.failed.store(true, Atomic::Release);
+        error
+    }
+
+    /// Why nothing is taken in while `failed` is set.
+    pub(crate) fn not_written(&self) -> Error {
+        let what = "writing to the store";
+        if self.full.load(Atomic::Acquire) {
+            return Error::Full { what };
+        }
+        Error::Backend { what, why: "an earlier write failed".into(), transient: true }
+    }
+
     /// Makes everything up to `batch` durable, which was applied after so many `reopenings`. Who waits here while another
     /// flushes finds their own batch flushed along with it more often than not.
     fn flush(&self, batch: u64, reopenings: u64) -> Result<(), Error> {
         let mut flushed = hold(&self.flushed);
         if self.reopenings.load(Atomic::Acquire) != reopenings {
-            return Err(not_written());
+            return Err(self.not_written());
         }
         if flushed.batch >= batch {
             return Ok(());
         }
         if self.failed.load(Atomic::Acquire) {
-            return Err(not_written());
+            return Err(self.not_written());
         }
         let database = Arc::clone(&self.read().database);
         let applied = self.applied.load(Atomic::Acquire);
         if let Err(error) = database.flush(&mut flushed.overflow) {
-            self.failed.store(true, Atomic::Release);
-            return Err(error);
+            return Err(self.fail(error));
         }
         flushed.batch = applied;
         flushed.watermark.raise(applied)
@@ -149,6 +167,10 @@ impl Store for SledStore {
         })
     }
 
+    fn ready(&self) -> Result<(), Error> {
+        self.reopen_if_failed()
+    }
+
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         batch.check()?;
         self.reopen_if_failed()?;
@@ -159,8 +181,7 @@ impl Store for SledStore {
             // sled's scans may see half of a batch: nobody reads while one is applied, which is microseconds.
             let open = self.write();
             if let Err(error) = open.database.run("writing to the store", |db| db.apply_batch(rows)) {
-                self.failed.store(true, Atomic::Release);
-                return Err(error);
+                return Err(self.fail(error));
             }
             self.applied.store(number, Atomic::Release);
             recording.add(number, batch);
@@ -183,7 +204,7 @@ impl Store for SledStore {
         watermark.raise(last)?;
         let mut flushed = hold(&self.flushed);
         if self.failed.load(Atomic::Acquire) {
-            return Err(not_written());
+            return Err(self.not_written());
         }
         let mut open = self.write();
         let old = open.generations.adopt(next)?;
@@ -203,12 +224,6 @@ impl Store for SledStore {
     fn disk_bytes(&self) -> Result<u64, Error> {
         self.read().database.disk_bytes()
     }
-}
-
-/// Why nothing is taken in while `failed` is set.
-pub(crate) fn not_written() -> Error {
-    let why = "an earlier write failed; it is opened again as soon as there is room".to_owned();
-    Error::Backend { what: "writing to the store", why, transient: true }
 }
 
 pub(crate) fn hold<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {

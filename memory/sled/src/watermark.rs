@@ -4,8 +4,6 @@ use std::path::Path;
 
 use azera_memory::Error;
 
-use crate::generation::io;
-
 /// File beside sled's own that holds the number of the last batch known to be durable.
 const FLUSHED: &str = "flushed";
 
@@ -29,9 +27,9 @@ impl Watermark {
             .create(true)
             .truncate(false)
             .open(dir.join(FLUSHED))
-            .map_err(io(WHAT))?;
+            .map_err(Error::io(WHAT))?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(io(WHAT))?;
+        file.read_to_end(&mut bytes).map_err(Error::io(WHAT))?;
         let flushed = bytes.as_slice().try_into().map_or(0, u64::from_be_bytes);
         if flushed > last {
             let missing = flushed - last;
@@ -44,6 +42,6 @@ impl Watermark {
     /// Everything up to this batch is durable.
     pub(crate) fn raise(&mut self, batch: u64) -> Result<(), Error> {
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(&batch.to_be_bytes()));
-        written.map_err(io("writing the watermark of the store"))
+        written.map_err(Error::io("writing the watermark of the store"))
     }
 }

@@ -1,12 +1,13 @@
 use std::path::Path;
-use std::sync::{PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use azera_memory::{Error, MAX_KEY_BYTES, MAX_VALUE_BYTES, Working};
 use azera_types::Timestamp;
 
 use crate::database::Database;
 use crate::generation::Generations;
+use crate::reopening::{WAIT, make_sure_of_room};
 
 /// Bytes of pages sled keeps in memory for working memory: a few sessions and the embeddings of the hour.
 const CACHE_BYTES: u64 = 8 * 1024 * 1024;
@@ -18,9 +19,11 @@ const SWEEP_BATCH: usize = 1_000;
 const END_BYTES: usize = 8;
 
 /// Working memory on sled. Its values may be lost, so nothing is flushed on purpose, and files that cannot be opened
-/// are replaced by empty ones.
+/// or written are replaced by empty ones.
 pub struct SledWorking {
     open: RwLock<Open>,
+    /// When a write failed, or starting anew after that: sled takes in nothing more by itself.
+    failed: Mutex<Option<Instant>>,
 }
 
 struct Open {
@@ -51,7 +54,24 @@ impl SledWorking {
                 database
             }
         };
-        Ok(Self { open: RwLock::new(Open { generations, database }) })
+        Ok(Self { open: RwLock::new(Open { generations, database }), failed: Mutex::default() })
+    }
+
+    /// Writes, and after a write that failed starts anew when there is room.
+    fn write(&self, work: impl FnOnce(&sled::Db) -> Result<(), sled::Error>) -> Result<(), Error> {
+        let what = "writing to working memory";
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = *failed {
+            if at.elapsed() < WAIT {
+                return Err(Error::Backend { what, why: "an earlier write failed".into(), transient: true });
+            }
+            *failed = Some(Instant::now());
+            let path = self.open.read().unwrap_or_else(PoisonError::into_inner).generations.path();
+            make_sure_of_room(&path)?;
+            self.clear()?;
+            *failed = None;
+        }
+        self.run(what, work).inspect_err(|_| *failed = Some(Instant::now()))
     }
 
     fn run<T>(&self, what: &'static str, work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>) -> Result<T, Error> {
@@ -75,11 +95,11 @@ impl Working for SledWorking {
         let mut row = Vec::with_capacity(END_BYTES + value.len());
         row.extend_from_slice(&end.to_be_bytes());
         row.extend_from_slice(value);
-        self.run("writing to working memory", |db| db.insert(key, row).map(drop))
+        self.write(|db| db.insert(key, row).map(drop))
     }
 
     fn remove(&self, key: &str) -> Result<(), Error> {
-        self.run("writing to working memory", |db| db.remove(key).map(drop))
+        self.write(|db| db.remove(key).map(drop))
     }
 
     fn sweep(&self, now: Timestamp) -> Result<usize, Error> {

@@ -24,6 +24,16 @@ impl TantivyText {
         Ok(Self { chats: Segments::open(&dir.join("chats"))?, memories: Segments::open(&dir.join("memories"))? })
     }
 
+    /// Reads every file and compares it with its checksum.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`] if one is damaged; the index can be removed and built again from the record.
+    pub fn verified(self) -> Result<Self, Error> {
+        self.both(Segments::verify)?;
+        Ok(self)
+    }
+
     fn shelf(&self, shelf: Shelf) -> &Segments {
         match shelf {
             Shelf::Chats => &self.chats,

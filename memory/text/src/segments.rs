@@ -1,4 +1,5 @@
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -6,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use azera_memory::{Doc, Error};
 use azera_types::MemoryId;
 use tantivy::directory::MmapDirectory;
+use tantivy::directory::error::OpenWriteError;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy};
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyError};
 
@@ -42,7 +44,7 @@ struct Writing {
 impl Segments {
     /// Opens the index in `dir`, making it if there is none.
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
-        std::fs::create_dir_all(dir).map_err(|source| Error::Io { what: "making the text index", source })?;
+        std::fs::create_dir_all(dir).map_err(Error::io("making the text index"))?;
         let fields = Fields::new();
         let opened = guarded("opening the text index", || {
             let index = Index::builder()
@@ -61,6 +63,15 @@ impl Segments {
             other => other,
         })?;
         Ok(Self { fields, index, reader, writing: Mutex::default(), searching: RwLock::new(()) })
+    }
+
+    /// Compares every file with its checksum.
+    pub(crate) fn verify(&self) -> Result<(), Error> {
+        let what = "checking the text index";
+        match guarded(what, || self.index.validate_checksum())?.len() {
+            0 => Ok(()),
+            count => Err(Error::Backend { what, why: format!("{count} files are damaged"), transient: false }),
+        }
     }
 
     /// Reads what is committed.
@@ -212,9 +223,26 @@ impl Segments {
 fn guarded<T>(what: &'static str, work: impl FnOnce() -> tantivy::Result<T>) -> Result<T, Error> {
     let why = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => return Ok(value),
+        Ok(Err(error)) if is_full(&error) => return Err(Error::Full { what }),
         Ok(Err(TantivyError::LockFailure(..))) => "the index is in use by another Azera".to_owned(),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "its files are damaged: tantivy gave up".to_owned(),
     };
     Err(Error::Backend { what, why, transient: false })
+}
+
+/// Whether there was no room on the disk.
+fn is_full(error: &TantivyError) -> bool {
+    let full = |error: &std::io::Error| {
+        matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+    };
+    match error {
+        TantivyError::IoError(error) => full(error),
+        TantivyError::OpenWriteError(OpenWriteError::IoError { io_error, .. }) => full(io_error),
+        // What fails in a thread of its own is told in words alone.
+        TantivyError::ErrorInThread(why) => {
+            ["StorageFull", "QuotaExceeded", "FileTooLarge"].iter().any(|kind| why.contains(kind))
+        }
+        _ => false,
+    }
 }

@@ -8,8 +8,9 @@ use azera_types::{MemoryId, Timestamp};
 use qdrant_edge::{PointId, PointOperations, UpdateOperation, WithPayloadInterface, WithVector};
 
 use crate::config::{VectorConfig, name, payload};
+use crate::room::{disk_bytes, make_sure_of_room};
 use crate::search::{Search, number};
-use crate::shard::{Shard, dense_vectors, io, point, remove, stored_point};
+use crate::shard::{Shard, dense_vectors, point, remove, stored_point};
 
 /// Points the engine takes at once.
 const INSERT_POINTS: usize = 500;
@@ -52,7 +53,7 @@ impl EdgeVectors {
     /// way it can be removed and built again from the record.
     pub fn open(dir: impl AsRef<Path>, config: VectorConfig) -> Result<Self, Error> {
         let dir = dir.as_ref().to_owned();
-        fs::create_dir_all(&dir).map_err(io("making the directory of the vector index"))?;
+        fs::create_dir_all(&dir).map_err(Error::io("making the directory of the vector index"))?;
         // Between the two renames of `replace` there is no live directory, and the next one is whole.
         if !dir.join(LIVE).exists() && dir.join(OLD).exists() && dir.join(NEXT).exists() {
             rename(&dir, NEXT, LIVE)?;
@@ -108,7 +109,7 @@ fn hold(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
 
 fn rename(dir: &Path, from: &str, to: &str) -> Result<(), Error> {
     let renamed = fs::rename(dir.join(from), dir.join(to));
-    renamed.and_then(|()| fs::File::open(dir)?.sync_all()).map_err(io("replacing the vector index"))
+    renamed.and_then(|()| fs::File::open(dir)?.sync_all()).map_err(Error::io("replacing the vector index"))
 }
 
 fn point_ids(ids: &[MemoryId]) -> Vec<PointId> {
@@ -133,6 +134,7 @@ impl VectorIndex for EdgeVectors {
             if part.is_empty() {
                 return Ok(());
             }
+            make_sure_of_room("adding to the vector index", &self.dir, 0)?;
             self.written.fetch_add(part.len(), Ordering::Relaxed);
             self.with(|shard| shard.insert(part))?;
         }
@@ -178,6 +180,7 @@ impl VectorIndex for EdgeVectors {
         }
         let remove = UpdateOperation::PointOperation(PointOperations::DeletePoints { ids: point_ids(ids) });
         let _changing = hold(&self.changing);
+        make_sure_of_room("removing from the vector index", &self.dir, 0)?;
         self.written.fetch_add(1, Ordering::Relaxed);
         self.with(|shard| shard.run("removing from the vector index", |edge| edge.update(remove)))
     }
@@ -199,6 +202,7 @@ impl VectorIndex for EdgeVectors {
     /// Builds graphs over segments of more than 10,000 points without one and merges small segments; otherwise nothing.
     fn optimize(&self) -> Result<(), Error> {
         let _maintaining = hold(&self.maintaining);
+        make_sure_of_room("optimizing the vector index", &self.dir, disk_bytes(&self.dir.join(LIVE))?)?;
         let changed = self.with(|shard| shard.run("optimizing the vector index", |edge| edge.optimize()))?;
         if changed {
             tracing::debug!("the vector index was optimized");
@@ -218,6 +222,7 @@ impl VectorIndex for EdgeVectors {
         let _maintaining = hold(&self.maintaining);
         let _changing = hold(&self.changing);
         remove(&self.dir.join(NEXT))?;
+        make_sure_of_room("rewriting the vector index", &self.dir, disk_bytes(&self.dir.join(LIVE))?)?;
         let next = Shard::open(&self.dir.join(NEXT), &self.config)?;
         self.with(|shard| {
             shard.for_each_page(true, |records| {

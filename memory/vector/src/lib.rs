@@ -19,6 +19,7 @@
 mod config;
 mod filter;
 mod index;
+mod room;
 mod search;
 mod shard;
 

@@ -34,7 +34,7 @@ impl Shard {
             Ok(None) => {
                 // Without a configuration nothing was ever stored: the making was interrupted.
                 remove(dir)?;
-                fs::create_dir_all(dir).map_err(io("making the vector index"))?;
+                fs::create_dir_all(dir).map_err(Error::io("making the vector index"))?;
                 guarded("making the vector index", || EdgeShard::new(dir, config.edge()))
             }
             Err(error) => Err(error),
@@ -164,8 +164,8 @@ fn prune_log(dir: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let mut full: Vec<(u64, PathBuf)> = Vec::new();
-    for entry in fs::read_dir(dir).map_err(io(what))? {
-        let entry = entry.map_err(io(what))?;
+    for entry in fs::read_dir(dir).map_err(Error::io(what))? {
+        let entry = entry.map_err(Error::io(what))?;
         let name = entry.file_name();
         let start = name.to_str().and_then(|name| name.strip_prefix("closed-")).and_then(|start| start.parse().ok());
         full.extend(start.map(|start| (start, entry.path())));
@@ -173,7 +173,7 @@ fn prune_log(dir: &Path) -> Result<(), Error> {
     full.sort_unstable();
     full.pop();
     // The oldest first: what a crash leaves is still without gaps.
-    full.into_iter().try_for_each(|(_, path)| fs::remove_file(path)).map_err(io(what))
+    full.into_iter().try_for_each(|(_, path)| fs::remove_file(path)).map_err(Error::io(what))
 }
 
 /// Removes a directory, if it is there.
@@ -184,11 +184,6 @@ pub(crate) fn remove(dir: &Path) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
-}
-
-/// Names what was being done when the file system refused.
-pub(crate) fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
-    move |source| Error::Io { what, source }
 }
 
 fn rebuildable(error: Error) -> Error {

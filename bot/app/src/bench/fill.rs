@@ -74,6 +74,10 @@ impl Store for Relaxed {
         self.0.scan(table, prefix, after, order, limit)
     }
 
+    fn ready(&self) -> Result<(), Error> {
+        self.0.ready()
+    }
+
     fn commit(&self, batch: Batch, _durability: Durability) -> Result<(), Error> {
         self.0.commit(batch, Durability::Soon)
     }

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::{at, azera, of, on_disk, replay, start};
+use crate::{at, azera, command, of, on_disk, replay};
 
 fn dm() -> Value {
     json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]})
@@ -160,8 +160,8 @@ fn backups_forget() {
 fn a_folder_in_use_is_left_alone() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
-    let mut running =
-        start(scratch.path(), &["chat", "--json", "--model", "scripted", "--data", data.to_str().expect("a path")]);
+    let chat = ["chat", "--json", "--model", "scripted", "--data", data.to_str().expect("a path")];
+    let mut running = command(scratch.path(), &chat).spawn().expect("the binary runs");
     let mut input = running.stdin.take().expect("a pipe");
     writeln!(input, "hello").expect("it reads");
     let mut output = BufReader::new(running.stdout.take().expect("a pipe")).lines();

@@ -1,12 +1,16 @@
 //! The product from outside: the real binary, the real small models, real stores on disk.
 
 mod backup;
+mod damage;
+mod disk;
+mod forgetting;
+mod kills;
 mod memory_commands;
 
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -17,24 +21,23 @@ fn models() -> PathBuf {
     dir.map(PathBuf::from).expect("AZERA_TEST_MODELS names the folder of the default models; run `make test`")
 }
 
-/// Starts the binary, with pipes to and from it.
-fn start(data: &Path, arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_azera"))
-        .args(arguments)
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("HOME", data)
-        .env("AZERA__MODELS__DIR", models())
-        .env("AZERA__MODELS__PREFIX_CACHE_MB", "0")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary runs")
+/// The binary, with a home of its own and pipes to and from it.
+fn command(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_azera"));
+    command.args(arguments).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home);
+    command.env("AZERA__MODELS__DIR", models()).env("AZERA__MODELS__PREFIX_CACHE_MB", "0");
+    // Tests run side by side: threads of one model that wait for each other would only take time from the others.
+    command.env("AZERA__MODELS__THREADS", "1");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }
 
 fn azera(data: &Path, arguments: &[&str], input: &str) -> Output {
-    let mut child = start(data, arguments);
+    fed(&mut command(data, arguments), input)
+}
+
+fn fed(command: &mut Command, input: &str) -> Output {
+    let mut child = command.spawn().expect("the binary runs");
     child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("the binary reads its input");
     child.wait_with_output().expect("the binary ends")
 }

@@ -64,6 +64,8 @@ fn every_form_of_azera_memory_shows_its_viewer_what_is_theirs() {
     assert!(ok && export.contains("heliotrope"), "{export}");
     shown(&["stats"]);
     shown(&["stats", "--json"]);
+    shown(&["check", "--deep"]);
+    shown(&["check", "--json"]);
     shown(&["rebuild"]);
     let (ok, receipt) = shown(&["forget", "--person", "console:ann", "--yes"]);
     assert!(ok && receipt.contains("\"messages\": 1"), "{receipt}");

@@ -31,7 +31,7 @@ pub const TELLING: [&str; 14] = [
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 17] = [
+const SHOWN_TO_NOBODY: [&str; 18] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -52,18 +52,21 @@ const SHOWN_TO_NOBODY: [&str; 17] = [
     "open_turn",
     "open_turns",
     "outbox",
+    // The indexes are compared with the record by the core itself.
+    "indexed",
     // Backups: files of the operator's.
     "record",
 ];
 
 /// Types that cannot hold what was said.
-const HARMLESS: [&str; 10] = [
+const HARMLESS: [&str; 11] = [
     "()",
     "bool",
     "usize",
     "u64",
     "MemoryId",
     "Audit",
+    "Checked",
     "Receipt",
     "Option < usize >",
     "Option < Vec < f32 > >",

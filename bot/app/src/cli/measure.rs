@@ -1,0 +1,123 @@
+//! `azera eval` and `azera bench`: what measures.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub enum EvalCommand {
+    /// Recall over conversations with questions and their evidence
+    #[command(after_help = "Example:\n  azera eval recall conversations/*.json --json")]
+    Recall(EvalRecall),
+    /// What is told in one chat and asked for in another, three days later
+    #[command(after_help = "Example:\n  azera eval facts --show")]
+    Facts(EvalFacts),
+}
+
+#[derive(Debug, Args)]
+pub struct EvalFacts {
+    /// Facts of one's own, a JSON object a line: kind, told, asked, keys
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// `default` or a model's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+    /// The model the facts are told to, if another: `scripted` saves most of the time
+    #[arg(long, value_name = "NAME")]
+    pub listener: Option<String>,
+    /// Makes replies reproducible
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Only the first of them
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Show each question with its reply
+    #[arg(long)]
+    pub show: bool,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalRecall {
+    /// Conversation files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// The time of a turn without the model: from a message received to its reply handed over
+    #[command(after_help = "Example:\n  azera bench turn --memories 100000 --turns 400 --json")]
+    Turn(BenchTurn),
+    /// The time of recall alone, the question's embedding excluded
+    #[command(
+        after_help = "Examples:\n  azera bench recall --memories 100000\n  azera bench recall --memories 1000000 --folder /tmp/million   keeps what was filled, for the next run"
+    )]
+    Recall(BenchRecall),
+    /// The speed of the chat model: reading, writing, many chats at once, the second turn
+    #[command(after_help = "Example:\n  azera bench inference --chats 8")]
+    Inference(BenchInference),
+    /// Fill an empty folder with made-up memories, for the others
+    #[command(after_help = "Example:\n  azera bench fill --memories 1000000 /tmp/million")]
+    Fill(BenchFill),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchTurn {
+    /// Memories that are there already
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub memories: usize,
+    /// Turns to time; during the second half of them the vector index is reorganised
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pub turns: usize,
+    /// A folder to fill and keep, or one filled before; the turns are added to it
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchRecall {
+    /// Memories to search
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub memories: usize,
+    /// Questions to time
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub queries: usize,
+    /// A folder to fill and keep, or one filled before
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchInference {
+    /// A model by its name in the ledger; the one in use otherwise
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Chats that talk at once
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub chats: usize,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchFill {
+    /// Memories to make up
+    #[arg(long, value_name = "N")]
+    pub memories: usize,
+    /// The folder; it must be empty or not there
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}

@@ -1,0 +1,223 @@
+//! Forgetting, on the disk: after it no byte of what was said is left in any file, packed or not, and nothing brings it
+//! back.
+
+use std::path::{Path, PathBuf};
+
+use azera_memory::Change;
+use azera_memory_backup::{Backup, Folder};
+use serde_json::{Value, json};
+
+use crate::{at, azera, command, models, of, on_disk, replay};
+
+/// Where `word` stands in what the home holds: files as they are, and backups unpacked.
+fn stands_in(home: &Path, word: &str) -> Option<PathBuf> {
+    for folder in ["data", "models/prefixes"] {
+        let folder = home.join(folder);
+        if let Some(found) = folder.is_dir().then(|| on_disk(&folder, word)).flatten() {
+            return Some(found);
+        }
+    }
+    backups(home).into_iter().find(|backup| holds(backup, word)).map(|backup| backup.path)
+}
+
+fn backups(home: &Path) -> Vec<Backup> {
+    Folder::new(home.join("data").join("backups"), "").list().expect("the folder can be read").backups
+}
+
+fn holds(backup: &Backup, word: &str) -> bool {
+    let mut found = false;
+    let mut look =
+        |bytes: &[u8]| found |= bytes.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()));
+    let read = backup.read(&mut |_| {}, &mut |batch| {
+        for change in batch.changes() {
+            match change {
+                Change::Put(_, key, value) => {
+                    look(key);
+                    look(value);
+                }
+                Change::Remove(_, key) => look(key),
+            }
+        }
+        Ok(())
+    });
+    read.expect("a whole backup");
+    found
+}
+
+/// Runs a command on the data folder and gives what it prints as JSON.
+#[track_caller]
+fn run(home: &Path, arguments: &[&str]) -> Value {
+    let data = home.join("data");
+    let output = azera(home, &[arguments, &["--data", data.to_str().expect("a path")]].concat(), "");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
+}
+
+/// How many rows of a table the record has now, by a fresh backup.
+fn rows(home: &Path, table: &str) -> i64 {
+    let path = home.join("count.zip");
+    run(home, &["backup", "--to", path.to_str().expect("a path")]);
+    let manifest = Backup::open(&path).expect("a backup").manifest;
+    std::fs::remove_file(&path).expect("it was there");
+    manifest.rows.get(table).map_or(0, |count| *count as i64)
+}
+
+/// Each way to forget takes what it names out of every file, tells the truth about it, and leaves the rest alone.
+#[test]
+fn no_byte_of_what_was_forgotten_is_left() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let say = |minute: usize, id: &str, chat: &str, person: &str, text: &str| {
+        json!({"type": "message", "at": at(minute), "id": id, "chat": chat, "person": person,
+            "name": format!("{person}ington"), "text": text, "mentions_bot": true})
+    };
+    let happened = replay(
+        &[
+            json!({"type": "realm", "at": at(0), "realm": "guild", "members": ["ann", "bob"]}),
+            json!({"type": "realm", "at": at(0), "realm": "club", "members": ["cid"]}),
+            json!({"type": "chat", "at": at(0), "realm": "guild", "chat": "square", "kind": "public"}),
+            json!({"type": "chat", "at": at(0), "realm": "guild", "chat": "den", "kind": "private", "members": ["ann"]}),
+            json!({"type": "chat", "at": at(0), "realm": "club", "chat": "bar", "kind": "public"}),
+            json!({"type": "chat", "at": at(0), "chat": "dm-ann", "kind": "dm", "members": ["ann"]}),
+            json!({"type": "chat", "at": at(0), "chat": "dm-cid", "kind": "dm", "members": ["cid"]}),
+            say(1, "a1", "dm-ann", "ann", "the password of the lighthouse is heliotrope"),
+            say(2, "a2", "dm-ann", "ann", "what is the password of the lighthouse?"),
+            json!({"type": "command", "at": at(10), "chat": "dm-ann", "person": "ann", "text": "/remember the gate code is quagmire"}),
+            say(20, "d1", "den", "ann", "under the stone lies obsidian"),
+            say(21, "d2", "den", "ann", "nothing else lies there"),
+            say(30, "s1", "square", "bob", "my favourite fruit is the tangerine"),
+            say(31, "s2", "square", "ann", "mine is the greengage"),
+            say(40, "c1", "dm-cid", "cid", "I will travel by zeppelin"),
+            json!({"type": "command", "at": at(41), "chat": "dm-cid", "person": "cid", "text": "/branch marzipan 1"}),
+            say(42, "c2", "dm-cid", "cid", "or by train"),
+            say(50, "b1", "bar", "cid", "I saw a cormorant"),
+            json!({"type": "wait", "until": at(60)}),
+        ],
+        home,
+        "scripted",
+    );
+    assert!(of(&happened, "error").is_empty(), "{happened:?}");
+    let fact = of(&happened, "command")[0]["text"].as_str().expect("a text");
+    let fact = fact.split('`').nth(1).expect("the id of the fact").to_owned();
+    let made: Vec<_> = backups(home).into_iter().map(|backup| backup.manifest.made_at).collect();
+    assert!(made.len() > 5, "every five minutes in which something changed: {made:?}");
+    assert!(made.windows(2).all(|pair| pair[1].duration_since(pair[0]).as_mins() >= 5), "{made:?}");
+
+    let (from, to) = (at(19), at(20));
+    // How to forget, and the words that must go with it.
+    let table: [(&[&str], &[&str]); 6] = [
+        (&["--message", "a1"], &["heliotrope"]),
+        (&["--memory", &fact], &["quagmire"]),
+        (&["--chat", "den", "--from", &from, "--to", &to], &["obsidian"]),
+        (&["--person", "bob"], &["tangerine", "bobington"]),
+        (&["--chat", "dm-cid"], &["zeppelin", "marzipan"]),
+        (&["--realm", "club"], &["cormorant", "cidington"]),
+    ];
+    let gone = |done: usize| table.iter().take(done).flat_map(|(_, words)| *words);
+    let left = |done: usize| table.iter().skip(done).flat_map(|(_, words)| *words).chain(&["greengage"]);
+    for done in 0..=table.len() {
+        for word in gone(done) {
+            // Cid spoke in two places, and the name goes with the last of them.
+            assert_eq!(stands_in(home, word), None, "{word} after {done} forgettings");
+        }
+        for word in left(done) {
+            assert!(stands_in(home, word).is_some(), "{word} after {done} forgettings");
+            assert!(backups(home).iter().any(|backup| holds(backup, word)), "{word} in a backup");
+        }
+        let Some((what, _)) = table.get(done) else { break };
+        let count = |home: &Path| {
+            let record = run(home, &["memory", "check", "--json"])["record"].clone();
+            ["messages", "replies", "memories"].map(|field| record[field].as_i64().expect("a count"))
+        };
+        let (before, why_before) = (count(home), rows(home, "why"));
+        let receipt = run(home, &[&["memory", "forget", "--yes", "--quotes"], *what].concat());
+        let (after, why_after) = (count(home), rows(home, "why"));
+        let counted = ["messages", "replies", "memories", "why"].map(|field| receipt[field].as_i64().expect("a count"));
+        let went = [before[0] - after[0], before[1] - after[1], before[2] - after[2], why_before - why_after];
+        assert_eq!(counted, went, "messages, replies, memories and notes: {what:?} {receipt}");
+        assert!(went.iter().sum::<i64>() > 0, "{what:?} {receipt}");
+    }
+    // Nothing that is made anew brings it back, nor does a backup.
+    run(home, &["memory", "rebuild"]);
+    for restored in [false, true] {
+        if restored {
+            let oldest = backups(home).into_iter().find(|backup| holds(backup, "greengage")).expect("a backup").path;
+            run(home, &["restore", "--replace", oldest.to_str().expect("a path")]);
+        }
+        let ask = |word: &&str| json!({"type": "probe", "at": at(100), "chat": "dm-ann", "person": "ann", "query": word, "limit": 50});
+        let mut asked = vec![
+            json!({"type": "realm", "at": at(99), "realm": "guild", "members": ["ann", "bob"]}),
+            json!({"type": "chat", "at": at(99), "realm": "guild", "chat": "den", "kind": "private", "members": ["ann"]}),
+            json!({"type": "chat", "at": at(99), "chat": "dm-ann", "kind": "dm", "members": ["ann"]}),
+        ];
+        asked.extend(gone(table.len()).map(ask));
+        let happened = replay(&asked, home, "scripted");
+        let hits: String = of(&happened, "probe").iter().map(|probe| probe["hits"].to_string()).collect();
+        for word in gone(table.len()) {
+            assert!(!hits.contains(word), "{word} was found: {hits}");
+            assert_eq!(stands_in(home, word), None, "{word}");
+        }
+        assert!(restored || hits.contains("lies there"), "something is found: {hits}");
+    }
+}
+
+/// The running bot forgets as well: by what people type and delete, with a real model whose evaluated prompts are kept
+/// on disk, and with everything logged.
+#[test]
+fn a_running_bot_leaves_no_byte_either() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    // Models of its own, so that what it evaluates lies here.
+    std::fs::create_dir(home.join("models")).expect("a folder");
+    for name in ["smollm2-135m", "minilm-l6-v2"] {
+        std::os::unix::fs::symlink(models().join(name), home.join("models").join(name)).expect("a link");
+    }
+    let say = |minute: usize, id: &str, text: &str| json!({"type": "message", "at": at(minute), "id": id, "chat": "dm", "person": "ann", "text": text});
+    let forget = |minute: usize, what: &str| json!({"type": "command", "at": at(minute), "chat": "dm", "person": "ann", "text": format!("/forget {what}")});
+    let play = |timeline: &[Value]| {
+        let file = home.join("timeline.jsonl");
+        let text: String = timeline.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(&file, text).expect("a file");
+        let data = home.join("data");
+        let arguments = ["replay", file.to_str().expect("a path"), "--data", data.to_str().expect("a path")];
+        let mut command = command(home, &arguments);
+        command.env("AZERA__MODELS__DIR", home.join("models")).env("AZERA__MODELS__PREFIX_CACHE_MB", "512");
+        command.env("AZERA__MODELS__MAX_REPLY_TOKENS", "16").env("AZERA_LOG", "debug");
+        let output = command.output().expect("the binary runs");
+        std::fs::remove_file(&file).expect("it was there");
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{log}");
+        (String::from_utf8(output.stdout).expect("UTF-8"), log)
+    };
+    let prefixes = || {
+        let files = std::fs::read_dir(home.join("models/prefixes")).expect("evaluated prompts are kept");
+        let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+        files.sort();
+        files
+    };
+    let dm = json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]});
+    let (_, _) = play(&[dm.clone(), say(1, "m1", "hello")]);
+    let before = prefixes();
+    assert!(!before.is_empty());
+    let words = ["heliotrope", "quagmire", "obsidian", "tangerine"];
+    let (told, log) = play(&[
+        dm.clone(),
+        say(10, "m2", "the first password is heliotrope"),
+        say(20, "m3", "the second password is quagmire"),
+        forget(21, "last quotes"),
+        say(30, "m4", "the third password is obsidian"),
+        say(40, "m5", "the fourth password is tangerine"),
+        json!({"type": "delete", "at": at(41), "id": "m4"}),
+        say(50, "m6", "good night"),
+        forget(51, "me quotes"),
+        json!({"type": "wait", "until": at(61)}),
+    ]);
+    assert!(!told.contains("\"type\":\"error\""), "{told}");
+    for word in words {
+        assert_eq!(stands_in(home, word), None, "{word}");
+        assert!(!log.contains(word), "{word} was logged");
+    }
+    // What is kept of prompts is the persona's, whatever was talked about.
+    assert_eq!(prefixes(), before);
+    assert!(backups(home).len() > 3, "backups were made and gone through");
+}

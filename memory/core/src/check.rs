@@ -1,0 +1,165 @@
+//! Looking for damage: rows that cannot be read, and rows that name others which are not there. A record that was never
+//! damaged has none of either, whenever it was killed.
+
+use std::collections::{BTreeMap, HashSet};
+
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
+use crate::{Error, Memory, Store, Table, codec, keys};
+
+/// What a look through the record found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// Messages of people, those forgotten apart.
+    pub messages: usize,
+    /// Replies, those forgotten apart.
+    pub replies: usize,
+    /// Memories.
+    pub memories: usize,
+    /// Messages whose turn is open.
+    pub open_turns: usize,
+    /// Replies their platforms have not acknowledged.
+    pub undelivered: usize,
+    /// Rows that cannot be read, by table.
+    pub unreadable: BTreeMap<&'static str, usize>,
+    /// Rows that name what is not there, or are named nowhere, in words.
+    pub broken: BTreeMap<&'static str, usize>,
+}
+
+impl Checked {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.unreadable.is_empty() && self.broken.is_empty()
+    }
+
+    fn broke(&mut self, what: &'static str, count: usize) {
+        if count > 0 {
+            *self.broken.entry(what).or_default() += count;
+        }
+    }
+
+    /// Every row of a table with its key; those that cannot be read are counted.
+    fn rows<T: DeserializeOwned>(&mut self, store: &dyn Store, table: Table) -> Result<Vec<(Vec<u8>, T)>, Error> {
+        let mut rows = Vec::new();
+        codec::walk(store, table, b"", |key, value| {
+            match codec::decode(table, value) {
+                Ok(row) => rows.push((key.to_vec(), row)),
+                Err(_) => *self.unreadable.entry(table.name()).or_default() += 1,
+            }
+            Ok(true)
+        })?;
+        Ok(rows)
+    }
+}
+
+/// The keys of a table.
+fn key_set(store: &dyn Store, table: Table) -> Result<HashSet<Vec<u8>>, Error> {
+    let mut keys = HashSet::new();
+    codec::walk(store, table, b"", |key, _| {
+        keys.insert(key.to_vec());
+        Ok(true)
+    })?;
+    Ok(keys)
+}
+
+impl Memory {
+    /// Looks through the whole record. Nothing should be written meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read on.
+    pub fn check(&self) -> Result<Checked, Error> {
+        let store = self.store.as_ref();
+        let mut found = Checked::default();
+        let messages: Vec<(_, MessageRow)> = found.rows(store, Table::Messages)?;
+        let known: HashSet<&MessageId> = messages.iter().map(|(_, message)| &message.id).collect();
+        found.check_messages(store, &messages, &known)?;
+        found.check_memories(store, &known)?;
+        let chats: Vec<(_, ChatRow)> = found.rows(store, Table::Chats)?;
+        let heads = chats.iter().filter_map(|(_, chat)| chat.head.as_ref());
+        found.broke("chats whose newest message is missing", heads.filter(|head| !known.contains(head)).count());
+        let chats: HashSet<&ChatId> = chats.iter().map(|(_, chat)| &chat.id).collect();
+        let homeless = messages.iter().filter(|(_, message)| !chats.contains(&message.chat)).count();
+        found.broke("messages of unknown chats", homeless);
+        let inbox: Vec<(_, InboxRow)> = found.rows(store, Table::Inbox)?;
+        found.open_turns = inbox.len();
+        found.broke(
+            "open turns without a message",
+            inbox.iter().filter(|(_, row)| !known.contains(&row.message)).count(),
+        );
+        let outbox: Vec<(_, OutboxRow)> = found.rows(store, Table::Outbox)?;
+        found.undelivered = outbox.len();
+        let lost = outbox.iter().filter(|(_, row)| !known.contains(&row.message)).count();
+        found.broke("undelivered replies without a message", lost);
+        let why: Vec<(_, WhyRow)> = found.rows(store, Table::Why)?;
+        found.broke(
+            "notes behind replies that are missing",
+            why.iter().filter(|(_, row)| !known.contains(&row.reply)).count(),
+        );
+        let _branches: Vec<(_, BranchRow)> = found.rows(store, Table::Branches)?;
+        let _personas: Vec<(_, PersonaRow)> = found.rows(store, Table::Personas)?;
+        Ok(found)
+    }
+}
+
+impl Checked {
+    fn check_messages(
+        &mut self,
+        store: &dyn Store,
+        messages: &[(Vec<u8>, MessageRow)],
+        known: &HashSet<&MessageId>,
+    ) -> Result<(), Error> {
+        let log: Vec<(_, MessageId)> = self.rows(store, Table::ChatLog)?;
+        self.broke("places in a chat without a message", log.iter().filter(|(_, id)| !known.contains(id)).count());
+        let log: HashSet<Vec<u8>> = log.into_iter().map(|(key, _)| key).collect();
+        let person_log: Vec<(_, MessageId)> = self.rows(store, Table::PersonLog)?;
+        let lost = person_log.iter().filter(|(_, id)| !known.contains(id)).count();
+        self.broke("entries of a person without a message", lost);
+        let person_log: HashSet<Vec<u8>> = person_log.into_iter().map(|(key, _)| key).collect();
+        let answers: Vec<(_, MessageId)> = self.rows(store, Table::Answers)?;
+        self.broke("answers without a message", answers.iter().filter(|(_, id)| !known.contains(id)).count());
+        for (_, message) in messages {
+            let here = keys::numbered(&[message.chat.as_str()], message.seq);
+            self.broke("messages without a place in their chat", usize::from(!log.contains(&here)));
+            let of = |person: &PersonId| keys::numbered(&[person.as_str()], message.seq);
+            match &message.author {
+                Author::Person { id, .. } => {
+                    self.messages += 1;
+                    self.broke("messages missing from their person", usize::from(!person_log.contains(&of(id))));
+                }
+                Author::Forgotten => {}
+                _ => self.replies += 1,
+            }
+            let before = message.parent.iter().chain(&message.answers);
+            self.broke("messages behind one that is missing", before.filter(|id| !known.contains(id)).count());
+        }
+        Ok(())
+    }
+
+    fn check_memories(&mut self, store: &dyn Store, known: &HashSet<&MessageId>) -> Result<(), Error> {
+        let memories: Vec<(_, MemoryRow)> = self.rows(store, Table::Memories)?;
+        self.memories = memories.len();
+        let mut by_message = key_set(store, Table::MemoryByMessage)?;
+        let mut by_chat = key_set(store, Table::MemoryByChat)?;
+        for (_, memory) in &memories {
+            for source in &memory.sources {
+                let key = keys::numbered(&[source.as_str()], memory.id.0);
+                self.broke("memories missing from their message", usize::from(!by_message.remove(&key)));
+                self.broke("memories of a message that is missing", usize::from(!known.contains(source)));
+            }
+            if let Some(chat) = memory.chat.as_ref().filter(|_| !memory.sources.is_empty()) {
+                let key = keys::memory_by_chat(&memory.persona, chat, memory.id);
+                self.broke("memories missing from their chat", usize::from(!by_chat.remove(&key)));
+            }
+        }
+        let ids: HashSet<MemoryId> = memories.iter().map(|(_, memory)| memory.id).collect();
+        let lost = |keys: &HashSet<Vec<u8>>| {
+            keys.iter().filter(|key| !keys::number("memories", key).is_ok_and(|id| ids.contains(&MemoryId(id)))).count()
+        };
+        self.broke("links to memories that are missing", lost(&by_message) + lost(&by_chat));
+        Ok(())
+    }
+}

@@ -1,0 +1,228 @@
+//! Making a sound record of whatever rows are left of a damaged one.
+//!
+//! Messages and memories are what was said; nearly everything else follows from them and is written again. What cannot
+//! be read, and what names something that is gone, goes.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use azera_types::{ChatId, MessageId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
+use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
+
+/// Changes committed at once.
+const PAGE: usize = 4_096;
+
+/// Tables that are written again from messages and memories.
+const FOLLOWING: [Table; 6] =
+    [Table::ChatLog, Table::PersonLog, Table::Answers, Table::MemoryByMessage, Table::MemoryByChat, Table::Names];
+
+/// What was done to make a record sound.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Relinked {
+    /// Rows that were kept, by table; those that follow from others are not counted.
+    pub kept: BTreeMap<&'static str, usize>,
+    /// Rows that were removed, because they could not be read or named what is gone, by table.
+    pub removed: BTreeMap<&'static str, usize>,
+    /// Messages, chats and memories that named what is gone and were mended.
+    pub mended: usize,
+}
+
+/// Where a message stands.
+struct Place {
+    chat: ChatId,
+    seq: u64,
+}
+
+/// Makes a store that lost rows a sound record again. Its indexes have to be built anew.
+pub fn relink(store: &dyn Store) -> Result<Relinked, Error> {
+    let mut work = Work { store, batch: Batch::new(), done: Relinked::default(), highest: 0 };
+    for table in FOLLOWING {
+        work.empty(table)?;
+    }
+    work.empty(Table::IndexQueue)?;
+    let places = work.messages()?;
+    work.memories(&places)?;
+    work.chats(&places)?;
+    let known = |id: &MessageId| places.contains_key(id);
+    work.keep::<InboxRow>(Table::Inbox, |row| known(&row.message))?;
+    work.keep::<OutboxRow>(Table::Outbox, |row| known(&row.message))?;
+    work.keep::<WhyRow>(Table::Why, |row| known(&row.reply))?;
+    work.keep::<MessageId>(Table::Derived, known)?;
+    work.keep::<PersonaRow>(Table::Personas, |_| true)?;
+    work.numbers()?;
+    work.commit()?;
+    Ok(work.done)
+}
+
+struct Work<'a> {
+    store: &'a dyn Store,
+    batch: Batch,
+    done: Relinked,
+    /// The highest number given out, as far as rows tell.
+    highest: u64,
+}
+
+impl Work<'_> {
+    fn commit(&mut self) -> Result<(), Error> {
+        self.store.commit(std::mem::take(&mut self.batch), Durability::Flushed)
+    }
+
+    fn commit_page(&mut self) -> Result<(), Error> {
+        if self.batch.changes().len() < PAGE { Ok(()) } else { self.commit() }
+    }
+
+    fn remove(&mut self, table: Table, key: Vec<u8>) -> Result<(), Error> {
+        *self.done.removed.entry(table.name()).or_default() += 1;
+        self.batch.remove(table, key);
+        self.commit_page()
+    }
+
+    /// Removes a table's rows without counting them: they come back from others.
+    fn empty(&mut self, table: Table) -> Result<(), Error> {
+        let mut found = Vec::new();
+        codec::walk(self.store, table, b"", |key, _| {
+            found.push(key.to_vec());
+            Ok(true)
+        })?;
+        for key in found {
+            self.batch.remove(table, key);
+            self.commit_page()?;
+        }
+        self.commit()
+    }
+
+    /// The rows of a table that can be read; the others go.
+    fn readable<T: DeserializeOwned>(&mut self, table: Table) -> Result<Vec<(Vec<u8>, T)>, Error> {
+        let (mut rows, mut bad) = (Vec::new(), Vec::new());
+        codec::walk(self.store, table, b"", |key, value| {
+            match codec::decode(table, value) {
+                Ok(row) => rows.push((key.to_vec(), row)),
+                Err(_) => bad.push(key.to_vec()),
+            }
+            Ok(true)
+        })?;
+        for key in bad {
+            self.remove(table, key)?;
+        }
+        Ok(rows)
+    }
+
+    /// Keeps the rows of a table that can be read and are wanted.
+    fn keep<T: DeserializeOwned>(&mut self, table: Table, wanted: impl Fn(&T) -> bool) -> Result<(), Error> {
+        for (key, row) in self.readable::<T>(table)? {
+            if wanted(&row) {
+                *self.done.kept.entry(table.name()).or_default() += 1;
+            } else {
+                self.remove(table, key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts every message in its chat, and behind the one before it; gives where they stand.
+    fn messages(&mut self) -> Result<HashMap<MessageId, Place>, Error> {
+        let mut messages: Vec<(Vec<u8>, MessageRow)> = self.readable(Table::Messages)?;
+        messages.sort_by_key(|(_, message)| message.seq);
+        let known: HashSet<MessageId> = messages.iter().map(|(_, message)| message.id.clone()).collect();
+        let mut newest: HashMap<ChatId, MessageId> = HashMap::new();
+        let mut places = HashMap::new();
+        for (key, mut message) in messages {
+            self.highest = self.highest.max(message.seq);
+            let seq = message.seq;
+            self.put(Table::ChatLog, keys::numbered(&[message.chat.as_str()], seq), &message.id)?;
+            if let Some(person) = message.author.person() {
+                self.put(Table::PersonLog, keys::numbered(&[person.as_str()], seq), &message.id)?;
+            }
+            let before = newest.insert(message.chat.clone(), message.id.clone());
+            let lost_parent = message.parent.as_ref().is_some_and(|parent| !known.contains(parent));
+            let lost_question = message.answers.as_ref().is_some_and(|question| !known.contains(question));
+            if lost_parent {
+                message.parent = before;
+            }
+            if lost_question {
+                message.answers = None;
+            }
+            if let Some(question) = &message.answers {
+                self.put(Table::Answers, keys::numbered(&[question.as_str()], seq), &message.id)?;
+            }
+            if lost_parent || lost_question {
+                self.done.mended += 1;
+                self.put(Table::Messages, key, &message)?;
+            }
+            *self.done.kept.entry(Table::Messages.name()).or_default() += 1;
+            places.insert(message.id, Place { chat: message.chat, seq });
+        }
+        Ok(places)
+    }
+
+    /// Links every memory with its messages, its chat and its speaker. One whose messages are gone stands by itself, so
+    /// that forgetting still finds it.
+    fn memories(&mut self, places: &HashMap<MessageId, Place>) -> Result<(), Error> {
+        for (key, mut memory) in self.readable::<MemoryRow>(Table::Memories)? {
+            self.highest = self.highest.max(memory.id.0);
+            let before = memory.sources.len();
+            memory.sources.retain(|source| places.contains_key(source));
+            if memory.sources.len() < before {
+                self.done.mended += 1;
+                self.put(Table::Memories, key, &memory)?;
+            }
+            for source in &memory.sources {
+                self.batch.put(Table::MemoryByMessage, keys::numbered(&[source.as_str()], memory.id.0), []);
+            }
+            if let Some(chat) = memory.chat.as_ref().filter(|_| !memory.sources.is_empty()) {
+                self.batch.put(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id), []);
+            }
+            for key in names::keys(&memory) {
+                self.batch.put(Table::Names, key, []);
+            }
+            *self.done.kept.entry(Table::Memories.name()).or_default() += 1;
+            self.commit_page()?;
+        }
+        Ok(())
+    }
+
+    /// Lets chats and branches end at messages that are there.
+    fn chats(&mut self, places: &HashMap<MessageId, Place>) -> Result<(), Error> {
+        let mut newest: HashMap<&ChatId, (u64, &MessageId)> = HashMap::new();
+        for (id, place) in places {
+            let entry = newest.entry(&place.chat).or_insert((place.seq, id));
+            *entry = (*entry).max((place.seq, id));
+        }
+        for (key, mut chat) in self.readable::<ChatRow>(Table::Chats)? {
+            if chat.head.as_ref().is_some_and(|head| !places.contains_key(head)) {
+                chat.head = newest.get(&chat.id).map(|(_, id)| (*id).clone());
+                self.done.mended += 1;
+                self.put(Table::Chats, key, &chat)?;
+            }
+            *self.done.kept.entry(Table::Chats.name()).or_default() += 1;
+        }
+        self.keep::<BranchRow>(Table::Branches, |branch| {
+            branch.head.as_ref().is_none_or(|head| places.contains_key(head))
+        })
+    }
+
+    /// Numbers go on behind those that were given out; what cannot be read of the store's own facts is made anew.
+    fn numbers(&mut self) -> Result<(), Error> {
+        let mut bad = Vec::new();
+        codec::walk(self.store, Table::Meta, b"", |key, value| {
+            if codec::decode::<serde_json::Value>(Table::Meta, value).is_err() {
+                bad.push(key.to_vec());
+            }
+            Ok(true)
+        })?;
+        for key in bad {
+            self.remove(Table::Meta, key)?;
+        }
+        self.commit()?;
+        let reserved: u64 = codec::get(self.store, Table::Meta, b"reserved").unwrap_or(None).unwrap_or(0);
+        self.put(Table::Meta, b"reserved".to_vec(), &reserved.max(self.highest + 1))
+    }
+
+    fn put<T: Serialize>(&mut self, table: Table, key: Vec<u8>, row: &T) -> Result<(), Error> {
+        codec::put(&mut self.batch, table, key, row)?;
+        self.commit_page()
+    }
+}
