@@ -14,6 +14,7 @@ use azera_types::{PersonaId, Place, PlaceKind, Reach, SystemClock};
 
 use crate::cli::ChatOptions;
 use crate::house::{self, Answers, House, Opening};
+use crate::servers;
 
 pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCode> {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !options.json;
@@ -92,7 +93,7 @@ fn earlier(house: &House, person: &Person, config: &Config) -> anyhow::Result<Ve
 fn banner(config: &Config, house: &House) -> anyhow::Result<Vec<String>> {
     let info = house.model.info();
     let mut lines = vec![
-        format!("Azera, on the model {}. I am an AI; what you say stays in {}.", info.name, house.data.display()),
+        format!("Azera, on the model {}. I am an AI; {}.", info.name, whereabouts(config, house)),
         "/help lists what there is besides talking; /quit leaves.".to_owned(),
     ];
     let models = house::models(config)?;
@@ -108,4 +109,16 @@ fn banner(config: &Config, house: &House) -> anyhow::Result<Vec<String>> {
         ));
     }
     Ok(lines)
+}
+
+/// Where what is said is kept, and where it is sent.
+fn whereabouts(config: &Config, house: &House) -> String {
+    let servers = [Kind::Chat, Kind::Embedding].into_iter().filter_map(|kind| servers::configured(config, kind));
+    let mut urls: Vec<String> = servers.map(|server| server.url).collect();
+    urls.dedup();
+    let data = house.data.display();
+    match urls.as_slice() {
+        [] => format!("what you say stays in {data}"),
+        urls => format!("what you say is kept in {data} and sent to {}", urls.join(" and ")),
+    }
 }

@@ -14,7 +14,7 @@ pub use measure::{BenchCommand, BenchInference, BenchRecall, BenchTurn, EvalComm
 #[command(
     name = "azera",
     version,
-    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  look what is remembered\n\nEverything stays on this machine."
+    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  look what is remembered\n\nEverything stays on this machine, unless you name a server in the configuration."
 )]
 pub struct Cli {
     /// The configuration file; see `azera config`
@@ -125,7 +125,7 @@ pub struct ChatOptions {
     /// Who answers in a new chat
     #[arg(long, value_name = "ID")]
     pub persona: Option<String>,
-    /// The chat model, by its name in the ledger
+    /// The chat model, by its name in the ledger or on the chat server
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// Makes replies reproducible

@@ -5,8 +5,10 @@ use std::process::{Command, ExitCode};
 
 use azera_config::Config;
 use azera_ledger::{Kind, State};
+use azera_model::Embedder;
+use azera_remote::{About, ServerConfig};
 
-use crate::house;
+use crate::{house, servers};
 
 /// Free disk below which it is time to make room.
 const LOW_DISK_BYTES: u64 = 2 << 30;
@@ -26,10 +28,10 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("configuration", configuration(config)),
         ("data folder", data_folder(config)),
         ("memory (RAM)", ram()),
-        ("chat model", model(config, Kind::Chat)),
-        ("embedding model", model(config, Kind::Embedding)),
+        ("chat model", chat(config).await),
+        ("embedding model", embedding(config).await),
         ("python with pip", pip()),
-        ("record and indexes", stores(config)),
+        ("record and indexes", stores(config).await),
         ("backups", backups(config)),
     ] {
         let (mark, text) = match found {
@@ -98,6 +100,51 @@ fn free_bytes(dir: &Path) -> Option<u64> {
     String::from_utf8(output.stdout).ok()?.lines().nth(1)?.trim().parse().ok()
 }
 
+async fn chat(config: &Config) -> Found {
+    let Some(server) = servers::configured(config, Kind::Chat) else { return model(config, Kind::Chat) };
+    match azera_remote::about(server.clone()).await {
+        Ok(about) => on_server(&server, &about, &format!("{} on {}", server.model, about.server)),
+        Err(error) => unusable(&error, &server),
+    }
+}
+
+async fn embedding(config: &Config) -> Found {
+    let Some(server) = servers::configured(config, Kind::Embedding) else { return model(config, Kind::Embedding) };
+    let about = match azera_remote::about(server.clone()).await {
+        Ok(about) => about,
+        Err(error) => return unusable(&error, &server),
+    };
+    // Whether it embeds is seen by embedding something.
+    match servers::try_embedder(config, server.clone()).await {
+        Ok(embedder) => {
+            let numbers = embedder.info().dimension;
+            on_server(&server, &about, &format!("{} on {}, {numbers} numbers a vector", server.model, about.server))
+        }
+        Err(error) => unusable(&error, &server),
+    }
+}
+
+fn on_server(server: &ServerConfig, about: &About, what: &str) -> Found {
+    if about.names(&server.model) == Some(false) {
+        let names = about.models.as_deref().unwrap_or_default().join(", ");
+        return Found::Note(format!("{what}, which does not list it; it lists: {names}"));
+    }
+    if about.readable {
+        return Found::Note(format!(
+            "{what}; what is said goes there unencrypted: use https where others share the network"
+        ));
+    }
+    Found::Good(what.to_owned())
+}
+
+fn unusable(error: &azera_remote::Error, server: &ServerConfig) -> Found {
+    let mend = format!(
+        "see [{}] in the configuration; with api = \"none\" there a model on this machine takes its place",
+        server.section
+    );
+    Found::Bad(error.to_string(), mend)
+}
+
 fn model(config: &Config, kind: Kind) -> Found {
     let found = (|| {
         let models = house::models(config)?;
@@ -132,19 +179,24 @@ fn pip() -> Found {
     }
 }
 
-fn stores(config: &Config) -> Found {
-    let opened = (|| {
-        let models = house::models(config)?;
-        let name = house::chosen(config, &models, Kind::Embedding)?;
-        let Some(embedding) = models.find(&name)? else { return Ok(None) };
+async fn stores(config: &Config) -> Found {
+    let opened = async {
+        if servers::configured(config, Kind::Embedding).is_none() {
+            let models = house::models(config)?;
+            let name = house::chosen(config, &models, Kind::Embedding)?;
+            // What is not here yet is not fetched to look.
+            if models.find(&name)?.is_none() {
+                return Ok(None);
+            }
+        }
         let data = config.data_dir()?;
         if !data.join("record").exists() {
             return Ok(None);
         }
-        let stores = house::open_stores(config, &data, &house::embedder_info(config, &embedding)?)?;
+        let stores = house::open_stores(config, &data, &house::present_embedder_info(config).await?)?;
         anyhow::Ok(Some(stores.memory.audit()?))
-    })();
-    match opened {
+    };
+    match opened.await {
         Ok(None) => Found::Good("nothing remembered yet".into()),
         Ok(Some(audit)) => {
             let apart = [&audit.missing_vectors, &audit.stray_vectors, &audit.missing_text, &audit.stray_text];

@@ -20,6 +20,7 @@ use azera_types::{Clock, PersonaId};
 use crate::backup::{BackupJob, Backups};
 use crate::data::DataFolder;
 use crate::progress::Bar;
+use crate::servers;
 use crate::shelf::Shelf;
 
 /// Tokens of key-value cache for each token of a conversation's window: so many conversations of full length fit.
@@ -149,6 +150,15 @@ pub fn embedder_info(config: &Config, installed: &Installed) -> anyhow::Result<E
     })
 }
 
+/// What the stores must know of the embedding model that runs, here or on a server.
+pub async fn present_embedder_info(config: &Config) -> anyhow::Result<EmbedderInfo> {
+    if let Some(server) = servers::configured(config, Kind::Embedding) {
+        return servers::embedder_info(config, server, &config.data_dir()?).await;
+    }
+    let models = models(config)?;
+    embedder_info(config, &installed(&models, &chosen(config, &models, Kind::Embedding)?).await?)
+}
+
 /// Opens the stores of a data folder.
 pub fn open_stores(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow::Result<Stores> {
     open_stores_with(config, data, info, &|store| Arc::new(store))
@@ -266,30 +276,50 @@ fn emptied<'a>(dir: &'a Path, error: &azera_memory::Error) -> anyhow::Result<&'a
     Ok(dir)
 }
 
+/// Where a model comes from.
+enum Source<M: ?Sized> {
+    /// A file, to be loaded.
+    File(Box<Installed>),
+    /// Nothing needs to be loaded.
+    Ready(Arc<M>),
+}
+
 /// Opens everything and starts nothing: attach platforms, then [`Azera::start`].
 pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
     let data = config.data_dir()?;
     let models = models(config)?;
-    let embedding = installed(&models, &chosen(config, &models, Kind::Embedding)?).await?;
-    let chat = match &opening.answers {
-        Answers::Chosen => Some(installed(&models, &chosen(config, &models, Kind::Chat)?).await?),
-        Answers::Named(name) => Some(installed(&models, name).await?),
-        Answers::Scripted => None,
+    let embedding = match servers::configured(config, Kind::Embedding) {
+        Some(server) => Source::Ready(servers::embedder(config, server, &data).await?),
+        None => Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Embedding)?).await?)),
+    };
+    let chat: Source<dyn ChatModel> = match (&opening.answers, servers::configured(config, Kind::Chat)) {
+        (Answers::Scripted, _) => Source::Ready(Arc::new(ScriptedModel::saying("Noted."))),
+        (Answers::Chosen, Some(server)) => Source::Ready(servers::chat(config, server).await?),
+        (Answers::Named(name), Some(server)) if servers::means(config, name) => {
+            Source::Ready(servers::chat(config, server).await?)
+        }
+        (Answers::Named(name), _) => Source::File(Box::new(installed(&models, name).await?)),
+        (Answers::Chosen, None) => {
+            Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Chat)?).await?))
+        }
     };
     // Loading a model and opening the stores each take their time; together they take the longer one's.
     let chat = {
         let config = config.clone();
         tokio::task::spawn_blocking(move || -> anyhow::Result<Arc<dyn ChatModel>> {
             match chat {
-                Some(installed) => load_chat(&config, &installed),
-                None => Ok(Arc::new(ScriptedModel::saying("Noted."))),
+                Source::File(installed) => load_chat(&config, &installed),
+                Source::Ready(model) => Ok(model),
             }
         })
     };
     let stores = {
         let (config, data) = (config.clone(), data.clone());
         tokio::task::spawn_blocking(move || -> anyhow::Result<(Arc<dyn Embedder>, Stores)> {
-            let embedder = load_embedder(&config, &embedding)?;
+            let embedder = match embedding {
+                Source::File(installed) => load_embedder(&config, &installed)?,
+                Source::Ready(embedder) => embedder,
+            };
             let stores = open_stores(&config, &data, embedder.info())?;
             Ok((embedder, stores))
         })

@@ -15,6 +15,7 @@ mod persona;
 mod progress;
 mod replay;
 mod restore;
+mod servers;
 mod shelf;
 
 use std::process::ExitCode;

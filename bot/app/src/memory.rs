@@ -8,7 +8,6 @@ use anyhow::{Context, bail};
 use azera_adapter::{Host, ProbeLine};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
-use azera_ledger::Kind;
 use azera_memory::{Forget, Receipt, Right, Subject};
 use azera_types::{
     ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId, SystemClock, Text,
@@ -70,9 +69,7 @@ fn target(what: ForgetWhat) -> anyhow::Result<Forget> {
 
 /// The stores alone, for what needs no model.
 async fn stores(config: &Config) -> anyhow::Result<Stores> {
-    let models = house::models(config)?;
-    let embedding = house::installed(&models, &house::chosen(config, &models, Kind::Embedding)?).await?;
-    house::open_stores(config, &config.data_dir()?, &house::embedder_info(config, &embedding)?)
+    house::open_stores(config, &config.data_dir()?, &house::present_embedder_info(config).await?)
 }
 
 /// Everything but a chat model.

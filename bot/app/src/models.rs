@@ -4,10 +4,12 @@ use std::process::ExitCode;
 
 use azera_config::Config;
 use azera_ledger::{Kind, Listed, State};
+use azera_remote::ServerConfig;
 
 use crate::cli::ModelsCommand;
 use crate::house::{chosen, models, now_text};
 use crate::progress::Bar;
+use crate::servers::configured;
 
 pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<ExitCode> {
     let models = models(config)?;
@@ -15,14 +17,22 @@ pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<Exit
         ModelsCommand::List { json } => {
             let list = models.list()?;
             if json {
-                println!("{}", serde_json::to_string_pretty(&list.iter().map(as_json).collect::<Vec<_>>())?);
+                let list: Vec<_> = list.iter().map(|listed| as_json(config, listed)).collect();
+                println!("{}", serde_json::to_string_pretty(&list)?);
             } else {
-                list.iter().for_each(print);
+                list.iter().for_each(|listed| print(config, listed));
+                for (kind, server) in servers(config) {
+                    println!(
+                        "{:<22} {kind:<10} {:>8}  {:<20} at {}",
+                        server.model, "", "in use, on a server", server.url
+                    );
+                }
             }
         }
         ModelsCommand::Pull { names } => {
             let names = if names.is_empty() {
-                vec![chosen(config, &models, Kind::Chat)?, chosen(config, &models, Kind::Embedding)?]
+                let here = [Kind::Chat, Kind::Embedding].into_iter().filter(|kind| configured(config, *kind).is_none());
+                here.map(|kind| chosen(config, &models, kind)).collect::<anyhow::Result<_>>()?
             } else {
                 names
             };
@@ -47,7 +57,9 @@ pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<Exit
         ModelsCommand::Use { name } => {
             let entry = models.select(&name)?;
             println!("from the next start on, {name} is the {} model", entry.kind);
-            if entry.kind == Kind::Embedding {
+            if let Some(server) = configured(config, entry.kind) {
+                println!("but {}.api is set, and the server comes first", server.section);
+            } else if entry.kind == Kind::Embedding {
                 println!("everything remembered is then embedded anew, in the background");
             }
         }
@@ -65,8 +77,17 @@ pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-fn state(listed: &Listed) -> &'static str {
-    match (&listed.state, listed.in_use) {
+/// The servers that stand in the place of models on this machine.
+fn servers(config: &Config) -> impl Iterator<Item = (Kind, ServerConfig)> {
+    [Kind::Chat, Kind::Embedding].into_iter().filter_map(|kind| Some((kind, configured(config, kind)?)))
+}
+
+fn in_use(config: &Config, listed: &Listed) -> bool {
+    listed.in_use && configured(config, listed.entry.kind).is_none()
+}
+
+fn state(config: &Config, listed: &Listed) -> &'static str {
+    match (&listed.state, in_use(config, listed)) {
         (State::Installed(_), true) => "in use",
         (State::Installed(_), false) => "installed",
         (State::Partial { .. }, _) => "partly fetched",
@@ -76,7 +97,7 @@ fn state(listed: &Listed) -> &'static str {
     }
 }
 
-fn print(listed: &Listed) {
+fn print(config: &Config, listed: &Listed) {
     let (bytes, exact) = listed.size();
     let about = if exact { "" } else { "~" };
     println!(
@@ -84,12 +105,12 @@ fn print(listed: &Listed) {
         listed.entry.name,
         listed.entry.kind,
         format!("{about}{} MB", bytes >> 20),
-        state(listed),
+        state(config, listed),
         listed.entry.description
     );
 }
 
-fn as_json(listed: &Listed) -> serde_json::Value {
+fn as_json(config: &Config, listed: &Listed) -> serde_json::Value {
     let (bytes, exact) = listed.size();
     serde_json::json!({
         "name": listed.entry.name,
@@ -100,7 +121,7 @@ fn as_json(listed: &Listed) -> serde_json::Value {
         "bytes": bytes,
         "bytes_exact": exact,
         "ram_mib": listed.entry.ram_mib,
-        "state": state(listed),
-        "in_use": listed.in_use,
+        "state": state(config, listed),
+        "in_use": in_use(config, listed),
     })
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Origin, Problem};
 use crate::read::Draft;
-use crate::sections::{Backup, Chat, Data, Log, Memory, Models, Sampling};
+use crate::sections::{Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi};
 use crate::surroundings::Surroundings;
 
 /// Bytes a configuration file may have. The whole example has a tenth of it.
@@ -22,6 +22,11 @@ pub struct Config {
     pub data: Data,
     /// Which models run, and how.
     pub models: Models,
+    /// A server that answers in the place of a model on this machine. What is said in a chat is then sent to it.
+    pub chat_server: ChatServer,
+    /// A server that embeds in the place of a model on this machine. All that is remembered is then sent to it, and after
+    /// a change of model or server everything is embedded anew.
+    pub embedding_server: EmbeddingServer,
     /// How the next word is chosen. What is unset here follows the model's family, which was measured.
     pub sampling: Sampling,
     /// What is remembered, and how it is found.
@@ -126,6 +131,29 @@ impl Config {
                      `models.context_tokens` ({context})"
                 ),
             );
+        }
+        let (chat, embedding) = (&self.chat_server, &self.embedding_server);
+        for (section, rival, api, url, model, local) in [
+            ("chat_server", "chat", chat.api, &chat.url, &chat.model, &self.models.chat),
+            ("embedding_server", "embedding", embedding.api, &embedding.url, &embedding.model, &self.models.embedding),
+        ] {
+            if api == ServerApi::None {
+                continue;
+            }
+            if model.is_none() {
+                report(
+                    [(section, "api"), (section, "model")],
+                    format!("`{section}.model` must name a model of the server"),
+                );
+            }
+            if url.is_none() && api == ServerApi::OpenAi {
+                let message = format!("`{section}.url` must be set: such a server can be anywhere");
+                report([(section, "api"), (section, "url")], message);
+            }
+            if local.is_some() {
+                let message = format!("`models.{rival}` and `{section}.api` both choose the model; leave one out");
+                report([("models", rival), (section, "api")], message);
+            }
         }
         problems
     }

@@ -13,7 +13,8 @@ its default, so your own file may be a single line.
 
 Azera reads the first of: the file given by --config, the file that AZERA_CONFIG names, azera/azera.toml in the XDG \
 configuration folder (~/.config for most people). Each key can be set by an environment variable too: \
-AZERA__MODELS__SLOTS=4 (the items of a list parted by commas). The environment wins over the file.
+AZERA__MODELS__SLOTS=4 (the items of a list parted by commas). The environment wins over the file. A secret can also \
+stand in a file of its own, which AZERA__MODELS__HUB_TOKEN_FILE and the like name.
 
 This file is generated from the types in bot/config: cargo run -p azera-tidy -- bless
 ";

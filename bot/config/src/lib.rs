@@ -22,4 +22,7 @@ mod value;
 pub use config::{Config, MAX_FILE_BYTES};
 pub use error::{Error, Origin, Problem};
 pub use secret::Secret;
-pub use sections::{Answer, Backup, Chat, Data, Log, LogFormat, LogLevel, Memory, Models, Sampling};
+pub use sections::{
+    Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,
+    ServerApi,
+};

@@ -1,4 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Map, Value as Json};
@@ -11,6 +13,12 @@ use crate::value::shown;
 
 /// What every override of a key in the environment begins with.
 const PREFIX: &str = "AZERA__";
+
+/// What the name of a secret's variable ends with if it names a file that holds the secret.
+const SECRET_FILE: &str = "_file";
+
+/// Bytes that the file of a secret may have.
+const MAX_SECRET_BYTES: u64 = 16 * 1024;
 
 /// Values that were set and are right, and what is wrong with the others.
 #[derive(Default)]
@@ -65,9 +73,28 @@ impl Draft {
                 self.report(origin, format!("an override is written {PREFIX}SECTION__KEY"));
                 continue;
             };
-            match section(section_name) {
-                Some(section) => self.take(section, key, origin, |key| key.kind.read_variable(text)),
-                None => self.report(origin, unknown_section(section_name)),
+            let Some(section) = section(section_name) else {
+                self.report(origin, unknown_section(section_name));
+                continue;
+            };
+            // Docker and systemd hand secrets over as files.
+            let secret = key.strip_suffix(SECRET_FILE).filter(|key| section.key(key).is_some_and(|key| key.secret));
+            match secret {
+                None => self.take(section, key, origin, |key| key.kind.read_variable(text)),
+                Some(secret) => {
+                    let beside = variable.get(..variable.len() - SECRET_FILE.len());
+                    if beside.and_then(|name| env.get(name)).is_some_and(|value| !value.is_empty()) {
+                        self.report(
+                            origin,
+                            format!("`{section_name}.{secret}` is set here and in a variable of its own"),
+                        );
+                        continue;
+                    }
+                    match secret_in(Path::new(text)) {
+                        Ok(value) => self.take(section, secret, origin, |_| Toml::String(value)),
+                        Err(why) => self.report(origin, format!("the secret in {text} cannot be read: {why}")),
+                    }
+                }
             }
         }
     }
@@ -107,6 +134,16 @@ impl Draft {
     }
 }
 
+/// The text of a secret's file, without the line end that editors leave behind it.
+fn secret_in(file: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(file)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_SECRET_BYTES {
+        return Err(std::io::Error::other(format!("it has more than {MAX_SECRET_BYTES} bytes")));
+    }
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
 /// The line, counted from 1, of a byte offset.
 fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
@@ -115,7 +152,11 @@ fn line_of(text: &str, at: usize) -> usize {
 fn unknown_section(name: &str) -> String {
     let names: Vec<_> = sections().iter().map(|section| section.name.as_str()).collect();
     let homes = homes_of(name);
-    let hint = if homes.is_empty() { meant(name, &names) } else { format!("`{name}` belongs into {homes}") };
+    // A slip in a section's name is likelier than a key without its section, such as `model`.
+    let hint = match slip(name, &names) {
+        None if !homes.is_empty() => format!("`{name}` belongs into {homes}"),
+        _ => meant(name, &names),
+    };
     format!("there is no section `{name}`; {hint}")
 }
 
@@ -134,11 +175,15 @@ fn homes_of(key: &str) -> String {
 
 /// The name that was probably meant, or all of them.
 fn meant(name: &str, names: &[&str]) -> String {
-    let distance = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
-    let nearest = names.iter().map(|candidate| (distance(candidate), candidate)).min();
-    match nearest {
-        // A third of the letters wrong is a slip; more is another word.
-        Some((distance, nearest)) if distance * 3 <= nearest.chars().count() => format!("did you mean `{nearest}`?"),
-        _ => format!("there are {}", names.join(", ")),
+    match slip(name, names) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("there are {}", names.join(", ")),
     }
+}
+
+/// The name that differs by a slip: a third of the letters wrong at most; more is another word.
+fn slip<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let distance = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
+    let (distance, nearest) = names.iter().map(|candidate| (distance(candidate), *candidate)).min()?;
+    (distance * 3 <= nearest.chars().count()).then_some(nearest)
 }

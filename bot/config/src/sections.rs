@@ -82,6 +82,104 @@ impl Default for Models {
     }
 }
 
+/// How a server of models is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerApi {
+    /// no server: a model on this machine
+    None,
+    /// OpenAI's interface and nothing beyond: hosted services, vLLM, LM Studio, proxies
+    #[serde(rename = "openai")]
+    OpenAi,
+    /// the same with what llama.cpp's llama-server adds to it
+    LlamaCpp,
+    /// Ollama's own
+    Ollama,
+}
+
+/// A server that answers in the place of a model on this machine. What is said in a chat is then sent to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChatServer {
+    /// How it is spoken to.
+    pub api: ServerApi,
+    /// Its address; for OpenAI's interface with its path. When unset: where Ollama or llama-server listen on this machine.
+    #[schemars(url, length(min = 1, max = 2048), example = "http://127.0.0.1:11434")]
+    pub url: Option<String>,
+    /// The model's name on the server.
+    #[schemars(length(min = 1, max = 200), example = "qwen3:8b")]
+    pub model: Option<String>,
+    /// Its key, if it wants one. Better kept in AZERA__CHAT_SERVER__KEY than in a file.
+    #[schemars(length(min = 1, max = 1024), example = "sk-...", extend("writeOnly" = true))]
+    pub key: Option<Secret>,
+    /// The family whose prompt form is used, as in the ledger; `generic` suits capable models. How many tokens a
+    /// conversation holds, how many replies are written at once and whether the model may think say the keys of [models].
+    #[schemars(length(min = 1, max = 48))]
+    pub family: String,
+    /// Bytes of text that count as one token when room in a prompt is reckoned: a server's tokenizer cannot be asked. Less
+    /// is safer and fits less.
+    #[schemars(range(min = 1.0, max = 8.0))]
+    pub bytes_per_token: f32,
+    /// Seconds until the first word of a reply must have come; loading the model falls into them.
+    #[schemars(range(min = 1, max = 3600))]
+    pub first_word_timeout_s: u64,
+}
+
+impl Default for ChatServer {
+    fn default() -> Self {
+        Self {
+            api: ServerApi::None,
+            url: None,
+            model: None,
+            key: None,
+            family: "generic".into(),
+            bytes_per_token: 3.0,
+            first_word_timeout_s: 120,
+        }
+    }
+}
+
+/// A server that embeds in the place of a model on this machine. All that is remembered is then sent to it, and after a
+/// change of model or server everything is embedded anew.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EmbeddingServer {
+    /// How it is spoken to.
+    pub api: ServerApi,
+    /// Its address; for OpenAI's interface with its path. When unset: where Ollama or llama-server listen on this machine.
+    #[schemars(url, length(min = 1, max = 2048), example = "http://127.0.0.1:11434")]
+    pub url: Option<String>,
+    /// The model's name on the server.
+    #[schemars(length(min = 1, max = 200), example = "nomic-embed-text")]
+    pub model: Option<String>,
+    /// Its key, if it wants one. Better kept in AZERA__EMBEDDING_SERVER__KEY than in a file.
+    #[schemars(length(min = 1, max = 1024), example = "sk-...", extend("writeOnly" = true))]
+    pub key: Option<Secret>,
+    /// Put before every question, for models trained so.
+    #[schemars(length(min = 0, max = 1000))]
+    pub query_prefix: String,
+    /// Put before every text to be found, for models trained so.
+    #[schemars(length(min = 0, max = 1000))]
+    pub document_prefix: String,
+    /// Tokens the model reads of a text; longer ones are cut. How similar a hit must be says memory.similarity_floor.
+    #[schemars(range(min = 32, max = 131_072))]
+    pub max_tokens: u32,
+}
+
+impl Default for EmbeddingServer {
+    fn default() -> Self {
+        Self {
+            api: ServerApi::None,
+            url: None,
+            model: None,
+            key: None,
+            query_prefix: String::new(),
+            document_prefix: String::new(),
+            max_tokens: 512,
+        }
+    }
+}
+
 /// How the next word is chosen. What is unset here follows the model's family, which was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -135,7 +233,8 @@ pub struct Memory {
     /// Minutes of silence after which a new session begins.
     #[schemars(range(min = 1, max = 10_080))]
     pub session_gap_minutes: u32,
-    /// Similarity below which a hit by meaning is dropped. When unset: the embedding model's own, from the ledger.
+    /// Similarity below which a hit by meaning is dropped. When unset: the embedding model's own, from the ledger; none with
+    /// an embedding server.
     #[schemars(range(min = 0.0, max = 1.0), example = 0.2)]
     pub similarity_floor: Option<f32>,
 }

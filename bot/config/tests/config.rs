@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use azera_config::{Answer, Config, Error, LogFormat, Secret};
+use azera_config::{Answer, Config, Error, LogFormat, Secret, ServerApi};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
@@ -107,7 +107,7 @@ fn keys_outside_a_section_are_sent_home() {
     assert_snapshot!(complaint("slots = 3\nmodels = 4\nsoup = 1\n", &[]), @r"
     azera.toml:1: there is no section `slots`; `slots` belongs into [models]
     azera.toml:2: `models` is a section, written [models] on a line of its own
-    azera.toml:3: there is no section `soup`; there are data, models, sampling, memory, chat, backup, log
+    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, sampling, memory, chat, backup, log
     ");
 }
 
@@ -138,9 +138,46 @@ fn values_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn servers_are_named_whole_or_not_at_all() {
+    let check = |text: &str| complaint(text, &[]);
+    assert_snapshot!(check("[chat_server]\napi = \"openai\"\n"), @r"
+    azera.toml:2: `chat_server.model` must name a model of the server
+    azera.toml:2: `chat_server.url` must be set: such a server can be anywhere
+    ");
+    assert_snapshot!(check("[models]\nchat = \"a\"\n[chat_server]\napi = \"ollama\"\nmodel = \"b\"\n"), @"azera.toml:2: `models.chat` and `chat_server.api` both choose the model; leave one out");
+    let env = [
+        ("AZERA__CHAT_SERVER__API", "ollama"),
+        ("AZERA__CHAT_SERVER__MODEL", "qwen3:8b"),
+        ("AZERA__CHAT_SERVER__KEY", "sk-hush"),
+    ];
+    let config = load("[embedding_server]\napi = \"llama-cpp\"\nmodel = \"x\"\n", &env).unwrap();
+    assert_eq!((config.chat_server.api, config.embedding_server.api), (ServerApi::Ollama, ServerApi::LlamaCpp));
+    assert!(config.chat_server.url.is_none() && !format!("{config:?}").contains("hush"));
+}
+
+#[test]
 fn broken_toml_names_the_line() {
     assert_snapshot!(complaint("[models]\nslots = = 3\n", &[]), @"azera.toml:2: this is not TOML: extra `=`, expected nothing");
     assert_snapshot!(complaint("[log]\nlevel = \"info\"\nlevel = \"warn\"\n", &[]), @"azera.toml:3: this is not TOML: duplicate key");
+}
+
+#[test]
+fn a_secret_may_stand_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    let file = file.to_str().unwrap();
+    let key = |env: &[(&str, &str)]| load("", env).unwrap().chat_server.key.map(|key| key.expose().to_owned());
+    std::fs::write(file, "sk-hush\n").unwrap();
+    assert_eq!(key(&[("AZERA__CHAT_SERVER__KEY_FILE", file)]).as_deref(), Some("sk-hush"));
+    let both = [("AZERA__CHAT_SERVER__KEY_FILE", file), ("AZERA__CHAT_SERVER__KEY", "sk-other")];
+    assert_snapshot!(complaint("", &both), @"environment variable AZERA__CHAT_SERVER__KEY_FILE: `chat_server.key` is set here and in a variable of its own");
+    for wrong in ["sk\nhush", "", &"k".repeat(20_000)] {
+        std::fs::write(file, wrong).unwrap();
+        let told = complaint("", &[("AZERA__CHAT_SERVER__KEY_FILE", file)]);
+        assert!(told.contains("AZERA__CHAT_SERVER__KEY_FILE") && !told.contains("hush"), "{told}");
+    }
+    assert!(complaint("", &[("AZERA__CHAT_SERVER__KEY_FILE", "/no/such/file")]).contains("cannot be read"));
+    assert!(complaint("", &[("AZERA__MODELS__SLOTS_FILE", file)]).contains("there is no key"));
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use azera_model::{
-    ChatMessage, ChatModel, ChatRequest, Error, ModelInfo, Reply, Role, Score, ScoreRequest, Scorer, SessionKey,
+    ChatMessage, ChatModel, ChatRequest, Error, ModelInfo, Reply, ReplyText, Role, Score, ScoreRequest, Scorer,
+    SessionKey,
 };
 use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::model::LlamaModel;
@@ -24,7 +25,6 @@ use crate::prompt::{Prompt, PromptRequest, Prompter};
 use crate::sampler::Sampler;
 use crate::score::{MAX_CONTINUATIONS, SCORE_BRANCHES, ScoreWork};
 use crate::template::ChatTemplate;
-use crate::text::ReplyText;
 use crate::tokenizer::Tokenizer;
 use crate::worker::{Inbox, Ticket, Worker};
 

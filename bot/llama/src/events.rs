@@ -81,6 +81,7 @@ mod tests {
             ttft_ms: 0.0,
             tokens_per_s: 0.0,
             finish: FinishReason::Stop,
+            estimated: false,
         });
         let (mut text, mut done) = (String::new(), false);
         while let Some(event) = reply.next().await {

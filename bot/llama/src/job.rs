@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use azera_model::{Error, Event, FinishReason, Priority, SessionKey, Usage};
+use azera_model::{Error, Event, FinishReason, Priority, ReplyText, SessionKey, Usage};
 use llama_cpp_2::token::LlamaToken;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -10,7 +10,6 @@ use crate::parked::Parked;
 use crate::prompt::Shared;
 use crate::sampler::Sampler;
 use crate::score::ScoreWork;
-use crate::text::ReplyText;
 use crate::worker::Ticket;
 
 /// What a chat engine is told.
@@ -113,6 +112,7 @@ impl ReplyWork {
             ttft_ms: (first - arrived).as_secs_f64() * 1_000.0,
             tokens_per_s: if self.generated > 1 && seconds > 0.0 { (self.generated - 1) as f64 / seconds } else { 0.0 },
             finish,
+            estimated: false,
         };
         tracing::debug!(?usage, "reply");
         self.sink.finish(usage);

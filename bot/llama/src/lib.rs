@@ -25,7 +25,6 @@ mod queue;
 mod sampler;
 mod score;
 mod template;
-mod text;
 mod tokenizer;
 mod worker;
 

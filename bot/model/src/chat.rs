@@ -208,7 +208,7 @@ pub enum FinishReason {
 pub struct Usage {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Prompt tokens whose evaluation was reused.
+    /// Prompt tokens whose evaluation was reused, as far as the engine tells.
     pub cached_tokens: usize,
     /// Prompt tokens evaluated for this reply; `prompt_tokens - cached_tokens`.
     pub evaluated_tokens: usize,
@@ -220,6 +220,9 @@ pub struct Usage {
     pub tokens_per_s: f64,
     /// Why it ended.
     pub finish: FinishReason,
+    /// Whether the counts of tokens are estimates, because the engine told none.
+    #[serde(default)]
+    pub estimated: bool,
 }
 
 /// What happens while a reply is made, in order.
@@ -302,12 +305,13 @@ pub trait ChatModel: Send + Sync {
     /// What it is.
     fn info(&self) -> &ModelInfo;
 
-    /// Tokens of `text` as content of a message, without the template around it.
+    /// Tokens of `text` as content of a message, without the template around it. The same text always counts the same;
+    /// where the engine's tokenizer cannot be asked it is an estimate that rather counts too much.
     fn count_tokens(&self, text: &str) -> usize;
 
     /// Starts a reply. Returns once the request is queued; fails at once when it can never be served.
     async fn chat(&self, request: ChatRequest) -> Result<Reply, Error>;
 
-    /// Drops every evaluated token kept for `session`, in memory and on disk.
+    /// Drops every evaluated token kept for `session`, in memory and on disk, as far as that is this process's to do.
     async fn forget_session(&self, session: &SessionKey) -> Result<(), Error>;
 }

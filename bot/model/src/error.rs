@@ -28,6 +28,9 @@ pub enum Error {
     /// The engine failed while working.
     #[error("the model failed: {0}")]
     Engine(String),
+    /// The engine runs elsewhere and cannot be reached now, or has too much to do, or broke off.
+    #[error("the model is out of reach: {0}")]
+    Unavailable(String),
     /// The engine was shut down.
     #[error("the model was stopped")]
     Stopped,
@@ -36,6 +39,6 @@ pub enum Error {
 impl Error {
     /// Whether the same request may succeed later without anyone changing anything.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Busy { .. })
+        matches!(self, Self::Busy { .. } | Self::Unavailable(_))
     }
 }

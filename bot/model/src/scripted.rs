@@ -80,6 +80,7 @@ impl ChatModel for ScriptedModel {
                 ttft_ms: 0.0,
                 tokens_per_s: 0.0,
                 finish,
+                estimated: false,
             });
             // A reader that left no longer wants the end either.
             events.send(Ok(done)).await.ok();

@@ -15,6 +15,8 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-ledger", uses: &[] },
     Edge { package: "azera-model", uses: &["azera-types"] },
     Edge { package: "azera-llama", uses: &["azera-model"] },
+    Edge { package: "azera-breaker", uses: &[] },
+    Edge { package: "azera-remote", uses: &["azera-model", "azera-breaker"] },
     Edge { package: "azera-personas", uses: &["azera-types"] },
     Edge { package: "azera-prompt", uses: &["azera-types", "azera-personas", "azera-model"] },
     Edge { package: "azera-memory", uses: &["azera-types"] },
@@ -68,7 +70,7 @@ pub const CORE: &[&str] =
     &["bot/types", "bot/model", "bot/prompt", "bot/mind", "bot/chat", "memory/core", "adapters/api", "personas"];
 
 /// What reads no file and no socket, so that it can be tested by calling it.
-pub const PURE: &[&str] = &["bot/types", "bot/prompt", "bot/mind", "personas"];
+pub const PURE: &[&str] = &["bot/types", "bot/breaker", "bot/prompt", "bot/mind", "personas"];
 
 /// Lines a source file may have: more do not fit into a head.
 pub const MAX_FILE_LINES: usize = 500;

@@ -6,6 +6,7 @@ mod disk;
 mod forgetting;
 mod kills;
 mod memory_commands;
+mod servers;
 
 use std::collections::HashSet;
 use std::io::Write as _;

@@ -1,4 +1,6 @@
-use azera_model::Event;
+use std::fmt;
+
+use crate::Event;
 
 const THINK_OPEN: &str = "<think>";
 const THINK_CLOSE: &str = "</think>";
@@ -15,11 +17,10 @@ enum State {
     Content,
 }
 
-/// Turns the bytes of generated tokens into events: whole characters only, thinking told apart from content, stop
+/// Turns the bytes an engine generates into events: whole characters only, thinking told apart from content, stop
 /// strings cut off. What could be the beginning of a stop string or of a tag is held back until it is decided, so at
 /// most the longest stop string is ever withheld.
-#[derive(Debug)]
-pub(crate) struct ReplyText {
+pub struct ReplyText {
     state: State,
     /// Bytes of a character whose end has not come yet; at most three.
     partial: Vec<u8>,
@@ -27,9 +28,15 @@ pub(crate) struct ReplyText {
     stop: Vec<String>,
 }
 
+impl fmt::Debug for ReplyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReplyText[{:?}, {} bytes held]", self.state, self.held.len())
+    }
+}
+
 impl ReplyText {
     /// `thinks` says whether this model knows thinking blocks, `inside` whether the prompt has already opened one.
-    pub(crate) fn new(stop: Vec<String>, thinks: bool, inside: bool) -> Self {
+    pub fn new(stop: Vec<String>, thinks: bool, inside: bool) -> Self {
         let state = match (inside, thinks) {
             (true, _) => State::Opened,
             (false, true) => State::Opening,
@@ -38,20 +45,20 @@ impl ReplyText {
         Self { state, partial: Vec::new(), held: String::new(), stop }
     }
 
-    /// Whether the next token belongs to a thinking block.
-    pub(crate) fn is_thinking(&self) -> bool {
+    /// Whether what comes next belongs to a thinking block.
+    pub fn is_thinking(&self) -> bool {
         matches!(self.state, State::Opened | State::Thinking)
     }
 
-    /// Takes the bytes of one token; true when a stop string ended the reply.
-    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<Event>) -> bool {
+    /// Takes some bytes of the reply, cut anywhere; true when a stop string ended the reply.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Event>) -> bool {
         self.partial.extend_from_slice(bytes);
         decode(&mut self.partial, &mut self.held);
         self.advance(out)
     }
 
     /// Gives out what was held back when the reply ended without a stop string.
-    pub(crate) fn finish(&mut self, out: &mut Vec<Event>) {
+    pub fn finish(&mut self, out: &mut Vec<Event>) {
         if !self.partial.is_empty() {
             self.partial.clear();
             self.held.push(char::REPLACEMENT_CHARACTER);

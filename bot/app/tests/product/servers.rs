@@ -1,0 +1,178 @@
+//! The product with its models on a server: an Ollama written for the test, on loopback.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use super::{at, azera, lines, of};
+
+/// What the models on the server are at present.
+#[derive(Clone, Copy)]
+struct Served {
+    digest: &'static str,
+    dimension: usize,
+}
+
+struct Ollama {
+    address: String,
+    stopped: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Ollama {
+    fn start(served: Served) -> Self {
+        Self::listen(TcpListener::bind("127.0.0.1:0").expect("a port"), served)
+    }
+
+    /// Another one where this one was.
+    fn again(self, served: Served) -> Self {
+        let address = self.address.clone();
+        drop(self);
+        Self::listen(TcpListener::bind(address).expect("the same port"), served)
+    }
+
+    fn listen(listener: TcpListener, served: Served) -> Self {
+        let address = listener.local_addr().expect("an address").to_string();
+        let stopped = Arc::new(AtomicBool::new(false));
+        let stopping = stopped.clone();
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopping.load(Ordering::SeqCst) {
+                    return;
+                }
+                // The other side may hang up whenever it likes.
+                stream.and_then(|stream| answer(stream, served)).ok();
+            }
+        });
+        Self { address, stopped, thread: Some(thread) }
+    }
+}
+
+impl Drop for Ollama {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        // Wakes it, so that it sees that it is over and lets go of the port.
+        TcpStream::connect(&self.address).ok();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+fn answer(stream: TcpStream, served: Served) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let (mut line, mut path, mut length) = (String::new(), String::new(), 0);
+    while stream.read_line(&mut line)? > 2 {
+        match line.split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.trim().parse().unwrap_or(0);
+            }
+            None => path = line.split(' ').nth(1).unwrap_or_default().to_owned(),
+            Some(_) => {}
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    let asked: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let answer = match path.as_str() {
+        "/api/tags" => json!({"models": [{"name": "talker:latest", "digest": "t"}, {"name": "finder:latest", "digest": served.digest}]}).to_string(),
+        "/api/show" => json!({"model_info": {"x.context_length": 4096}, "capabilities": ["completion"]}).to_string(),
+        "/api/embed" => {
+            let texts = asked["input"].as_array().cloned().unwrap_or_default();
+            let vectors: Vec<_> = texts.iter().map(|text| vector(text.as_str().unwrap_or_default(), served)).collect();
+            json!({"embeddings": vectors}).to_string()
+        }
+        _ => [
+            json!({"message": {"role": "assistant", "content": "From "}, "done": false}),
+            json!({"message": {"role": "assistant", "content": "afar."}, "done": false}),
+            json!({"done": true, "done_reason": "stop", "prompt_eval_count": 42, "eval_count": 3}),
+        ]
+        .map(|line| format!("{line}\n"))
+        .concat(),
+    };
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
+    stream.get_mut().write_all(head.as_bytes())?;
+    stream.get_mut().write_all(answer.as_bytes())
+}
+
+/// Words in common make vectors alike.
+fn vector(text: &str, served: Served) -> Vec<f64> {
+    let mut vector = vec![0.01; served.dimension];
+    for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 3) {
+        let hash = word.bytes().fold(7_usize, |hash, byte| (hash * 31 + usize::from(byte)) % 1_000_003);
+        vector[hash % served.dimension] += 1.0;
+    }
+    vector
+}
+
+#[track_caller]
+fn replay(scratch: &Path, config: &str, model: &str, timeline: &[Value]) -> Vec<Value> {
+    let text: String = timeline.iter().map(|line| format!("{line}\n")).collect();
+    let data = scratch.join("data");
+    let data = data.to_str().expect("a plain path");
+    lines(&azera(scratch, &["--config", config, "replay", "-", "--data", data, "--model", model], &text))
+}
+
+/// Signals by which the first hit of each probe was found; none without a hit.
+fn signals(happened: &[Value]) -> Vec<String> {
+    of(happened, "probe").iter().map(|probe| probe["hits"][0]["signals"].to_string()).collect()
+}
+
+#[test]
+fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let ollama = Ollama::start(Served { digest: "first", dimension: 64 });
+    let file = scratch.path().join("azera.toml");
+    let server = |model: &str| format!("api = \"ollama\"\nurl = \"http://{}\"\nmodel = \"{model}\"\n", ollama.address);
+    let text = format!("[chat_server]\n{}[embedding_server]\n{}", server("talker"), server("finder"));
+    std::fs::write(&file, text).expect("a configuration");
+    let config = file.to_str().expect("a plain path");
+    let dm = json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]});
+    let probe = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
+    let say = |minute: usize, text: &str| json!({"type": "message", "at": at(minute), "id": format!("m{minute}"), "chat": "dm", "person": "ann", "text": text});
+
+    let happened = replay(
+        scratch.path(),
+        config,
+        "default",
+        &[dm.clone(), say(1, "my boat is called Petrichor"), probe(100, "the boat called Petrichor")],
+    );
+    let reply = of(&happened, "reply")[0];
+    assert_eq!((&reply["text"], &reply["prompt_tokens"]), (&json!("From afar."), &json!(42)), "{happened:?}");
+    assert!(signals(&happened)[0].contains("semantic"), "{happened:?}");
+    let listed = azera(scratch.path(), &["--config", config, "models", "list"], "");
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("in use, on a server"));
+    let doctor = azera(
+        scratch.path(),
+        &["--config", config, "doctor", "--data", scratch.path().join("data").to_str().expect("a path")],
+        "",
+    );
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("ok    chat model: talker on Ollama at http://"), "{said}");
+    assert!(said.contains("ok    embedding model: finder on Ollama") && said.contains("64 numbers"), "{said}");
+
+    // The same name, another model: noticed, and everything is embedded anew.
+    let ollama = ollama.again(Served { digest: "second", dimension: 96 });
+    let happened = replay(
+        scratch.path(),
+        config,
+        "talker",
+        &[dm.clone(), say(200, "hello"), probe(300, "the boat called Petrichor")],
+    );
+    assert_eq!(of(&happened, "reply")[0]["text"], "From afar.");
+    assert!(signals(&happened)[0].contains("semantic"), "{happened:?}");
+
+    // Nobody there: what needs no server works, by words alone. The question is another, as its vector would be known.
+    drop(ollama);
+    let happened = replay(scratch.path(), config, "scripted", &[dm, probe(400, "what boat is Petrichor?")]);
+    let found = &signals(&happened)[0];
+    assert!(found.contains("lexical") && !found.contains("semantic"), "{happened:?}");
+    let doctor = azera(scratch.path(), &["--config", config, "doctor"], "");
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(!doctor.status.success() && said.contains("cannot be reached") && said.contains("is it running"), "{said}");
+}

@@ -1,0 +1,149 @@
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::config::{Api, ServerConfig};
+use crate::error::Error;
+use crate::server::Server;
+
+/// What a server tells of itself and of the configured model. `None` is what it does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct About {
+    /// The server and its address, in words.
+    pub server: String,
+    /// Whether what is sent can be read on the way: a plain connection to another machine.
+    pub readable: bool,
+    /// Models it has, in its order.
+    pub models: Option<Vec<String>>,
+    /// Tokens the model can hold.
+    pub context_tokens: Option<usize>,
+    /// Whether the model can think aloud.
+    pub thinks: Option<bool>,
+    /// What tells the model's content from every other's.
+    pub digest: Option<String>,
+}
+
+impl About {
+    /// Whether the model is among those the server names; many servers also take names they do not name.
+    pub fn names(&self, model: &str) -> Option<bool> {
+        let models = self.models.as_ref()?;
+        Some(models.iter().any(|name| same(name, model)))
+    }
+}
+
+/// Asks a server about itself and the configured model.
+///
+/// # Errors
+/// When it cannot be reached, refuses the key, or does not have the model.
+pub async fn about(config: ServerConfig) -> Result<About, Error> {
+    Arc::new(Server::new(config)?).about().await
+}
+
+/// Ollama leaves out the tag `latest`.
+fn same(name: &str, model: &str) -> bool {
+    name == model || name.strip_suffix(":latest") == Some(model)
+}
+
+#[derive(Deserialize)]
+struct OllamaModels {
+    models: Vec<OllamaModel>,
+}
+
+#[derive(Deserialize)]
+struct OllamaModel {
+    name: String,
+    #[serde(default)]
+    digest: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct OllamaShown {
+    #[serde(default)]
+    model_info: Option<Map<String, Value>>,
+    #[serde(default)]
+    capabilities: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct OpenAiModels {
+    data: Vec<Value>,
+}
+
+impl Server {
+    pub(crate) async fn about(&self) -> Result<About, Error> {
+        let mut about = match self.api {
+            Api::Ollama => self.about_ollama().await?,
+            Api::OpenAi | Api::LlamaCpp => self.about_openai().await?,
+        };
+        about.server = self.name();
+        about.readable = self.is_plain() && !self.is_here();
+        Ok(about)
+    }
+
+    async fn about_ollama(&self) -> Result<About, Error> {
+        let wait = self.patience.about;
+        let listed: OllamaModels = self.ask(self.get("/api/tags"), wait).await?;
+        let names: Vec<String> = listed.models.iter().map(|model| model.name.clone()).collect();
+        let shown = self.ask(self.post("/api/show", &json!({"model": self.model})), wait).await;
+        let shown: OllamaShown = shown.map_err(|error| match error {
+            Error::NoModel { server, model, .. } => Error::NoModel { server, model, known: names.clone() },
+            other => other,
+        })?;
+        let digest = listed.models.into_iter().find(|model| same(&model.name, &self.model));
+        let info = shown.model_info.unwrap_or_default();
+        let context =
+            info.iter().find(|(key, _)| key.ends_with(".context_length")).and_then(|(_, tokens)| size(tokens));
+        Ok(About {
+            models: Some(names),
+            context_tokens: context,
+            thinks: shown.capabilities.map(|able| able.iter().any(|name| name == "thinking")),
+            digest: digest.and_then(|model| model.digest),
+            ..About::default()
+        })
+    }
+
+    async fn about_openai(&self) -> Result<About, Error> {
+        let wait = self.patience.about;
+        let listed = match self.ask::<OpenAiModels>(self.get("/models"), wait).await {
+            Ok(listed) => listed.data,
+            // Not every such server has a list; then the first request will tell.
+            Err(Error::Protocol { .. } | Error::Refused { .. }) => return Ok(About::default()),
+            Err(error) => return Err(error),
+        };
+        let name = |model: &Value| model["id"].as_str().map(str::to_owned);
+        let ours = listed.iter().find(|model| model["id"].as_str().is_some_and(|id| same(id, &self.model)));
+        // vLLM, routers, llama-server: each has a place of its own.
+        let mut context = ours.and_then(|model| {
+            [&model["max_model_len"], &model["context_length"], &model["meta"]["n_ctx"]].into_iter().find_map(size)
+        });
+        if self.api == Api::LlamaCpp
+            && context.is_none()
+            && let Ok(props) = self.ask::<Value>(self.get_outside("/props"), wait).await
+        {
+            context = size(&props["default_generation_settings"]["n_ctx"]);
+        }
+        let models = Some(listed.iter().filter_map(name).collect());
+        Ok(About { models, context_tokens: context, ..About::default() })
+    }
+
+    /// The error with the names of the models there are, if it is about one that is not.
+    pub(crate) async fn with_known_models(&self, error: Error) -> Error {
+        let Error::NoModel { server, model, known } = error else { return error };
+        let known = match self.api {
+            _ if !known.is_empty() => known,
+            Api::Ollama => {
+                let listed = self.ask::<OllamaModels>(self.get("/api/tags"), self.patience.about).await;
+                listed.map_or(known, |listed| listed.models.into_iter().map(|model| model.name).collect())
+            }
+            Api::OpenAi | Api::LlamaCpp => {
+                self.about_openai().await.ok().and_then(|about| about.models).unwrap_or(known)
+            }
+        };
+        Error::NoModel { server, model, known }
+    }
+}
+
+fn size(value: &Value) -> Option<usize> {
+    value.as_u64().filter(|size| *size > 0).and_then(|size| usize::try_from(size).ok())
+}

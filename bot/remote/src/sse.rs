@@ -1,0 +1,59 @@
+//! Server-sent events, as far as servers of models use them: the data of each event, whatever its name and id.
+//! <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>
+//!
+//! The crates there are for this keep a line without end in memory until it is over; here the lines come with a limit.
+
+/// Puts the lines of an event stream together to events.
+#[derive(Default)]
+pub(crate) struct Events {
+    data: Option<String>,
+}
+
+impl Events {
+    /// Takes a line; gives the data of the event that it ends.
+    pub(crate) fn line(&mut self, line: &str) -> Option<String> {
+        if line.is_empty() {
+            return self.data.take();
+        }
+        // A comment begins with a colon, so its field has no name.
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        if field == "data" {
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match &mut self.data {
+                None => self.data = Some(value.to_owned()),
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+            }
+        }
+        None
+    }
+
+    /// The event that the stream's end cut off before its blank line; several servers end so.
+    pub(crate) fn rest(&mut self) -> Option<String> {
+        self.data.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let mut events = Events::default();
+        let mut found: Vec<String> = text.split('\n').filter_map(|line| events.line(line)).collect();
+        found.extend(events.rest());
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_data_of_each_event() {
+        check("data: a\n\ndata:b\n\n", &["a", "b"]);
+        check(": hello\nid: 3\nevent: x\ndata: {\n data: no\ndata: }\nretry: 5\n\n", &["{\n}"]);
+        check("data:  two spaces\n\n\n\ndata\n\n", &[" two spaces", ""]);
+        check("data: [DONE]", &["[DONE]"]);
+        check(":\n\n", &[]);
+    }
+}

@@ -1,0 +1,220 @@
+//! Embeddings over the wire: order, size, identity, long texts, servers that go and come.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use azera_model::{Embedder, Error, Priority, Purpose};
+use azera_remote::{Api, BATCH_TEXTS, EMBED_QUEUE, RemoteEmbedder, RemoteEmbedderConfig};
+use serde_json::{Value, json};
+
+use crate::peer::{Answer, Asked, Peer};
+
+const OPENAI: &str = "/v1/embeddings";
+const OLLAMA: &str = "/api/embed";
+
+fn config(peer: &Peer, api: Api) -> RemoteEmbedderConfig {
+    RemoteEmbedderConfig {
+        server: azera_remote::ServerConfig { section: "embedding_server".into(), ..peer.config(api) },
+        similarity_floor: 0.25,
+        query_prefix: "query: ".into(),
+        document_prefix: String::new(),
+        max_tokens: 512,
+    }
+}
+
+fn inputs(asked: &Asked) -> Vec<String> {
+    asked.body["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+}
+
+/// A vector that tells a text's length and first character.
+fn vector(text: &str) -> [f64; 3] {
+    [text.len() as f64, f64::from(u32::from(text.chars().next().unwrap())), 1.0]
+}
+
+fn unit(text: &str) -> Vec<f32> {
+    let vector = vector(text);
+    let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+    vector.iter().map(|x| (x / length) as f32).collect()
+}
+
+/// OpenAI's form, in reverse order, as its index allows.
+fn openai() -> Answer {
+    Answer::Made(Arc::new(|asked| {
+        let data: Vec<Value> = inputs(asked)
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(index, text)| json!({"index": index, "embedding": vector(text)}))
+            .collect();
+        Answer::json(&json!({"data": data}))
+    }))
+}
+
+fn ollama() -> Answer {
+    Answer::Made(Arc::new(|asked| {
+        Answer::json(&json!({"embeddings": inputs(asked).iter().map(|text| vector(text)).collect::<Vec<_>>()}))
+    }))
+}
+
+async fn peer(api: Api) -> Peer {
+    let peer = Peer::start().await;
+    peer.on(OPENAI, [openai()]).on(OLLAMA, [ollama()]);
+    if api == Api::Ollama {
+        peer.on("/api/tags", [Answer::json(&json!({"models": [{"name": "tiny:latest", "digest": "d1"}]}))]);
+        peer.on("/api/show", [Answer::json(&json!({}))]);
+    }
+    peer
+}
+
+#[tokio::test]
+async fn vectors_come_in_the_order_of_the_texts() {
+    for (api, path) in [(Api::OpenAi, OPENAI), (Api::LlamaCpp, OPENAI), (Api::Ollama, OLLAMA)] {
+        let peer = peer(api).await;
+        let embedder = RemoteEmbedder::connect(config(&peer, api)).await.unwrap();
+        assert_eq!((embedder.info().dimension, embedder.info().similarity_floor), (3, 0.25));
+        let texts: Vec<String> =
+            (0..2 * BATCH_TEXTS + 2).map(|i| format!("{}\u{1f98a}\u{8a18}{i}", "x".repeat(i))).collect();
+        let vectors = embedder.embed(texts.clone(), Purpose::Document, Priority::Background).await.unwrap();
+        assert_eq!(vectors, texts.iter().map(|text| unit(text)).collect::<Vec<_>>());
+        let asked = peer.asked(path);
+        // One to see what it gives, then the batches.
+        assert_eq!(asked.iter().map(|asked| inputs(asked).len()).collect::<Vec<_>>(), [1, BATCH_TEXTS, BATCH_TEXTS, 2]);
+        assert_eq!(asked[1].authorization.as_deref(), Some("Bearer sk-hush"));
+        assert!(embedder.embed(Vec::new(), Purpose::Query, Priority::Live).await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn texts_are_prepared() {
+    let peer = peer(Api::OpenAi).await;
+    let embedder =
+        RemoteEmbedder::connect(RemoteEmbedderConfig { max_tokens: 4, ..config(&peer, Api::OpenAi) }).await.unwrap();
+    let texts = ["where?", "", " \n", "\u{1f98a}\u{1f98a}\u{1f98a}\u{1f98a}"].map(String::from).to_vec();
+    embedder.embed(texts.clone(), Purpose::Query, Priority::Live).await.unwrap();
+    embedder.embed(texts, Purpose::Document, Priority::Live).await.unwrap();
+    let asked = peer.asked(OPENAI);
+    assert_eq!(inputs(&asked[1]), ["query: where", "query: .", "query: .", "query: \u{1f98a}"]);
+    assert_eq!(inputs(&asked[2]), ["where?", ".", ".", "\u{1f98a}\u{1f98a}\u{1f98a}"]);
+}
+
+#[tokio::test]
+async fn what_is_no_answer_is_refused() {
+    let peer = peer(Api::OpenAi).await;
+    let embedder = RemoteEmbedder::connect(config(&peer, Api::OpenAi)).await.unwrap();
+    let two = || ["a", "b"].map(String::from).to_vec();
+    let check = async |answer: Answer, words: &str| {
+        peer.on(OPENAI, [answer, openai()]);
+        let error = embedder.embed(two(), Purpose::Document, Priority::Background).await.unwrap_err();
+        assert!(!error.is_transient() && error.to_string().contains(words), "{words}: {error}");
+        assert!(embedder.embed(two(), Purpose::Document, Priority::Background).await.is_ok());
+    };
+    let data = |vectors: Value| Answer::json(&json!({"data": vectors}));
+    let of = |index: usize, vector: Value| json!({"index": index, "embedding": vector});
+    check(data(json!([of(0, json!([1, 2])), of(1, json!([1, 2]))])), "instead of `3 numbers`").await;
+    check(data(json!([of(0, json!([1, 2, 3]))])), "one vector for each of 2 texts").await;
+    check(data(json!([of(0, json!([1, 2, 3])), of(0, json!([1, 2, 3]))])), "one vector for each of 2 texts").await;
+    check(data(json!([of(0, json!([0, 0, 0])), of(1, json!([1, 2, 3]))])), "no direction").await;
+    check(data(json!([of(0, json!([1, null, 3])), of(1, json!([1, 2, 3]))])), "another form").await;
+    check(Answer::Whole(200, Vec::new(), b"{\"data\": [".to_vec()), "no JSON").await;
+}
+
+#[tokio::test]
+async fn a_text_the_server_finds_too_long_is_cut_and_holds_nobody_up() {
+    let peer = peer(Api::OpenAi).await;
+    let embedder = RemoteEmbedder::connect(config(&peer, Api::OpenAi)).await.unwrap();
+    let picky = Answer::Made(Arc::new(|asked| {
+        if inputs(asked).iter().any(|text| text.len() > 300) {
+            return Answer::refusal(500, &json!({"error": {"code": 500, "message": "input is too large to process"}}));
+        }
+        openai()
+    }));
+    peer.on(OPENAI, [picky]);
+    let texts = vec!["short".to_owned(), "7".repeat(1000), "also short".to_owned()];
+    let vectors = embedder.embed(texts, Purpose::Document, Priority::Background).await.unwrap();
+    assert_eq!(vectors, [unit("short"), unit(&"7".repeat(250)), unit("also short")]);
+    // A server that refuses whatever it is sent is not asked for ever.
+    peer.on(OPENAI, [Answer::refusal(400, &json!({"error": "no"}))]);
+    let before = peer.asked(OPENAI).len();
+    let refused = embedder.embed(vec!["x".repeat(1000)], Purpose::Document, Priority::Background).await;
+    assert!(matches!(refused, Err(Error::Engine(_))));
+    assert_eq!(peer.asked(OPENAI).len() - before, 6, "whole, again alone, then 500, 250, 125 and 62 bytes");
+}
+
+#[tokio::test]
+async fn a_change_of_the_model_changes_its_identity() {
+    let peer_ = peer(Api::Ollama).await;
+    let id = async |change: &dyn Fn(&mut RemoteEmbedderConfig)| {
+        let mut config = config(&peer_, Api::Ollama);
+        change(&mut config);
+        RemoteEmbedder::connect(config).await.unwrap().info().id.clone()
+    };
+    let first = id(&|_| {}).await;
+    assert!(first.starts_with("ollama:tiny@"), "{first}");
+    assert_eq!(first, id(&|config| config.similarity_floor = 0.5).await);
+    assert_ne!(first, id(&|config| config.document_prefix = "passage: ".into()).await);
+    peer_.on("/api/tags", [Answer::json(&json!({"models": [{"name": "tiny:latest", "digest": "d2"}]}))]);
+    assert_ne!(first, id(&|_| {}).await, "the same name, another content");
+    // A server without digests is told apart by its address.
+    let (here, there) = (peer(Api::OpenAi).await, peer(Api::OpenAi).await);
+    let of = async |peer| RemoteEmbedder::connect(config(peer, Api::OpenAi)).await.unwrap().info().id.clone();
+    assert_eq!(of(&here).await, of(&here).await);
+    assert_ne!(of(&here).await, of(&there).await);
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_at_first_must_give_the_vectors_it_gave_before() {
+    let peer = peer(Api::Ollama).await;
+    let info = RemoteEmbedder::connect(config(&peer, Api::Ollama)).await.unwrap().info().clone();
+    let texts = || vec!["hello".to_owned()];
+    let away = || Answer::status(503);
+    let tags = |digest: &str| Answer::json(&json!({"models": [{"name": "tiny:latest", "digest": digest}]}));
+    peer.on("/api/tags", [away(), tags("d1")]);
+    let resumed = RemoteEmbedder::resume(config(&peer, Api::Ollama), info.clone()).unwrap();
+    assert!(resumed.embed(texts(), Purpose::Query, Priority::Live).await.unwrap_err().is_transient());
+    assert_eq!(resumed.embed(texts(), Purpose::Document, Priority::Live).await.unwrap(), [unit("hello")]);
+    // It came back with another model.
+    peer.on("/api/tags", [tags("d2")]);
+    let resumed = RemoteEmbedder::resume(config(&peer, Api::Ollama), info).unwrap();
+    let error = resumed.embed(texts(), Purpose::Document, Priority::Live).await.unwrap_err();
+    assert!(
+        !error.is_transient() && error.to_string().contains("after a restart everything is embedded anew"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn nobody_who_waits_is_kept_waiting() {
+    let peer = peer(Api::OpenAi).await;
+    let mut config = config(&peer, Api::OpenAi);
+    config.server.patience.live_embedding = Duration::from_millis(60);
+    let embedder = RemoteEmbedder::connect(config).await.unwrap();
+    let embed = async |priority| embedder.embed(vec!["hello".into()], Purpose::Query, priority).await;
+    let hanging = || Answer::hanging("application/json", "");
+    peer.on(OPENAI, [hanging(), Answer::status(503), openai()]);
+    let started = Instant::now();
+    assert!(embed(Priority::Live).await.unwrap_err().to_string().contains("said nothing"));
+    assert!(embed(Priority::Live).await.unwrap_err().to_string().contains("status 503"), "not asked again");
+    assert!(embed(Priority::Live).await.is_ok());
+    assert!(started.elapsed() < Duration::from_secs(30));
+    peer.on(OPENAI, [Answer::status(503), Answer::status(503), openai()]);
+    assert!(embed(Priority::Background).await.is_ok(), "the index can wait");
+    // Left alone after five failures, so that a turn is not held up at all.
+    peer.on(OPENAI, [Answer::status(503)]);
+    for _ in 0..8 {
+        assert!(embed(Priority::Live).await.unwrap_err().is_transient());
+    }
+    assert_eq!(peer.asked(OPENAI).len(), 1 + 3 + 3 + 5);
+    // The index at work does not stand in the way of a question.
+    let peer = self::peer(Api::OpenAi).await;
+    let embedder = RemoteEmbedder::connect(self::config(&peer, Api::OpenAi)).await.unwrap();
+    peer.on(OPENAI, [Answer::hanging("application/json", ""), openai()]);
+    let indexing = embedder.clone();
+    let indexing =
+        tokio::spawn(async move { indexing.embed(vec!["a".into()], Purpose::Document, Priority::Background).await });
+    peer.asked_times(OPENAI, 2).await;
+    assert!(embedder.embed(vec!["hello".into()], Purpose::Query, Priority::Live).await.is_ok());
+    indexing.abort();
+    let many = vec![String::new(); EMBED_QUEUE + 1];
+    let busy = RemoteEmbedder::connect(self::config(&self::peer(Api::OpenAi).await, Api::OpenAi)).await.unwrap();
+    assert!(matches!(busy.embed(many, Purpose::Document, Priority::Background).await, Err(Error::Busy { .. })));
+}
