@@ -125,16 +125,48 @@ run() {
     exec "$azera" chat ${ARGS:-}
 }
 
+# A Redis server for the tests: the machine's own, or one that is unpacked beside what Cargo builds, and so is never
+# started as a service.
+redis_server() {
+    local dir packages=(redis-server redis-tools libatomic1 libjemalloc2 liblzf1 libssl3 libsystemd0)
+    dir="$(dirname "$CARGO_TARGET_DIR")/tools/redis"
+    for AZERA_TEST_REDIS in "${AZERA_TEST_REDIS:-redis-server}" valkey-server "$dir/redis-server"; do
+        ! "$AZERA_TEST_REDIS" --version >/dev/null 2>&1 || return 0
+    done
+    say "fetching redis-server into $dir"
+    have apt-get && have dpkg || die "the tests need redis-server." "Install Redis or Valkey, and put it on the PATH."
+    rm -rf "$dir" && mkdir -p "$dir/packages"
+    # Names that this Debian does not have are those of libraries it does not need.
+    apt_download "$dir/packages" "${packages[@]}" || { as_root apt-get -qq update >&2 && apt_download "$dir/packages" "${packages[@]}"; } ||
+        die "redis-server could not be fetched: see above." "With network, once: make test"
+    find "$dir/packages" -name '*.deb' -exec dpkg -x {} "$dir/root" \;
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nlibraries=$(find "%s/root" -name "*.so*" -printf "%%h:" | tr -d "\\n")\nLD_LIBRARY_PATH="$libraries" exec "%s/root/usr/bin/redis-server" "$@"\n' \
+        "$dir" "$dir" >"$dir/redis-server"
+    chmod +x "$dir/redis-server"
+    "$AZERA_TEST_REDIS" --version >/dev/null || die "the redis-server that was fetched does not run: see above."
+}
+
+# Downloads Debian packages into a folder; the first one must be had.
+apt_download() {
+    local dir=$1 package
+    shift
+    for package in "$@"; do
+        (cd "$dir" && apt-get -qq -o APT::Sandbox::User=root download "$package" >&2) || [[ $package != "$1" ]] || return 1
+    done
+}
+
 # Everything the tests need: the binary, the tests, the models.
 build_tests() {
     setup
+    redis_server
     say "building the tests in $CARGO_TARGET_DIR"
     # The binary comes along; building it first and alone would compile the heavy crates twice, with other features.
     cargo test --release --workspace --locked --no-run
     # The models for tests are no matter of somebody's own configuration.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
         die "the tests need these models: ${models[*]}; see above." "With network, once: make test"
-    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE"
+    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS
 }
 
 test_all() {

@@ -8,7 +8,7 @@ use azera_ledger::{Kind, State};
 use azera_model::Embedder;
 use azera_remote::{About, ServerConfig};
 
-use crate::{house, servers};
+use crate::{house, servers, stores};
 
 /// Free disk below which it is time to make room.
 const LOW_DISK_BYTES: u64 = 2 << 30;
@@ -32,6 +32,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("embedding model", embedding(config).await),
         ("python with pip", pip()),
         ("record and indexes", stores(config).await),
+        ("working memory", working(config)),
         ("backups", backups(config)),
     ] {
         let (mark, text) = match found {
@@ -214,6 +215,26 @@ async fn stores(config: &Config) -> Found {
                 .into(),
         ),
     }
+}
+
+fn working(config: &Config) -> Found {
+    let about =
+        stores::working_server(config).and_then(|server| Ok(server.map(|server| server.about()).transpose()?));
+    match about {
+        Ok(None) => Found::Good("on this machine".into()),
+        Ok(Some(about)) => {
+            let what = format!("{} on {}", about.version, about.server);
+            if about.readable { unencrypted(&what) } else { Found::Good(what) }
+        }
+        Err(error) => Found::Bad(
+            format!("{error:#}"),
+            "see [working_server] in the configuration; until it answers, files on this machine stand in".into(),
+        ),
+    }
+}
+
+fn unencrypted(what: &str) -> Found {
+    Found::Note(format!("{what}; it goes there unencrypted: use TLS where others share the network"))
 }
 
 fn backups(config: &Config) -> Found {

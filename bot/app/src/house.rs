@@ -11,7 +11,7 @@ use azera_ledger::{Installed, Kind, Models, Options};
 use azera_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, PersonaRow, Store};
 use azera_memory_backup::Folder;
-use azera_memory_sled::{SledStore, SledWorking};
+use azera_memory_sled::SledStore;
 use azera_memory_text::TantivyText;
 use azera_memory_vector::{EdgeVectors, VectorConfig};
 use azera_model::{ChatModel, Embedder, EmbedderInfo, Sampling, ScriptedModel};
@@ -20,8 +20,8 @@ use azera_types::{Clock, PersonaId};
 use crate::backup::{BackupJob, Backups};
 use crate::data::DataFolder;
 use crate::progress::Bar;
-use crate::servers;
 use crate::shelf::Shelf;
+use crate::{servers, stores};
 
 /// Tokens of key-value cache for each token of a conversation's window: so many conversations of full length fit.
 const FULL_CONVERSATIONS: usize = 4;
@@ -187,7 +187,7 @@ pub fn open_stores_with(
         store: around(store),
         vectors: Arc::new(vectors),
         text: Arc::new(text),
-        working: Arc::new(SledWorking::open(data.join("working")).context("opening working memory")?),
+        working: stores::working(config, data)?,
     };
     let memory = Memory::open(
         layers,

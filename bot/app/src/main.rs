@@ -17,6 +17,7 @@ mod replay;
 mod restore;
 mod servers;
 mod shelf;
+mod stores;
 
 use std::process::ExitCode;
 

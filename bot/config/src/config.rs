@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Origin, Problem};
 use crate::read::Draft;
-use crate::sections::{Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi};
+use crate::sections::{
+    Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi, WorkingServer,
+};
 use crate::surroundings::Surroundings;
 
 /// Bytes a configuration file may have. The whole example has a tenth of it.
@@ -31,6 +33,9 @@ pub struct Config {
     pub sampling: Sampling,
     /// What is remembered, and how it is found.
     pub memory: Memory,
+    /// A Redis or Dragonfly server that holds working memory (embeddings of the last days) in the place of files on this
+    /// machine. While it is away, those stand in.
+    pub working_server: WorkingServer,
     /// Conversations.
     pub chat: Chat,
     /// Backups of what is remembered. `azera restore` brings one back.

@@ -180,6 +180,30 @@ impl Default for EmbeddingServer {
     }
 }
 
+/// A Redis or Dragonfly server that holds working memory (embeddings of the last days) in the place of files on this machine.
+/// While it is away, those stand in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkingServer {
+    /// Its address: redis://HOST:PORT/DATABASE, or rediss:// for TLS; a user's name may stand in it, a password not. When
+    /// unset: no server.
+    #[schemars(length(min = 1, max = 2048), example = "redis://127.0.0.1:6379/0")]
+    pub url: Option<String>,
+    /// Its password. Better kept in AZERA__WORKING_SERVER__PASSWORD than in a file.
+    #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
+    pub password: Option<Secret>,
+    /// What the names of Azera's keys begin with: letters, digits and -_.: alone. Two that share a server each need their
+    /// own.
+    #[schemars(length(min = 1, max = 48))]
+    pub prefix: String,
+}
+
+impl Default for WorkingServer {
+    fn default() -> Self {
+        Self { url: None, password: None, prefix: "azera".into() }
+    }
+}
+
 /// How the next word is chosen. What is unset here follows the model's family, which was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

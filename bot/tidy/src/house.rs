@@ -23,6 +23,12 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-memory-sled", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-memory-vector", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-memory-text", uses: &["azera-types", "azera-memory"] },
+    Edge { package: "azera-memory-remote", uses: &["azera-memory", "azera-breaker"] },
+    Edge {
+        package: "azera-memory-redis",
+        // The breaker for its tests' patience alone.
+        uses: &["azera-types", "azera-memory", "azera-memory-remote", "azera-breaker"],
+    },
     Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-adapter", uses: &["azera-types"] },
     Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter"] },
@@ -57,6 +63,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("poise", &["adapters/discord"]),
     ("qdrant-client", &["memory/vector"]),
     ("qdrant-edge", &["memory/vector"]),
+    ("redis", &["memory/redis"]),
     ("reedline", &["adapters/console"]),
     ("serenity", &["adapters/discord"]),
     ("sled", &["memory/sled"]),
