@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use anyhow::Context;
 use azera_config::Config;
 use azera_ledger::{Kind, State};
 use azera_model::Embedder;
@@ -33,6 +34,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("python with pip", pip()),
         ("record and indexes", stores(config).await),
         ("working memory", working(config)),
+        ("vector index", vectors(config).await),
         ("backups", backups(config)),
     ] {
         let (mark, text) = match found {
@@ -229,6 +231,33 @@ fn working(config: &Config) -> Found {
         Err(error) => Found::Bad(
             format!("{error:#}"),
             "see [working_server] in the configuration; until it answers, files on this machine stand in".into(),
+        ),
+    }
+}
+
+async fn vectors(config: &Config) -> Found {
+    if config.vector_server.url.is_none() {
+        return Found::Good("on this machine".into());
+    }
+    let about = async {
+        let dimension = house::present_embedder_info(config).await?.dimension;
+        let server = stores::vector_server(config, dimension)?.context("vector_server.url is not set")?;
+        anyhow::Ok(server.about()?)
+    };
+    match about.await {
+        Ok(about) => {
+            let points =
+                about.points.map_or_else(|| "nothing there yet".into(), |points| format!("{points} memories there"));
+            let what = format!(
+                "Qdrant {} at {}, {points}",
+                about.version,
+                config.vector_server.url.as_deref().unwrap_or_default()
+            );
+            if about.readable { unencrypted(&what) } else { Found::Good(what) }
+        }
+        Err(error) => Found::Bad(
+            format!("{error:#}"),
+            "see [vector_server] in the configuration; until it answers, the index on this machine is searched".into(),
         ),
     }
 }

@@ -185,7 +185,7 @@ pub fn open_stores_with(
     folder.end_opening()?;
     let layers = Layers {
         store: around(store),
-        vectors: Arc::new(vectors),
+        vectors: stores::vectors(config, data, vectors, info.dimension)?,
         text: Arc::new(text),
         working: stores::working(config, data)?,
     };

@@ -5,13 +5,18 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use azera_config::Config;
-use azera_memory::Working;
+use azera_memory::{VectorIndex, Working};
+use azera_memory_qdrant::{MirroredVectors, QdrantConfig, QdrantVectors};
 use azera_memory_redis::{FallbackWorking, RedisConfig, RedisWorking};
 use azera_memory_remote::Patience;
 use azera_memory_sled::SledWorking;
+use azera_memory_vector::EdgeVectors;
 
 /// The file that is there while the server of working memory must be told what changed without it.
 const WORKING_OWED: &str = "working_server.owed";
+
+/// The folder of what the server of the vector index is owed.
+const VECTOR_SERVER: &str = "vector_server";
 
 /// Working memory: files on this machine, behind a server if one is configured.
 pub fn working(config: &Config, data: &Path) -> anyhow::Result<Arc<dyn Working>> {
@@ -33,4 +38,37 @@ pub fn working_server(config: &Config) -> anyhow::Result<Option<RedisWorking>> {
         patience: Patience::default(),
     };
     Ok(Some(RedisWorking::new(redis).context("working_server")?))
+}
+
+/// The vector index: the one on this machine, mirrored to a server if one is configured.
+pub fn vectors(
+    config: &Config,
+    data: &Path,
+    local: EdgeVectors,
+    dimension: usize,
+) -> anyhow::Result<Arc<dyn VectorIndex>> {
+    Ok(match vector_config(config, dimension) {
+        Some(server) => {
+            Arc::new(MirroredVectors::open(local, server, data.join(VECTOR_SERVER)).context("vector_server")?)
+        }
+        None => Arc::new(local),
+    })
+}
+
+/// The server of the vector index, if one is configured, for looking at it.
+pub fn vector_server(config: &Config, dimension: usize) -> anyhow::Result<Option<QdrantVectors>> {
+    vector_config(config, dimension).map(|server| QdrantVectors::new(server).context("vector_server")).transpose()
+}
+
+fn vector_config(config: &Config, dimension: usize) -> Option<QdrantConfig> {
+    let own = &config.vector_server;
+    Some(QdrantConfig {
+        url: own.url.clone()?,
+        key: own.key.as_ref().map(|key| key.expose().to_owned()),
+        collection: own.collection.clone(),
+        dimension,
+        // The data folder has one.
+        secret: String::new(),
+        patience: Patience::default(),
+    })
 }

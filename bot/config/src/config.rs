@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Origin, Problem};
 use crate::read::Draft;
 use crate::sections::{
-    Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi, WorkingServer,
+    Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi, VectorServer,
+    WorkingServer,
 };
 use crate::surroundings::Surroundings;
 
@@ -36,6 +37,10 @@ pub struct Config {
     /// A Redis or Dragonfly server that holds working memory (embeddings of the last days) in the place of files on this
     /// machine. While it is away, those stand in.
     pub working_server: WorkingServer,
+    /// A Qdrant server that the vector index is mirrored to and that searches it. It gets numbers, times, vectors, and tokens
+    /// in the place of personas and places; never a text, a name or an id of a person. While it is away, the index of this
+    /// machine is searched, which is always whole.
+    pub vector_server: VectorServer,
     /// Conversations.
     pub chat: Chat,
     /// Backups of what is remembered. `azera restore` brings one back.

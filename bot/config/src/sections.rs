@@ -204,6 +204,30 @@ impl Default for WorkingServer {
     }
 }
 
+/// A Qdrant server that the vector index is mirrored to and that searches it. It gets numbers, times, vectors, and tokens in
+/// the place of personas and places; never a text, a name or an id of a person. While it is away, the index of this machine is
+/// searched, which is always whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct VectorServer {
+    /// The address of its gRPC interface. When unset: no server.
+    #[schemars(url, length(min = 1, max = 2048), example = "http://127.0.0.1:6334")]
+    pub url: Option<String>,
+    /// Its key. Better kept in AZERA__VECTOR_SERVER__KEY than in a file.
+    #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
+    pub key: Option<Secret>,
+    /// The collection: letters, digits, - and _ alone. It belongs to this Azera alone, and so do those whose names add a - and a
+    /// number.
+    #[schemars(length(min = 1, max = 64))]
+    pub collection: String,
+}
+
+impl Default for VectorServer {
+    fn default() -> Self {
+        Self { url: None, key: None, collection: "azera".into() }
+    }
+}
+
 /// How the next word is chosen. What is unset here follows the model's family, which was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -29,6 +29,10 @@ pub const EDGES: &[Edge] = &[
         // The breaker for its tests' patience alone.
         uses: &["azera-types", "azera-memory", "azera-memory-remote", "azera-breaker"],
     },
+    Edge {
+        package: "azera-memory-qdrant",
+        uses: &["azera-types", "azera-memory", "azera-memory-remote", "azera-breaker"],
+    },
     Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-adapter", uses: &["azera-types"] },
     Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter"] },
@@ -61,7 +65,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("llama-cpp-sys-2", &["bot/llama"]),
     ("matrix-sdk", &["adapters/matrix"]),
     ("poise", &["adapters/discord"]),
-    ("qdrant-client", &["memory/vector"]),
+    ("qdrant-client", &["memory/qdrant"]),
     ("qdrant-edge", &["memory/vector"]),
     ("redis", &["memory/redis"]),
     ("reedline", &["adapters/console"]),

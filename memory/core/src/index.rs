@@ -98,6 +98,13 @@ pub trait VectorIndex: Send + Sync {
     fn ids(&self) -> Result<Vec<MemoryId>, Error>;
 }
 
+/// A vector index that gives back what it was given, so that another can be filled from it.
+pub trait PointSource: VectorIndex {
+    /// Those of these points that are there, as they are stored. Not a read path of its own: they go to another index of
+    /// the same house.
+    fn points(&self, ids: &[MemoryId]) -> Result<Vec<Point>, Error>;
+}
+
 /// The vectors of a point as they are stored.
 #[derive(Clone, PartialEq)]
 pub struct Stored {

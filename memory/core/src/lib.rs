@@ -47,7 +47,8 @@ pub use forget::{Forget, NewFact, Receipt};
 pub use forgotten::{Cleaning, Forgotten, Unforgotten};
 pub use history::MAX_HISTORY;
 pub use index::{
-    Doc, Facet, FacetWeights, Found, Label, Lexical, MAX_SEARCH_LIMIT, Point, Shelf, Stored, TextIndex, VectorIndex,
+    Doc, Facet, FacetWeights, Found, Label, Lexical, MAX_SEARCH_LIMIT, Point, PointSource, Shelf, Stored, TextIndex,
+    VectorIndex,
 };
 pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use memory::{Layers, Memory, MemoryConfig};

@@ -13,6 +13,12 @@ pub(crate) fn key(persona: &PersonaId, scope: &Scope) -> String {
     format!("{persona}{SEPARATOR}{scope}")
 }
 
+/// The persona and scope of a key.
+pub(crate) fn persona_and_scope(key: &str) -> Option<(PersonaId, Scope)> {
+    let (persona, scope) = key.split_once(SEPARATOR)?;
+    Some((PersonaId::new(persona).ok()?, scope.parse().ok()?))
+}
+
 /// Microseconds since 1970, rounded down. The engine compares them as f64, which is exact until the year 2255.
 pub(crate) fn micros(at: Timestamp) -> i64 {
     at.as_nanosecond().div_euclid(1_000).try_into().unwrap_or(i64::MAX)

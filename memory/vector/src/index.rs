@@ -3,11 +3,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use azera_memory::{Error, Facet, Found, MAX_SEARCH_LIMIT, Point, Right, Stored, VectorIndex};
+use azera_memory::{Error, Facet, Found, Label, MAX_SEARCH_LIMIT, Point, PointSource, Right, Stored, VectorIndex};
 use azera_types::{MemoryId, Timestamp};
-use qdrant_edge::{PointId, PointOperations, UpdateOperation, WithPayloadInterface, WithVector};
+use qdrant_edge::{PointId, PointOperations, Record, UpdateOperation, WithPayloadInterface, WithVector};
 
-use crate::config::{VectorConfig, name, payload};
+use crate::config::{AT, KEY, VectorConfig, name, payload};
+use crate::filter::persona_and_scope;
 use crate::room::{disk_bytes, make_sure_of_room};
 use crate::search::{Search, number};
 use crate::shard::{Shard, dense_vectors, point, remove, stored_point};
@@ -71,6 +72,14 @@ impl EdgeVectors {
         })
     }
 
+    fn retrieve(&self, ids: &[MemoryId], whole: bool) -> Result<Vec<Record>, Error> {
+        let ids = point_ids(ids);
+        let (payload, vector) = (WithPayloadInterface::Bool(whole), WithVector::Bool(true));
+        self.with(|shard| {
+            shard.run("reading the vector index", |edge| edge.retrieve(&ids, Some(payload), Some(vector)))
+        })
+    }
+
     fn with<T>(&self, work: impl FnOnce(&Shard) -> Result<T, Error>) -> Result<T, Error> {
         let shard: RwLockReadGuard<'_, _> = self.shard.read().unwrap_or_else(PoisonError::into_inner);
         work(opened(&shard)?)
@@ -116,6 +125,31 @@ fn point_ids(ids: &[MemoryId]) -> Vec<PointId> {
     ids.iter().map(|id| PointId::NumId(id.0)).collect()
 }
 
+/// The vectors of a record.
+fn stored(record: Record) -> Option<Stored> {
+    let id = number(record.id)?;
+    let (mut own, mut window) = (None, None);
+    for (facet, vector) in dense_vectors(record) {
+        if facet == name(Facet::Own) { own = Some(vector) } else { window = Some(vector) }
+    }
+    Some(Stored { id, own: own?, window })
+}
+
+/// The point a record was made of.
+fn whole(record: Record) -> Option<Point> {
+    let payload = &record.payload.as_ref()?.0;
+    let (persona, scope) = persona_and_scope(payload.get(KEY)?.as_str()?)?;
+    let at = Timestamp::from_microsecond(payload.get(AT)?.as_i64()?).ok()?;
+    let Stored { id, own, window } = stored(record)?;
+    Some(Point { id, label: Label { persona, scope, at }, own, window })
+}
+
+impl PointSource for EdgeVectors {
+    fn points(&self, ids: &[MemoryId]) -> Result<Vec<Point>, Error> {
+        Ok(self.retrieve(ids, true)?.into_iter().filter_map(whole).collect())
+    }
+}
+
 impl VectorIndex for EdgeVectors {
     fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
         for point in &points {
@@ -158,20 +192,7 @@ impl VectorIndex for EdgeVectors {
     }
 
     fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error> {
-        let ids = point_ids(ids);
-        let (payload, vector) = (WithPayloadInterface::Bool(false), WithVector::Bool(true));
-        let records = self.with(|shard| {
-            shard.run("reading the vector index", |edge| edge.retrieve(&ids, Some(payload), Some(vector)))
-        })?;
-        let stored = |record: qdrant_edge::Record| {
-            let id = number(record.id)?;
-            let (mut own, mut window) = (None, None);
-            for (facet, vector) in dense_vectors(record) {
-                if facet == name(Facet::Own) { own = Some(vector) } else { window = Some(vector) }
-            }
-            Some(Stored { id, own: own?, window })
-        };
-        Ok(records.into_iter().filter_map(stored).collect())
+        Ok(self.retrieve(ids, false)?.into_iter().filter_map(stored).collect())
     }
 
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {

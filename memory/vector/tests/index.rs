@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use azera_memory::conformance::{self, DIMENSION};
-use azera_memory::{Error, Facet, Label, Point, Right, VectorIndex};
+use azera_memory::{Error, Facet, Label, Point, PointSource, Right, VectorIndex};
 use azera_memory_vector::{EdgeVectors, VectorConfig};
 use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, Reach, RealmId, Scope, Timestamp};
 use tempfile::TempDir;
@@ -42,6 +42,24 @@ fn the_index_keeps_the_contract() {
         let dir = TempDir::new().unwrap();
         move || open(dir.path())
     });
+}
+
+#[test]
+fn points_come_back_as_they_were_given() {
+    let (dir, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let index = open(dir.path());
+    let mut given = vec![point(1, "guild:1", 0), point(u64::MAX, "guild", 3)];
+    given[0].window = Some(point(1, "guild", 5).own);
+    given[1].label.scope = Scope::Global;
+    given[1].label.at = Timestamp::from_microsecond(1_700_000_000_123_456).unwrap();
+    index.upsert(given.clone()).unwrap();
+    let back = index.points(&[MemoryId(u64::MAX), MemoryId(5), MemoryId(1)]).unwrap();
+    let find = |id: MemoryId| back.iter().find(|point| point.id == id).cloned();
+    assert_eq!((back.len(), find(given[0].id), find(given[1].id)), (2, Some(given[0].clone()), Some(given[1].clone())));
+    let copy = open(other.path());
+    copy.upsert(back).unwrap();
+    let hits = copy.search(&right("guild:1"), Facet::Own, &given[0].own, Timestamp::MAX, 1).unwrap();
+    assert_eq!(hits[0].id, MemoryId(1));
 }
 
 #[test]

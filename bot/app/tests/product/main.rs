@@ -7,6 +7,7 @@ mod forgetting;
 mod kills;
 mod memory_commands;
 mod servers;
+mod stores;
 
 use std::collections::HashSet;
 use std::io::Write as _;

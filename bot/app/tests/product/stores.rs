@@ -1,0 +1,104 @@
+//! The product with its stores on servers: a real redis-server, on loopback, and nobody where Qdrant should be.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::json;
+
+use super::{at, azera, lines, of};
+
+/// Ports tried until one is free; another test may take one between choosing and using it.
+const TRIES: usize = 20;
+
+struct Redis {
+    child: Child,
+    port: u16,
+}
+
+/// The server's program, which `make test` names.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn program() -> String {
+    std::env::var("AZERA_TEST_REDIS").unwrap_or_else(|_| "redis-server".into())
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+}
+
+impl Redis {
+    fn start() -> Self {
+        for _ in 0..TRIES {
+            let port = free_port();
+            let mut child = Command::new(program())
+                .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("redis-server; `make test` fetches one");
+            let mut said = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+            if said.by_ref().map_while(Result::ok).any(|line| line.contains("Ready to accept connections")) {
+                std::thread::spawn(move || said.for_each(drop));
+                return Self { child, port };
+            }
+            child.wait().expect("its end");
+        }
+        panic!("no redis-server starts");
+    }
+
+    /// Keys it holds.
+    fn keys(&self) -> usize {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        stream.write_all(b"DBSIZE\r\n").expect("a question");
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).expect("an answer");
+        line.trim().trim_start_matches(':').parse().expect("a number")
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[test]
+fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let redis = Redis::start();
+    let file = scratch.path().join("azera.toml");
+    let text = format!(
+        "[working_server]\nurl = \"redis://127.0.0.1:{}\"\n[vector_server]\nurl = \"http://127.0.0.1:{}\"\n",
+        redis.port,
+        free_port()
+    );
+    std::fs::write(&file, text).expect("a configuration");
+    let config = file.to_str().expect("a plain path");
+    let data = scratch.path().join("data");
+    let data = data.to_str().expect("a plain path");
+    let dm = json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]});
+    let say = |minute: usize, text: &str| json!({"type": "message", "at": at(minute), "id": format!("m{minute}"), "chat": "dm", "person": "ann", "text": text});
+    let probe = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
+    let replay = |timeline: &[serde_json::Value]| {
+        let text: String = timeline.iter().map(|line| format!("{line}\n")).collect();
+        let arguments = ["--config", config, "replay", "-", "--data", data, "--model", "scripted"];
+        let happened = lines(&azera(scratch.path(), &arguments, &text));
+        let probes = of(&happened, "probe");
+        assert!(probes[0]["hits"][0]["signals"].to_string().contains("semantic"), "{happened:?}");
+    };
+    let doctor = || {
+        let told = azera(scratch.path(), &["--config", config, "doctor", "--data", data], "");
+        String::from_utf8_lossy(&told.stdout).into_owned()
+    };
+
+    replay(&[dm.clone(), say(1, "my boat is called Petrichor"), probe(100, "the boat called Petrichor")]);
+    assert!(redis.keys() > 0, "embeddings lie on the server");
+    let said = doctor();
+    assert!(said.contains("ok    working memory: Redis "), "{said}");
+    assert!(said.contains("see [vector_server] in the configuration"), "{said}");
+
+    drop(redis);
+    replay(&[dm, say(200, "the boat is blue"), probe(300, "what is my boat called?")]);
+    assert!(doctor().contains("see [working_server] in the configuration"));
+}

@@ -1,0 +1,214 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use azera_memory::Facet;
+use azera_memory_remote::Failure;
+use qdrant_client::qdrant::vectors_config::Config as VectorsKind;
+use qdrant_client::qdrant::{
+    CountPointsBuilder, CreateAliasBuilder, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, Distance,
+    FieldType, HnswConfigDiffBuilder, IntegerIndexParamsBuilder, KeywordIndexParamsBuilder, PointId, RetrievedPoint,
+    ScrollPointsBuilder, UpsertPointsBuilder, VectorParamsBuilder, VectorsConfigBuilder,
+};
+use qdrant_client::{Qdrant, QdrantError};
+use tonic::Code;
+
+use crate::config::QdrantConfig;
+use crate::points::{AT, PLACE, again, name};
+
+/// Points read at once while all are gone through, without their vectors.
+const PAGE_IDS: u32 = 10_000;
+
+/// Points read and written at once with their vectors: under 4 MB, the most a gRPC server takes unless told otherwise, for
+/// two vectors of 1,536 numbers each.
+pub(crate) const PAGE_POINTS: usize = 256;
+
+/// Links of each point in the graph of its place (HNSW's M); the local index has the same.
+const GRAPH_LINKS: u64 = 16;
+
+/// The house's collection on a server.
+pub(crate) struct Collection {
+    pub(crate) client: Qdrant,
+    pub(crate) config: QdrantConfig,
+    /// Whether it was seen on the server, and with vectors of the right length.
+    seen: AtomicBool,
+}
+
+/// What an error of the client means.
+pub(crate) fn failure(error: QdrantError) -> Failure {
+    let status = match error {
+        QdrantError::ResponseError { status } | QdrantError::ResourceExhaustedError { status, .. } => status,
+        other => return Failure::Refused(other.to_string()),
+    };
+    let message = status.message().to_owned();
+    match status.code() {
+        Code::InvalidArgument
+        | Code::NotFound
+        | Code::AlreadyExists
+        | Code::FailedPrecondition
+        | Code::OutOfRange
+        | Code::Unimplemented => Failure::Refused(message),
+        _ => Failure::Away(if message.is_empty() { status.code().to_string() } else { message }),
+    }
+}
+
+impl Collection {
+    pub(crate) fn new(client: Qdrant, config: QdrantConfig) -> Self {
+        Self { client, config, seen: AtomicBool::new(false) }
+    }
+
+    /// The collection behind the alias.
+    async fn behind(&self) -> Result<Option<String>, Failure> {
+        let listed = self.client.list_aliases().await.map_err(failure)?;
+        let ours = listed.aliases.into_iter().find(|alias| alias.alias_name == self.config.collection);
+        Ok(ours.map(|alias| alias.collection_name))
+    }
+
+    /// Makes the collection, unless it is there; once.
+    pub(crate) async fn ready(&self) -> Result<(), Failure> {
+        if self.seen.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match self.behind().await? {
+            Some(real) => self.check_dimension(&real).await,
+            None => {
+                let real = self.make(None).await?;
+                self.take_place(None, &real).await
+            }
+        }
+    }
+
+    /// How many points there are, exactly; `None` without a collection.
+    pub(crate) async fn count(&self) -> Result<Option<u64>, Failure> {
+        let Some(real) = self.behind().await? else {
+            self.seen.store(false, Ordering::Relaxed);
+            return Ok(None);
+        };
+        self.check_dimension(&real).await?;
+        let counted = self.client.count(CountPointsBuilder::new(real).exact(true)).await.map_err(failure)?;
+        Ok(Some(counted.result.map_or(0, |result| result.count)))
+    }
+
+    /// Puts an empty collection in the place of what is there.
+    pub(crate) async fn clear(&self) -> Result<(), Failure> {
+        let old = self.behind().await?;
+        let new = self.make(old.as_deref()).await?;
+        self.take_place(old, &new).await
+    }
+
+    /// Makes an empty collection to copy all points into: from where, and to where. `None` if there are none.
+    pub(crate) async fn begin_copy(&self) -> Result<Option<(String, String)>, Failure> {
+        let Some(old) = self.behind().await? else { return Ok(None) };
+        let new = self.make(Some(&old)).await?;
+        Ok(Some((old, new)))
+    }
+
+    /// Copies a page of points; gives where the next one begins, if there is one.
+    pub(crate) async fn copy_page(
+        &self,
+        from: &str,
+        to: &str,
+        offset: Option<PointId>,
+    ) -> Result<Option<PointId>, Failure> {
+        let (page, next) = self.page(from, offset, PAGE_POINTS as u32, true).await?;
+        let points: Vec<_> = page.into_iter().map(again).collect();
+        if !points.is_empty() {
+            let upsert = UpsertPointsBuilder::new(to, points).wait(true);
+            self.client.upsert_points(upsert).await.map_err(failure)?;
+        }
+        Ok(next)
+    }
+
+    /// Hands out the ids of all points, ascending.
+    pub(crate) async fn ids(&self) -> Result<Vec<PointId>, Failure> {
+        let (mut ids, mut offset) = (Vec::new(), None);
+        loop {
+            let (page, next) = self.page(&self.config.collection, offset, PAGE_IDS, false).await?;
+            ids.extend(page.into_iter().filter_map(|point| point.id));
+            if next.is_none() {
+                return Ok(ids);
+            }
+            offset = next;
+        }
+    }
+
+    async fn page(
+        &self,
+        collection: &str,
+        offset: Option<PointId>,
+        limit: u32,
+        whole: bool,
+    ) -> Result<(Vec<RetrievedPoint>, Option<PointId>), Failure> {
+        let mut scroll = ScrollPointsBuilder::new(collection).limit(limit).with_payload(whole).with_vectors(whole);
+        if let Some(offset) = offset {
+            scroll = scroll.offset(offset);
+        }
+        let page = self.client.scroll(scroll).await.map_err(failure)?;
+        Ok((page.result, page.next_page_offset))
+    }
+
+    async fn check_dimension(&self, real: &str) -> Result<(), Failure> {
+        let info = self.client.collection_info(real).await.map_err(failure)?;
+        let vectors = info.result.and_then(|info| info.config?.params?.vectors_config?.config);
+        let found = match vectors {
+            Some(VectorsKind::ParamsMap(map)) => map.map.get(name(Facet::Own)).map_or(0, |own| own.size),
+            _ => 0,
+        };
+        let wanted = self.config.dimension;
+        if found != wanted as u64 {
+            return Err(Failure::Invalid(format!(
+                "the collection {real} holds vectors of {found} numbers and the embedding model makes {wanted}"
+            )));
+        }
+        self.seen.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Makes an empty collection under the number after that of `old`; what an interrupted making left there goes.
+    async fn make(&self, old: Option<&str>) -> Result<String, Failure> {
+        let number = old.and_then(|old| self.number(old)).unwrap_or(0);
+        let new = format!("{}-{}", self.config.collection, number + 1);
+        self.client.delete_collection(&new).await.map_err(failure)?;
+        let mut vectors = VectorsConfigBuilder::default();
+        for facet in [Facet::Own, Facet::Window] {
+            let vector = VectorParamsBuilder::new(self.config.dimension as u64, Distance::Cosine).on_disk(true);
+            vectors.add_named_vector_params(name(facet), vector);
+        }
+        // No graph over all places together, as no search may look at all of them: one for each place.
+        let graph = HnswConfigDiffBuilder::default().m(0).payload_m(GRAPH_LINKS).on_disk(true);
+        let create =
+            CreateCollectionBuilder::new(&new).vectors_config(vectors).hnsw_config(graph).on_disk_payload(true);
+        self.client.create_collection(create).await.map_err(failure)?;
+        let place = CreateFieldIndexCollectionBuilder::new(&new, PLACE, FieldType::Keyword)
+            .field_index_params(KeywordIndexParamsBuilder::default().is_tenant(true).on_disk(true))
+            .wait(true);
+        self.client.create_field_index(place).await.map_err(failure)?;
+        let at = CreateFieldIndexCollectionBuilder::new(&new, AT, FieldType::Integer)
+            .field_index_params(IntegerIndexParamsBuilder::new(false, true).on_disk(true))
+            .wait(true);
+        self.client.create_field_index(at).await.map_err(failure)?;
+        Ok(new)
+    }
+
+    /// Puts one collection in the place of another, and removes that one and what interrupted makings left. Between the
+    /// two there is none for a moment, and no other house to see it.
+    pub(crate) async fn take_place(&self, old: Option<String>, new: &str) -> Result<(), Failure> {
+        let alias = &self.config.collection;
+        self.seen.store(false, Ordering::Relaxed);
+        if old.is_some() {
+            self.client.delete_alias(alias.as_str()).await.map_err(failure)?;
+        }
+        self.client.create_alias(CreateAliasBuilder::new(new, alias)).await.map_err(failure)?;
+        let listed = self.client.list_collections().await.map_err(failure)?;
+        for collection in listed.collections {
+            if collection.name != new && self.number(&collection.name).is_some() {
+                self.client.delete_collection(collection.name).await.map_err(failure)?;
+            }
+        }
+        self.seen.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The number of one of the house's collections.
+    fn number(&self, collection: &str) -> Option<u64> {
+        collection.strip_prefix(&self.config.collection)?.strip_prefix('-')?.parse().ok()
+    }
+}

@@ -1,0 +1,230 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_memory::{Error, Facet, Found, MAX_SEARCH_LIMIT, Point, Right, Stored, VectorIndex};
+use azera_memory_remote::{Deadline, Failure, Server};
+use azera_types::{MemoryId, Timestamp};
+use qdrant_client::Qdrant;
+use qdrant_client::qdrant::{
+    DeletePointsBuilder, GetPointsBuilder, PointId, PointsIdsList, QueryBatchPointsBuilder, UpsertPointsBuilder,
+};
+
+use crate::collection::{Collection, PAGE_POINTS, failure};
+use crate::config::{QdrantConfig, ServerAbout};
+use crate::points::{found, number, query, stored, to_server};
+
+/// Ids named in one request.
+const PAGE_NAMED: usize = 10_000;
+
+/// The vector index on a server. Any call may fail with a transient error while the server is away; what it acknowledged
+/// is durable there.
+pub struct QdrantVectors {
+    server: Server,
+    collection: Arc<Collection>,
+}
+
+impl QdrantVectors {
+    /// The index on a server, which need not be there yet. The collection is made with the first call that finds none.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the configuration cannot be.
+    pub fn new(config: QdrantConfig) -> Result<Self, Error> {
+        config.check()?;
+        let patience = config.patience;
+        let client = Qdrant::from_url(&config.url)
+            .api_key(config.key.clone())
+            .connect_timeout(patience.live)
+            .timeout(patience.bulk)
+            // The client would say on the standard output what it thinks of the server's version.
+            .skip_compatibility_check()
+            .build()
+            .map_err(|error| Error::Invalid(format!("this is no address of a Qdrant server: {error}")))?;
+        let server = Server::new(format!("Qdrant at {}", config.url), patience)?;
+        Ok(Self { server, collection: Arc::new(Collection::new(client, config)) })
+    }
+
+    /// Asks the server what it is and holds.
+    pub fn about(&self) -> Result<ServerAbout, Error> {
+        let health = self.ask("asking the server of the vector index", Deadline::Live, |collection| async move {
+            collection.client.health_check().await.map_err(failure)
+        })?;
+        Ok(ServerAbout {
+            server: self.server.name().to_owned(),
+            version: health.version,
+            points: self.count()?,
+            readable: self.collection.config.is_readable(),
+        })
+    }
+
+    /// How many points the server holds, exactly; `None` if the collection is not there.
+    pub fn count(&self) -> Result<Option<u64>, Error> {
+        self.ask("counting the points of the vector index", Deadline::Live, |collection| async move {
+            collection.count().await
+        })
+    }
+
+    /// How long the server will be left alone because it kept failing, if it is.
+    pub fn left_alone(&self) -> Option<Duration> {
+        self.server.left_alone()
+    }
+
+    /// Ends all calls under way, and refuses further ones.
+    pub(crate) fn stop(&self) {
+        self.server.stop();
+    }
+
+    fn ask<T, F>(
+        &self,
+        what: &'static str,
+        deadline: Deadline,
+        mut work: impl FnMut(Arc<Collection>) -> F + Send + 'static,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        let collection = self.collection.clone();
+        self.server.call(what, deadline, move || work(collection.clone()))
+    }
+}
+
+fn ids_list(ids: &[MemoryId]) -> Vec<PointId> {
+    ids.iter().map(|id| PointId::from(id.0)).collect()
+}
+
+impl VectorIndex for QdrantVectors {
+    fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
+        let config = &self.collection.config;
+        for point in &points {
+            config.check_vector(&point.own)?;
+            point.window.as_deref().map_or(Ok(()), |window| config.check_vector(window))?;
+        }
+        let mut points = points.into_iter().map(|point| to_server(config, point));
+        loop {
+            let part: Vec<_> = points.by_ref().take(PAGE_POINTS).collect();
+            if part.is_empty() {
+                return Ok(());
+            }
+            self.ask("adding to the vector index", Deadline::Bulk, move |collection| {
+                let part = part.clone();
+                async move {
+                    collection.ready().await?;
+                    let upsert = UpsertPointsBuilder::new(&collection.config.collection, part).wait(true);
+                    collection.client.upsert_points(upsert).await.map(drop).map_err(failure)
+                }
+            })?;
+        }
+    }
+
+    fn search(
+        &self,
+        right: &Right,
+        facet: Facet,
+        vector: &[f32],
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Found>, Error> {
+        let config = &self.collection.config;
+        config.check_vector(vector)?;
+        let limit = limit.min(MAX_SEARCH_LIMIT);
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        // Each place on its own, as each has a graph of its own; all in one request.
+        let places = right.grants().iter();
+        let queries: Vec<_> =
+            places.map(|grant| query(config, right.persona(), grant, facet, vector, until, limit)).collect();
+        let places = self.ask("searching the vector index", Deadline::Live, move |collection| {
+            let queries = queries.clone();
+            async move {
+                collection.ready().await?;
+                let batch = QueryBatchPointsBuilder::new(&collection.config.collection, queries);
+                collection.client.query_batch(batch).await.map_err(failure)
+            }
+        })?;
+        let hits = places.result.into_iter().flat_map(|place| place.result);
+        let mut hits: Vec<Found> = hits.filter_map(found).collect();
+        hits.sort_unstable_by(|one, two| two.score.total_cmp(&one.score).then(one.id.cmp(&two.id)));
+        hits.dedup_by_key(|found| found.id);
+        hits.truncate(limit);
+        Ok(hits)
+    }
+
+    fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error> {
+        let mut found = Vec::with_capacity(ids.len());
+        for part in ids.chunks(PAGE_POINTS) {
+            let part = ids_list(part);
+            let got = self.ask("reading the vector index", Deadline::Live, move |collection| {
+                let part = part.clone();
+                async move {
+                    collection.ready().await?;
+                    let get = GetPointsBuilder::new(&collection.config.collection, part).with_vectors(true);
+                    collection.client.get_points(get.with_payload(false)).await.map_err(failure)
+                }
+            })?;
+            found.extend(got.result.into_iter().filter_map(stored));
+        }
+        Ok(found)
+    }
+
+    fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
+        for part in ids.chunks(PAGE_NAMED) {
+            let part = ids_list(part);
+            self.ask("removing from the vector index", Deadline::Bulk, move |collection| {
+                let ids = PointsIdsList { ids: part.clone() };
+                async move {
+                    collection.ready().await?;
+                    let delete = DeletePointsBuilder::new(&collection.config.collection).points(ids).wait(true);
+                    collection.client.delete_points(delete).await.map(drop).map_err(failure)
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Nothing to do: the server acknowledges what is durable.
+    fn flush(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Nothing to do: the server reorganises by itself.
+    fn optimize(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// An empty collection takes the old one's place, which goes from the server's disk.
+    fn clear(&self) -> Result<(), Error> {
+        self.ask("clearing the vector index", Deadline::Bulk, |collection| async move { collection.clear().await })
+    }
+
+    /// A copy takes the collection's place, which goes from the server's disk.
+    fn rewrite(&self) -> Result<(), Error> {
+        const WHAT: &str = "rewriting the vector index";
+        let begun = self.ask(WHAT, Deadline::Bulk, |collection| async move { collection.begin_copy().await })?;
+        let Some((old, new)) = begun else { return Ok(()) };
+        let mut offset = None;
+        loop {
+            let (from, to) = (old.clone(), new.clone());
+            let next = self.ask(WHAT, Deadline::Bulk, move |collection| {
+                let (from, to, offset) = (from.clone(), to.clone(), offset.clone());
+                async move { collection.copy_page(&from, &to, offset).await }
+            })?;
+            if next.is_none() {
+                break;
+            }
+            offset = next;
+        }
+        self.ask(WHAT, Deadline::Bulk, move |collection| {
+            let (old, new) = (old.clone(), new.clone());
+            async move { collection.take_place(Some(old), &new).await }
+        })
+    }
+
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        let ids = self.ask("reading the vector index", Deadline::Bulk, |collection| async move {
+            collection.ready().await?;
+            collection.ids().await
+        })?;
+        Ok(ids.into_iter().filter_map(|id| number(Some(id))).collect())
+    }
+}

@@ -1,0 +1,22 @@
+//! The vector index on a [Qdrant](https://qdrant.tech) server, by qdrant-client, and the house's going on without it:
+//! [`MirroredVectors`] keeps the index of this machine whole, copies every change to the server, and asks whichever of the
+//! two is right at the moment.
+//!
+//! The server is told of a memory its number, its vectors, when it was said, and a token that stands for persona and
+//! scope together: a keyed hash, made with a secret that stays on this machine. No text, no name, no id of a person or a
+//! place.
+//!
+//! What is searched is an alias, named as configured; the collection behind it has a number behind that name. So a
+//! collection is made anew beside the old one, and takes its place when it is whole.
+
+mod collection;
+mod config;
+mod index;
+mod journal;
+mod mirror;
+mod points;
+
+pub use config::{MAX_COLLECTION_CHARS, QdrantConfig, ServerAbout};
+pub use index::QdrantVectors;
+pub use journal::MAX_WAITING;
+pub use mirror::{CLOSING_GRACE, MirroredVectors};

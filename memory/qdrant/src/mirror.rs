@@ -1,0 +1,395 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use azera_memory::{Error, Facet, Found, Point, PointSource, Right, Stored, VectorIndex};
+use azera_types::{MemoryId, Timestamp};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::collection::PAGE_POINTS;
+use crate::config::QdrantConfig;
+use crate::index::QdrantVectors;
+use crate::journal::{Journal, Owed};
+
+/// How long closing waits for the server to be given the last changes. What it is not given then it gets at the next start.
+pub const CLOSING_GRACE: Duration = Duration::from_secs(2);
+
+/// Wait after a failure before the server is tried again; it doubles with each further one.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The longest of those waits.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The journal's file.
+const JOURNAL: &str = "journal";
+
+/// The file that says what the journal is about.
+const ABOUT: &str = "about.json";
+
+/// What the server was filled for. Another address, length of vectors or secret means filling it anew.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct About {
+    url: String,
+    collection: String,
+    dimension: usize,
+    secret: String,
+}
+
+struct State {
+    journal: Journal,
+    /// Whether the server was out of reach since it was last seen to hold as many points as the local index.
+    doubt: bool,
+    /// Whether something is being given to the server.
+    giving: bool,
+    /// Whether the last try failed.
+    failing: bool,
+    stopping: bool,
+}
+
+struct Shared<L> {
+    local: L,
+    far: QdrantVectors,
+    state: Mutex<State>,
+    /// Whether the server has everything; what `state` says, for searches, which wait for nobody.
+    settled: AtomicBool,
+    changed: Condvar,
+}
+
+/// The next thing to be done for the server.
+enum Step {
+    /// Empty it and give it everything.
+    Anew,
+    /// Give it these, or take them away.
+    Some(Vec<Point>, Vec<MemoryId>),
+    Rewrite,
+    /// See whether it holds as much as it should.
+    Compare,
+}
+
+/// A vector index on this machine, mirrored to a server. The local one is always whole. The server is asked while it has
+/// everything; else, or if it does not answer, the local one is.
+///
+/// Each change is noted in a journal and given to the server in the background, in any order that ends with the present
+/// state. The journal outlives the process. A server that was out of reach is believed again once it holds as many points
+/// as the local index; otherwise it gets everything anew.
+pub struct MirroredVectors<L: PointSource + 'static> {
+    shared: Arc<Shared<L>>,
+    worker: Option<JoinHandle<()>>,
+}
+
+impl<L: PointSource + 'static> MirroredVectors<L> {
+    /// Mirrors `local` to a server, which need not be there yet. In `dir` stands what it is owed; the configuration's
+    /// secret is replaced by the one that stands there, made at the first start.
+    ///
+    /// # Errors
+    /// If the configuration cannot be, or the files in `dir` not be read or written.
+    pub fn open(local: L, mut config: QdrantConfig, dir: impl AsRef<Path>) -> Result<Self, Error> {
+        let dir = dir.as_ref();
+        std::fs::create_dir_all(dir).map_err(io("making the folder of the vector index's server"))?;
+        let mut journal = Journal::open(&dir.join(JOURNAL))?;
+        let before = About::read(&dir.join(ABOUT))?;
+        let secret = before.as_ref().map_or_else(new_secret, |about| about.secret.clone());
+        let about = About {
+            url: config.url.clone(),
+            collection: config.collection.clone(),
+            dimension: config.dimension,
+            secret: secret.clone(),
+        };
+        config.secret = secret;
+        let far = QdrantVectors::new(config)?;
+        if before.as_ref() != Some(&about) {
+            journal.note(Owed { anew: true, ..Owed::default() })?;
+            journal.sync()?;
+            about.write(&dir.join(ABOUT))?;
+        }
+        let shared = Arc::new(Shared {
+            local,
+            far,
+            state: Mutex::new(State { journal, doubt: true, giving: false, failing: false, stopping: false }),
+            settled: AtomicBool::new(false),
+            changed: Condvar::new(),
+        });
+        let working = shared.clone();
+        let worker = std::thread::Builder::new().name("azera-mirror".into()).spawn(move || working.work());
+        Ok(Self { shared, worker: Some(worker.map_err(io("starting the thread of the vector index's server"))?) })
+    }
+
+    /// Waits until the server has everything, at most for so long; gives whether it has.
+    pub fn wait(&self, at_most: Duration) -> bool {
+        self.wait_while(at_most, |state| !state.is_settled())
+    }
+
+    fn wait_while(&self, at_most: Duration, unless: impl Fn(&State) -> bool) -> bool {
+        let waited = self.shared.changed.wait_timeout_while(self.shared.lock(), at_most, |state| unless(state));
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Changes the local index and notes what the server is owed for it. One change at a time, and none while the server's
+    /// next share is read: so what it is given is never older than what is noted as given.
+    fn change(&self, owed: Owed, work: impl FnOnce(&L) -> Result<(), Error>) -> Result<(), Error> {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        state.journal.note(owed)?;
+        shared.settled.store(state.is_settled(), Ordering::Relaxed);
+        let done = work(&shared.local);
+        drop(state);
+        shared.changed.notify_all();
+        done
+    }
+}
+
+impl<L: PointSource> Shared<L> {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the server what it is owed, until this is closed.
+    fn work(&self) {
+        let mut pause = PAUSE;
+        loop {
+            let step = {
+                let mut state = self.lock();
+                loop {
+                    if state.stopping {
+                        return;
+                    }
+                    match self.next(&mut state) {
+                        Ok(Some(step)) => break Ok(step),
+                        Ok(None) => {}
+                        Err(error) => break Err(error),
+                    }
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            };
+            let done = step.and_then(|step| self.give(step));
+            let mut state = self.lock();
+            state.failing = done.is_err();
+            self.changed.notify_all();
+            let Err(error) = done else {
+                pause = PAUSE;
+                continue;
+            };
+            tracing::debug!(%error, "the server of the vector index is tried again later");
+            let wait = self.far.left_alone().unwrap_or_default().max(pause);
+            let waited = self.changed.wait_timeout_while(state, wait, |state| !state.stopping);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Takes the next step out of the journal; reads under the lock what it needs of the local index.
+    fn next(&self, state: &mut State) -> Result<Option<Step>, Error> {
+        let owed = state.journal.owed();
+        let step = if owed.anew {
+            state.journal.owed_mut().anew = false;
+            Step::Anew
+        } else if !owed.ids.is_empty() {
+            let ids: Vec<MemoryId> = owed.ids.iter().take(PAGE_POINTS).copied().collect();
+            let points = self.local.points(&ids)?;
+            let there: BTreeSet<MemoryId> = points.iter().map(|point| point.id).collect();
+            let owed = state.journal.owed_mut();
+            ids.iter().for_each(|id| {
+                owed.ids.remove(id);
+            });
+            let gone = ids.into_iter().filter(|id| !there.contains(id)).collect();
+            Step::Some(points, gone)
+        } else if owed.rewrite {
+            state.journal.owed_mut().rewrite = false;
+            Step::Rewrite
+        } else if state.doubt {
+            Step::Compare
+        } else {
+            return Ok(None);
+        };
+        state.giving = true;
+        Ok(Some(step))
+    }
+
+    /// Does a step; what fails stays owed.
+    fn give(&self, step: Step) -> Result<(), Error> {
+        let (done, owed) = match step {
+            Step::Anew => (self.give_all(), Owed { anew: true, ..Owed::default() }),
+            Step::Some(points, gone) => {
+                let ids = points.iter().map(|point| point.id).chain(gone.iter().copied()).collect();
+                let done = if points.is_empty() { Ok(()) } else { self.far.upsert(points) };
+                (done.and_then(|()| self.far.remove(&gone)), Owed { ids, ..Owed::default() })
+            }
+            Step::Rewrite => (self.far.rewrite(), Owed { rewrite: true, ..Owed::default() }),
+            Step::Compare => (self.compare(), Owed::default()),
+        };
+        let mut state = self.lock();
+        state.giving = false;
+        let done = match done {
+            // A server that is not as it was left is filled anew.
+            Err(error) if !error.is_transient() => {
+                tracing::warn!(%error, "the server of the vector index is not as it was left, and is filled anew");
+                state.doubt = true;
+                state.journal.note(Owed { anew: true, ..Owed::default() }).and(Err(error))
+            }
+            Err(error) => {
+                state.doubt = true;
+                state.journal.put_back(owed);
+                Err(error)
+            }
+            // While more of the same kind waits, the file may say what is given already: giving it again does no harm.
+            Ok(()) if state.journal.owed().ids.is_empty() => state.journal.given(),
+            Ok(()) => Ok(()),
+        };
+        self.settled.store(state.is_settled(), Ordering::Relaxed);
+        drop(state);
+        self.changed.notify_all();
+        done
+    }
+
+    fn give_all(&self) -> Result<(), Error> {
+        tracing::info!("the server of the vector index gets everything anew");
+        self.far.clear()?;
+        let ids = self.local.ids()?;
+        for page in ids.chunks(PAGE_POINTS) {
+            let points = {
+                let state = self.lock();
+                if state.stopping || state.journal.owed().anew {
+                    let why = "it is interrupted, and begun again".to_owned();
+                    return Err(Error::Backend {
+                        what: "filling the server of the vector index",
+                        why,
+                        transient: true,
+                    });
+                }
+                self.local.points(page)?
+            };
+            self.far.upsert(points)?;
+        }
+        Ok(())
+    }
+
+    /// Sees whether the server holds as many points as the local index, unless something changes meanwhile.
+    fn compare(&self) -> Result<(), Error> {
+        let there = self.far.count()?;
+        let mut state = self.lock();
+        if !state.journal.owed().is_nothing() {
+            return Ok(());
+        }
+        let here = self.local.ids()?.len() as u64;
+        state.doubt = false;
+        if there != Some(here) {
+            tracing::warn!(here, ?there, "the server of the vector index holds something else");
+            state.journal.note(Owed { anew: true, ..Owed::default() })?;
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn is_settled(&self) -> bool {
+        !self.doubt && !self.giving && self.journal.owed().is_nothing()
+    }
+}
+
+impl About {
+    /// What stands in a file; one that cannot be understood is as good as none.
+    fn read(file: &Path) -> Result<Option<Self>, Error> {
+        match std::fs::read(file) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io("reading what the vector index's server holds")(error)),
+        }
+    }
+
+    fn write(&self, file: &Path) -> Result<(), Error> {
+        let what = "noting what the vector index's server holds";
+        let text = serde_json::to_vec_pretty(self).map_err(|error| io(what)(error.into()))?;
+        let beside = file.with_extension("new");
+        std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, file)).map_err(io(what))
+    }
+}
+
+/// 244 bits of chance.
+fn new_secret() -> String {
+    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
+}
+
+fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+    move |source| Error::Io { what, source }
+}
+
+impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
+    fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
+        let ids = points.iter().map(|point| point.id).collect();
+        self.change(Owed { ids, ..Owed::default() }, |local| local.upsert(points))
+    }
+
+    fn search(
+        &self,
+        right: &Right,
+        facet: Facet,
+        vector: &[f32],
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Found>, Error> {
+        let shared = &self.shared;
+        if shared.settled.load(Ordering::Relaxed) {
+            match shared.far.search(right, facet, vector, until, limit) {
+                Err(error) if !matches!(error, Error::Invalid(_)) => {
+                    tracing::debug!(%error, "the local vector index is searched for now");
+                    shared.lock().doubt = true;
+                    shared.settled.store(false, Ordering::Relaxed);
+                    shared.changed.notify_all();
+                }
+                found => return found,
+            }
+        }
+        shared.local.search(right, facet, vector, until, limit)
+    }
+
+    fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error> {
+        self.shared.local.vectors(ids)
+    }
+
+    fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
+        self.change(Owed { ids: ids.iter().copied().collect(), ..Owed::default() }, |local| local.remove(ids))
+    }
+
+    /// The journal first: what the local index keeps, the server is owed.
+    fn flush(&self) -> Result<(), Error> {
+        self.shared.lock().journal.sync()?;
+        self.shared.local.flush()
+    }
+
+    fn optimize(&self) -> Result<(), Error> {
+        self.shared.local.optimize()
+    }
+
+    /// The server is emptied in the background, or when it is back; until then it is not asked.
+    fn clear(&self) -> Result<(), Error> {
+        self.change(Owed { anew: true, ..Owed::default() }, L::clear)
+    }
+
+    /// The server forgets what was removed in the background, or when it is back.
+    fn rewrite(&self) -> Result<(), Error> {
+        self.shared.local.rewrite()?;
+        self.change(Owed { rewrite: true, ..Owed::default() }, |_| Ok(()))
+    }
+
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        self.shared.local.ids()
+    }
+}
+
+impl<L: PointSource + 'static> Drop for MirroredVectors<L> {
+    fn drop(&mut self) {
+        self.wait_while(CLOSING_GRACE, |state| !state.is_settled() && !state.failing);
+        self.shared.lock().stopping = true;
+        self.shared.far.stop();
+        self.shared.changed.notify_all();
+        if let Some(worker) = self.worker.take()
+            && worker.join().is_err()
+        {
+            tracing::error!("the thread of the vector index's server panicked");
+        }
+    }
+}

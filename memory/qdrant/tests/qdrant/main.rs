@@ -1,0 +1,57 @@
+//! The vector index on a server that speaks Qdrant's protocol, on loopback.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod held;
+mod mirror;
+mod peer;
+mod vectors;
+
+use std::time::Duration;
+
+use azera_breaker::Limits;
+use azera_memory::conformance::DIMENSION;
+use azera_memory::{Facet, Label, Point, Right, VectorIndex};
+use azera_memory_qdrant::QdrantConfig;
+use azera_memory_remote::Patience;
+use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, Reach, RealmId, Scope, Timestamp};
+
+/// Patience of tests: a server that hangs is noticed soon, and asked again with the next call.
+const PATIENCE: Patience = Patience {
+    live: Duration::from_secs(2),
+    bulk: Duration::from_secs(30),
+    retries: 1,
+    retry_delay: Duration::from_millis(1),
+    breaker: Limits { failures: u32::MAX, first_pause: Duration::ZERO, longest_pause: Duration::ZERO },
+};
+
+fn config(peer: &peer::Peer) -> QdrantConfig {
+    QdrantConfig {
+        url: peer.url(),
+        key: peer.key(),
+        collection: "azera".into(),
+        dimension: DIMENSION,
+        secret: "of this house".into(),
+        patience: PATIENCE,
+    }
+}
+
+fn point(id: u64, realm: &str, axis: usize) -> Point {
+    let mut own = vec![0.0; DIMENSION];
+    own[axis] = 1.0;
+    let label = Label {
+        persona: PersonaId::new("azera").unwrap(),
+        scope: Scope::Realm(RealmId::new(realm).unwrap()),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    Point { id: MemoryId(id), label, own, window: None }
+}
+
+/// What a search in a realm finds, the nearest to an axis first.
+fn found(index: &impl VectorIndex, realm: &str, axis: usize) -> Vec<u64> {
+    let kind = PlaceKind::Public(RealmId::new(realm).unwrap());
+    let place = Place { chat: ChatId::new("hall").unwrap(), kind, since: None };
+    let right = Right::in_place(PersonaId::new("azera").unwrap(), &place, &Reach::default());
+    let hits = index.search(&right, Facet::Own, &point(0, realm, axis).own, Timestamp::MAX, 10).unwrap();
+    hits.iter().map(|hit| hit.id.0).collect()
+}

@@ -1,0 +1,254 @@
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use azera_memory::conformance::{self, DIMENSION};
+use azera_memory::{Error, Facet, Found, Point, PointSource, Right, Stored, VectorIndex};
+use azera_memory_qdrant::{MirroredVectors, QdrantConfig};
+use azera_types::{MemoryId, Timestamp};
+use tempfile::TempDir;
+use tonic::Code;
+
+use super::peer::Peer;
+use super::{config, found, point};
+
+/// How long the server may take to catch up; it takes a few milliseconds, after a failure a few hundred.
+const SOON: Duration = Duration::from_secs(60);
+
+/// An index in memory that outlives its closing, searched from end to end.
+#[derive(Clone, Default)]
+struct Local {
+    points: Arc<Mutex<Vec<Point>>>,
+}
+
+impl PointSource for Local {
+    fn points(&self, ids: &[MemoryId]) -> Result<Vec<Point>, Error> {
+        Ok(self.points.lock().unwrap().iter().filter(|point| ids.contains(&point.id)).cloned().collect())
+    }
+}
+
+impl VectorIndex for Local {
+    fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
+        let wrong = |vector: &Vec<f32>| vector.len() != DIMENSION || vector.iter().any(|value| !value.is_finite());
+        if points.iter().any(|point| wrong(&point.own) || point.window.as_ref().is_some_and(wrong)) {
+            return Err(Error::Invalid("no vector".into()));
+        }
+        let ids: std::collections::BTreeSet<_> = points.iter().map(|point| point.id).collect();
+        let mut held = self.points.lock().unwrap();
+        held.retain(|point| !ids.contains(&point.id));
+        held.extend(points);
+        held.sort_by_key(|point| point.id);
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        right: &Right,
+        facet: Facet,
+        vector: &[f32],
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Found>, Error> {
+        if vector.len() != DIMENSION || vector.iter().any(|value| !value.is_finite()) {
+            return Err(Error::Invalid("no vector".into()));
+        }
+        let held = self.points.lock().unwrap();
+        let visible = held.iter().filter(|point| {
+            point.label.at <= until && right.allows(&point.label.persona, &point.label.scope, &[], point.label.at)
+        });
+        let mut hits: Vec<Found> = visible
+            .filter_map(|point| {
+                let own = if facet == Facet::Own { Some(&point.own) } else { point.window.as_ref() }?;
+                let score = own.iter().zip(vector).map(|(one, two)| one * two).sum();
+                Some(Found { id: point.id, score })
+            })
+            .collect();
+        hits.sort_by(|one, two| two.score.total_cmp(&one.score));
+        hits.truncate(limit);
+        Ok(hits)
+    }
+
+    fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error> {
+        let stored = |point: Point| Stored { id: point.id, own: point.own, window: point.window };
+        Ok(self.points(ids)?.into_iter().map(stored).collect())
+    }
+
+    fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
+        self.points.lock().unwrap().retain(|point| !ids.contains(&point.id));
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn optimize(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<(), Error> {
+        self.points.lock().unwrap().clear();
+        Ok(())
+    }
+
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        Ok(self.points.lock().unwrap().iter().map(|point| point.id).collect())
+    }
+}
+
+fn open(peer: &Peer, local: &Local, dir: &Path) -> MirroredVectors<Local> {
+    MirroredVectors::open(local.clone(), config(peer), dir).unwrap()
+}
+
+/// Waits until the server has everything, and sees that it has just what the local index has, and is asked.
+#[track_caller]
+fn check_settled(peer: &Peer, index: &MirroredVectors<Local>, realm: &str) {
+    assert!(index.wait(SOON), "the server did not catch up");
+    let here: Vec<u64> = index.ids().unwrap().iter().map(|id| id.0).collect();
+    assert_eq!(peer.points(), here);
+    let before = peer.asked("query_batch");
+    found(index, realm, 0);
+    assert_eq!(peer.asked("query_batch"), before + 1, "the server is asked");
+}
+
+#[test]
+fn the_contract_is_kept_with_the_server_and_without() {
+    for there in [true, false] {
+        conformance::vector(|| {
+            let (dir, local, mut peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+            if !there {
+                peer.stop();
+            }
+            move || open(&peer, &local, dir.path())
+        });
+    }
+}
+
+#[test]
+fn the_server_is_filled_kept_up_and_asked() {
+    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    // Memories from before there was a server.
+    local.upsert((0..1_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
+    let index = open(&peer, &local, dir.path());
+    check_settled(&peer, &index, "guild");
+    index.upsert(vec![point(5, "guild", 1), point(2_000, "guild", 1)]).unwrap();
+    index.remove(&[MemoryId(7), MemoryId(99_999)]).unwrap();
+    assert!(found(&index, "guild", 1).starts_with(&[5, 2_000]), "right away, wherever it is found");
+    index.flush().unwrap();
+    check_settled(&peer, &index, "guild");
+    assert!(found(&index, "guild", 1).starts_with(&[5, 2_000]));
+    index.rewrite().unwrap();
+    check_settled(&peer, &index, "guild");
+    assert!(peer.world(|world| world.collections.keys().all(|name| name.as_str() == world.aliases["azera"])));
+    drop(index);
+    // A start with nothing owed gives nothing again.
+    let before = peer.asked("upsert");
+    let index = open(&peer, &local, dir.path());
+    check_settled(&peer, &index, "guild");
+    assert_eq!(peer.asked("upsert"), before);
+    index.clear().unwrap();
+    check_settled(&peer, &index, "guild");
+}
+
+#[test]
+fn the_house_goes_on_without_the_server_which_catches_up() {
+    let (dir, local, mut peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    let index = open(&peer, &local, dir.path());
+    index.upsert((0..10).map(|id| point(id, "guild", 0)).collect()).unwrap();
+    check_settled(&peer, &index, "guild");
+
+    peer.stop();
+    assert_eq!(found(&index, "guild", 0).len(), 10, "the local index is searched");
+    index.upsert(vec![point(10, "guild", 1), point(3, "guild", 1)]).unwrap();
+    index.remove(&[MemoryId(0)]).unwrap();
+    index.flush().unwrap();
+    assert_eq!(&found(&index, "guild", 1)[..2], [3, 10]);
+    peer.again();
+    check_settled(&peer, &index, "guild");
+
+    // The process ends before the server is back.
+    peer.stop();
+    index.remove(&[MemoryId(3)]).unwrap();
+    index.upsert(vec![point(11, "guild", 1)]).unwrap();
+    drop(index);
+    peer.again();
+    assert!(peer.points().contains(&3), "it could not be told");
+    let index = open(&peer, &local, dir.path());
+    assert_eq!(&found(&index, "guild", 1)[..2], [10, 11]);
+    check_settled(&peer, &index, "guild");
+    assert_eq!(&found(&index, "guild", 1)[..2], [10, 11]);
+}
+
+#[test]
+fn a_server_that_is_not_as_it_was_left_is_filled_anew() {
+    let (dir, local, mut peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    let index = open(&peer, &local, dir.path());
+    index.upsert((0..300).map(|id| point(id, "guild", 0)).collect()).unwrap();
+    check_settled(&peer, &index, "guild");
+
+    // It lost its disk, or somebody removed the collection, while it was up.
+    peer.world(|world| *world = Default::default());
+    assert_eq!(found(&index, "guild", 0).len(), 10, "nobody is told that there is nothing");
+    check_settled(&peer, &index, "guild");
+
+    // It came back with an old state.
+    peer.stop();
+    assert_eq!(found(&index, "guild", 0).len(), 10);
+    peer.world(|world| world.collection("azera").unwrap().points.retain(|id, _| *id < 100));
+    peer.again();
+    check_settled(&peer, &index, "guild");
+
+    // While nothing ran.
+    drop(index);
+    peer.world(|world| world.collection("azera").unwrap().points.clear());
+    let index = open(&peer, &local, dir.path());
+    assert_eq!(found(&index, "guild", 0).len(), 10);
+    check_settled(&peer, &index, "guild");
+    drop(index);
+
+    // It is filled for vectors of this length, under this secret.
+    std::fs::remove_file(dir.path().join("about.json")).unwrap();
+    let index = open(&peer, &local, dir.path());
+    check_settled(&peer, &index, "guild");
+    assert_eq!(found(&index, "guild", 0).len(), 10, "found under the new tokens");
+}
+
+#[test]
+fn trouble_in_the_middle_loses_nothing() {
+    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    let index = open(&peer, &local, dir.path());
+    assert!(index.wait(SOON));
+    peer.refuse(Some(Code::Unavailable));
+    index.upsert((0..2_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
+    index.remove(&(500..700).map(MemoryId).collect::<Vec<_>>()).unwrap();
+    assert_eq!(found(&index, "guild", 0).len(), 10);
+    peer.refuse(None);
+    check_settled(&peer, &index, "guild");
+    // A refusal that no waiting mends costs a filling anew.
+    let (upserts, makings) = (peer.asked("upsert"), peer.asked("create"));
+    peer.refuse(Some(Code::InvalidArgument));
+    index.upsert(vec![point(1, "guild", 2)]).unwrap();
+    peer.wait_for("upsert", upserts + 1);
+    peer.refuse(None);
+    check_settled(&peer, &index, "guild");
+    assert!(peer.asked("create") > makings);
+}
+
+#[test]
+fn closing_does_not_wait_for_a_server_that_hangs() {
+    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    let patience = azera_memory_remote::Patience { bulk: Duration::from_secs(3_600), ..super::PATIENCE };
+    let index = MirroredVectors::open(local.clone(), QdrantConfig { patience, ..config(&peer) }, dir.path()).unwrap();
+    assert!(index.wait(SOON));
+    peer.hang(true);
+    index.upsert(vec![point(1, "guild", 0)]).unwrap();
+    drop(index);
+    peer.hang(false);
+    let index = open(&peer, &local, dir.path());
+    check_settled(&peer, &index, "guild");
+    assert_eq!(peer.points(), [1]);
+}

@@ -1,0 +1,115 @@
+use azera_memory::conformance::{self, DIMENSION};
+use azera_memory::{Error, VectorIndex};
+use azera_memory_qdrant::{QdrantConfig, QdrantVectors};
+use azera_types::MemoryId;
+use tonic::Code;
+
+use super::peer::Peer;
+use super::{config, found, point};
+
+fn open(peer: &Peer) -> QdrantVectors {
+    QdrantVectors::new(config(peer)).unwrap()
+}
+
+#[test]
+fn the_contract_is_kept_over_the_wire() {
+    conformance::vector(|| {
+        let peer = Peer::start();
+        move || open(&peer)
+    });
+}
+
+#[test]
+fn the_server_learns_ids_tokens_times_and_vectors_alone() {
+    let peer = Peer::start();
+    let index = open(&peer);
+    index.upsert(vec![point(1, "quokka-realm", 0), point(2, "quokka-realm", 1), point(3, "wombat-realm", 0)]).unwrap();
+    let payloads: Vec<_> = peer.world(|world| {
+        let collection = world.collection("azera").unwrap();
+        assert_eq!(collection.indexed, ["place", "at"]);
+        collection.points.values().map(|held| held.payload.clone()).collect()
+    });
+    let token = |number: usize| payloads[number]["place"].to_string();
+    assert_eq!(token(0), token(1), "one place, one token");
+    assert_ne!(token(0), token(2));
+    for payload in &payloads {
+        let mut fields: Vec<_> = payload.keys().map(String::as_str).collect();
+        fields.sort_unstable();
+        assert_eq!(fields, ["at", "place"]);
+        let text = payload["place"].as_str().unwrap();
+        assert!(text.len() == 32 && text.chars().all(|c| c.is_ascii_hexdigit()), "{text}");
+    }
+    // Another house's secret makes other tokens: what is stored under ours is not found under it.
+    let other = QdrantVectors::new(QdrantConfig { secret: "of another".into(), ..config(&peer) }).unwrap();
+    assert_eq!(found(&other, "quokka-realm", 0), [0_u64; 0]);
+    assert_eq!(found(&index, "quokka-realm", 0), [1, 2]);
+}
+
+#[test]
+fn a_rewrite_and_a_clearing_leave_no_old_collection_behind() {
+    let peer = Peer::start();
+    let names = || peer.world(|world| world.collections.keys().cloned().collect::<Vec<_>>());
+    let index = open(&peer);
+    index.upsert((0..1_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
+    assert_eq!(names(), ["azera-1"]);
+    index.remove(&[MemoryId(7)]).unwrap();
+    index.rewrite().unwrap();
+    assert_eq!((names(), peer.points().len()), (vec!["azera-2".to_owned()], 999));
+    // What an interrupted rewriting left, and what is somebody else's.
+    peer.world(|world| {
+        for name in ["azera-3", "azera-9", "azera-more", "azera2"] {
+            world.collections.insert(name.into(), Default::default());
+        }
+    });
+    index.clear().unwrap();
+    assert_eq!(names(), ["azera-3", "azera-more", "azera2"]);
+    assert_eq!(index.ids().unwrap(), [MemoryId(0); 0]);
+    assert_eq!(index.count().unwrap(), Some(0));
+}
+
+#[test]
+fn trouble_passes_and_mistakes_do_not() {
+    let mut peer = Peer::with_key("sk-hush");
+    let index = open(&peer);
+    index.upsert(vec![point(1, "guild", 0)]).unwrap();
+    let about = index.about().unwrap();
+    assert_eq!((about.version.as_str(), about.points, about.readable), ("1.20.0", Some(1), false));
+    for code in [Code::Unavailable, Code::ResourceExhausted, Code::Internal, Code::Unknown] {
+        peer.refuse(Some(code));
+        let error = index.upsert(vec![point(2, "guild", 0)]).unwrap_err();
+        assert!(error.is_transient(), "{error}");
+    }
+    peer.refuse(Some(Code::InvalidArgument));
+    let error = index.upsert(vec![point(2, "guild", 0)]).unwrap_err();
+    assert!(!error.is_transient() && error.to_string().contains("not now"), "{error}");
+    peer.refuse(None);
+    let wrong = QdrantConfig { key: Some("sk-wrong".into()), ..config(&peer) };
+    assert!(!format!("{wrong:?}").contains("sk-wrong") && !format!("{wrong:?}").contains("of this house"));
+    let error = QdrantVectors::new(wrong).unwrap().about().unwrap_err();
+    assert!(error.to_string().contains("API key") && !error.to_string().contains("sk-"), "{error}");
+    let longer = QdrantConfig { dimension: DIMENSION + 1, ..config(&peer) };
+    let error = QdrantVectors::new(longer).unwrap().ids().unwrap_err();
+    assert!(matches!(&error, Error::Invalid(why) if why.contains("vectors of 8 numbers")), "{error}");
+
+    peer.hang(true);
+    let error = index.about().unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("said nothing for 2.0 s"), "{error}");
+    peer.hang(false);
+    peer.stop();
+    let error = index.ids().unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("Qdrant at http://127.0.0.1"), "{error}");
+    peer.again();
+    assert_eq!(index.ids().unwrap(), [MemoryId(1)]);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let peer = Peer::start();
+    let refused = |config: QdrantConfig| matches!(QdrantVectors::new(config), Err(Error::Invalid(_)));
+    for collection in ["", "a/b", "a b", &"a".repeat(65)] {
+        assert!(refused(QdrantConfig { collection: collection.into(), ..config(&peer) }), "{collection}");
+    }
+    for url in ["", "http://", "localhost", "http://ann:hush@localhost:6334"] {
+        assert!(refused(QdrantConfig { url: url.into(), ..config(&peer) }), "{url}");
+    }
+}
