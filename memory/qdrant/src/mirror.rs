@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use azera_memory::{Error, Facet, Found, Point, PointSource, Right, Stored, VectorIndex};
 use azera_types::{MemoryId, Timestamp};
@@ -43,6 +43,8 @@ struct State {
     journal: Journal,
     /// Whether the server was out of reach since it was last seen to hold as many points as the local index.
     doubt: bool,
+    /// When that is to be seen again; after failed searches later and later, as a server may count well and search badly.
+    compare_at: Option<Instant>,
     /// Whether something is being given to the server.
     giving: bool,
     /// Whether the last try failed.
@@ -56,6 +58,8 @@ struct Shared<L> {
     state: Mutex<State>,
     /// Whether the server has everything; what `state` says, for searches, which wait for nobody.
     settled: AtomicBool,
+    /// Searches in a row that the server failed.
+    failed_searches: AtomicU32,
     changed: Condvar,
 }
 
@@ -109,8 +113,16 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
         let shared = Arc::new(Shared {
             local,
             far,
-            state: Mutex::new(State { journal, doubt: true, giving: false, failing: false, stopping: false }),
+            state: Mutex::new(State {
+                journal,
+                doubt: true,
+                compare_at: None,
+                giving: false,
+                failing: false,
+                stopping: false,
+            }),
             settled: AtomicBool::new(false),
+            failed_searches: AtomicU32::new(0),
             changed: Condvar::new(),
         });
         let working = shared.clone();
@@ -162,7 +174,9 @@ impl<L: PointSource> Shared<L> {
                         Ok(None) => {}
                         Err(error) => break Err(error),
                     }
-                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    let soon =
+                        state.compare_at.map_or(LONGEST_PAUSE, |at| at.saturating_duration_since(Instant::now()));
+                    state = self.changed.wait_timeout(state, soon).unwrap_or_else(PoisonError::into_inner).0;
                 }
             };
             let done = step.and_then(|step| self.give(step));
@@ -200,7 +214,8 @@ impl<L: PointSource> Shared<L> {
         } else if owed.rewrite {
             state.journal.owed_mut().rewrite = false;
             Step::Rewrite
-        } else if state.doubt {
+        } else if state.doubt && state.compare_at.is_none_or(|at| at <= Instant::now()) {
+            state.compare_at = None;
             Step::Compare
         } else {
             return Ok(None);
@@ -336,11 +351,18 @@ impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
             match shared.far.search(right, facet, vector, until, limit) {
                 Err(error) if !matches!(error, Error::Invalid(_)) => {
                     tracing::debug!(%error, "the local vector index is searched for now");
-                    shared.lock().doubt = true;
+                    let failures = shared.failed_searches.fetch_add(1, Ordering::Relaxed);
+                    let pause = PAUSE.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_PAUSE);
+                    let mut state = shared.lock();
+                    state.doubt = true;
+                    state.compare_at = Some(Instant::now() + pause);
                     shared.settled.store(false, Ordering::Relaxed);
                     shared.changed.notify_all();
                 }
-                found => return found,
+                found => {
+                    shared.failed_searches.store(0, Ordering::Relaxed);
+                    return found;
+                }
             }
         }
         shared.local.search(right, facet, vector, until, limit)

@@ -179,11 +179,12 @@ impl Server {
             Err(Failure::Away(_)) => pass.failed(Instant::now()),
             _ => pass.succeeded(),
         }
-        match (before, self.breaker.state()) {
-            (State::Closed, State::Open) => {
-                tracing::warn!(server = self.name, "the server keeps failing and is left alone")
+        match (before, self.breaker.state(), &answer) {
+            (State::Closed, State::Open, Err(Failure::Away(why))) => {
+                let why = shortened(why);
+                tracing::warn!(server = self.name, why, "the server keeps failing and is left alone");
             }
-            (State::HalfOpen, State::Closed) => tracing::info!(server = self.name, "the server is back"),
+            (State::HalfOpen, State::Closed, _) => tracing::info!(server = self.name, "the server is back"),
             _ => {}
         }
         answer.map_err(|failure| self.error(what, failure))

@@ -239,6 +239,24 @@ fn trouble_in_the_middle_loses_nothing() {
 }
 
 #[test]
+fn a_server_that_counts_well_and_searches_badly_is_asked_seldom() {
+    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    let index = open(&peer, &local, dir.path());
+    index.upsert((0..20).map(|id| point(id, "guild", 0)).collect()).unwrap();
+    check_settled(&peer, &index, "guild");
+    let before = peer.asked("query_batch");
+    peer.refuse_to("query_batch", Code::Unavailable);
+    for _ in 0..100 {
+        assert_eq!(found(&index, "guild", 0).len(), 10);
+        index.wait(Duration::from_millis(20));
+    }
+    let asked = peer.asked("query_batch") - before;
+    assert!((1..=50).contains(&asked), "asked {asked} times for 100 searches");
+    peer.refuse(None);
+    check_settled(&peer, &index, "guild");
+}
+
+#[test]
 fn closing_does_not_wait_for_a_server_that_hangs() {
     let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
     let patience = azera_memory_remote::Patience { bulk: Duration::from_secs(3_600), ..super::PATIENCE };

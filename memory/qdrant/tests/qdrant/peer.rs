@@ -30,8 +30,8 @@ struct Inner {
     asking: Condvar,
     /// Answers wait while it is true.
     hangs: watch::Sender<bool>,
-    /// What everything is refused with.
-    refuses: Mutex<Option<Code>>,
+    /// What is refused, or else everything, and with what.
+    refuses: Mutex<Option<(Option<&'static str>, Code)>>,
 }
 
 pub struct Peer {
@@ -122,7 +122,12 @@ impl Peer {
     }
 
     pub fn refuse(&self, code: Option<Code>) {
-        *self.service.0.refuses.lock().unwrap() = code;
+        *self.service.0.refuses.lock().unwrap() = code.map(|code| (None, code));
+    }
+
+    /// Refuses one thing alone.
+    pub fn refuse_to(&self, what: &'static str, code: Code) {
+        *self.service.0.refuses.lock().unwrap() = Some((Some(what), code));
     }
 }
 
@@ -149,7 +154,7 @@ impl Service {
         if !admitted {
             return Err(Status::unauthenticated("Must provide an API key"));
         }
-        if let Some(code) = refused {
+        if let Some((_, code)) = refused.filter(|(only, _)| only.is_none_or(|only| only == what)) {
             return Err(Status::new(code, "not now"));
         }
         answer(&mut self.0.world.lock().unwrap(), request.into_inner()).map(Response::new)
