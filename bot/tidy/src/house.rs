@@ -31,7 +31,8 @@ pub const EDGES: &[Edge] = &[
     },
     Edge {
         package: "azera-memory-qdrant",
-        uses: &["azera-types", "azera-memory", "azera-memory-remote", "azera-breaker"],
+        // The local index and the breaker for its tests alone.
+        uses: &["azera-types", "azera-memory", "azera-memory-remote", "azera-memory-vector", "azera-breaker"],
     },
     Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-adapter", uses: &["azera-types"] },

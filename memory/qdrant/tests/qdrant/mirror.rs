@@ -5,6 +5,7 @@ use std::time::Duration;
 use azera_memory::conformance::{self, DIMENSION};
 use azera_memory::{Error, Facet, Found, Point, PointSource, Right, Stored, VectorIndex};
 use azera_memory_qdrant::{MirroredVectors, QdrantConfig};
+use azera_memory_vector::{EdgeVectors, VectorConfig};
 use azera_types::{MemoryId, Timestamp};
 use tempfile::TempDir;
 use tonic::Code;
@@ -126,6 +127,17 @@ fn the_contract_is_kept_with_the_server_and_without() {
             move || open(&peer, &local, dir.path())
         });
     }
+}
+
+#[test]
+fn the_contract_is_kept_over_the_index_of_this_machine() {
+    conformance::vector(|| {
+        let (dir, peer) = (TempDir::new().unwrap(), Peer::start());
+        move || {
+            let local = EdgeVectors::open(dir.path().join("local"), VectorConfig::new(DIMENSION)).unwrap();
+            MirroredVectors::open(local, config(&peer), dir.path().join("server")).unwrap()
+        }
+    });
 }
 
 #[test]
