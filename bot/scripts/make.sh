@@ -105,9 +105,22 @@ crates() {
     export CARGO_NET_OFFLINE=true
 }
 
+# What was built for one processor may not run on another (.cargo/config.toml).
+processor() {
+    local present built="$CARGO_TARGET_DIR/processor"
+    present=$(grep -m1 -E '^(flags|Features)' /proc/cpuinfo 2>/dev/null || sysctl -n machdep.cpu.brand_string 2>/dev/null || uname -m)
+    if [[ -d $CARGO_TARGET_DIR/release && $(cat "$built" 2>/dev/null) != "$present" ]]; then
+        say "what lies in $CARGO_TARGET_DIR was built for another processor: building it anew"
+        cargo clean --quiet
+    fi
+    mkdir -p "$CARGO_TARGET_DIR"
+    printf '%s\n' "$present" >"$built"
+}
+
 setup() {
     rust
     tools
+    processor
     crates
 }
 

@@ -16,6 +16,7 @@ use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::jobs::Scheduled;
 use crate::queue::Queues;
+use crate::remember::Bound;
 use crate::shelf::ModelShelf;
 
 /// What the core is made of.
@@ -48,12 +49,14 @@ pub(crate) struct Inner {
     pub(crate) platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
     pub(crate) queues: Queues,
     /// Personas with a bound on their memories who may have got new ones.
-    pub(crate) bounded: Mutex<HashMap<PersonaId, usize>>,
+    pub(crate) bounded: Mutex<HashMap<PersonaId, Bound>>,
     /// Messages whose turns are waiting or under way.
     pub(crate) under_way: Mutex<HashSet<MessageId>>,
     /// A turn failed that may succeed another time.
     pub(crate) stranded: AtomicBool,
     pub(crate) retry_wanted: tokio::sync::Notify,
+    /// Held by whoever delivers what is left over.
+    pub(crate) leftovers: tokio::sync::Mutex<()>,
     pub(crate) indexing: tokio::sync::Mutex<()>,
     /// The indexes may differ from the record.
     pub(crate) doubtful: AtomicBool,
@@ -88,6 +91,7 @@ impl Azera {
             under_way: Mutex::default(),
             stranded: AtomicBool::new(false),
             retry_wanted: tokio::sync::Notify::new(),
+            leftovers: tokio::sync::Mutex::new(()),
             indexing: tokio::sync::Mutex::new(()),
             doubtful: AtomicBool::new(false),
             looked_at: AtomicBool::new(false),

@@ -14,7 +14,7 @@ use crate::azera::Azera;
 use crate::error::Error;
 
 /// How often a delivery is tried before it waits in the outbox for a better time.
-const ATTEMPTS: u32 = 5;
+pub(crate) const DELIVERY_ATTEMPTS: u32 = 5;
 
 /// Wait before the second attempt; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -67,13 +67,14 @@ impl Azera {
         self.carry_out(&receipt).await
     }
 
-    /// Shows a reply and takes it off the outbox. What the platform refuses for good goes off the outbox too, with a
+    /// Shows a reply and takes it off the outbox, in so many attempts. What the platform refuses for good goes off the outbox too, with a
     /// warning; what it cannot do now stays there.
     pub(crate) async fn deliver(
         &self,
         platform: &dyn Platform,
         reply: &MessageRow,
         state: &State,
+        attempts: u32,
     ) -> Result<(), Error> {
         let Author::Persona { id, name } = &reply.author else { return Ok(()) };
         let outbound = Outbound {
@@ -86,10 +87,10 @@ impl Azera {
             state: state.clone(),
         };
         let mut wait = FIRST_WAIT;
-        for attempt in 1..=ATTEMPTS {
+        for attempt in 1..=attempts {
             match platform.deliver(&outbound).await {
                 Ok(()) => break,
-                Err(error) if error.is_transient() && attempt < ATTEMPTS => {
+                Err(error) if error.is_transient() && attempt < attempts => {
                     tracing::warn!(reply = %reply.id, attempt, %error, "delivery failed, trying again");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
@@ -126,9 +127,10 @@ impl Azera {
         }
     }
 
-    /// Tries what is left in the outbox and in the inbox.
+    /// Tries what is left in the outbox and in the inbox, unless somebody does.
     pub(crate) async fn retry_leftovers(&self) {
-        if let Err(error) = self.deliver_outbox().await {
+        let Ok(_alone) = self.0.leftovers.try_lock() else { return };
+        if let Err(error) = self.deliver_left_over().await {
             tracing::warn!(%error, "the outbox could not be read");
         }
         if let Err(error) = self.take_up(|_| true).await {
@@ -147,8 +149,20 @@ impl Azera {
 
     /// Delivers what the outbox holds for platforms that are attached, oldest first.
     pub(crate) async fn deliver_outbox(&self) -> Result<(), Error> {
+        let _alone = self.0.leftovers.lock().await;
+        self.deliver_left_over().await
+    }
+
+    /// The same, for whoever is alone with it: nobody is to deliver a reply while another does.
+    async fn deliver_left_over(&self) -> Result<(), Error> {
         for (reply, row) in self.blocking(azera_memory::Memory::outbox).await? {
             let Ok(platform) = self.platform(&row.platform) else { continue };
+            // Its own turn delivers it, or has done so since the outbox was read.
+            let answering = reply.answers.as_ref().is_some_and(|message| self.is_under_way(message));
+            let listed = reply.clone();
+            if answering || !self.blocking(move |memory| memory.is_undelivered(&listed)).await? {
+                continue;
+            }
             if let Err(error) = self.deliver_or_withdraw(platform.as_ref(), &reply, row).await {
                 // It stays in the outbox; the others must not wait for it.
                 tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
@@ -173,7 +187,7 @@ impl Azera {
         };
         if may {
             let state = serde_json::from_value(row.state).unwrap_or_default();
-            return self.deliver(platform, reply, &state).await;
+            return self.deliver(platform, reply, &state, 1).await;
         }
         self.withdraw(reply, &row).await?;
         self.take_up(|message| Some(&message.id) == reply.answers.as_ref()).await

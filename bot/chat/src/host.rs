@@ -31,6 +31,25 @@ impl From<Error> for HostError {
     }
 }
 
+/// A turn that is waiting or under way, until this is dropped, which a panic does too.
+struct UnderWay<'a> {
+    core: &'a Azera,
+    message: MessageId,
+}
+
+impl<'a> UnderWay<'a> {
+    fn begin(core: &'a Azera, message: MessageId) -> Self {
+        core.under_way().insert(message.clone());
+        Self { core, message }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.core.under_way().remove(&self.message);
+    }
+}
+
 impl Azera {
     /// Takes up what an earlier run left over (replies not delivered, messages not answered) and begins the background
     /// work. Platforms must be attached.
@@ -47,8 +66,7 @@ impl Azera {
     /// Takes up messages whose turns are open and not under way.
     pub(crate) async fn take_up(&self, which: impl Fn(&azera_memory::MessageRow) -> bool) -> Result<(), Error> {
         for (message, inbox) in self.blocking(azera_memory::Memory::open_turns).await? {
-            let under_way = self.under_way().contains(&message.id);
-            if under_way || !which(&message) {
+            if self.is_under_way(&message.id) || !which(&message) {
                 continue;
             }
             let Ok(platform) = self.platform(&inbox.platform) else { continue };
@@ -59,7 +77,11 @@ impl Azera {
         Ok(())
     }
 
-    /// Messages whose turns are waiting or under way.
+    /// Whether a message's turn is waiting or under way.
+    pub(crate) fn is_under_way(&self, message: &MessageId) -> bool {
+        self.under_way().contains(message)
+    }
+
     fn under_way(&self) -> std::sync::MutexGuard<'_, HashSet<MessageId>> {
         self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,10 +105,10 @@ impl Azera {
     }
 
     async fn turn_of(&self, ticket: Ticket, asked: Asked) -> Result<Outcome, Error> {
-        let message = asked.message.id.clone();
-        self.under_way().insert(message.clone());
-        let answered = self.turn_in_turn(ticket, asked).await;
-        self.under_way().remove(&message);
+        let answered = {
+            let _under_way = UnderWay::begin(self, asked.message.id.clone());
+            self.turn_in_turn(ticket, asked).await
+        };
         match &answered {
             // What failed for a reason that may have passed is tried again as soon as something succeeds, or after a while.
             Ok(_) if self.0.stranded.swap(false, Ordering::AcqRel) => {

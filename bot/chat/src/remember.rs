@@ -1,8 +1,9 @@
 //! Stage *remember*: what the record holds is embedded and indexed, after the reply and without delaying it.
 
-use std::sync::PoisonError;
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use azera_memory::{Embedded, IndexWork};
 use azera_model::{Priority, Purpose};
@@ -23,11 +24,32 @@ const GATHER: Duration = Duration::from_secs(1);
 
 /// Time the last round of indexing may take when the core stops; what is left waits for the next start.
 const LAST_ROUND: Duration = Duration::from_secs(5);
+
 /// Cosine similarity of a vector with another one of the same text: what a text is embedded with moves its last digits.
 const SAME_TEXT: f32 = 0.99;
 
-/// Wait after a failure before the queue is tried again.
+/// Wait after a failure before the queue is tried again; doubled with each further failure, up to [`LONGEST_PAUSE`].
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// The longest such wait.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
+
+/// Queued memories whose words are indexed in one go while nothing can be embedded.
+const WORDS_BATCH: usize = 1_024;
+
+/// A text no model refuses for what it says.
+const HARMLESS: &str = "hello";
+
+/// Memories one turn may leave: what was said, and the reply.
+const TURN_MEMORIES: usize = 2;
+
+/// How many memories a persona may have.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    keep: usize,
+    /// Memories it may get before they have to be counted again, which means walking over all of them.
+    room: usize,
+}
 
 impl Azera {
     /// Indexes whatever is queued until nothing is; gives how many memories that were.
@@ -41,7 +63,12 @@ impl Azera {
             }
         }
         let (mut indexed, mut since_optimized) = (0, 0);
+        let begun = Instant::now();
         loop {
+            // Nobody who stops Azera waits for a thousand memories to be embedded; the next start goes on.
+            if self.0.stopping.is_cancelled() && begun.elapsed() > LAST_ROUND {
+                return Err(Error::Interrupted);
+            }
             let work = self.blocking(|memory| memory.index_work(BATCH)).await?;
             if work.is_empty() {
                 if self.blocking(azera_memory::Memory::queued).await? == 0 && self.prune().await? == 0 {
@@ -63,19 +90,36 @@ impl Azera {
     /// Notes that a persona got a memory, for the bound it may have.
     pub(crate) fn bound(&self, persona: PersonaId, keep: Option<u64>) {
         if let Some(keep) = keep {
-            let mut bounded = self.0.bounded.lock().unwrap_or_else(PoisonError::into_inner);
-            bounded.insert(persona, usize::try_from(keep).unwrap_or(usize::MAX));
+            let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+            let mut bounded = self.bounded();
+            let bound = bounded.entry(persona).or_insert(Bound { keep, room: 0 });
+            // A turn leaves two memories at most. A bound that changed is looked at anew.
+            bound.room = if bound.keep == keep { bound.room.saturating_sub(TURN_MEMORIES) } else { 0 };
+            bound.keep = keep;
         }
+    }
+
+    fn bounded(&self) -> MutexGuard<'_, HashMap<PersonaId, Bound>> {
+        self.0.bounded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Holds the personas that got memories to their bounds; gives how many memories went.
     async fn prune(&self) -> Result<usize, Error> {
-        let bounded = std::mem::take(&mut *self.0.bounded.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut pruned = 0;
-        for (persona, keep) in bounded {
-            pruned += self.blocking(move |memory| memory.prune(&persona, keep)).await?;
+        let full: Vec<(PersonaId, usize)> = {
+            let bounded = self.bounded();
+            let full = bounded.iter().filter(|(_, bound)| bound.room == 0);
+            full.map(|(persona, bound)| (persona.clone(), bound.keep)).collect()
+        };
+        let mut removed = 0;
+        for (persona, keep) in full {
+            let of = persona.clone();
+            let pruned = self.blocking(move |memory| memory.prune(&of, keep)).await?;
+            removed += pruned.removed;
+            if let Some(bound) = self.bounded().get_mut(&persona) {
+                bound.room = keep.saturating_sub(pruned.left);
+            }
         }
-        Ok(pruned)
+        Ok(removed)
     }
 
     /// The indexes may differ from the record: they are compared, and mended, before anything else is indexed.
@@ -98,28 +142,66 @@ impl Azera {
         let missing: Vec<usize> = (0..texts.len()).filter(|index| vectors[*index].is_none()).collect();
         if !missing.is_empty() {
             let unknown: Vec<String> = missing.iter().map(|index| texts[*index].clone()).collect();
-            let fresh = self.0.embedder.embed(unknown.clone(), Purpose::Document, Priority::Background).await?;
+            let fresh = self.embed(unknown.clone()).await?;
             for (index, vector) in missing.iter().zip(&fresh) {
-                vectors[*index] = Some(vector.clone());
+                vectors[*index].clone_from(vector);
             }
             let kept = self.blocking(move |memory| {
-                unknown.iter().zip(&fresh).try_for_each(|(text, vector)| memory.cache_embedding(text, vector, now))
+                let known = unknown.iter().zip(&fresh).filter_map(|(text, vector)| Some((text, vector.as_ref()?)));
+                known.into_iter().try_for_each(|(text, vector)| memory.cache_embedding(text, vector, now))
             });
             if let Err(error) = kept.await {
                 tracing::warn!(%error, "the embedding cache does not take vectors");
             }
         }
-        let mut vectors = vectors.into_iter().flatten();
+        let mut vectors = vectors.into_iter();
         let mut embedded = Vec::with_capacity(work.len());
         for work in work {
             let own = vectors.next().ok_or(Error::Interrupted)?;
             let window = match &work.window {
-                Some(_) => Some(vectors.next().ok_or(Error::Interrupted)?),
+                Some(_) => vectors.next().ok_or(Error::Interrupted)?,
                 None => None,
             };
+            if own.is_none() {
+                tracing::warn!(memory = %work.id, "the embedding model refuses a memory: words alone find it");
+            }
             embedded.push(Embedded { work, own, window });
         }
         Ok(embedded)
+    }
+
+    /// Embeds texts; `None` for one that the model refuses while it takes others, so that one message of somebody's does
+    /// not keep everybody else's from being remembered.
+    async fn embed(&self, texts: Vec<String>) -> Result<Vec<Option<Vec<f32>>>, Error> {
+        let embed = |texts| self.0.embedder.embed(texts, Purpose::Document, Priority::Background);
+        let refused = match embed(texts.clone()).await {
+            Ok(vectors) => return Ok(vectors.into_iter().map(Some).collect()),
+            Err(error) => Error::Model(error),
+        };
+        if refused.is_transient() || embed(vec![HARMLESS.to_owned()]).await.is_err() {
+            return Err(refused);
+        }
+        let mut vectors = Vec::with_capacity(texts.len());
+        for text in texts {
+            vectors.push(match embed(vec![text]).await.map_err(Error::Model) {
+                Ok(vector) => vector.into_iter().next(),
+                Err(error) if error.is_transient() => return Err(error),
+                Err(_) => None,
+            });
+        }
+        Ok(vectors)
+    }
+
+    /// Indexes the words of what is queued behind a ticket, while nothing can be embedded; gives the last ticket.
+    async fn index_words(&self, mut after: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Error> {
+        let _indexing = self.0.indexing.lock().await;
+        loop {
+            let from = after.clone();
+            match self.blocking(move |memory| memory.index_words(from.as_deref(), WORDS_BATCH)).await? {
+                Some(last) => after = Some(last),
+                None => return Ok(after),
+            }
+        }
     }
 
     /// Embeds every text again and compares it with the vectors of the index; gives the memories whose vectors are those of
@@ -155,35 +237,52 @@ impl Azera {
         self.blocking(azera_memory::Memory::scrub).await
     }
 
+    /// Waits until something is said, and a little longer.
+    async fn more_to_index(&self) {
+        self.0.index_wanted.notified().await;
+        tokio::time::sleep(GATHER).await;
+    }
+
     /// Keeps the indexes up with the record until the core stops.
     pub(crate) async fn keep_indexed(self) {
         let stopping = self.0.stopping.clone();
         let mut rebuilt = false;
+        // How far words were indexed for want of vectors.
+        let mut words = None;
         loop {
             tokio::select! {
                 () = stopping.cancelled() => break,
-                () = self.0.index_wanted.notified() => {}
+                () = self.more_to_index() => {}
             }
-            tokio::select! {
-                () = stopping.cancelled() => break,
-                () = tokio::time::sleep(GATHER) => {}
-            }
+            let mut pause = PAUSE;
             while let Err(error) = self.index_all().await {
                 tracing::warn!(%error, "indexing failed, trying again");
-                // What would fail each time may be damage, which making the indexes anew mends; if it is not, once is
-                // enough to know.
-                if !error.is_transient() && !std::mem::replace(&mut rebuilt, true) {
-                    match self.blocking(azera_memory::Memory::rebuild).await {
-                        Ok(memories) => tracing::warn!(memories, "the indexes are built anew from the record"),
-                        Err(error) => tracing::error!(%error, "the indexes will be built anew at the next start"),
+                match &error {
+                    Error::Model(_) => match self.index_words(words.clone()).await {
+                        Ok(last) => words = last,
+                        Err(error) => tracing::warn!(%error, "words could not be indexed either"),
+                    },
+                    // What would fail each time may be damage, which making the indexes anew mends; if it is not, once is
+                    // enough to know.
+                    Error::Memory(error) if !error.is_transient() && !std::mem::replace(&mut rebuilt, true) => {
+                        match self.blocking(azera_memory::Memory::rebuild).await {
+                            Ok(memories) => tracing::warn!(memories, "the indexes are built anew from the record"),
+                            Err(error) => tracing::error!(%error, "the indexes will be built anew at the next start"),
+                        }
                     }
+                    _ => {}
                 }
                 tokio::select! {
                     () = stopping.cancelled() => break,
-                    () = tokio::time::sleep(PAUSE) => {}
+                    () = tokio::time::sleep(pause) => {}
+                    // What is said meanwhile is to be found by its words soon.
+                    () = self.more_to_index() => {}
                 }
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
-            self.tidy().await;
+            if !stopping.is_cancelled() {
+                self.tidy().await;
+            }
         }
         match tokio::time::timeout(LAST_ROUND, self.index_all()).await {
             Ok(Ok(_)) => {}

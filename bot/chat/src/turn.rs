@@ -11,7 +11,7 @@ use azera_types::{Author, MessageId, Place, PlaceKind, Scope, Text};
 
 use crate::azera::{Azera, Played};
 use crate::decide::{Addressing, calls, decide};
-use crate::deliver::Written;
+use crate::deliver::{DELIVERY_ATTEMPTS, Written};
 use crate::error::Error;
 use crate::generate::{Asking, Shown, any_seed, derived_seed, generate};
 use crate::lap::Lap;
@@ -288,7 +288,7 @@ impl Azera {
         match self.may_be_shown(platform.as_ref(), &written).await {
             Ok(true) => {
                 shown_at.event(StreamEvent::Done { state: state.clone() }).await;
-                if let Err(error) = self.deliver(platform.as_ref(), &reply, &state).await {
+                if let Err(error) = self.deliver(platform.as_ref(), &reply, &state, DELIVERY_ATTEMPTS).await {
                     // The turn is over all the same; the reply waits in the outbox.
                     tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
                 }

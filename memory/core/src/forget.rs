@@ -344,6 +344,7 @@ impl Memory {
     /// Comes before the rows go: a crash in between costs a needless scrub, never a forgotten one.
     pub(crate) fn ask_for_scrub(&self) -> Result<(), Error> {
         let _asking = self.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.store.ready()?;
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Meta, b"scrub".to_vec(), &self.next_number()?)?;
         self.store.commit(batch, Durability::Flushed)
@@ -351,6 +352,7 @@ impl Memory {
 
     /// Keeps something a person asked to keep, in the place it was said.
     pub fn keep_fact(&self, fact: NewFact) -> Result<MemoryId, Error> {
+        self.store.ready()?;
         let id = MemoryId(self.next_number()?);
         let memory = MemoryRow {
             id,

@@ -22,6 +22,7 @@ pub const TEXT_WINDOW: usize = 2;
 /// windows of memories nearer to it than this count for nothing ([`Memory::recall`]). Two turns' worth of the usual
 /// session gap: in one conversation nothing that [`TEXT_WINDOW`] covers lies farther back.
 pub const WINDOW_REACH: Duration = Duration::from_secs(2 * 3_600);
+
 /// Key in [`Table::Meta`] of the wish to have both indexes made anew.
 const REBUILD: &[u8] = b"rebuild";
 
@@ -52,8 +53,8 @@ impl std::fmt::Debug for IndexWork {
 pub struct Embedded {
     /// The work they belong to.
     pub work: IndexWork,
-    /// Vector of its own text.
-    pub own: Vec<f32>,
+    /// Vector of its own text; `None` if the model refuses it, so that words alone find the memory.
+    pub own: Option<Vec<f32>>,
     /// Vector of its window.
     pub window: Option<Vec<f32>>,
 }
@@ -113,6 +114,7 @@ impl Memory {
     /// went away since its texts were read stays queued.
     pub fn index(&self, embedded: Vec<Embedded>) -> Result<(), Error> {
         let mut points = Vec::with_capacity(embedded.len());
+        let mut without = Vec::new();
         let mut docs = Vec::with_capacity(embedded.len());
         let mut done = Vec::with_capacity(embedded.len());
         for Embedded { work, own, window } in embedded {
@@ -121,24 +123,55 @@ impl Memory {
             if (&now.own, &now.window) != (&work.own, &work.window) {
                 continue;
             }
-            let label = Label { persona: memory.persona.clone(), scope: memory.scope.clone(), at: memory.at };
-            points.push(Point { id: work.id, label: label.clone(), own, window });
-            let window = self.text_window(&memory)?;
-            let own = memory.text.as_str().to_owned();
-            docs.push(Doc { id: work.id, shelf: shelf(memory.kind), label, own, window });
+            let label = label(&memory);
+            match own {
+                Some(own) => points.push(Point { id: work.id, label, own, window }),
+                None => without.push(work.id),
+            }
+            docs.push(self.doc(&memory)?);
             done.extend(work.tickets);
         }
         if done.is_empty() {
             return Ok(());
         }
         self.vectors.upsert(points)?;
+        self.vectors.remove(&without)?;
         self.text.upsert(docs)?;
         self.finish(done)
+    }
+
+    /// Puts queued memories into the text index alone and leaves them queued, so that words find them while nothing can
+    /// be embedded: at most `limit` behind the ticket `after`. Gives the last ticket, `None` behind the last one.
+    pub fn index_words(&self, after: Option<&[u8]>, limit: usize) -> Result<Option<Vec<u8>>, Error> {
+        let tickets = self.store.scan(Table::IndexQueue, b"", after, Order::Ascending, limit)?;
+        let mut docs = Vec::with_capacity(tickets.len());
+        for (ticket, _) in &tickets {
+            if let Some(memory) = self.raw_memory(queued_id(ticket)?)? {
+                docs.push(self.doc(&memory)?);
+            }
+        }
+        if !docs.is_empty() {
+            self.text.upsert(docs)?;
+            self.text.commit()?;
+        }
+        Ok(tickets.into_iter().next_back().map(|(ticket, _)| ticket))
+    }
+
+    fn doc(&self, memory: &MemoryRow) -> Result<Doc, Error> {
+        let own = memory.text.as_str().to_owned();
+        Ok(Doc {
+            id: memory.id,
+            shelf: shelf(memory.kind),
+            label: label(memory),
+            own,
+            window: self.text_window(memory)?,
+        })
     }
 
     fn finish(&self, done: Vec<Vec<u8>>) -> Result<(), Error> {
         self.vectors.flush()?;
         self.text.commit()?;
+        self.store.ready()?;
         let mut batch = Batch::new();
         for ticket in done {
             batch.remove(Table::IndexQueue, ticket);
@@ -154,6 +187,7 @@ impl Memory {
     /// Empties both indexes and queues every memory for indexing anew; gives how many. Where that fails the wish stays,
     /// for a start that removes their files ([`rebuild_wanted`]).
     pub fn rebuild(&self) -> Result<usize, Error> {
+        self.store.ready()?;
         let mut batch = Batch::new();
         batch.put(Table::Meta, REBUILD, b"1");
         self.store.commit(batch, Durability::Flushed)?;
@@ -244,6 +278,7 @@ impl Memory {
 
     /// Queues memories, there or not, for being indexed anew.
     pub fn index_again(&self, ids: &[MemoryId]) -> Result<(), Error> {
+        self.store.ready()?;
         for page in ids.chunks(QUEUE_PAGE) {
             let mut batch = Batch::new();
             for id in page {
@@ -376,6 +411,10 @@ impl Memory {
 /// [`Memory::rebuild`].
 pub fn rebuild_wanted(store: &dyn Store) -> Result<bool, Error> {
     Ok(store.get(Table::Meta, REBUILD)?.is_some())
+}
+
+fn label(memory: &MemoryRow) -> Label {
+    Label { persona: memory.persona.clone(), scope: memory.scope.clone(), at: memory.at }
 }
 
 /// The memory a ticket of the queue is about.

@@ -53,6 +53,7 @@ pub use index::{
 pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use memory::{Layers, Memory, MemoryConfig};
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona, persona_file, persona_identity};
+pub use prune::Pruned;
 pub use ram::{RamStore, RamWorking};
 pub use recall::{DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
 pub use record::{Record, restore};

@@ -128,6 +128,7 @@ impl Memory {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         let number = self.next.load(Ordering::Relaxed);
         if number >= *reserved {
+            self.store.ready()?;
             let until = number + RESERVE;
             let mut batch = Batch::new();
             codec::put(&mut batch, Table::Meta, b"reserved".to_vec(), &until)?;

@@ -21,8 +21,14 @@ impl Memory {
         Ok(pending)
     }
 
+    /// Whether a reply still waits for its platform.
+    pub fn is_undelivered(&self, reply: &MessageRow) -> Result<bool, Error> {
+        Ok(self.store.get(Table::Outbox, &keys::numbered(&[], reply.seq))?.is_some())
+    }
+
     /// The platform has the reply for good. Not flushed: delivering again after a crash shows nothing twice.
     pub fn delivered(&self, reply: &MessageRow) -> Result<(), Error> {
+        self.store.ready()?;
         let mut batch = Batch::new();
         batch.remove(Table::Outbox, keys::numbered(&[], reply.seq));
         self.store.commit(batch, Durability::Soon)

@@ -77,6 +77,7 @@ impl Memory {
 
     /// Adds a version; gives the row, or the present one unchanged if the file is the same.
     pub fn put_persona(&self, new: NewPersona, now: Timestamp) -> Result<PersonaRow, Error> {
+        self.store.ready()?;
         let versions = self.persona_versions(new.owner.as_ref(), &new.id)?;
         let last = versions.last();
         let markdown = new.markdown.clone().unwrap_or_default();

@@ -13,15 +13,27 @@ const PAGE: usize = 128;
 /// Part of the bound that is freed besides what is over it, so that not every turn has to.
 const SLACK: usize = 50;
 
+/// What was done to hold a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pruned {
+    /// Memories that went.
+    pub removed: usize,
+    /// Memories there are now.
+    pub left: usize,
+}
+
 impl Memory {
-    /// Removes the oldest memories of `persona` if it has more than `keep`; gives how many.
-    pub fn prune(&self, persona: &PersonaId, keep: usize) -> Result<usize, Error> {
+    /// Removes the oldest memories of `persona` if it has more than `keep`.
+    pub fn prune(&self, persona: &PersonaId, keep: usize) -> Result<Pruned, Error> {
         let mut held: Vec<(MemoryId, ChatId)> = Vec::new();
         codec::walk(self.store.as_ref(), Table::MemoryByChat, &keys::prefix(&[persona.as_str()]), |key, _| {
             held.push((MemoryId(keys::number("memory_by_chat", key)?), keys::chat_of_memory(persona, key)?));
             Ok(true)
         })?;
-        let Some(over) = held.len().checked_sub(keep).filter(|over| *over > 0) else { return Ok(0) };
+        let Some(over) = held.len().checked_sub(keep).filter(|over| *over > 0) else {
+            return Ok(Pruned { removed: 0, left: held.len() });
+        };
+        let count = held.len();
         // Ids ascend with time.
         held.sort_unstable();
         let going = over + keep / SLACK;
@@ -45,6 +57,6 @@ impl Memory {
                 self.store.commit(batch, Durability::Soon)?;
             }
         }
-        Ok(removed)
+        Ok(Pruned { removed, left: count.saturating_sub(going) })
     }
 }

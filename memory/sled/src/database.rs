@@ -66,7 +66,8 @@ impl Database {
         work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>,
     ) -> Result<T, Error> {
         let Some(db) = &self.db else {
-            return Err(Error::Backend { what, why: "the store is closed".into(), transient: false });
+            // It is on its way of being opened again (`reopening`).
+            return Err(Error::Backend { what, why: "the store is closed".into(), transient: true });
         };
         guarded(what, || work(db))
     }

@@ -69,7 +69,8 @@ impl Generations {
         Ok((next, path))
     }
 
-    /// Puts a generation whose files are all on disk in use. The one before it can be removed after that.
+    /// Puts a generation whose files are all on disk in use; gives the one before it. That can be removed once
+    /// [`Generations::sync`] has made the change durable; until then a crash may bring it back.
     pub(crate) fn adopt(&mut self, generation: u64) -> Result<u64, Error> {
         let what = "changing the generation of a store";
         let new = self.dir.join(CURRENT_NEW);
@@ -77,8 +78,12 @@ impl Generations {
         File::open(&new).and_then(|file| file.sync_all()).map_err(Error::io(what))?;
         sync_dir(&self.path_of(generation))?;
         fs::rename(&new, self.dir.join(CURRENT)).map_err(Error::io(what))?;
-        sync_dir(&self.dir)?;
         Ok(std::mem::replace(&mut self.current, generation))
+    }
+
+    /// Makes durable which generation is in use.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        sync_dir(&self.dir)
     }
 
     /// Removes a generation that is not in use, if it is there.

@@ -18,7 +18,13 @@ use crate::watermark::Watermark;
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
 
 /// Bytes that must fit on the disk before an attempt: opening writes a snapshot of sled's page table and a new segment.
-const ROOM_BYTES: usize = 4 * 1024 * 1024;
+pub(crate) const ROOM_BYTES: usize = 4 * 1024 * 1024;
+
+/// What is written to see whether they fit; not zeros, which some file systems leave out.
+static PAGE: [u8; 64 * 1024] = [1; 64 * 1024];
+
+/// What the names of sled's snapshots begin with.
+const SNAPSHOT: &str = "snap.";
 
 /// File that shows whether they do.
 const ROOM: &str = "room";
@@ -49,7 +55,8 @@ impl SledStore {
         flushed.reopened = Some(Instant::now());
         let mut open = self.write();
         let path = open.generations.path();
-        make_sure_of_room(&path)?;
+        make_sure_of_room(&path, ROOM_BYTES + snapshot_bytes(&path)?)?;
+        open.generations.sync()?;
         let Some(database) = Arc::get_mut(&mut open.database) else { return Err(self.not_written()) };
         // sled locks its files, so the old one has to go first.
         database.close();
@@ -70,11 +77,27 @@ impl SledStore {
     }
 }
 
-/// Fails where [`ROOM_BYTES`] do not fit on the disk.
-pub(crate) fn make_sure_of_room(dir: &Path) -> Result<(), Error> {
+/// Bytes of the snapshots of sled's page table; opening writes another one.
+fn snapshot_bytes(dir: &Path) -> Result<usize, Error> {
+    let what = "looking at the snapshots of the store";
+    let mut bytes = 0;
+    for entry in fs::read_dir(dir).map_err(Error::io(what))? {
+        let entry = entry.map_err(Error::io(what))?;
+        if entry.file_name().to_string_lossy().starts_with(SNAPSHOT) {
+            // sled may remove one at any moment.
+            bytes += entry.metadata().map_or(0, |metadata| metadata.len());
+        }
+    }
+    Ok(usize::try_from(bytes).unwrap_or(usize::MAX / 2))
+}
+
+/// Fails where so many bytes do not fit on the disk.
+pub(crate) fn make_sure_of_room(dir: &Path, bytes: usize) -> Result<(), Error> {
     let path = dir.join(ROOM);
     let written = File::create(&path).and_then(|mut file| {
-        file.write_all(&vec![1; ROOM_BYTES])?;
+        for _ in 0..bytes.div_ceil(PAGE.len()) {
+            file.write_all(&PAGE)?;
+        }
         file.sync_all()
     });
     let removed = fs::remove_file(&path);

@@ -173,7 +173,10 @@ impl Store for SledStore {
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         batch.check()?;
-        self.reopen_if_failed()?;
+        // Not opened again here: what the batch was built on may be gone after that (`ready`).
+        if self.failed.load(Atomic::Acquire) {
+            return Err(self.not_written());
+        }
         let (applied, reopenings) = {
             let mut recording = hold(&self.writing);
             let number = self.applied.load(Atomic::Acquire) + 1;
@@ -210,6 +213,10 @@ impl Store for SledStore {
         let old = open.generations.adopt(next)?;
         open.database = Arc::new(fresh);
         *flushed = Flushed::new(last, watermark);
+        // Before that is durable nothing may be acknowledged: it would be in a generation that a crash takes back.
+        if let Err(error) = open.generations.sync() {
+            return Err(self.fail(error));
+        }
         open.generations.remove(old)
     }
 

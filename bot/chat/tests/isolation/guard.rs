@@ -31,7 +31,7 @@ pub const TELLING: [&str; 14] = [
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 18] = [
+const SHOWN_TO_NOBODY: [&str; 19] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -52,14 +52,15 @@ const SHOWN_TO_NOBODY: [&str; 18] = [
     "open_turn",
     "open_turns",
     "outbox",
-    // The indexes are compared with the record by the core itself.
+    // The indexes are filled, and compared with the record, by the core itself.
+    "index_words",
     "indexed",
     // Backups: files of the operator's.
     "record",
 ];
 
 /// Types that cannot hold what was said.
-const HARMLESS: [&str; 11] = [
+const HARMLESS: [&str; 12] = [
     "()",
     "bool",
     "usize",
@@ -67,6 +68,7 @@ const HARMLESS: [&str; 11] = [
     "MemoryId",
     "Audit",
     "Checked",
+    "Pruned",
     "Receipt",
     "Option < usize >",
     "Option < Vec < f32 > >",

@@ -9,7 +9,8 @@ mod duplicates;
 mod fuse;
 mod question;
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use azera_types::{MemoryId, MessageId, Text, Timestamp};
 
@@ -150,8 +151,7 @@ impl Memory {
             None => missing.push("semantic"),
         }
         let stored = self.stored_vectors(query, &candidates, &mut missing);
-        let ranked = self.rank(reading, query, candidates, &stored)?;
-        let hits = self.select(query, ranked, &stored);
+        let hits = self.best(reading, query, candidates, &stored)?;
         Ok(Recalled { hits, missing })
     }
 
@@ -205,65 +205,28 @@ impl Memory {
         }
     }
 
-    /// Reads the candidates from the record, which has the last word on who may see them, and scores them.
-    fn rank(
+    /// The best candidates, each thing once. Rows are read in the order of what each candidate could score at most, until
+    /// no other can be better: a few dozen of some three hundred, which is most of the time of a recall.
+    fn best(
         &self,
         reading: Reading<'_>,
         query: &Query,
         candidates: HashMap<MemoryId, Candidate>,
         stored: &HashMap<MemoryId, Stored>,
     ) -> Result<Vec<Hit>, Error> {
-        let Reading { right, windows, until, .. } = reading;
-        let mut ranked = Vec::with_capacity(candidates.len());
-        for (id, candidate) in candidates {
-            let Some(memory) = self.memory(right, id)? else { continue };
-            if memory.at > until || memory.sources.iter().any(|source| query.exclude.contains(source)) {
-                continue;
-            }
-            let (own, window) = match (&query.vector, stored.get(&id)) {
-                (Some(vector), Some(stored)) => {
-                    let own = fuse::dot(vector, &stored.own);
-                    let shown = windows.allows(&memory.persona, &memory.scope, &memory.needs, memory.at);
-                    let window = stored.window.as_ref().filter(|_| shown);
-                    (own, window.map_or(own, |window| fuse::dot(vector, window)))
-                }
-                _ => (0.0, 0.0),
-            };
-            if !candidate.found_by_words && own.max(window) < self.config.similarity_floor {
-                continue;
-            }
-            let features = Features {
-                lexical: candidate.lexical,
-                own,
-                window,
-                speaker: query.question.speaker.as_ref().is_some_and(|speaker| speaker.said(&memory.author)),
-                date: query.question.span.as_ref().map_or(0.0, |span| span.closeness(memory.at)),
-                question: question::is_question(&memory.text),
-            };
-            // The same question asked before is the nearest thing to a question, and answers nothing.
-            if features.question && own >= ECHO {
-                continue;
-            }
-            let mut signals = Vec::new();
-            signals.extend(candidate.found_by_words.then_some("lexical"));
-            signals.extend(candidate.found_by_vector.then_some("semantic"));
-            signals.extend(features.speaker.then_some("speaker"));
-            signals.extend((features.date > 0.5).then_some("date"));
-            let snippet = snippet(&memory.text, self.config.snippet_chars);
-            ranked.push(Hit { snippet, score: features.score(), signals, memory });
-        }
-        // Of equal scores the older memory first, so that the order is always the same.
-        ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.memory.id.cmp(&b.memory.id)));
-        Ok(ranked)
-    }
-
-    /// The best hits, each thing once.
-    fn select(&self, query: &Query, ranked: Vec<Hit>, stored: &HashMap<MemoryId, Stored>) -> Vec<Hit> {
+        let mut waiting: Vec<Waiting> =
+            candidates.into_iter().map(|(id, candidate)| Waiting::new(id, candidate, query, stored.get(&id))).collect();
+        waiting.sort_by(|a, b| a.at_most.total_cmp(&b.at_most).then(b.id.cmp(&a.id)));
+        let mut ranked: BinaryHeap<Ranked> = BinaryHeap::new();
         let mut chosen: Vec<Hit> = Vec::with_capacity(query.results);
-        for hit in ranked {
-            if chosen.len() == query.results {
-                break;
+        while chosen.len() < query.results {
+            let best = ranked.peek().map(|ranked| ranked.0.score);
+            let unread = waiting.pop_if(|next| best.is_none_or(|best| next.at_most >= best));
+            if let Some(next) = unread {
+                ranked.extend(self.score(reading, query, &next)?.map(Ranked));
+                continue;
             }
+            let Some(Ranked(hit)) = ranked.pop() else { break };
             let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
             let twin = chosen.iter().any(|other| {
                 let cosine = vector(&hit).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
@@ -273,9 +236,100 @@ impl Memory {
                 chosen.push(hit);
             }
         }
-        chosen
+        Ok(chosen)
+    }
+
+    /// Reads a candidate from the record, which has the last word on who may see it, and scores it.
+    fn score(&self, reading: Reading<'_>, query: &Query, waiting: &Waiting) -> Result<Option<Hit>, Error> {
+        let Reading { right, windows, until, .. } = reading;
+        let Waiting { candidate, own, window, .. } = waiting;
+        let Some(memory) = self.memory(right, waiting.id)? else { return Ok(None) };
+        if memory.at > until || memory.sources.iter().any(|source| query.exclude.contains(source)) {
+            return Ok(None);
+        }
+        let shown = windows.allows(&memory.persona, &memory.scope, &memory.needs, memory.at);
+        let (own, window) = (*own, window.filter(|_| shown).unwrap_or(*own));
+        if !candidate.found_by_words && own.max(window) < self.config.similarity_floor {
+            return Ok(None);
+        }
+        let features = Features {
+            lexical: candidate.lexical,
+            own,
+            window,
+            speaker: query.question.speaker.as_ref().is_some_and(|speaker| speaker.said(&memory.author)),
+            date: query.question.span.as_ref().map_or(0.0, |span| span.closeness(memory.at)),
+            question: question::is_question(&memory.text),
+        };
+        // The same question asked before is the nearest thing to a question, and answers nothing.
+        if features.question && own >= ECHO {
+            return Ok(None);
+        }
+        let mut signals = Vec::new();
+        signals.extend(candidate.found_by_words.then_some("lexical"));
+        signals.extend(candidate.found_by_vector.then_some("semantic"));
+        signals.extend(features.speaker.then_some("speaker"));
+        signals.extend((features.date > 0.5).then_some("date"));
+        let snippet = snippet(&memory.text, self.config.snippet_chars);
+        Ok(Some(Hit { snippet, score: features.score(), signals, memory }))
     }
 }
+
+/// A candidate whose row was not read yet.
+struct Waiting {
+    id: MemoryId,
+    candidate: Candidate,
+    /// Cosine similarity of the turn, 0 if it is not known.
+    own: f32,
+    /// Cosine similarity of the turn with the one before it.
+    window: Option<f32>,
+    /// The most it can score, whatever its row says.
+    at_most: f32,
+}
+
+impl Waiting {
+    fn new(id: MemoryId, candidate: Candidate, query: &Query, stored: Option<&Stored>) -> Self {
+        let (own, window) = match (&query.vector, stored) {
+            (Some(vector), Some(stored)) => {
+                let window = stored.window.as_ref().map(|window| fuse::dot(vector, window));
+                (fuse::dot(vector, &stored.own), window)
+            }
+            _ => (0.0, None),
+        };
+        let at_most = Features {
+            lexical: candidate.lexical,
+            own,
+            window: window.map_or(own, |window| own.max(window)),
+            speaker: query.question.speaker.is_some(),
+            date: if query.question.span.is_some() { 1.0 } else { 0.0 },
+            question: false,
+        };
+        Self { id, candidate, own, window, at_most: at_most.score() }
+    }
+}
+
+/// A hit, in the order of recall: by score, and of equal scores the older memory first, so that the order is always the
+/// same.
+struct Ranked(Hit);
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.score.total_cmp(&other.0.score).then(other.0.memory.id.cmp(&self.0.memory.id))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}
 
 /// The beginning of a text, at most `chars` characters, cut between words where that is possible.
 fn snippet(text: &Text, chars: usize) -> Text {
