@@ -23,6 +23,9 @@ use crate::progress::Bar;
 /// How many times as long as a backup took nothing is backed up after it: backups take a twentieth of the time at most.
 const REST: u32 = 19;
 
+/// What is said where not every backup could be gone through.
+pub const STILL_THERE: &str = "what was forgotten may still stand in a backup; the next start tries again";
+
 /// Wait before backups are gone through again, so that many forgettings in a row are one.
 const FORGET_WAIT: Duration = Duration::from_secs(5 * 60);
 
@@ -49,19 +52,20 @@ fn make(config: &Config, to: Option<PathBuf>) -> anyhow::Result<()> {
     let bar = Bar::new();
     let mut progress = |done| bar.bytes("backing up", done, None);
     let now = SystemClock.now();
-    let made = match to {
-        Some(path) => backups.make_as(&record, now, &path, &mut progress)?,
+    let (made, forgot) = match to {
+        Some(path) => (backups.make_as(&record, now, &path, &mut progress)?, Ok(Gone::default())),
         None => {
-            forget_in(&record, &backups, &data)?;
+            let forgot = forget_in(&record, &backups, &data);
             let made = backups.make(&record, now, &mut progress)?;
             backups.prune(record.identity(), &rule(&config.backup), now)?;
-            made
+            (made, forgot)
         }
     };
     drop(bar);
     println!("{}", made.path.display());
     println!("{}", line(&made));
-    Ok(())
+    // It was made all the same: one file that cannot be read must not keep others from being written.
+    forgot.map(drop).context(STILL_THERE)
 }
 
 fn list(config: &Config, json: bool) -> anyhow::Result<()> {
@@ -145,7 +149,8 @@ pub fn forget(memory: &Memory, backups: &Folder, data: &Path) -> anyhow::Result<
     forget_in(&memory.record(), backups, data)
 }
 
-fn forget_in(record: &Record<'_>, backups: &Folder, data: &Path) -> anyhow::Result<Gone> {
+/// The same for a record that nobody else uses.
+pub fn forget_in(record: &Record<'_>, backups: &Folder, data: &Path) -> anyhow::Result<Gone> {
     if record.unforgotten()?.what.is_empty() {
         return Ok(Gone::default());
     }

@@ -140,7 +140,7 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
     house.azera.index_all().await?;
     house.azera.scrub().await?;
     // The same that the running bot does in time, at once: it does not run, and may not for a long time.
-    let gone = crate::backup::forget(&house.memory, &house.backups, &house.data)?;
+    let gone = crate::backup::forget(&house.memory, &house.backups, &house.data);
     let Receipt { messages, replies, memories, why, chats, quoted_by, .. } = receipt;
     println!(
         "{}",
@@ -152,11 +152,11 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
             "chats": chats,
             "still_quoted_by": quoted_by,
             "bytes_on_disk": "overwritten",
-            "backups_rewritten": gone.rewritten,
-            "backups_removed": gone.removed,
+            "backups_rewritten": gone.as_ref().ok().map(|gone| gone.rewritten),
+            "backups_removed": gone.as_ref().ok().map(|gone| gone.removed),
         }))?
     );
-    Ok(())
+    gone.map(drop).context(crate::backup::STILL_THERE)
 }
 
 async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {

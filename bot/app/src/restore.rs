@@ -1,16 +1,17 @@
 //! `azera restore`.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use azera_config::Config;
-use azera_memory::{Forgotten, Record, relink, restore};
+use azera_memory::{Record, Unforgotten, relink, restore};
 use azera_memory_backup::{Backup, Error, Folder};
 use azera_memory_sled::{Salvaged, SledStore};
 use azera_types::{Clock, SystemClock};
 
-use crate::backup::{check, find, line};
+use crate::backup::{check, find, forget_in, line};
 use crate::cli::RestoreOptions;
 use crate::data::DataFolder;
 use crate::house;
@@ -35,7 +36,7 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
     if options.salvage {
         return salvage(&mut folder, &backups);
     }
-    let present = present(&folder, &backups);
+    let present = present(&folder, &backups, &data);
     let backup = match &options.backup {
         Some(backup) => {
             let backup = find(&backups, backup)?;
@@ -44,7 +45,7 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
         }
         None => newest(&backups, present.identity.as_deref())?,
     };
-    fill(&folder, &backup, &present.unforgotten)?;
+    fill(&folder, &backup, &present)?;
     let aside = folder.exchange(SystemClock.now())?;
     println!("restored {}", backup.path.display());
     println!("{}; the next start builds the indexes anew", line(&backup));
@@ -59,21 +60,26 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
 struct Present {
     identity: Option<String>,
     /// What was forgotten and may still stand in a backup.
-    unforgotten: Forgotten,
+    unforgotten: Unforgotten,
+    /// Whether every backup in the folder was gone through with it.
+    backups_forgot: bool,
 }
 
-/// Asks the present record, if there is one that can be read. What it forgot, backups forget before one of them comes
-/// back.
-fn present(folder: &DataFolder, backups: &Folder) -> Present {
+/// Asks the present record, if there is one that can be read. What it forgot, backups and what lies aside forget before
+/// one of them comes back; where that fails, it is still known what may not come back.
+fn present(folder: &DataFolder, backups: &Folder, data: &Path) -> Present {
     let asked = || -> anyhow::Result<Present> {
         if !folder.has_record() {
             return Ok(Present::default());
         }
         let store = SledStore::open(folder.record())?;
         let record = Record::of(&store)?;
-        let unforgotten = record.unforgotten()?.what;
-        backups.forget(&record)?;
-        Ok(Present { identity: Some(record.identity().to_owned()), unforgotten })
+        let unforgotten = record.unforgotten()?;
+        let forgot = forget_in(&record, backups, data);
+        if let Err(error) = &forgot {
+            eprintln!("not every backup could forget what was forgotten ({error:#}); the restored record forgets it");
+        }
+        Ok(Present { identity: Some(record.identity().to_owned()), unforgotten, backups_forgot: forgot.is_ok() })
     };
     asked().unwrap_or_else(|error| {
         eprintln!("the present record cannot be read ({error:#})");
@@ -106,15 +112,18 @@ fn newest(backups: &Folder, record: Option<&str>) -> anyhow::Result<Backup> {
 }
 
 /// Writes the backup's record beside the present one.
-fn fill(folder: &DataFolder, backup: &Backup, forgotten: &Forgotten) -> anyhow::Result<()> {
+fn fill(folder: &DataFolder, backup: &Backup, present: &Present) -> anyhow::Result<()> {
     let bar = Bar::new();
     let store = SledStore::open(folder.new_record()?).context("making a record")?;
-    let mut cleaning = forgotten.cleaning();
+    let mut cleaning = present.unforgotten.what.cleaning();
     restore::<Error>(&store, |take| {
         backup.read(&mut |done| bar.bytes("restoring", done, Some(backup.manifest.bytes)), &mut |batch| {
             Ok(take(cleaning.clean(&batch)?.0)?)
         })
     })?;
+    if !present.backups_forgot {
+        Record::of(&store)?.take_over(&present.unforgotten)?;
+    }
     Ok(())
 }
 

@@ -133,8 +133,13 @@ impl Folder {
         Ok(pruned)
     }
 
-    /// Takes what was forgotten since the last time out of the record's backups. Those that cannot be read go, for
-    /// nobody can tell what they hold.
+    /// Takes what was forgotten since the last time out of the record's backups. Those that are damaged go, for nobody
+    /// can tell what they hold.
+    ///
+    /// # Errors
+    ///
+    /// If one of them could not be gone through, or was made by a newer version. All others were, and what was forgotten
+    /// stays to be taken out by the next call.
     pub fn forget(&self, record: &Record<'_>) -> Result<Gone, Error> {
         let unforgotten = record.unforgotten()?;
         let mut gone = Gone::default();
@@ -142,34 +147,32 @@ impl Folder {
             return Ok(gone);
         }
         self.remove_partial(record.identity())?;
+        let mut failed = None;
         let Listed { backups, unreadable } = self.list()?;
-        for (path, error) in unreadable {
-            match error {
-                Error::Io { .. } => return Err(error),
-                error if name_has(&path, record.identity()) => {
-                    tracing::warn!(%error, "removing a backup that cannot be read");
-                    remove(&path)?;
-                    gone.removed += 1;
-                }
-                _ => {}
-            }
-        }
-        for backup in backups.iter().filter(|backup| backup.manifest.record == record.identity()) {
-            match self.forget_in(backup, &unforgotten.what) {
-                Ok(changed) => gone.rewritten += usize::from(changed),
+        let unreadable = unreadable.into_iter().filter(|(path, _)| name_has(path, record.identity()));
+        let unreadable = unreadable.map(|(path, error)| (path, Err(error)));
+        let readable = backups.iter().filter(|backup| backup.manifest.record == record.identity());
+        let readable = readable.map(|backup| (backup.path.clone(), self.forget_in(backup, &unforgotten.what)));
+        for (path, done) in unreadable.chain(readable) {
+            let done = match done {
                 Err(error @ (Error::Damaged { .. } | Error::Record(_))) => {
                     tracing::warn!(%error, "removing a backup that cannot be read");
-                    remove(&backup.path)?;
-                    gone.removed += 1;
+                    remove(&path).map(|()| gone.removed += 1)
                 }
-                Err(error) => return Err(error),
+                done => done.map(|changed| gone.rewritten += usize::from(changed)),
+            };
+            if let Err(error) = done {
+                tracing::warn!(%error, "a backup could not forget");
+                failed.get_or_insert(error);
             }
         }
         if gone != Gone::default() {
             sync(&self.dir)?;
         }
-        record.backups_forgot(&unforgotten)?;
-        Ok(gone)
+        match failed {
+            Some(error) => Err(error),
+            None => record.backups_forgot(&unforgotten).map(|()| gone).map_err(Error::Record),
+        }
     }
 
     /// Writes a backup anew without what was forgotten, if it holds any of it.

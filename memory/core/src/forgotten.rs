@@ -57,9 +57,9 @@ impl Forgotten {
         self.messages.extend(other.messages);
         self.quoting.extend(other.quoting);
         self.memories.extend(other.memories);
-        self.people.extend(other.people);
-        self.chats.extend(other.chats);
-        self.realms.extend(other.realms);
+        latest(&mut self.people, other.people);
+        latest(&mut self.chats, other.chats);
+        latest(&mut self.realms, other.realms);
     }
 
     /// Whether a memory went. It may have left the record before the forgetting, as that of an answer nobody chose does,
@@ -80,6 +80,14 @@ impl Forgotten {
     /// Begins to go through a backup.
     pub fn cleaning(&self) -> Cleaning<'_> {
         Cleaning { what: self, dropped: BTreeSet::new() }
+    }
+}
+
+/// Of two forgettings of the same the later one counts.
+fn latest<T: Ord>(known: &mut BTreeMap<T, u64>, more: BTreeMap<T, u64>) {
+    for (id, number) in more {
+        let latest = known.entry(id).or_default();
+        *latest = number.max(*latest);
     }
 }
 
@@ -160,10 +168,22 @@ impl Cleaning<'_> {
 }
 
 /// What backups still have to forget, as it stood at one moment.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub struct Unforgotten {
     /// What it is.
     pub what: Forgotten,
     /// The rows it was read from.
-    pub(crate) rows: Vec<Vec<u8>>,
+    pub(crate) rows: BTreeMap<Vec<u8>, Forgotten>,
+}
+
+impl Unforgotten {
+    pub(crate) fn add(&mut self, key: Vec<u8>, what: Forgotten) {
+        self.what.absorb(what.clone());
+        self.rows.entry(key).or_default().absorb(what);
+    }
+
+    /// Adds what another record of the same history still has to forget.
+    pub fn join(&mut self, other: Self) {
+        other.rows.into_iter().for_each(|(key, what)| self.add(key, what));
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use crate::forgotten::{Forgotten, Unforgotten};
+use crate::forgotten::Unforgotten;
 use crate::{Batch, Change, Durability, Error, Memory, Store, Table, codec, layout};
 
 /// Key in [`Table::Meta`] of a record that was restored and not opened since.
@@ -70,19 +70,28 @@ impl<'a> Record<'a> {
 
     /// What was forgotten since every backup was last gone through.
     pub fn unforgotten(&self) -> Result<Unforgotten, Error> {
-        let mut found = Unforgotten { what: Forgotten::default(), rows: Vec::new() };
+        let mut found = Unforgotten::default();
         codec::walk(self.store, Table::Forgotten, b"", |key, value| {
-            found.what.absorb(codec::decode(Table::Forgotten, value)?);
-            found.rows.push(key.to_vec());
+            found.add(key.to_vec(), codec::decode(Table::Forgotten, value)?);
             Ok(true)
         })?;
         Ok(found)
     }
 
+    /// Takes over what another record of the same history forgot and its backups did not yet: they are to forget it by
+    /// this one.
+    pub fn take_over(&self, unforgotten: &Unforgotten) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        for (key, what) in &unforgotten.rows {
+            codec::put(&mut batch, Table::Forgotten, key.clone(), what)?;
+        }
+        self.store.commit(batch, Durability::Flushed)
+    }
+
     /// Every backup was gone through with this. What was forgotten meanwhile is still to be.
     pub fn backups_forgot(&self, done: &Unforgotten) -> Result<(), Error> {
         let mut batch = Batch::new();
-        for key in &done.rows {
+        for key in done.rows.keys() {
             batch.remove(Table::Forgotten, key.clone());
         }
         self.store.commit(batch, Durability::Flushed)

@@ -191,6 +191,37 @@ fn what_was_forgotten_is_in_no_backup() {
     check(Forget::Span { chat: chat(0), from: at(0), to: at(1_000) });
 }
 
+/// A file of the record's that cannot be read, or not yet, keeps no other from forgetting, and is come back to.
+#[test]
+fn one_backup_that_cannot_be_read_keeps_no_other_from_forgetting() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = folder(dir.path());
+    let mut history = History::of(&RamStore::new());
+    history.tell_secret();
+    let record = history.memory.record();
+    let whole = folder.make(&record, at(1_000_000), &mut |_| {}).unwrap();
+    let short: String = record.identity().chars().take(8).collect();
+    // What cannot be read as a file: a folder of that name.
+    let unreadable = dir.path().join("backups").join(format!("azera-20000101T000000Z-{short}.zip"));
+    fs::create_dir(&unreadable).unwrap();
+    fs::create_dir(dir.path().join("backups").join("holiday.zip")).unwrap();
+    history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
+    assert!(matches!(folder.forget(&record), Err(Error::Io { .. })));
+    assert!(!holds(&whole.path, SECRET), "the others forgot");
+    assert!(!record.unforgotten().unwrap().what.is_empty(), "it is tried again");
+    fs::remove_dir(&unreadable).unwrap();
+    // A newer version's is nobody's to remove.
+    let mut archive = zip::ZipWriter::new(fs::File::create(&unreadable).unwrap());
+    archive.start_file("manifest.json", zip::write::SimpleFileOptions::default()).unwrap();
+    std::io::Write::write_all(&mut archive, br#"{"format": 99}"#).unwrap();
+    archive.finish().unwrap();
+    assert!(matches!(folder.forget(&record), Err(Error::Newer { .. })));
+    assert!(unreadable.exists() && !record.unforgotten().unwrap().what.is_empty());
+    fs::remove_file(&unreadable).unwrap();
+    folder.forget(&record).unwrap();
+    assert!(record.unforgotten().unwrap().what.is_empty(), "a foreign file is no matter");
+}
+
 #[test]
 fn backups_of_another_record_are_left_alone() {
     let dir = tempfile::tempdir().unwrap();
