@@ -223,6 +223,10 @@ impl BackupJob {
                 }
             }
         }
+        // Whether or not backups are made: what a restore put aside has its days.
+        if let Err(error) = remove_aside(&self.data, false, now) {
+            tracing::error!(error = format!("{error:#}"), "what was put aside could not be removed yet");
+        }
         if last || !self.enabled {
             return Ok(());
         }
@@ -244,7 +248,6 @@ impl BackupJob {
         done.made = Some((now, made.manifest.revision));
         done.not_before = Some(now + started.elapsed() * REST);
         let pruned = self.backups.prune(record.identity(), &self.rule, now)?;
-        remove_aside(&self.data, false, now)?;
         tracing::info!(backup = %made.path.display(), bytes = made.file_bytes, pruned, "a backup was made");
         Ok(())
     }

@@ -169,6 +169,24 @@ impl DataFolder {
         self.place_next(now)
     }
 
+    /// Where the record lies in a folder that [`DataFolder::aside`] gave.
+    pub fn record_aside(aside: &Path) -> PathBuf {
+        aside.join(RECORD)
+    }
+
+    /// [`DataFolder::undo`] with what [`DataFolder::new_record`] gave, whole and closed, in the place of the record that
+    /// went aside last. Whatever else lies aside goes.
+    pub fn undo_with_new(&mut self, now: Timestamp) -> anyhow::Result<()> {
+        let last = self.aside()?.pop();
+        rename(&self.dir.join(NEW), &self.dir.join(NEXT))?;
+        if let Some(personas) = last.map(|last| last.join(PERSONAS)).filter(|personas| personas.exists()) {
+            rename(&personas, &self.dir.join(NEXT_PERSONAS))?;
+        }
+        remove_aside(&self.dir, true, now)?;
+        self.place_next(now)?;
+        Ok(())
+    }
+
     /// The steps from a whole next record to its being the record. Each may have been done already.
     fn place_next(&mut self, now: Timestamp) -> anyhow::Result<Option<PathBuf>> {
         let aside = self.dir.join(ASIDE).join(ASIDE_NEXT);

@@ -20,11 +20,9 @@ use crate::progress::Bar;
 pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode> {
     let data = config.data_dir()?;
     let mut folder = DataFolder::take(&data)?;
+    let backups = house::backups(config)?;
     if options.undo {
-        let aside = folder.undo(SystemClock.now())?;
-        ensure!(aside.is_some(), "nothing was put aside in {}", data.display());
-        println!("back is what was there before the last restore; what that brought is aside now");
-        return Ok(ExitCode::SUCCESS);
+        return undo(&mut folder, &backups, &data);
     }
     if folder.has_record() && !options.replace {
         bail!(
@@ -32,9 +30,8 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
             data.display()
         );
     }
-    let backups = house::backups(config)?;
     if options.salvage {
-        return salvage(&mut folder, &backups);
+        return salvage(&mut folder, &backups, &data);
     }
     let present = present(&folder, &backups, &data);
     let backup = match &options.backup {
@@ -53,6 +50,44 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
         println!("what was there is in {}; `azera restore --undo` brings it back", aside.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Brings back what was put aside last, without what was forgotten since.
+fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Result<ExitCode> {
+    let Some(last) = folder.aside()?.pop() else { bail!("nothing was put aside in {}", data.display()) };
+    let now = SystemClock.now();
+    let mut unforgotten = unforgotten(&folder.record()).unwrap_or_else(|error| {
+        eprintln!("the present record cannot be read ({error:#})");
+        Unforgotten::default()
+    });
+    if unforgotten.what.is_empty() {
+        folder.undo(now)?;
+    } else {
+        let why = "the record that was put aside cannot be read, so what was forgotten since would come back with it";
+        let store = SledStore::open(DataFolder::record_aside(&last)).context(why)?;
+        let aside = Record::of(&store)?;
+        unforgotten.join(aside.unforgotten()?);
+        let cleaned = SledStore::open(folder.new_record()?).context("making a record")?;
+        let mut cleaning = unforgotten.what.cleaning();
+        restore::<azera_memory::Error>(&cleaned, |take| {
+            aside.dump(&mut |batch| take(cleaning.clean(&batch)?.0)).map(drop)
+        })
+        .context(why)?;
+        let cleaned = Record::of(&cleaned)?;
+        cleaned.take_over(&unforgotten)?;
+        if let Err(error) = backups.forget(&cleaned) {
+            eprintln!("not every backup could forget what was forgotten ({error}); the next start tries again");
+        }
+        drop(store);
+        folder.undo_with_new(now)?;
+    }
+    println!("back is what was there before the last restore; what that brought is aside now");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a record still has to forget in backups.
+fn unforgotten(record: &Path) -> anyhow::Result<Unforgotten> {
+    Ok(Record::of(&SledStore::open(record)?)?.unforgotten()?)
 }
 
 /// What the present record still tells.
@@ -128,7 +163,7 @@ fn fill(folder: &DataFolder, backup: &Backup, present: &Present) -> anyhow::Resu
 }
 
 /// Makes a record of what can be read of the present one, and puts that aside.
-fn salvage(folder: &mut DataFolder, backups: &Folder) -> anyhow::Result<ExitCode> {
+fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Result<ExitCode> {
     ensure!(folder.has_record(), "there is no record to salvage");
     let (new, scratch) = (folder.new_record()?, folder.scratch()?);
     let store = SledStore::open(new).context("making a record")?;
@@ -142,7 +177,13 @@ fn salvage(folder: &mut DataFolder, backups: &Folder) -> anyhow::Result<ExitCode
     // Where its name is lost too, it is that of the only record the backups are of.
     let names: BTreeSet<String> = backups.list()?.backups.into_iter().map(|backup| backup.manifest.record).collect();
     let name = names.first().filter(|_| names.len() == 1);
-    let identity = Record::named(&store, name.map(String::as_str))?.identity().to_owned();
+    let record = Record::named(&store, name.map(String::as_str))?;
+    let identity = record.identity().to_owned();
+    // Damage can leave an older state of some rows.
+    record.forget_again()?;
+    if let Err(error) = forget_in(&record, backups, data) {
+        eprintln!("not every backup could forget what was forgotten ({error:#}); the next start tries again");
+    }
     drop(store);
     let aside = folder.exchange(SystemClock.now())?;
     let kept = |table: &str| relinked.kept.get(table).copied().unwrap_or(0);

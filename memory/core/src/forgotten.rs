@@ -124,7 +124,7 @@ impl Cleaning<'_> {
     }
 
     /// Does to a row what the forgetting did to the record: gives the row as it may stay, if it may.
-    fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let what = self.what;
         let gone = |id: &MessageId| what.messages.contains(id);
         let kept = match table {

@@ -78,6 +78,38 @@ impl<'a> Record<'a> {
         Ok(found)
     }
 
+    /// Takes what was forgotten, and backups did not yet forget, out of the record itself once more: where rows came back
+    /// by other ways than [`restore`].
+    ///
+    /// # Errors
+    ///
+    /// If a row cannot be read; [`crate::relink`] takes those away.
+    pub fn forget_again(&self) -> Result<(), Error> {
+        let unforgotten = self.unforgotten()?;
+        if unforgotten.what.is_empty() {
+            return Ok(());
+        }
+        let mut cleaning = unforgotten.what.cleaning();
+        let mut batch = Batch::new();
+        for table in Table::ALL {
+            codec::walk(self.store, table, b"", |key, value| {
+                let kept = cleaning.row(table, key, value)?;
+                match kept {
+                    Some(kept) if kept == value => {}
+                    Some(kept) => {
+                        batch.put(table, key, kept);
+                    }
+                    None => {
+                        batch.remove(table, key);
+                    }
+                }
+                Ok(true)
+            })?;
+            self.store.commit(std::mem::take(&mut batch), Durability::Flushed)?;
+        }
+        Ok(())
+    }
+
     /// Takes over what another record of the same history forgot and its backups did not yet: they are to forget it by
     /// this one.
     pub fn take_over(&self, unforgotten: &Unforgotten) -> Result<(), Error> {

@@ -6,7 +6,8 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::{at, azera, command, of, on_disk, replay};
+use crate::forgetting::{backups, holds, stands_in};
+use crate::{at, azera, command, fed, of, replay};
 
 fn dm() -> Value {
     json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]})
@@ -152,7 +153,62 @@ fn backups_forget() {
     let receipt: Value = serde_json::from_str(&receipt).expect("JSON");
     assert_eq!(receipt["backups_rewritten"], 3, "{receipt}");
     assert_eq!(restored(3), ["the weather is lovely"]);
-    assert_eq!(on_disk(&scratch.path().join("data"), secret), None);
+    assert_eq!(stands_in(scratch.path(), secret), None);
+}
+
+/// Neither a restore nor its undoing brings back what was forgotten, though a file among the backups cannot be read and
+/// the process ended before they were gone through.
+#[test]
+fn a_restore_does_not_bring_back_what_was_forgotten() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, data) = (scratch.path(), scratch.path().join("data"));
+    let secret = "my wifi password is xylophonist77";
+    replay(&[dm(), say(1, "m1", secret), say(10, "m2", "the weather is lovely")], home, "scripted");
+    succeed(&run(home, &["backup"]));
+    let (newest, elsewhere) = (backups(home).pop().expect("a backup").path, home.join("elsewhere.zip"));
+    std::fs::copy(&newest, &elsewhere).expect("a copy");
+    succeed(&run(home, &["restore", "--replace"]));
+    std::fs::rename(data.join("aside"), home.join("aside")).expect("what was there is aside");
+    // No file can be read that is a folder.
+    let name = newest.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('-').next_back());
+    let unreadable = data.join("backups").join(format!("azera-19990101T000000Z-{}", name.expect("its record")));
+    std::fs::create_dir(&unreadable).expect("a folder");
+    let forget = run(home, &["memory", "forget", "--message", "m1", "--yes"]);
+    assert!(refuse(&forget).contains("may still stand in a backup"));
+    let receipt: Value = serde_json::from_slice(&forget.stdout).expect("a receipt all the same");
+    assert_eq!(receipt["messages"], 1, "{receipt}");
+    assert!(!backups(home).iter().any(|backup| holds(backup, secret)), "the other backups forgot");
+    // As if it had ended before it came to what lay aside.
+    std::fs::rename(home.join("aside"), data.join("aside")).expect("it is back");
+    succeed(&run(home, &["restore", "--undo"]));
+    assert_eq!(said(home), ["the weather is lovely"]);
+    let restored = run(home, &["restore", "--replace", elsewhere.to_str().expect("a path")]);
+    assert!(!String::from_utf8_lossy(&restored.stderr).contains("the present record cannot be read"));
+    succeed(&restored);
+    assert_eq!(said(home), ["the weather is lovely"]);
+    // The restored record knows what its backups owe.
+    let count = backups(home).len();
+    assert!(refuse(&run(home, &["backup"])).contains("may still stand in a backup"));
+    assert_eq!(backups(home).len(), count + 1, "it was made all the same");
+    std::fs::remove_dir(&unreadable).expect("it was there");
+    std::fs::rename(&elsewhere, data.join("backups").join("azera-found.zip")).expect("a name");
+    succeed(&run(home, &["backup"]));
+    assert_eq!(stands_in(home, secret), None);
+}
+
+/// What a restore put aside goes after its days, whether or not backups are made.
+#[test]
+fn what_was_put_aside_has_its_days() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let aside = |name: &str| data.join("aside").join(name);
+    for name in ["20000101T000000Z", "29990101T000000Z"] {
+        std::fs::create_dir_all(aside(name)).expect("a folder");
+    }
+    let chat = ["chat", "--json", "--model", "scripted", "--data", data.to_str().expect("a path")];
+    let output = fed(command(scratch.path(), &chat).env("AZERA__BACKUP__ENABLED", "false"), "hello\n");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!aside("20000101T000000Z").exists() && aside("29990101T000000Z").exists());
 }
 
 /// A running Azera says who has the folder, and makes its backups itself.

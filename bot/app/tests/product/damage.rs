@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::Value;
 
 use crate::kills::Dice;
-use crate::{command, fed, on_disk};
+use crate::{command, fed};
 
 /// Damages tried; each costs two starts.
 const DAMAGES: usize = 12;
@@ -95,7 +95,9 @@ fn a_damaged_index_is_mended() {
     }
     eprintln!("{by_itself} of {DAMAGES} damaged indexes were mended by the start alone, the others by `memory check`");
     assert!(by_itself > DAMAGES / 2);
-    assert!(on_disk(&home.path().join("data").join("record"), "orchard").is_some(), "the record was never touched");
+    let check = run(home.path(), &["memory", "check", "--json"], "");
+    let check: Value = serde_json::from_slice(&check.stdout).expect("JSON");
+    assert_eq!(check["record"]["messages"], 60 + DAMAGES, "the record was never touched: {check}");
 }
 
 /// The record's own log is cut off: the start says so and what to do, and both ways out work.

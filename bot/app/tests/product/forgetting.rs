@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{at, azera, command, models, of, on_disk, replay};
 
 /// Where `word` stands in what the home holds: files as they are, and backups unpacked.
-fn stands_in(home: &Path, word: &str) -> Option<PathBuf> {
+pub fn stands_in(home: &Path, word: &str) -> Option<PathBuf> {
     for folder in ["data", "models/prefixes"] {
         let folder = home.join(folder);
         if let Some(found) = folder.is_dir().then(|| on_disk(&folder, word)).flatten() {
@@ -20,11 +20,11 @@ fn stands_in(home: &Path, word: &str) -> Option<PathBuf> {
     backups(home).into_iter().find(|backup| holds(backup, word)).map(|backup| backup.path)
 }
 
-fn backups(home: &Path) -> Vec<Backup> {
+pub fn backups(home: &Path) -> Vec<Backup> {
     Folder::new(home.join("data").join("backups"), "").list().expect("the folder can be read").backups
 }
 
-fn holds(backup: &Backup, word: &str) -> bool {
+pub fn holds(backup: &Backup, word: &str) -> bool {
     let mut found = false;
     let mut look =
         |bytes: &[u8]| found |= bytes.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()));

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use azera_memory::{Change, Forget, Order, RamStore, Store, Table, restore};
+use azera_memory::{Change, Durability, Forget, Order, RamStore, Store, Table, restore};
 use azera_memory_backup::{Backup, Error, Folder, Rule};
 use azera_types::{MessageId, PersonId, RealmId};
 use history::{History, SECRET, at, chat, leave_all, open};
@@ -220,6 +220,25 @@ fn one_backup_that_cannot_be_read_keeps_no_other_from_forgetting() {
     fs::remove_file(&unreadable).unwrap();
     folder.forget(&record).unwrap();
     assert!(record.unforgotten().unwrap().what.is_empty(), "a foreign file is no matter");
+}
+
+/// What damage or a crash brought back of what is still to be forgotten goes again.
+#[test]
+fn a_record_forgets_again_what_came_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, folder) = (RamStore::new(), folder(dir.path()));
+    let mut history = History::of(&store);
+    history.tell_secret();
+    let record = history.memory.record();
+    let before = folder.make(&record, at(1_000_000), &mut |_| {}).unwrap();
+    history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
+    let after = rows(&store);
+    before.read(&mut |_| {}, &mut |batch| Ok(store.commit(batch, Durability::Soon)?)).unwrap();
+    assert!(rows(&store).iter().any(|(_, _, value)| value.contains(SECRET)));
+    record.forget_again().unwrap();
+    assert!(!rows(&store).iter().any(|(_, _, value)| value.contains(SECRET)));
+    let lost: BTreeSet<Row> = after.into_iter().filter(|row| !rows(&store).contains(row)).collect();
+    assert_eq!(lost, BTreeSet::new(), "nothing else went");
 }
 
 #[test]
