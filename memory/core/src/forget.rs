@@ -79,7 +79,7 @@ impl Memory {
     fn forget_and_tell(&self, what: &Forget, quotes: bool, witness: Option<&Right>) -> Result<Receipt, Error> {
         self.ask_for_scrub()?;
         let mut loose = Vec::new();
-        let named = self.messages_to_forget(what, &mut loose)?;
+        let named = self.messages_to_forget(what, quotes, &mut loose)?;
         let built_on = self.all_built_on(&named, &loose)?;
         // What is not for the asker to know is tallied apart.
         let (mut receipt, mut untold) = (Receipt::default(), Receipt::default());
@@ -183,7 +183,12 @@ impl Memory {
         codec::rows(self.store.as_ref(), Table::Derived, prefix)
     }
 
-    fn messages_to_forget(&self, what: &Forget, loose: &mut Vec<MemoryRow>) -> Result<HashSet<MessageId>, Error> {
+    fn messages_to_forget(
+        &self,
+        what: &Forget,
+        quotes: bool,
+        loose: &mut Vec<MemoryRow>,
+    ) -> Result<HashSet<MessageId>, Error> {
         let mut messages = HashSet::new();
         match what {
             Forget::Message(id) => {
@@ -207,7 +212,7 @@ impl Memory {
             }
             Forget::Person(person) => {
                 let mut gone = Forgotten::default();
-                gone.person(person.clone(), self.next_number()?);
+                gone.person(person.clone(), self.next_number()?, quotes);
                 self.commit_forgetting(Batch::new(), gone)?;
                 messages.extend(self.messages_of(person, usize::MAX)?);
                 self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;

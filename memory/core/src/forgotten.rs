@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use azera_types::{ChatId, MemoryId, MessageId, PersonId, RealmId, Scope};
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::forget::emptied;
-use crate::rows::{ChatRow, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow};
+use crate::rows::{BranchRow, ChatRow, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow};
 use crate::{Batch, Change, Error, Table, codec, keys};
 
 /// Ids of what was forgotten. Those of people, chats and realms come with the number given out last when it was done:
@@ -19,6 +19,9 @@ pub struct Forgotten {
     quoting: BTreeSet<MessageId>,
     memories: BTreeSet<MemoryId>,
     people: BTreeMap<PersonId, u64>,
+    /// Those of them who were forgotten with the replies to them.
+    #[serde(default)]
+    with_replies: BTreeSet<PersonId>,
     chats: BTreeMap<ChatId, u64>,
     realms: BTreeMap<RealmId, u64>,
 }
@@ -41,7 +44,10 @@ impl Forgotten {
         self.memories.insert(id);
     }
 
-    pub(crate) fn person(&mut self, id: PersonId, number: u64) {
+    pub(crate) fn person(&mut self, id: PersonId, number: u64, with_replies: bool) {
+        if with_replies {
+            self.with_replies.insert(id.clone());
+        }
         self.people.insert(id, number);
     }
 
@@ -57,29 +63,35 @@ impl Forgotten {
         self.messages.extend(other.messages);
         self.quoting.extend(other.quoting);
         self.memories.extend(other.memories);
+        self.with_replies.extend(other.with_replies);
         latest(&mut self.people, other.people);
         latest(&mut self.chats, other.chats);
         latest(&mut self.realms, other.realms);
     }
 
-    /// Whether a memory went. It may have left the record before the forgetting, as that of an answer nobody chose does,
-    /// so that its own id is not among those known.
-    fn has_memory(&self, memory: &MemoryRow) -> bool {
-        let by = |number: Option<&u64>| number.is_some_and(|number| memory.id.0 <= *number);
-        let realm = match &memory.scope {
+    /// Whether what somebody said somewhere went by its person, chat or realm. A backup may hold some of it that the record
+    /// never knew by id, where an older backup was restored in between.
+    fn has(&self, number: u64, author: &Author, chat: Option<&ChatId>, scope: &Scope) -> bool {
+        let by = |last: Option<&u64>| last.is_some_and(|last| number <= *last);
+        let realm = match scope {
             Scope::Realm(realm) => Some(realm),
             _ => None,
         };
-        self.memories.contains(&memory.id)
-            || memory.sources.iter().any(|source| self.messages.contains(source) || self.quoting.contains(source))
-            || by(memory.author.person().and_then(|person| self.people.get(person)))
-            || by(memory.chat.as_ref().and_then(|chat| self.chats.get(chat)))
+        by(author.person().and_then(|person| self.people.get(person)))
+            || by(chat.and_then(|chat| self.chats.get(chat)))
             || by(realm.and_then(|realm| self.realms.get(realm)))
     }
 
     /// Begins to go through a backup.
     pub fn cleaning(&self) -> Cleaning<'_> {
-        Cleaning { what: self, dropped: BTreeSet::new() }
+        Cleaning {
+            what: self,
+            gone: BTreeSet::new(),
+            replies_go: BTreeSet::new(),
+            quoting: BTreeSet::new(),
+            newer: BTreeSet::new(),
+            dropped: BTreeSet::new(),
+        }
     }
 }
 
@@ -91,10 +103,19 @@ fn latest<T: Ord>(known: &mut BTreeMap<T, u64>, more: BTreeMap<T, u64>) {
     }
 }
 
-/// A backup being gone through, from its first row to its last: memories come before what links to them.
+/// A backup being gone through, from its first row to its last: messages come before the memories of them, and those
+/// before what links to them; a message comes before the replies to it, whose ids begin with its own.
 #[derive(Debug)]
 pub struct Cleaning<'a> {
     what: &'a Forgotten,
+    /// Messages that went by their person, chat or realm.
+    gone: BTreeSet<MessageId>,
+    /// Those of them whose replies go too.
+    replies_go: BTreeSet<MessageId>,
+    /// Replies to the others of them, which stand and are remembered no more.
+    quoting: BTreeSet<MessageId>,
+    /// Messages of forgotten chats that came later.
+    newer: BTreeSet<MessageId>,
     dropped: BTreeSet<MemoryId>,
 }
 
@@ -126,18 +147,15 @@ impl Cleaning<'_> {
     /// Does to a row what the forgetting did to the record: gives the row as it may stay, if it may.
     pub(crate) fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let what = self.what;
-        let gone = |id: &MessageId| what.messages.contains(id);
+        if table == Table::Messages {
+            return self.message(value);
+        }
+        let gone = |id: &MessageId| what.messages.contains(id) || self.gone.contains(id);
+        let newer = |head: Option<&MessageId>| head.is_some_and(|head| self.newer.contains(head));
         let kept = match table {
-            Table::Messages => {
-                let row: MessageRow = codec::decode(table, value)?;
-                if gone(&row.id) {
-                    return codec::encode(table, &emptied(row)).map(Some);
-                }
-                true
-            }
             Table::Chats => {
                 let row: ChatRow = codec::decode(table, value)?;
-                if what.chats.contains_key(&row.id) {
+                if what.chats.contains_key(&row.id) && !newer(row.head.as_ref()) {
                     let head = row.head.clone().filter(|head| !gone(head));
                     return codec::encode(table, &ChatRow { head, branch: MAIN_BRANCH.into(), ..row }).map(Some);
                 }
@@ -151,7 +169,7 @@ impl Cleaning<'_> {
             }
             Table::Memories => {
                 let memory: MemoryRow = codec::decode(table, value)?;
-                let gone = what.has_memory(&memory);
+                let gone = self.has_memory(&memory);
                 if gone {
                     self.dropped.insert(memory.id);
                 }
@@ -160,10 +178,43 @@ impl Cleaning<'_> {
             Table::MemoryByMessage | Table::MemoryByChat => {
                 !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?))
             }
-            Table::Branches => !what.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()]))),
+            Table::Branches => {
+                let of_gone = what.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()])));
+                !of_gone || newer(codec::decode::<BranchRow>(table, value)?.head.as_ref())
+            }
             _ => true,
         };
         Ok(kept.then(|| value.to_vec()))
+    }
+
+    fn message(&mut self, value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let (what, table) = (self.what, Table::Messages);
+        let row: MessageRow = codec::decode(table, value)?;
+        let answers = |set: &BTreeSet<MessageId>| row.answers.as_ref().is_some_and(|question| set.contains(question));
+        if what.has(row.seq, &row.author, Some(&row.chat), &row.scope) || answers(&self.replies_go) {
+            if row.author.person().is_some_and(|person| what.with_replies.contains(person)) {
+                self.replies_go.insert(row.id.clone());
+            }
+            self.gone.insert(row.id.clone());
+        } else if !what.messages.contains(&row.id) {
+            if answers(&self.gone) {
+                self.quoting.insert(row.id);
+            } else if what.chats.contains_key(&row.chat) {
+                self.newer.insert(row.id);
+            }
+            return Ok(Some(value.to_vec()));
+        }
+        codec::encode(table, &emptied(row)).map(Some)
+    }
+
+    /// Whether a memory went. It may have left the record before the forgetting, as that of an answer nobody chose does,
+    /// so that its own id is not among those known.
+    fn has_memory(&self, memory: &MemoryRow) -> bool {
+        let what = self.what;
+        let sets = [&what.messages, &what.quoting, &self.gone, &self.quoting];
+        what.memories.contains(&memory.id)
+            || memory.sources.iter().any(|source| sets.iter().any(|set| set.contains(source)))
+            || what.has(memory.id.0, &memory.author, memory.chat.as_ref(), &memory.scope)
     }
 }
 

@@ -139,6 +139,18 @@ impl Memory {
         Ok(number)
     }
 
+    /// Lets numbers go on at `floor` at least.
+    pub(crate) fn raise_numbers(&self, floor: u64) -> Result<(), Error> {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let raised = floor.max(*reserved);
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Meta, b"reserved".to_vec(), &raised)?;
+        self.store.commit(batch, Durability::Flushed)?;
+        *reserved = raised;
+        self.next.store(raised, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Holds off other writers of `chat`, and makes sure that what is read from here on will not be taken back.
     pub(crate) fn writing(&self, chat: &ChatId) -> Result<MutexGuard<'_, ()>, Error> {
         let stripe = self.hasher.hash_one(chat) as usize % STRIPES;

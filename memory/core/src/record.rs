@@ -6,7 +6,9 @@
 use std::hash::{BuildHasher, RandomState};
 
 use crate::forgotten::Unforgotten;
-use crate::{Batch, Change, Durability, Error, Memory, Store, Table, codec, layout};
+use azera_types::{Clock, SystemClock};
+
+use crate::{Batch, Change, Durability, Error, Memory, Order, Store, Table, codec, keys, layout};
 
 /// Key in [`Table::Meta`] of a record that was restored and not opened since.
 const RESTORED: &[u8] = b"restored";
@@ -142,6 +144,7 @@ impl Memory {
         if self.store.get(Table::Meta, RESTORED)?.is_none() {
             return Ok(());
         }
+        self.raise_numbers(unused_numbers(self.store.as_ref())?)?;
         layout::name_anew(self.store.as_ref())?;
         for (message, _) in self.open_turns()? {
             self.leave(&message.id)?;
@@ -168,17 +171,29 @@ pub fn restore<E: From<Error>>(
     Ok(store.commit(batch, Durability::Flushed)?)
 }
 
+/// The first of numbers that no state of this record has given out, newer backups included: milliseconds since 1970 grow
+/// faster than numbers do.
+pub(crate) fn unused_numbers(store: &dyn Store) -> Result<u64, Error> {
+    let now = u64::try_from(SystemClock.now().as_millisecond()).unwrap_or(0);
+    match store.scan(Table::Forgotten, b"", None, Order::Descending, 1)?.first() {
+        Some((key, _)) => Ok(now.max(keys::number(Table::Forgotten.name(), key)? + 1)),
+        None => Ok(now),
+    }
+}
+
 fn without_indexes(batch: Batch) -> Batch {
-    let about_indexes = |table: Table, key: &[u8]| match table {
+    let left_out = |table: Table, key: &[u8]| match table {
         // Who has spoken where is made anew from the memories.
         Table::IndexQueue | Table::Names => true,
+        // What backups still have to forget is the record's to know: in a backup it would count again, for what came after.
+        Table::Forgotten => true,
         Table::Meta => ABOUT_INDEXES.contains(&key),
         _ => false,
     };
     let mut kept = Batch::new();
     for change in batch.into_changes() {
         match change {
-            Change::Put(table, key, _) | Change::Remove(table, key) if about_indexes(table, &key) => {}
+            Change::Put(table, key, _) | Change::Remove(table, key) if left_out(table, &key) => {}
             Change::Put(table, key, value) => {
                 kept.put(table, key, value);
             }

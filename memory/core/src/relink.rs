@@ -9,6 +9,7 @@ use azera_types::{ChatId, MessageId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::record::unused_numbers;
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
 use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
 
@@ -218,7 +219,8 @@ impl Work<'_> {
         }
         self.commit()?;
         let reserved: u64 = codec::get(self.store, Table::Meta, b"reserved").unwrap_or(None).unwrap_or(0);
-        self.put(Table::Meta, b"reserved".to_vec(), &reserved.max(self.highest + 1))
+        let unused = unused_numbers(self.store)?.max(self.highest + 1);
+        self.put(Table::Meta, b"reserved".to_vec(), &reserved.max(unused))
     }
 
     fn put<T: Serialize>(&mut self, table: Table, key: Vec<u8>, row: &T) -> Result<(), Error> {

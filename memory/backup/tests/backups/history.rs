@@ -110,7 +110,7 @@ fn person(number: u8) -> PersonId {
     PersonId::new(["ann", "ben", "cid"][usize::from(number % 3)]).unwrap()
 }
 
-fn persona() -> PersonaId {
+pub fn persona() -> PersonaId {
     PersonaId::new("azera").unwrap()
 }
 
@@ -214,7 +214,8 @@ impl History {
         }
     }
 
-    fn say(&mut self, which: u8, id: &str, text: &str, answered: bool) {
+    /// Somebody says something in a chat.
+    pub fn say(&mut self, which: u8, id: &str, text: &str, answered: bool) {
         let id = MessageId::new(id).unwrap();
         let inbound = Inbound {
             id: id.clone(),
@@ -289,6 +290,6 @@ impl History {
     }
 }
 
-fn author(which: u8) -> Author {
+pub fn author(which: u8) -> Author {
     Author::Person { id: person(which), name: person(which).to_string() }
 }
