@@ -33,6 +33,7 @@ pub fn run(config: &Config, command: Option<BackupCommand>, to: Option<PathBuf>)
     match command {
         None => make(config, to)?,
         Some(BackupCommand::List { json }) => list(config, json)?,
+        Some(BackupCommand::GiveUp { dir }) => give_up(config, &dir)?,
         Some(BackupCommand::Verify { backup }) => return verify(config, backup),
     }
     Ok(ExitCode::SUCCESS)
@@ -66,6 +67,28 @@ fn make(config: &Config, to: Option<PathBuf>) -> anyhow::Result<()> {
     println!("{}", line(&made));
     // It was made all the same: one file that cannot be read must not keep others from being written.
     forgot.map(drop).context(STILL_THERE)
+}
+
+fn give_up(config: &Config, dir: &Path) -> anyhow::Result<()> {
+    let folder = DataFolder::take(&config.data_dir()?)?;
+    anyhow::ensure!(folder.has_record(), "there is no record that was backed up");
+    let store = SledStore::open(folder.record()).context("opening the record")?;
+    let dir = std::path::absolute(dir).with_context(|| format!("finding {}", dir.display()))?;
+    let count = Record::of(&store)?.give_up_backup_folders(&dir)?;
+    anyhow::ensure!(count > 0, "no backups were made into {}", dir.display());
+    println!("{} is given up; backups there keep what is forgotten", dir.display());
+    Ok(())
+}
+
+/// Folders of backups that are not where they were, as far as the record can be asked.
+pub fn away(config: &Config, backups: &Folder) -> anyhow::Result<Vec<PathBuf>> {
+    let data = config.data_dir()?;
+    if !data.join("record").exists() {
+        return Ok(Vec::new());
+    }
+    let folder = DataFolder::take(&data)?;
+    let store = SledStore::open(folder.record())?;
+    Ok(backups.away(&Record::of(&store)?)?)
 }
 
 fn list(config: &Config, json: bool) -> anyhow::Result<()> {

@@ -66,7 +66,7 @@ pub enum Command {
     /// Make a backup of what is remembered, list them, or check one
     #[command(
         args_conflicts_with_subcommands = true,
-        after_help = "Examples:\n  azera backup                        into the folder of the backups\n  azera backup --to /mnt/usb/azera.zip\n  azera backup list\n  azera backup verify\n\nWhile Azera runs it makes its own, every 5 minutes if anything changed; then this command is not needed, and\nrefused. A backup holds messages, replies, memories, personas and settings of chats; neither models (fetched\nagain) nor the search indexes (built anew) nor the configuration."
+        after_help = "Examples:\n  azera backup                        into the folder of the backups\n  azera backup --to /mnt/usb/azera.zip\n  azera backup list\n  azera backup verify\n  azera backup give-up /mnt/lost      a folder of backups that will not come back\n\nWhile Azera runs it makes its own, every 5 minutes if anything changed; then this command is not needed, and\nrefused. A backup holds messages, replies, memories, personas and settings of chats; neither models (fetched\nagain) nor the search indexes (built anew) nor the configuration."
     )]
     Backup {
         #[command(subcommand)]
@@ -158,6 +158,12 @@ pub enum BackupCommand {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Ask no more after a folder of backups that is gone for good; what was forgotten stays in them
+    GiveUp {
+        /// The folder, as `azera doctor` names it
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
     },
     /// Read backups whole and compare them with their checksums
     Verify {

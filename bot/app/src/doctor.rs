@@ -267,6 +267,15 @@ fn unencrypted(what: &str) -> Found {
 }
 
 fn backups(config: &Config) -> Found {
+    // A record that cannot be opened is told of above.
+    let away = house::backups(config).and_then(|backups| crate::backup::away(config, &backups)).unwrap_or_default();
+    if let Some(away) = away.first() {
+        return Found::Note(format!(
+            "{0} is not there, or another folder is in its place: what is forgotten cannot leave the backups in it. Mount it; \
+             if it is gone for good, `azera backup give-up {0}`",
+            away.display()
+        ));
+    }
     let listed = house::backups(config).and_then(|backups| Ok((backups.list()?, backups.dir().display().to_string())));
     match listed {
         Err(error) => Found::Bad(format!("{error:#}"), "see backup.dir in the configuration".into()),

@@ -1,7 +1,7 @@
 //! `azera restore`.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
@@ -74,6 +74,7 @@ fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Resul
         })
         .context(why)?;
         let cleaned = Record::of(&cleaned)?;
+        cleaned.add_backup_folders(aside.backup_folders()?)?;
         cleaned.take_over(&unforgotten)?;
         if let Err(error) = backups.forget(&cleaned) {
             eprintln!("not every backup could forget what was forgotten ({error}); the next start tries again");
@@ -96,8 +97,10 @@ struct Present {
     identity: Option<String>,
     /// What was forgotten and may still stand in a backup.
     unforgotten: Unforgotten,
-    /// Whether every backup in the folder was gone through with it.
+    /// Whether every backup was gone through with it.
     backups_forgot: bool,
+    /// Where backups were made into.
+    backup_folders: BTreeMap<String, PathBuf>,
 }
 
 /// Asks the present record, if there is one that can be read. What it forgot, backups and what lies aside forget before
@@ -114,7 +117,12 @@ fn present(folder: &DataFolder, backups: &Folder, data: &Path) -> Present {
         if let Err(error) = &forgot {
             eprintln!("not every backup could forget what was forgotten ({error:#}); the restored record forgets it");
         }
-        Ok(Present { identity: Some(record.identity().to_owned()), unforgotten, backups_forgot: forgot.is_ok() })
+        Ok(Present {
+            identity: Some(record.identity().to_owned()),
+            unforgotten,
+            backups_forgot: forgot.is_ok(),
+            backup_folders: record.backup_folders()?,
+        })
     };
     asked().unwrap_or_else(|error| {
         eprintln!("the present record cannot be read ({error:#})");
@@ -156,8 +164,13 @@ fn fill(folder: &DataFolder, backup: &Backup, present: &Present) -> anyhow::Resu
             Ok(take(cleaning.clean(&batch)?.0)?)
         })
     })?;
+    let record = Record::of(&store)?;
+    // Another record's folders are not this one's.
+    if present.identity.as_deref() == Some(record.identity()) {
+        record.add_backup_folders(present.backup_folders.clone())?;
+    }
     if !present.backups_forgot {
-        Record::of(&store)?.take_over(&present.unforgotten)?;
+        record.take_over(&present.unforgotten)?;
     }
     Ok(())
 }

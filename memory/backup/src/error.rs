@@ -34,6 +34,12 @@ pub enum Error {
         /// Its format.
         format: u32,
     },
+    /// A folder that backups were made into is not where it was.
+    #[error("the folder of backups {} is not there, or another one is in its place", path.display())]
+    Away {
+        /// Where it was last.
+        path: PathBuf,
+    },
     /// The record could not be read or written.
     #[error("the record: {0}")]
     Record(#[from] azera_memory::Error),
@@ -48,7 +54,7 @@ impl Error {
                 ErrorKind::Interrupted | ErrorKind::TimedOut | ErrorKind::StorageFull | ErrorKind::QuotaExceeded
             ),
             Self::Record(error) => error.is_transient(),
-            Self::Damaged { .. } | Self::Newer { .. } => false,
+            Self::Damaged { .. } | Self::Newer { .. } | Self::Away { .. } => false,
         }
     }
 

@@ -9,6 +9,7 @@ use tempfile::NamedTempFile;
 
 use crate::Error;
 use crate::file::{Backup, Head, put, sync, write};
+use crate::marker;
 use crate::retention::{Made, Rule};
 
 /// What the names of backups end with.
@@ -87,6 +88,9 @@ impl Folder {
     pub fn make(&self, record: &Record<'_>, now: Timestamp, progress: &mut dyn FnMut(u64)) -> Result<Backup, Error> {
         fs::create_dir_all(&self.dir).map_err(Error::io("making the folder", &self.dir))?;
         self.remove_partial(record.identity())?;
+        // Known before there is anything in it to forget.
+        let at = std::path::absolute(&self.dir).map_err(Error::io("finding the folder", &self.dir))?;
+        record.add_backup_folders([(marker::name(&self.dir, record.identity())?, at)].into())?;
         self.make_as(record, now, &self.free_name(record.identity(), now)?, progress)
     }
 
@@ -138,7 +142,8 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// If one of them could not be gone through, or was made by a newer version. All others were, and what was forgotten
+    /// If one of them could not be gone through, or was made by a newer version, or a folder is away that backups of this
+    /// record were made into. All others were, and what was forgotten
     /// stays to be taken out by the next call.
     pub fn forget(&self, record: &Record<'_>) -> Result<Gone, Error> {
         let unforgotten = record.unforgotten()?;
@@ -146,13 +151,52 @@ impl Folder {
         if unforgotten.what.is_empty() {
             return Ok(gone);
         }
-        self.remove_partial(record.identity())?;
+        let (there, away) = self.known(record)?;
+        let mut failed = away.into_iter().next().map(|path| Error::Away { path });
+        for folder in [self.clone()].into_iter().chain(there) {
+            if let Err(error) = folder.forget_here(record.identity(), &unforgotten.what, &mut gone) {
+                failed.get_or_insert(error);
+            }
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => record.backups_forgot(&unforgotten).map(|()| gone).map_err(Error::Record),
+        }
+    }
+
+    /// Folders that backups of the record were made into and that are not where they were, as on a disk that is not
+    /// mounted: what was forgotten cannot leave them.
+    pub fn away(&self, record: &Record<'_>) -> Result<Vec<PathBuf>, Error> {
+        Ok(self.known(record)?.1)
+    }
+
+    /// The folders besides this one that backups of the record were made into, and where those were that are not there.
+    fn known(&self, record: &Record<'_>) -> Result<(Vec<Self>, Vec<PathBuf>), Error> {
+        let here = marker::read(&self.dir, record.identity())?;
+        let (mut there, mut away) = (Vec::new(), Vec::new());
+        for (name, path) in record.backup_folders()? {
+            if here.as_ref() == Some(&name) {
+                continue;
+            }
+            if marker::read(&path, record.identity()).is_ok_and(|found| found.as_ref() == Some(&name)) {
+                there.push(Self { dir: path, version: self.version.clone() });
+            } else {
+                away.push(path);
+            }
+        }
+        Ok((there, away))
+    }
+
+    /// Goes through the backups of one folder; fails with the first of what could not be done, when all else is.
+    fn forget_here(&self, record: &str, what: &Forgotten, gone: &mut Gone) -> Result<(), Error> {
+        let before = *gone;
         let mut failed = None;
+        self.remove_partial(record)?;
         let Listed { backups, unreadable } = self.list()?;
-        let unreadable = unreadable.into_iter().filter(|(path, _)| name_has(path, record.identity()));
+        let unreadable = unreadable.into_iter().filter(|(path, _)| name_has(path, record));
         let unreadable = unreadable.map(|(path, error)| (path, Err(error)));
-        let readable = backups.iter().filter(|backup| backup.manifest.record == record.identity());
-        let readable = readable.map(|backup| (backup.path.clone(), self.forget_in(backup, &unforgotten.what)));
+        let readable = backups.iter().filter(|backup| backup.manifest.record == record);
+        let readable = readable.map(|backup| (backup.path.clone(), self.forget_in(backup, what)));
         for (path, done) in unreadable.chain(readable) {
             let done = match done {
                 Err(error @ (Error::Damaged { .. } | Error::Record(_))) => {
@@ -166,13 +210,10 @@ impl Folder {
                 failed.get_or_insert(error);
             }
         }
-        if gone != Gone::default() {
+        if *gone != before {
             sync(&self.dir)?;
         }
-        match failed {
-            Some(error) => Err(error),
-            None => record.backups_forgot(&unforgotten).map(|()| gone).map_err(Error::Record),
-        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// Writes a backup anew without what was forgotten, if it holds any of it.

@@ -12,6 +12,7 @@ mod error;
 mod file;
 mod folder;
 mod manifest;
+mod marker;
 mod retention;
 mod rows;
 

@@ -56,7 +56,7 @@ pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona, persona_file,
 pub use prune::Pruned;
 pub use ram::{RamStore, RamWorking};
 pub use recall::{DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
-pub use record::{Record, restore};
+pub use record::{Record, made_up_name, restore};
 pub use relink::{Relinked, relink};
 pub use right::{Grant, Right};
 pub use rows::{

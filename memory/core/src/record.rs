@@ -3,7 +3,9 @@
 //! A backup holds the record and nothing else: the indexes are made anew from it, and so nothing that belongs to them
 //! is taken along.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
 
 use crate::forgotten::Unforgotten;
 use azera_types::{Clock, SystemClock};
@@ -16,8 +18,11 @@ const RESTORED: &[u8] = b"restored";
 /// Key in [`Table::Meta`] of the record's own name.
 const IDENTITY: &[u8] = b"identity";
 
-/// Rows of [`Table::Meta`] that speak of the indexes.
-const ABOUT_INDEXES: [&[u8]; 3] = [b"embedder", b"rebuild", b"scrub"];
+/// Key in [`Table::Meta`] of the folders that backups were made into.
+const FOLDERS: &[u8] = b"backup_folders";
+
+/// Rows of [`Table::Meta`] that speak of the indexes and of where backups lie.
+const ABOUT_OTHERS: [&[u8]; 4] = [b"embedder", b"rebuild", b"scrub", FOLDERS];
 
 /// The record as a whole, without indexes and without a right: it goes to files of the operator's, and nobody is shown
 /// any of it.
@@ -43,7 +48,7 @@ impl<'a> Record<'a> {
         let identity = match codec::get(store, Table::Meta, IDENTITY)? {
             Some(identity) => identity,
             None => {
-                let identity = name.map_or_else(made_up, str::to_owned);
+                let identity = name.map_or_else(made_up_name, str::to_owned);
                 let mut batch = Batch::new();
                 codec::put(&mut batch, Table::Meta, IDENTITY.to_vec(), &identity)?;
                 store.commit(batch, Durability::Flushed)?;
@@ -78,6 +83,35 @@ impl<'a> Record<'a> {
             Ok(true)
         })?;
         Ok(found)
+    }
+
+    /// Folders that backups were made into, each by its own name with where it was last.
+    pub fn backup_folders(&self) -> Result<BTreeMap<String, PathBuf>, Error> {
+        Ok(codec::get(self.store, Table::Meta, FOLDERS)?.unwrap_or_default())
+    }
+
+    /// Adds to them, or says where they are now.
+    pub fn add_backup_folders(&self, more: BTreeMap<String, PathBuf>) -> Result<(), Error> {
+        let known = self.backup_folders()?;
+        let mut all = known.clone();
+        all.extend(more);
+        if all == known { Ok(()) } else { self.put_backup_folders(&all) }
+    }
+
+    /// Gives up the folders that were last at `path`: what backups in them hold is not asked after any more. Gives how
+    /// many that were.
+    pub fn give_up_backup_folders(&self, path: &Path) -> Result<usize, Error> {
+        let mut folders = self.backup_folders()?;
+        let known = folders.len();
+        folders.retain(|_, at| at != path);
+        self.put_backup_folders(&folders)?;
+        Ok(known - folders.len())
+    }
+
+    fn put_backup_folders(&self, folders: &BTreeMap<String, PathBuf>) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Meta, FOLDERS.to_vec(), folders)?;
+        self.store.commit(batch, Durability::Flushed)
     }
 
     /// Takes what was forgotten, and backups did not yet forget, out of the record itself once more: where rows came back
@@ -187,7 +221,7 @@ fn without_indexes(batch: Batch) -> Batch {
         Table::IndexQueue | Table::Names => true,
         // What backups still have to forget is the record's to know: in a backup it would count again, for what came after.
         Table::Forgotten => true,
-        Table::Meta => ABOUT_INDEXES.contains(&key),
+        Table::Meta => ABOUT_OTHERS.contains(&key),
         _ => false,
     };
     let mut kept = Batch::new();
@@ -205,8 +239,8 @@ fn without_indexes(batch: Batch) -> Batch {
     kept
 }
 
-/// A name that no other record has: 128 bits of the system's random source, with which each `RandomState` is made.
-fn made_up() -> String {
+/// A name that no other record or folder has: 128 bits of the system's random source, with which each `RandomState` is made.
+pub fn made_up_name() -> String {
     let half = || RandomState::new().hash_one(0_u8);
     format!("{:016x}{:016x}", half(), half())
 }

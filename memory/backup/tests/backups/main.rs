@@ -317,6 +317,38 @@ fn what_came_after_a_forgetting_stays_in_backups() {
     assert_eq!(cleaned.chat(&chat(0)).unwrap(), history.memory.chat(&chat(0)).unwrap());
 }
 
+/// A folder whose disk is not there is not taken for one without backups; one that was left for another still forgets.
+#[test]
+fn every_folder_that_backups_were_made_into_forgets() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (folder(&dir.path().join("first")), folder(&dir.path().join("second")));
+    let mut history = History::of(&RamStore::new());
+    history.tell_secret();
+    let record = history.memory.record();
+    let left = first.make(&record, at(1_000_000), &mut |_| {}).unwrap();
+    let away = second.make(&record, at(1_000_100), &mut |_| {}).unwrap();
+    let elsewhere = dir.path().join("unmounted");
+    fs::rename(second.dir(), &elsewhere).unwrap();
+    // What a mount point is without its disk.
+    fs::create_dir(second.dir()).unwrap();
+    assert_eq!(second.away(&record).unwrap(), [second.dir()]);
+    history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
+    assert!(matches!(second.forget(&record), Err(Error::Away { .. })));
+    assert!(!holds(&left.path, SECRET), "the folder that is there forgot");
+    assert!(!record.unforgotten().unwrap().what.is_empty());
+    fs::remove_dir(second.dir()).unwrap();
+    fs::rename(&elsewhere, second.dir()).unwrap();
+    assert_eq!(second.forget(&record).unwrap().rewritten, 1);
+    assert!(!holds(&away.path, SECRET) && record.unforgotten().unwrap().what.is_empty());
+    // Gone for good.
+    fs::remove_dir_all(second.dir()).unwrap();
+    history.memory.forget(&Forget::Chat(chat(1)), true).unwrap();
+    assert!(matches!(first.forget(&record), Err(Error::Away { .. })));
+    assert_eq!(record.give_up_backup_folders(second.dir()).unwrap(), 1);
+    first.forget(&record).unwrap();
+    assert!(record.unforgotten().unwrap().what.is_empty());
+}
+
 #[test]
 fn backups_of_another_record_are_left_alone() {
     let dir = tempfile::tempdir().unwrap();
