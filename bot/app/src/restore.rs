@@ -187,6 +187,12 @@ fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Re
     })
     .context("reading the damaged record")?;
     let relinked = relink(&store)?;
+    let kept = |table: &str| relinked.kept.get(table).copied().unwrap_or(0);
+    ensure!(
+        kept("messages") + kept("memories") > 0,
+        "no message of the damaged record can be read, so it was left as it is; `azera restore --replace` brings back the \
+         newest backup"
+    );
     // Where its name is lost too, it is that of the only record the backups are of.
     let names: BTreeSet<String> = backups.list()?.backups.into_iter().map(|backup| backup.manifest.record).collect();
     let name = names.first().filter(|_| names.len() == 1);
@@ -199,7 +205,6 @@ fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Re
     }
     drop(store);
     let aside = folder.exchange(SystemClock.now())?;
-    let kept = |table: &str| relinked.kept.get(table).copied().unwrap_or(0);
     println!("salvaged {} messages and {} memories", kept("messages"), kept("memories"));
     if salvaged.gaps > 0 {
         println!("at {} places rows could not be read", salvaged.gaps);

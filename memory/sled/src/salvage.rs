@@ -2,10 +2,10 @@
 //!
 //! sled mends what it opens: what lies behind damage in its log is cut off for good. So a copy is opened, once with the
 //! snapshot of its page table and once without, in which case sled goes through the whole log; what gives more rows
-//! counts.
+//! counts. Where nothing says which generation is in use, all of them are tried: the last one may be half a copy.
 
 use std::fs;
-use std::ops::Bound::{Excluded, Included};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::path::{Path, PathBuf};
 
 use azera_memory::{Batch, Error, Table};
@@ -30,42 +30,53 @@ pub struct Salvaged {
 }
 
 impl SledStore {
-    /// Hands every row of the store in `dir` that can still be read to `take`, in the order of their keys. The store
-    /// itself is left as it is; `scratch`, which must not be there, is made, needs as much room, and is removed.
+    /// Hands every row of the store in `dir` that can still be read to `take`, in no order. The store itself is left as
+    /// it is; `scratch`, which must not be there, is made, needs as much room, and is removed.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can be read at all, or the best way to read it fails on the second time.
     pub fn salvage(
         dir: impl AsRef<Path>,
         scratch: impl AsRef<Path>,
         take: &mut dyn FnMut(Batch) -> Result<(), Error>,
     ) -> Result<Salvaged, Error> {
         let (dir, scratch) = (dir.as_ref(), scratch.as_ref());
-        let mut best: Option<(usize, bool)> = None;
-        for with_snapshot in [true, false] {
-            let counted = with_copy(dir, scratch, with_snapshot, &mut |_| Ok(()));
-            match counted {
-                Ok(counted) if best.is_none_or(|(rows, _)| counted.rows > rows) => {
-                    best = Some((counted.rows, with_snapshot));
+        let mut best: Option<(usize, PathBuf, bool)> = None;
+        let mut refused = None;
+        for generation in generations(dir)? {
+            for with_snapshot in [true, false] {
+                match with_copy(&generation, scratch, with_snapshot, &mut |_| Ok(())) {
+                    Ok(counted) if best.as_ref().is_none_or(|(rows, ..)| counted.rows > *rows) => {
+                        best = Some((counted.rows, generation.clone(), with_snapshot));
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::debug!(%error, with_snapshot, "a copy of the damaged store cannot be read");
+                        // A disk that refuses is worth more words than damage.
+                        if matches!(error, Error::Full { .. } | Error::Io { .. }) {
+                            refused.get_or_insert(error);
+                        }
+                    }
                 }
-                Ok(_) => {}
-                Err(error @ (Error::Full { .. } | Error::Io { .. })) => return Err(error),
-                Err(error) => tracing::debug!(%error, with_snapshot, "a copy of the damaged store cannot be opened"),
             }
         }
-        let Some((_, with_snapshot)) = best else {
+        let Some((_, generation, with_snapshot)) = best else {
             let why = "nothing of it can be read".to_owned();
-            return Err(Error::Backend { what: "salvaging the store", why, transient: false });
+            return Err(refused.unwrap_or(Error::Backend { what: "salvaging the store", why, transient: false }));
         };
-        with_copy(dir, scratch, with_snapshot, take)
+        with_copy(&generation, scratch, with_snapshot, take)
     }
 }
 
-/// Reads a copy of the newest generation.
+/// Reads a copy of a generation.
 fn with_copy(
-    dir: &Path,
+    generation: &Path,
     scratch: &Path,
     with_snapshot: bool,
     take: &mut dyn FnMut(Batch) -> Result<(), Error>,
 ) -> Result<Salvaged, Error> {
-    let copied = copy(&newest_generation(dir)?, scratch, with_snapshot);
+    let copied = copy(generation, scratch, with_snapshot);
     let read = copied.and_then(|()| {
         let database = Database::open(scratch, CACHE_BYTES)?;
         read_all(&database, take)
@@ -74,11 +85,11 @@ fn with_copy(
     read.and_then(|read| removed.map(|()| read))
 }
 
-/// The generation in use, or the newest where nothing says which that is.
-fn newest_generation(dir: &Path) -> Result<PathBuf, Error> {
+/// The generation in use, or all of them where nothing says which that is, the newest first.
+fn generations(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let named = fs::read_to_string(dir.join("current")).ok().map(|name| dir.join(name.trim()));
     if let Some(named) = named.filter(|named| named.join("db").is_file()) {
-        return Ok(named);
+        return Ok(vec![named]);
     }
     let what = "reading the directory of a damaged store";
     let mut generations = Vec::new();
@@ -87,9 +98,11 @@ fn newest_generation(dir: &Path) -> Result<PathBuf, Error> {
         let found = path.file_name().and_then(|name| name.to_str()).and_then(number);
         generations.extend(found.filter(|_| path.join("db").is_file()).map(|number| (number, path)));
     }
+    if generations.is_empty() {
+        return Err(Error::Backend { what, why: "there is no generation in it".into(), transient: false });
+    }
     generations.sort();
-    let missing = || Error::Backend { what, why: "there is no generation in it".into(), transient: false };
-    generations.pop().map(|(_, path)| path).ok_or_else(missing)
+    Ok(generations.into_iter().rev().map(|(_, path)| path).collect())
 }
 
 fn copy(from: &Path, to: &Path, with_snapshot: bool) -> Result<(), Error> {
@@ -112,7 +125,7 @@ fn read_all(database: &Database, take: &mut dyn FnMut(Batch) -> Result<(), Error
     let mut salvaged = Salvaged::default();
     let mut from = Some(Vec::new());
     while let Some(start) = from.take() {
-        let mut last = start.clone();
+        let (mut last, mut gap) = (start.clone(), false);
         let mut page = Batch::new();
         let mut rows = database.run("reading a damaged store", |db| Ok(db.range::<Vec<u8>, _>(start..)))?;
         loop {
@@ -127,14 +140,39 @@ fn read_all(database: &Database, take: &mut dyn FnMut(Batch) -> Result<(), Error
                 Ok(None) => break,
                 Err(_) => {
                     salvaged.gaps += 1;
+                    gap = true;
                     from = behind_gap(database, &last);
                     break;
                 }
             }
         }
         take(page)?;
+        if gap {
+            salvaged.rows += read_back(database, &last, from.as_deref(), take)?;
+        }
     }
     Ok(salvaged)
+}
+
+/// Reads from what was found behind a gap, or from the end, back to the gap: asking further and further away, pages that can be read were
+/// left out.
+fn read_back(
+    database: &Database,
+    gap: &[u8],
+    found: Option<&[u8]>,
+    take: &mut dyn FnMut(Batch) -> Result<(), Error>,
+) -> Result<usize, Error> {
+    let (mut count, mut page) = (0, Batch::new());
+    let between = (Excluded(gap.to_vec()), found.map_or(Unbounded, |found| Excluded(found.to_vec())));
+    let mut rows = database.run("reading a damaged store", |db| Ok(db.range::<Vec<u8>, _>(between)))?;
+    while let Ok(Some(row)) = database.run("reading a damaged store", |_| rows.next_back().transpose()) {
+        count += usize::from(put(&mut page, row));
+        if page.changes().len() >= PAGE_ROWS {
+            take(std::mem::take(&mut page))?;
+        }
+    }
+    take(page)?;
+    Ok(count)
 }
 
 /// Adds a row; what is in no table is the store's own.
@@ -148,11 +186,13 @@ fn put(page: &mut Batch, (key, value): Row) -> bool {
 }
 
 /// The first key behind `last` that can be read again. Pages hold neighbouring keys, so keys further and further away are
-/// asked for: those that differ in the last byte, in the one before, and so on.
+/// asked for: those that differ in the last byte, in the one before, and so on. Behind no key at all, those of one byte.
 fn behind_gap(database: &Database, last: &[u8]) -> Option<Vec<u8>> {
-    for length in (1..=last.len()).rev() {
-        let (stem, byte) = last.get(..length)?.split_last().map(|(byte, stem)| (stem, *byte))?;
-        for next in (u16::from(byte) + 1..=u16::from(u8::MAX)).filter_map(|next| u8::try_from(next).ok()) {
+    let lengths = (1..=last.len()).rev().filter_map(|length| last.get(..length)?.split_last());
+    let stems = lengths.map(|(byte, stem)| (stem, u16::from(*byte) + 1));
+    let all: &[u8] = &[];
+    for (stem, first) in stems.chain(last.is_empty().then_some((all, 0))) {
+        for next in (first..=u16::from(u8::MAX)).filter_map(|next| u8::try_from(next).ok()) {
             let asked = [stem, &[next]].concat();
             let found = database.run("reading a damaged store", |db| {
                 db.range::<Vec<u8>, _>((Included(asked.clone()), Excluded(vec![u8::MAX; 2]))).next().transpose()

@@ -2,11 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use azera_memory::{Batch, Durability, Entry, Error, Order, Store, Table, Working, conformance};
+use azera_memory::{Batch, Change, Durability, Entry, Error, Order, Store, Table, Working, conformance};
 use azera_memory_sled::{SledStore, SledWorking};
 use azera_types::Timestamp;
 use proptest::prelude::*;
@@ -229,4 +230,79 @@ fn a_damaged_working_memory_starts_empty() {
     assert_eq!(working.get("key", Timestamp::UNIX_EPOCH).unwrap(), None);
     working.put("key", b"again", day, Timestamp::UNIX_EPOCH).unwrap();
     assert_eq!(working.get("key", Timestamp::UNIX_EPOCH).unwrap(), Some(b"again".to_vec()));
+}
+
+/// Keys that can be salvaged of a store in `dir`.
+fn salvaged(dir: &Path) -> BTreeSet<Vec<u8>> {
+    let scratch = TempDir::new().unwrap();
+    let mut found = BTreeSet::new();
+    let all = SledStore::salvage(dir, scratch.path().join("copy"), &mut |batch| {
+        for change in batch.changes() {
+            let Change::Put(Table::Messages, key, _) = change else { panic!("rows of one table were put") };
+            assert!(found.insert(key.clone()), "handed out twice");
+        }
+        Ok(())
+    });
+    let salvaged = all.unwrap();
+    assert_eq!(salvaged.rows, found.len(), "{salvaged:?}");
+    found
+}
+
+/// Rows of the store that is damaged.
+const ROWS: usize = 4_000;
+
+/// Places at which it is.
+const PARTS: usize = 24;
+
+/// Wherever a few pages of the log are overwritten, the first page in the order of keys included, most of the others come
+/// back.
+#[test]
+fn damage_in_the_middle_leaves_most() {
+    let dir = TempDir::new().unwrap();
+    let store = SledStore::open(dir.path()).unwrap();
+    let mut keys: Vec<String> =
+        (0..ROWS as u64).map(|number| format!("{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    for key in &keys {
+        let mut batch = Batch::new();
+        batch.put(Table::Messages, key.as_bytes(), vec![b'.'; 200]);
+        store.commit(batch, Durability::Soon).unwrap();
+    }
+    store.rewrite().unwrap();
+    drop(store);
+    // A start writes the snapshot that tells where pages lie.
+    drop(SledStore::open(dir.path()).unwrap());
+    let bytes = fs::read(dir.path().join("g2/db")).unwrap();
+    keys.sort();
+    let first: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&keys[0].as_bytes()[..10])).collect();
+    assert!(!first.is_empty());
+    // The very first bytes tell where everything else begins: without them nothing is found.
+    let places = (1..PARTS).map(|part| (vec![bytes.len() / PARTS * part], 2_000));
+    let (mut struck, mut lost) = (0, 0);
+    for (places, length) in places.chain([(first, 10)]) {
+        let damaged = TempDir::new().unwrap();
+        conformance::copy_dir(dir.path(), damaged.path());
+        let mut bytes = bytes.clone();
+        places.iter().for_each(|at| bytes[*at..at + length].fill(0xA5));
+        fs::write(damaged.path().join("g2/db"), bytes).unwrap();
+        let found = salvaged(damaged.path()).len();
+        assert!(found > 0, "nothing is left with damage at {places:?}");
+        struck += usize::from(found < ROWS);
+        lost += ROWS - found;
+    }
+    assert!(struck > PARTS / 4 && lost < PARTS * ROWS / 5, "{struck} damages cost {lost} rows");
+}
+
+/// Where nothing says which generation is in use, the fuller one is: the last may be half a copy.
+#[test]
+fn the_fuller_generation_is_salvaged() {
+    let (dir, half) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = SledStore::open(dir.path()).unwrap();
+    (0..20_u8).for_each(|number| put(&store, &[number], b"whole"));
+    drop(store);
+    let store = SledStore::open(half.path()).unwrap();
+    put(&store, b"half", b"of a copy");
+    drop(store);
+    conformance::copy_dir(&half.path().join("g1"), &dir.path().join("g2"));
+    fs::remove_file(dir.path().join("current")).unwrap();
+    assert_eq!(salvaged(dir.path()).len(), 20);
 }
