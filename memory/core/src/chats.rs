@@ -3,7 +3,7 @@
 use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Timestamp};
 
 use crate::rows::{Answering, BranchRow, ChatRow, MAIN_BRANCH};
-use crate::{Batch, Durability, Error, Memory, Right, Table, codec, keys};
+use crate::{Batch, Durability, Error, Memory, Order, Right, Table, codec, keys};
 
 /// Branches a chat may have.
 pub const MAX_BRANCHES: usize = 256;
@@ -60,19 +60,27 @@ impl Memory {
                 chat
             }
             None => ChatRow {
+                // Where its row was lost to damage, the chat goes on behind what was said in it.
+                head: self.newest_in(&new.id)?,
                 id: new.id,
                 platform: new.platform,
                 title: new.title,
                 persona: new.persona,
                 answering: None,
                 branch: MAIN_BRANCH.into(),
-                head: None,
                 created_at: now,
                 last_at: now,
             },
         };
         self.put_chat(&row)?;
         Ok(row)
+    }
+
+    /// The message that came to a chat last.
+    fn newest_in(&self, id: &ChatId) -> Result<Option<MessageId>, Error> {
+        let log = keys::prefix(&[id.as_str()]);
+        let newest = self.store.scan(Table::ChatLog, &log, None, Order::Descending, 1)?;
+        newest.first().map(|(_, value)| codec::decode(Table::ChatLog, value)).transpose()
     }
 
     /// Changes a setting; `false` if the chat is unknown.

@@ -7,6 +7,7 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::forgotten::Forgotten;
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
 use crate::{Error, Memory, Store, Table, codec, keys};
 
@@ -101,6 +102,10 @@ impl Memory {
         );
         let _branches: Vec<(_, BranchRow)> = found.rows(store, Table::Branches)?;
         let _personas: Vec<(_, PersonaRow)> = found.rows(store, Table::Personas)?;
+        let _settings: Vec<(_, serde_json::Value)> = found.rows(store, Table::Settings)?;
+        let derived: Vec<(_, MessageId)> = found.rows(store, Table::Derived)?;
+        found.broke("links to replies that are missing", derived.iter().filter(|(_, id)| !known.contains(id)).count());
+        let _forgotten: Vec<(_, Forgotten)> = found.rows(store, Table::Forgotten)?;
         Ok(found)
     }
 }

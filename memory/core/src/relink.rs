@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use azera_types::{ChatId, MessageId};
+use azera_types::{ChatId, MemoryId, MessageId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::forgotten::Forgotten;
 use crate::record::unused_numbers;
-use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
+use crate::rows::{BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
 use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
 
 /// Changes committed at once.
@@ -37,6 +38,13 @@ struct Place {
     seq: u64,
 }
 
+/// What replies were built on, by the notes behind them.
+#[derive(Default)]
+struct Behind {
+    by_memory: HashMap<MemoryId, Vec<MessageId>>,
+    noted: HashSet<MessageId>,
+}
+
 /// Makes a store that lost rows a sound record again. Its indexes have to be built anew.
 pub fn relink(store: &dyn Store) -> Result<Relinked, Error> {
     let mut work = Work { store, batch: Batch::new(), done: Relinked::default(), highest: 0 };
@@ -45,14 +53,17 @@ pub fn relink(store: &dyn Store) -> Result<Relinked, Error> {
     }
     work.empty(Table::IndexQueue)?;
     let places = work.messages()?;
-    work.memories(&places)?;
-    work.chats(&places)?;
     let known = |id: &MessageId| places.contains_key(id);
+    work.keep::<MessageId>(Table::Derived, known)?;
+    work.keep::<WhyRow>(Table::Why, |row| known(&row.reply))?;
+    let behind = work.behind_replies()?;
+    work.memories(&places, &behind)?;
+    work.chats(&places)?;
     work.keep::<InboxRow>(Table::Inbox, |row| known(&row.message))?;
     work.keep::<OutboxRow>(Table::Outbox, |row| known(&row.message))?;
-    work.keep::<WhyRow>(Table::Why, |row| known(&row.reply))?;
-    work.keep::<MessageId>(Table::Derived, known)?;
     work.keep::<PersonaRow>(Table::Personas, |_| true)?;
+    work.keep::<serde_json::Value>(Table::Settings, |_| true)?;
+    work.keep::<Forgotten>(Table::Forgotten, |_| true)?;
     work.numbers()?;
     work.commit()?;
     Ok(work.done)
@@ -148,6 +159,7 @@ impl Work<'_> {
             }
             if let Some(question) = &message.answers {
                 self.put(Table::Answers, keys::numbered(&[question.as_str()], seq), &message.id)?;
+                self.put(Table::Derived, keys::derived(question, &message.id), &message.id)?;
             }
             if lost_parent || lost_question {
                 self.done.mended += 1;
@@ -159,16 +171,46 @@ impl Work<'_> {
         Ok(places)
     }
 
-    /// Links every memory with its messages, its chat and its speaker. One whose messages are gone stands by itself, so
-    /// that forgetting still finds it.
-    fn memories(&mut self, places: &HashMap<MessageId, Place>) -> Result<(), Error> {
+    /// The replies whose notes are there, by the memories that stood behind them.
+    fn behind_replies(&mut self) -> Result<Behind, Error> {
+        self.commit()?;
+        let mut behind = Behind::default();
+        codec::walk(self.store, Table::Why, b"", |_, value| {
+            let why: WhyRow = codec::decode(Table::Why, value)?;
+            for hit in why.recalled {
+                behind.by_memory.entry(hit.memory).or_default().push(why.reply.clone());
+            }
+            behind.noted.insert(why.reply);
+            Ok(true)
+        })?;
+        Ok(behind)
+    }
+
+    /// Links every memory with its messages, its chat, its speaker and the replies built on it. One whose messages are
+    /// gone goes, for forgetting them would not find it; so does that of a reply of which nobody knows any more what it
+    /// was built on.
+    fn memories(&mut self, places: &HashMap<MessageId, Place>, behind: &Behind) -> Result<(), Error> {
         for (key, mut memory) in self.readable::<MemoryRow>(Table::Memories)? {
             self.highest = self.highest.max(memory.id.0);
             let before = memory.sources.len();
             memory.sources.retain(|source| places.contains_key(source));
+            let of_nothing = memory.kind != Kind::Fact && memory.sources.is_empty();
+            let unexplained = memory.kind == Kind::Reply && !memory.sources.iter().any(|id| behind.noted.contains(id));
+            if of_nothing || unexplained {
+                self.remove(Table::Memories, key)?;
+                continue;
+            }
             if memory.sources.len() < before {
                 self.done.mended += 1;
                 self.put(Table::Memories, key, &memory)?;
+            }
+            for reply in behind.by_memory.get(&memory.id).into_iter().flatten() {
+                for source in &memory.sources {
+                    self.put(Table::Derived, keys::derived(source, reply), reply)?;
+                }
+                if memory.sources.is_empty() {
+                    self.put(Table::Derived, keys::derived_from_fact(memory.id, reply), reply)?;
+                }
             }
             for source in &memory.sources {
                 self.batch.put(Table::MemoryByMessage, keys::numbered(&[source.as_str()], memory.id.0), []);

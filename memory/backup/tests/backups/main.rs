@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod history;
+mod relinking;
 
 use std::collections::BTreeSet;
 use std::fs;

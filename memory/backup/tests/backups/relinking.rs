@@ -1,0 +1,115 @@
+//! Records that lost rows and were linked again: whatever is left of them can be forgotten and is checked as sound.
+
+use azera_memory::{Batch, Durability, Forget, NewChat, Order, RamStore, Store, Table, relink};
+use azera_types::{MessageId, PlatformId};
+use proptest::prelude::*;
+
+use crate::history::{History, SECRET, at, chat, open, persona};
+
+/// Loses the rows of a table whose key or value is `wanted`.
+fn lose(store: &RamStore, table: Table, wanted: impl Fn(&str, &str) -> bool) {
+    let mut batch = Batch::new();
+    for (key, value) in store.scan(table, b"", None, Order::Ascending, usize::MAX).unwrap() {
+        if wanted(&String::from_utf8_lossy(&key), &String::from_utf8_lossy(&value)) {
+            batch.remove(table, key);
+        }
+    }
+    assert!(!batch.changes().is_empty(), "there is something to lose");
+    store.commit(batch, Durability::Soon).unwrap();
+}
+
+fn holds(store: &RamStore, table: Table, word: &str) -> bool {
+    let rows = store.scan(table, b"", None, Order::Ascending, usize::MAX).unwrap();
+    rows.iter().any(|(_, value)| String::from_utf8_lossy(value).contains(word))
+}
+
+fn told() -> RamStore {
+    let store = RamStore::new();
+    History::of(&store).tell_secret();
+    store
+}
+
+#[test]
+fn a_memory_goes_with_its_message() {
+    let store = told();
+    lose(&store, Table::Messages, |key, _| key == "innocent");
+    assert!(holds(&store, Table::Memories, "good morning"));
+    relink(&store).unwrap();
+    assert!(!holds(&store, Table::Memories, "good morning"));
+    assert!(holds(&store, Table::Memories, "something else"), "a fact stands by itself");
+}
+
+/// The notes behind replies and what they answer say what they were built on.
+#[test]
+fn replies_are_forgotten_with_what_they_were_built_on() {
+    let store = told();
+    lose(&store, Table::Derived, |_, _| true);
+    relink(&store).unwrap();
+    open(&store).forget(&Forget::Message(MessageId::new("secret").unwrap()), true).unwrap();
+    for table in Table::ALL {
+        assert!(!holds(&store, table, SECRET), "{}", table.name());
+    }
+}
+
+/// Of a reply without notes nobody knows what was in it.
+#[test]
+fn a_reply_without_notes_is_not_remembered() {
+    let store = told();
+    assert!(holds(&store, Table::Memories, &format!("you said {SECRET}")));
+    lose(&store, Table::Why, |key, _| key == "secret~r0");
+    relink(&store).unwrap();
+    assert!(!holds(&store, Table::Memories, &format!("you said {SECRET}")));
+}
+
+#[test]
+fn a_chat_whose_row_is_lost_goes_on_where_it_was() {
+    let store = told();
+    lose(&store, Table::Chats, |key, _| key == "chat0");
+    relink(&store).unwrap();
+    let memory = open(&store);
+    let new = NewChat { id: chat(0), platform: PlatformId::new("test").unwrap(), title: None, persona: persona() };
+    assert_eq!(memory.open_chat(new, at(99)).unwrap().head, MessageId::new("secret~r0").ok());
+    assert!(memory.check().unwrap().is_sound());
+}
+
+/// What cannot be read goes, of every table that is read again.
+#[test]
+fn unreadable_rows_go() {
+    for table in [Table::Forgotten, Table::Derived, Table::Settings, Table::Why] {
+        let store = told();
+        let mut batch = Batch::new();
+        batch.put(table, [0; 8], b"no row");
+        store.commit(batch, Durability::Soon).unwrap();
+        assert_eq!(open(&store).check().unwrap().unreadable[table.name()], 1);
+        relink(&store).unwrap();
+        let memory = open(&store);
+        assert!(memory.check().unwrap().is_sound(), "{}", table.name());
+        memory.record().unforgotten().unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn whatever_is_lost_the_rest_is_sound(
+        script in prop::collection::vec(any::<u8>(), 20..300),
+        lost in prop::collection::vec(any::<prop::sample::Index>(), 1..20),
+    ) {
+        let store = RamStore::new();
+        History::of(&store).play(&script);
+        let mut all = Vec::new();
+        for table in Table::ALL.into_iter().filter(|table| !matches!(table, Table::Meta | Table::Chats)) {
+            let rows = store.scan(table, b"", None, Order::Ascending, usize::MAX).unwrap();
+            all.extend(rows.into_iter().map(|(key, _)| (table, key)));
+        }
+        let mut batch = Batch::new();
+        for (table, key) in lost.iter().filter(|_| !all.is_empty()).map(|which| which.get(&all)) {
+            batch.remove(*table, key.clone());
+        }
+        store.commit(batch, Durability::Soon).unwrap();
+        relink(&store).unwrap();
+        let checked = open(&store).check().unwrap();
+        prop_assert!(checked.is_sound(), "{:?}", checked);
+    }
+}
