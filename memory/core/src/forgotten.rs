@@ -191,12 +191,11 @@ impl Cleaning<'_> {
         let (what, table) = (self.what, Table::Messages);
         let row: MessageRow = codec::decode(table, value)?;
         let answers = |set: &BTreeSet<MessageId>| row.answers.as_ref().is_some_and(|question| set.contains(question));
-        if what.has(row.seq, &row.author, Some(&row.chat), &row.scope) || answers(&self.replies_go) {
-            if row.author.person().is_some_and(|person| what.with_replies.contains(person)) {
-                self.replies_go.insert(row.id.clone());
-            }
-            self.gone.insert(row.id.clone());
-        } else if !what.messages.contains(&row.id) {
+        // What the record knew by id, it knew with the replies that were to go.
+        if what.messages.contains(&row.id) {
+            return codec::encode(table, &emptied(row)).map(Some);
+        }
+        if !what.has(row.seq, &row.author, Some(&row.chat), &row.scope) && !answers(&self.replies_go) {
             if answers(&self.gone) {
                 self.quoting.insert(row.id);
             } else if what.chats.contains_key(&row.chat) {
@@ -204,6 +203,10 @@ impl Cleaning<'_> {
             }
             return Ok(Some(value.to_vec()));
         }
+        if row.author.person().is_some_and(|person| what.with_replies.contains(person)) {
+            self.replies_go.insert(row.id.clone());
+        }
+        self.gone.insert(row.id.clone());
         codec::encode(table, &emptied(row)).map(Some)
     }
 
