@@ -177,7 +177,7 @@ pub fn open_stores_with(
     let doubtful = folder.was_left_running();
     let store = SledStore::open(folder.record()).map_err(|error| record_error(&error, &folder))?;
     let fatal = folder.begin_opening()?;
-    let failed = fatal || azera_memory::rebuild_wanted(&store)?;
+    let failed = fatal || azera_memory::rebuild_wanted(&store).map_err(|error| record_error(&error, &folder))?;
     if failed {
         remove_indexes(data)?;
     }
@@ -199,7 +199,8 @@ pub fn open_stores_with(
             near_duplicate: config.memory.near_duplicate,
             embedder: info.id.clone(),
         },
-    )?;
+    )
+    .map_err(|error| record_error(&error, &folder))?;
     if let Some(queued) = memory.follow_embedder()? {
         tracing::warn!(memories = queued, model = %info.id, "the embedding model changed: everything is embedded anew");
     } else if made_anew || failed {
@@ -219,6 +220,8 @@ fn record_error(error: &azera_memory::Error, folder: &DataFolder) -> anyhow::Err
             anyhow!("{error}: make some in {} and start again; nothing is lost", record.display())
         }
         azera_memory::Error::Io { .. } => anyhow!("{error} ({})", record.display()),
+        azera_memory::Error::Invalid(_) => anyhow!("{error}"),
+        azera_memory::Error::Backend { transient: true, .. } => anyhow!("{error}"),
         _ => anyhow!(
             "the record in {} is damaged ({error}). `azera restore --replace` brings back the newest backup, `azera restore \
              --salvage --replace` what can still be read; either puts what is there aside",
@@ -328,7 +331,12 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
     let model = chat.await??;
     let memory = Arc::new(memory);
     let backups = backups(config)?;
-    bring_personas(&memory, &data, opening.clock.as_ref())?;
+    bring_personas(&memory, &data, opening.clock.as_ref()).map_err(|error| {
+        match error.downcast_ref::<azera_memory::Error>() {
+            Some(of_record) => record_error(of_record, &folder),
+            None => error,
+        }
+    })?;
     let azera = Azera::new(Parts {
         memory: memory.clone(),
         model: model.clone(),

@@ -237,6 +237,12 @@ async fn check(config: &Config, deep: bool, mend: bool, json: bool) -> anyhow::R
     for (what, count) in &record.broken {
         println!("{count} {what}");
     }
+    if !record.is_sound() {
+        println!(
+            "the record is damaged: `azera restore --replace` brings back the newest backup, `azera restore --salvage \
+             --replace` makes a record of what can still be read; either puts what is there aside"
+        );
+    }
     if !audit.unaccounted.is_empty() {
         println!(
             "{} memories are indexed otherwise than the record has them; --mend indexes them anew",

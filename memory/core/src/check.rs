@@ -45,25 +45,38 @@ impl Checked {
     /// Every row of a table with its key; those that cannot be read are counted.
     fn rows<T: DeserializeOwned>(&mut self, store: &dyn Store, table: Table) -> Result<Vec<(Vec<u8>, T)>, Error> {
         let mut rows = Vec::new();
-        codec::walk(store, table, b"", |key, value| {
+        let walked = codec::walk(store, table, b"", |key, value| {
             match codec::decode(table, value) {
                 Ok(row) => rows.push((key.to_vec(), row)),
                 Err(_) => *self.unreadable.entry(table.name()).or_default() += 1,
             }
             Ok(true)
-        })?;
+        });
+        self.walked(walked)?;
         Ok(rows)
     }
-}
 
-/// The keys of a table.
-fn key_set(store: &dyn Store, table: Table) -> Result<HashSet<Vec<u8>>, Error> {
-    let mut keys = HashSet::new();
-    codec::walk(store, table, b"", |key, _| {
-        keys.insert(key.to_vec());
-        Ok(true)
-    })?;
-    Ok(keys)
+    /// Counts a table that damage keeps from being read on; what the disk refuses is no damage.
+    fn walked(&mut self, walked: Result<(), Error>) -> Result<(), Error> {
+        match walked {
+            Err(Error::Backend { transient: false, .. } | Error::Damaged { .. }) => {
+                self.broke("tables that cannot be read to their end", 1);
+                Ok(())
+            }
+            walked => walked,
+        }
+    }
+
+    /// The keys of a table.
+    fn key_set(&mut self, store: &dyn Store, table: Table) -> Result<HashSet<Vec<u8>>, Error> {
+        let mut keys = HashSet::new();
+        let walked = codec::walk(store, table, b"", |key, _| {
+            keys.insert(key.to_vec());
+            Ok(true)
+        });
+        self.walked(walked)?;
+        Ok(keys)
+    }
 }
 
 impl Memory {
@@ -71,7 +84,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// If the store cannot be read on.
+    /// If the disk refuses. A table that damage keeps from being read on is counted, and the next one looked through.
     pub fn check(&self) -> Result<Checked, Error> {
         let store = self.store.as_ref();
         let mut found = Checked::default();
@@ -147,8 +160,8 @@ impl Checked {
     fn check_memories(&mut self, store: &dyn Store, known: &HashSet<&MessageId>) -> Result<(), Error> {
         let memories: Vec<(_, MemoryRow)> = self.rows(store, Table::Memories)?;
         self.memories = memories.len();
-        let mut by_message = key_set(store, Table::MemoryByMessage)?;
-        let mut by_chat = key_set(store, Table::MemoryByChat)?;
+        let mut by_message = self.key_set(store, Table::MemoryByMessage)?;
+        let mut by_chat = self.key_set(store, Table::MemoryByChat)?;
         for (_, memory) in &memories {
             for source in &memory.sources {
                 let key = keys::numbered(&[source.as_str()], memory.id.0);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use azera_memory::{
     Doc, Error, Facet, FacetWeights, Forget, Found, Layers, Lexical, Memory, MemoryConfig, NewChat, NewFact, NewReply,
-    Point, RamStore, RamWorking, Right, Shelf, Stored, TextIndex, VectorIndex, WhyRow,
+    Point, RamStore, RamWorking, Right, Shelf, Store, Stored, TextIndex, VectorIndex, WhyRow,
 };
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Timestamp,
@@ -72,12 +72,12 @@ impl TextIndex for NoIndex {
 }
 
 pub fn open(store: &RamStore) -> Memory {
-    let layers = Layers {
-        store: Arc::new(store.clone()),
-        vectors: Arc::new(NoIndex),
-        text: Arc::new(NoIndex),
-        working: Arc::new(RamWorking::default()),
-    };
+    open_on(Arc::new(store.clone()))
+}
+
+pub fn open_on(store: Arc<dyn Store>) -> Memory {
+    let layers =
+        Layers { store, vectors: Arc::new(NoIndex), text: Arc::new(NoIndex), working: Arc::new(RamWorking::default()) };
     let config = MemoryConfig {
         session_gap: Duration::from_secs(3_600),
         min_age: Duration::ZERO,

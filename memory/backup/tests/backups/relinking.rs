@@ -1,10 +1,12 @@
 //! Records that lost rows and were linked again: whatever is left of them can be forgotten and is checked as sound.
 
-use azera_memory::{Batch, Durability, Forget, NewChat, Order, RamStore, Store, Table, relink};
+use std::sync::Arc;
+
+use azera_memory::{Batch, Durability, Entry, Error, Forget, NewChat, Order, RamStore, Store, Table, relink};
 use azera_types::{MessageId, PlatformId};
 use proptest::prelude::*;
 
-use crate::history::{History, SECRET, at, chat, open, persona};
+use crate::history::{History, SECRET, at, chat, open, open_on, persona};
 
 /// Loses the rows of a table whose key or value is `wanted`.
 fn lose(store: &RamStore, table: Table, wanted: impl Fn(&str, &str) -> bool) {
@@ -86,6 +88,55 @@ fn unreadable_rows_go() {
         assert!(memory.check().unwrap().is_sound(), "{}", table.name());
         memory.record().unforgotten().unwrap();
     }
+}
+
+/// A store whose memories cannot be read on.
+struct Torn(RamStore);
+
+impl Store for Torn {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.0.get(table, key)
+    }
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        if table == Table::Memories {
+            return Err(Error::Backend { what: "reading the store", why: "a torn page".into(), transient: false });
+        }
+        self.0.scan(table, prefix, after, order, limit)
+    }
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        self.0.commit(batch, durability)
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        self.0.rewrite()
+    }
+    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
+        self.0.dump(take)
+    }
+    fn revision(&self) -> u64 {
+        self.0.revision()
+    }
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        self.0.disk_bytes()
+    }
+}
+
+/// A table that cannot be read on is told of, and the others are looked through.
+#[test]
+fn damage_in_one_table_does_not_hide_another() {
+    let store = told();
+    let mut batch = Batch::new();
+    batch.put(Table::Personas, b"behind", b"no row");
+    store.commit(batch, Durability::Soon).unwrap();
+    let checked = open_on(Arc::new(Torn(store))).check().unwrap();
+    assert_eq!(checked.broken["tables that cannot be read to their end"], 1);
+    assert_eq!((checked.messages, checked.unreadable["personas"]), (2, 1));
 }
 
 proptest! {
