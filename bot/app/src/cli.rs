@@ -79,7 +79,7 @@ pub enum Command {
     },
     /// Bring a backup back
     #[command(
-        after_help = "Examples:\n  azera restore                       the newest backup, into an empty data folder\n  azera restore --replace             the same, in the place of what is there\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --salvage --replace   what can still be read of a damaged record\n  azera restore --undo                back to what was there before\n\nA backup is checked whole before anything is touched. What was there is put aside, and goes when Azera runs 7 days\nlater or something is forgotten; what was forgotten since comes back by no restore. The next start builds the indexes anew. What was under way when the backup was made is not answered\nagain."
+        after_help = "Examples:\n  azera restore                       the newest backup, into an empty data folder\n  azera restore --replace             the same, in the place of what is there\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --salvage --replace   what can still be read of a damaged record\n  azera restore --undo                back to what was there before\n\nA backup is checked whole before anything is touched. What was there is put aside, and goes when Azera runs 7 days\nlater or something is forgotten. Nothing brings back what was forgotten since. The next start builds the indexes\nanew. What was under way when the backup was made is not answered again."
     )]
     Restore(RestoreOptions),
     /// Check everything Azera needs, and say how to mend what is missing
