@@ -241,7 +241,8 @@ async fn vectors(config: &Config) -> Found {
     }
     let about = async {
         let dimension = house::present_embedder_info(config).await?.dimension;
-        let server = stores::vector_server(config, dimension)?.context("vector_server.url is not set")?;
+        let server =
+            stores::vector_server(config, &config.data_dir()?, dimension)?.context("vector_server.url is not set")?;
         anyhow::Ok(server.about()?)
     };
     match about.await {

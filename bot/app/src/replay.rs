@@ -14,6 +14,7 @@ use azera_types::{ManualClock, Timestamp};
 
 use crate::cli::ReplayOptions;
 use crate::house::{self, Answers, House, Opening};
+use crate::stores;
 
 pub async fn run(config: &Config, options: ReplayOptions) -> anyhow::Result<ExitCode> {
     let timeline = if options.file.as_os_str() == "-" {
@@ -40,10 +41,14 @@ pub async fn play(
         Some(_) => None,
         None => Some(tempfile::tempdir().context("making a folder for the replay")?),
     };
-    let mut config = config.clone();
-    // What nobody can restore needs no backups.
-    config.backup.enabled &= data.is_some();
-    config.data.dir = data.or(scratch.as_ref().map(|scratch| scratch.path())).map(Path::to_path_buf);
+    let config = match (data, &scratch) {
+        (None, Some(scratch)) => stores::apart(config, scratch.path()),
+        (data, _) => {
+            let mut config = config.clone();
+            config.data.dir = data.map(Path::to_path_buf);
+            config
+        }
+    };
     let answers = match model {
         "default" => Answers::Chosen,
         "scripted" => Answers::Scripted,

@@ -55,9 +55,22 @@ pub fn vectors(
     })
 }
 
-/// The server of the vector index, if one is configured, for looking at it.
-pub fn vector_server(config: &Config, dimension: usize) -> anyhow::Result<Option<QdrantVectors>> {
-    vector_config(config, dimension).map(|server| QdrantVectors::new(server).context("vector_server")).transpose()
+/// The server of the vector index, if one is configured, for looking at what a data folder has there.
+pub fn vector_server(config: &Config, data: &Path, dimension: usize) -> anyhow::Result<Option<QdrantVectors>> {
+    let Some(mut server) = vector_config(config, dimension) else { return Ok(None) };
+    server.secret = MirroredVectors::<EdgeVectors>::secret(data.join(VECTOR_SERVER))?.unwrap_or_default();
+    Ok(Some(QdrantVectors::new(server).context("vector_server")?))
+}
+
+/// The same configuration for made-up memories in another folder: they have no business on the servers of real ones, and
+/// are worth no backup.
+pub fn apart(config: &Config, data: &Path) -> Config {
+    let mut config = config.clone();
+    config.data.dir = Some(data.to_path_buf());
+    config.backup.enabled = false;
+    config.vector_server.url = None;
+    config.working_server.url = None;
+    config
 }
 
 fn vector_config(config: &Config, dimension: usize) -> Option<QdrantConfig> {

@@ -216,8 +216,8 @@ pub struct VectorServer {
     /// Its key. Better kept in AZERA__VECTOR_SERVER__KEY than in a file.
     #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
     pub key: Option<Secret>,
-    /// The collection: letters, digits, - and _ alone. It belongs to this Azera alone, and so do those whose names add a - and a
-    /// number.
+    /// The collection: letters, digits, - and _ alone. Each data folder needs its own: one that another folder filled is left
+    /// alone.
     #[schemars(length(min = 1, max = 64))]
     pub collection: String,
 }

@@ -55,11 +55,20 @@ impl Collection {
         Self { client, config, seen: AtomicBool::new(false) }
     }
 
-    /// The collection behind the alias.
+    /// The collection behind the alias. One of another house is refused: nothing in it may be searched, replaced or
+    /// removed.
     async fn behind(&self) -> Result<Option<String>, Failure> {
+        let name = &self.config.collection;
         let listed = self.client.list_aliases().await.map_err(failure)?;
-        let ours = listed.aliases.into_iter().find(|alias| alias.alias_name == self.config.collection);
-        Ok(ours.map(|alias| alias.collection_name))
+        let found = listed.aliases.into_iter().find(|alias| alias.alias_name == *name);
+        match found.map(|alias| alias.collection_name) {
+            Some(real) if self.number(&real).is_some() => Ok(Some(real)),
+            Some(real) => Err(Failure::Refused(format!(
+                "the name {name} there stands for {real}, which another data folder filled: choose another name for the \
+                 collection, or remove that one from the server if nobody needs it"
+            ))),
+            None => Ok(None),
+        }
     }
 
     /// Makes the collection, unless it is there; once.
@@ -165,7 +174,7 @@ impl Collection {
     /// Makes an empty collection under the number after that of `old`; what an interrupted making left there goes.
     async fn make(&self, old: Option<&str>) -> Result<String, Failure> {
         let number = old.and_then(|old| self.number(old)).unwrap_or(0);
-        let new = format!("{}-{}", self.config.collection, number + 1);
+        let new = format!("{}{}", self.first_part(), number + 1);
         self.client.delete_collection(&new).await.map_err(failure)?;
         let mut vectors = VectorsConfigBuilder::default();
         for facet in [Facet::Own, Facet::Window] {
@@ -209,6 +218,11 @@ impl Collection {
 
     /// The number of one of the house's collections.
     fn number(&self, collection: &str) -> Option<u64> {
-        collection.strip_prefix(&self.config.collection)?.strip_prefix('-')?.parse().ok()
+        collection.strip_prefix(&self.first_part())?.parse().ok()
+    }
+
+    /// What the names of the house's collections begin with.
+    fn first_part(&self) -> String {
+        format!("{}-{}-", self.config.collection, self.config.house())
     }
 }

@@ -14,6 +14,9 @@ const SEPARATOR: [u8; 1] = [0x1f];
 /// Bytes of a token. Of 16, two places have the same one once in 2^64 houses of their size.
 const TOKEN_BYTES: usize = 16;
 
+/// Bytes of a house's mark in the names of its collections.
+const MARK_BYTES: usize = 8;
+
 /// A server, and what the house's collection is called on it.
 #[derive(Clone)]
 pub struct QdrantConfig {
@@ -21,12 +24,12 @@ pub struct QdrantConfig {
     pub url: String,
     /// Its key.
     pub key: Option<String>,
-    /// The collection: letters, digits, `-` and `_`, at most [`MAX_COLLECTION_CHARS`]. It belongs to one house alone, and
-    /// with it those of the same name with `-` and a number behind it.
+    /// The collection: letters, digits, `-` and `_`, at most [`MAX_COLLECTION_CHARS`]. It belongs to one house alone:
+    /// behind that name stands a collection with the mark of the house's secret, and one of another house is left alone.
     pub collection: String,
     /// Numbers in a vector.
     pub dimension: usize,
-    /// What makes tokens of this house unlike those of others.
+    /// What makes tokens and collections of this house unlike those of others.
     pub secret: String,
     /// How long the server is waited for.
     pub patience: Patience,
@@ -91,6 +94,15 @@ impl QdrantConfig {
         }
         hash.update(scope.to_string().as_bytes());
         hash.finalize().iter().take(TOKEN_BYTES).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What marks the house's collections. No persona is empty, so it is the beginning of no token.
+    pub(crate) fn house(&self) -> String {
+        let mut hash = Sha256::new();
+        for part in [self.secret.as_bytes(), &SEPARATOR, &SEPARATOR] {
+            hash.update(part);
+        }
+        hash.finalize().iter().take(MARK_BYTES).map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

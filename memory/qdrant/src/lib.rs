@@ -6,8 +6,9 @@
 //! scope together: a keyed hash, made with a secret that stays on this machine. No text, no name, no id of a person or a
 //! place.
 //!
-//! What is searched is an alias, named as configured; the collection behind it has a number behind that name. So a
-//! collection is made anew beside the old one, and takes its place when it is whole.
+//! What is searched is an alias, named as configured; the collection behind it has a mark of the house and a number behind
+//! that name. So a collection is made anew beside the old one, and takes its place when it is whole; and a house with
+//! another data folder, configured alike, is refused rather than served what it did not fill.
 
 mod collection;
 mod config;

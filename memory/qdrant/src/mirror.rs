@@ -130,6 +130,14 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
         Ok(Self { shared, worker: Some(worker.map_err(io("starting the thread of the vector index's server"))?) })
     }
 
+    /// The secret that stands in a mirror's folder, if it does: for looking at what the mirror has on its server.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn secret(dir: impl AsRef<Path>) -> Result<Option<String>, Error> {
+        Ok(About::read(&dir.as_ref().join(ABOUT))?.map(|about| about.secret))
+    }
+
     /// Waits until the server has everything, at most for so long; gives whether it has.
     pub fn wait(&self, at_most: Duration) -> bool {
         self.wait_while(at_most, |state| !state.is_settled())

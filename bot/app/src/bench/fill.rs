@@ -14,8 +14,8 @@ use azera_types::{Inbound, PlatformId, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::crowd::{self, Crowd};
-use crate::house;
 use crate::measure;
+use crate::{house, stores};
 
 /// Memories indexed at a time.
 const INDEX_BATCH: usize = 4_096;
@@ -137,7 +137,7 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
 }
 
 fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<house::Stores> {
-    house::open_stores_with(config, folder, info, &|store| Arc::new(Relaxed(store)))
+    house::open_stores_with(&stores::apart(config, folder), folder, info, &|store| Arc::new(Relaxed(store)))
 }
 
 /// The community says the messages of these numbers.

@@ -18,6 +18,7 @@ use crate::cli::BenchInference;
 use crate::eval::world;
 use crate::house::{self, Answers, House, Opening};
 use crate::measure::median;
+use crate::stores;
 
 /// Times each figure is read; the median counts.
 const RUNS: usize = 5;
@@ -36,10 +37,7 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
         bail!("--chats must be at least 1");
     }
     let scratch = tempfile::tempdir().context("making a folder for the benchmark")?;
-    let mut config = config.clone();
-    config.data.dir = Some(scratch.path().to_path_buf());
-    // What is made up is worth no backup.
-    config.backup.enabled = false;
+    let mut config = stores::apart(config, scratch.path());
     // Nothing of an earlier run may be found evaluated.
     config.models.prefix_cache_mb = 0;
     config.models.slots = config.models.slots.max(u32::try_from(options.chats)?);

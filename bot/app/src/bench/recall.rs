@@ -15,6 +15,7 @@ use super::{fill, rounded};
 use crate::cli::BenchRecall;
 use crate::house;
 use crate::measure::{Resident, folder_mb, median, percentile};
+use crate::stores;
 
 /// Questions asked before the clock counts, so that pages read for the first time are not measured as recall.
 const WARM_UP: usize = 100;
@@ -26,7 +27,7 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
     let (folder, filled) = fill::filled(config_file, options.folder.as_deref(), options.memories)?;
     let info = fill::embedder(config).await?;
     let opened = Instant::now();
-    let stores = house::open_stores(config, &folder.path, &info)?;
+    let stores = house::open_stores(&stores::apart(config, &folder.path), &folder.path, &info)?;
     let memory = &stores.memory;
     let open_s = opened.elapsed().as_secs_f64();
     let now = fill::end(options.memories)?;

@@ -20,6 +20,7 @@ use crate::cli::BenchTurn;
 use crate::eval::world;
 use crate::house::{self, Answers, House, Opening};
 use crate::measure::{Resident, median, percentile};
+use crate::stores;
 
 /// Share of the memories that is not yet in the vector index's graphs when the second half of the turns begins.
 const FRESH_SHARE: usize = 5;
@@ -30,10 +31,7 @@ const WARM_UP: usize = 20;
 pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTurn) -> anyhow::Result<Value> {
     let fresh = options.memories / FRESH_SHARE;
     let (folder, filled) = fill::filled(config_file, options.folder.as_deref(), options.memories - fresh)?;
-    let mut config = config.clone();
-    config.data.dir = Some(folder.path.clone());
-    // What is made up is worth no backup.
-    config.backup.enabled = false;
+    let config = stores::apart(config, &folder.path);
     let clock = ManualClock::new(fill::end(options.memories)?);
     let opening = Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0) };
     let house = house::open(&config, opening).await?;

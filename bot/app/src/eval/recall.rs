@@ -18,6 +18,7 @@ use crate::cli::EvalRecall;
 use crate::eval::world;
 use crate::house::{self, Answers, House, Opening};
 use crate::measure::{median, percentile};
+use crate::stores;
 
 /// The most turns a question may be answered with.
 const DEPTH: usize = 20;
@@ -107,10 +108,7 @@ struct Asked {
 impl Asked {
     async fn open(config: &Config, conversation: &Conversation) -> anyhow::Result<Self> {
         let scratch = tempfile::tempdir()?;
-        let mut config = config.clone();
-        config.data.dir = Some(scratch.path().to_path_buf());
-        // What is made up is worth no backup.
-        config.backup.enabled = false;
+        let config = stores::apart(config, scratch.path());
         let Some(first) = conversation.turns.first() else { bail!("{} has no turns", conversation.id) };
         let clock = ManualClock::new(first.time);
         let opening = Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0) };

@@ -92,6 +92,11 @@ fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
         String::from_utf8_lossy(&told.stdout).into_owned()
     };
 
+    // What leaves nothing behind leaves nothing on the servers of real memories either.
+    let scratch_run = [dm.clone(), say(1, "made up")].map(|line| format!("{line}\n")).concat();
+    lines(&azera(scratch.path(), &["--config", config, "replay", "-", "--model", "scripted"], &scratch_run));
+    assert_eq!(redis.keys(), 0);
+
     replay(&[dm.clone(), say(1, "my boat is called Petrichor"), probe(100, "the boat called Petrichor")]);
     assert!(redis.keys() > 0, "embeddings lie on the server");
     let said = doctor();

@@ -222,11 +222,29 @@ fn a_server_that_is_not_as_it_was_left_is_filled_anew() {
     check_settled(&peer, &index, "guild");
     drop(index);
 
-    // It is filled for vectors of this length, under this secret.
-    std::fs::remove_file(dir.path().join("about.json")).unwrap();
-    let index = open(&peer, &local, dir.path());
+    // It is filled for vectors of this length.
+    let about = dir.path().join("about.json");
+    let before = std::fs::read_to_string(&about).unwrap();
+    std::fs::write(&about, before.replace("\"dimension\": 8", "\"dimension\": 9")).unwrap();
+    let (index, makings) = (open(&peer, &local, dir.path()), peer.asked("create"));
     check_settled(&peer, &index, "guild");
-    assert_eq!(found(&index, "guild", 0).len(), 10, "found under the new tokens");
+    assert_eq!((peer.asked("create"), found(&index, "guild", 0).len()), (makings + 1, 10));
+}
+
+#[test]
+fn a_scratch_folder_of_the_same_configuration_leaves_the_servers_collection_alone() {
+    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    let index = open(&peer, &local, dir.path());
+    index.upsert((0..10).map(|id| point(id, "guild", 0)).collect()).unwrap();
+    check_settled(&peer, &index, "guild");
+    let (elsewhere, other) = (TempDir::new().unwrap(), Local::default());
+    let asked = peer.asked("list_aliases");
+    let scratch = open(&peer, &other, elsewhere.path());
+    scratch.upsert(vec![point(77, "guild", 0)]).unwrap();
+    peer.wait_for("list_aliases", asked + 2);
+    assert_eq!(found(&scratch, "guild", 0), [77], "it goes on by itself");
+    drop(scratch);
+    check_settled(&peer, &index, "guild");
 }
 
 #[test]

@@ -7,6 +7,9 @@ use tonic::Code;
 use super::peer::Peer;
 use super::{config, found, point};
 
+/// The mark of the secret of tests.
+const HOUSE: &str = "ad44a77595bcea57";
+
 fn open(peer: &Peer) -> QdrantVectors {
     QdrantVectors::new(config(peer)).unwrap()
 }
@@ -39,30 +42,48 @@ fn the_server_learns_ids_tokens_times_and_vectors_alone() {
         let text = payload["place"].as_str().unwrap();
         assert!(text.len() == 32 && text.chars().all(|c| c.is_ascii_hexdigit()), "{text}");
     }
-    // Another house's secret makes other tokens: what is stored under ours is not found under it.
-    let other = QdrantVectors::new(QdrantConfig { secret: "of another".into(), ..config(&peer) }).unwrap();
-    assert_eq!(found(&other, "quokka-realm", 0), [0_u64; 0]);
     assert_eq!(found(&index, "quokka-realm", 0), [1, 2]);
+}
+
+#[test]
+fn another_house_of_the_same_configuration_takes_nothing() {
+    let peer = Peer::start();
+    let index = open(&peer);
+    index.upsert(vec![point(1, "guild", 0)]).unwrap();
+    let other = QdrantVectors::new(QdrantConfig { secret: "of another".into(), ..config(&peer) }).unwrap();
+    for refused in [
+        other.upsert(vec![point(2, "guild", 0)]),
+        other.remove(&[MemoryId(1)]),
+        other.ids().map(drop),
+        other.count().map(drop),
+        other.rewrite(),
+        other.clear(),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(!error.is_transient() && error.to_string().contains("another data folder"), "{error}");
+    }
+    assert_eq!((index.count().unwrap(), peer.points()), (Some(1), vec![1]));
 }
 
 #[test]
 fn a_rewrite_and_a_clearing_leave_no_old_collection_behind() {
     let peer = Peer::start();
     let names = || peer.world(|world| world.collections.keys().cloned().collect::<Vec<_>>());
+    let ours = |number: u32| format!("azera-{HOUSE}-{number}");
     let index = open(&peer);
     index.upsert((0..1_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
-    assert_eq!(names(), ["azera-1"]);
+    assert_eq!(names(), [ours(1)]);
     index.remove(&[MemoryId(7)]).unwrap();
     index.rewrite().unwrap();
-    assert_eq!((names(), peer.points().len()), (vec!["azera-2".to_owned()], 999));
+    assert_eq!((names(), peer.points().len()), (vec![ours(2)], 999));
     // What an interrupted rewriting left, and what is somebody else's.
     peer.world(|world| {
-        for name in ["azera-3", "azera-9", "azera-more", "azera2"] {
-            world.collections.insert(name.into(), Default::default());
+        for name in [ours(3), ours(9), "azera-0123456789abcdef-4".into(), "azera-more".into(), "azera2".into()] {
+            world.collections.insert(name, Default::default());
         }
     });
     index.clear().unwrap();
-    assert_eq!(names(), ["azera-3", "azera-more", "azera2"]);
+    assert_eq!(names(), ["azera-0123456789abcdef-4".into(), ours(3), "azera-more".into(), "azera2".into()]);
     assert_eq!(index.ids().unwrap(), [MemoryId(0); 0]);
     assert_eq!(index.count().unwrap(), Some(0));
 }
