@@ -138,8 +138,9 @@ pub fn load_embedder(config: &Config, installed: &Installed) -> anyhow::Result<A
     Ok(LlamaEmbedder::load(llama)?)
 }
 
-/// What the stores must know of the embedding model; known without loading it.
-pub fn embedder_info(config: &Config, installed: &Installed) -> anyhow::Result<EmbedderInfo> {
+/// What the stores must know of a model on this machine; known without loading it. [`present_embedder_info`] is of the one
+/// that runs.
+fn embedder_info(config: &Config, installed: &Installed) -> anyhow::Result<EmbedderInfo> {
     let entry = &installed.entry;
     let Some(embedding) = &entry.embedding else { bail!("{} is no embedding model", entry.name) };
     let digest: String = installed.manifest.sha256.chars().take(16).collect();

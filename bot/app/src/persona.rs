@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use azera_config::Config;
-use azera_ledger::Kind;
 use azera_memory::{Memory, NewPersona, PersonaRow};
 use azera_personas::{CardData, CardSpec, Persona, Severity};
 use azera_types::{Clock, PersonaId, RealmId, SystemClock};
@@ -28,9 +27,7 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
         _ => {}
     }
     let data = config.data_dir()?;
-    let models = house::models(config)?;
-    let embedding = house::installed(&models, &house::chosen(config, &models, Kind::Embedding)?).await?;
-    let stores = house::open_stores(config, &data, &house::embedder_info(config, &embedding)?)?;
+    let stores = house::open_stores(config, &data, &house::present_embedder_info(config).await?)?;
     let memory = &stores.memory;
     house::bring_personas(memory, &data, &SystemClock)?;
     match command {

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use azera_config::Config;
-use azera_ledger::Kind;
 use azera_memory::{Batch, Durability, Embedded, Entry, Error, Memory, NewChat, Order, Store, Table};
 use azera_memory_sled::SledStore;
 use azera_model::EmbedderInfo;
@@ -49,9 +48,7 @@ pub fn end(memories: usize) -> anyhow::Result<Timestamp> {
 
 /// The embedding model the stores are made for; it is not run.
 pub async fn embedder(config: &Config) -> anyhow::Result<EmbedderInfo> {
-    let models = house::models(config)?;
-    let name = house::chosen(config, &models, Kind::Embedding)?;
-    house::embedder_info(config, &house::installed(&models, &name).await?)
+    house::present_embedder_info(config).await
 }
 
 /// A store whose writes are durable together at the end: filling is not what is measured, and a folder half filled is

@@ -156,6 +156,17 @@ fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
     assert!(said.contains("ok    chat model: talker on Ollama at http://"), "{said}");
     assert!(said.contains("ok    embedding model: finder on Ollama") && said.contains("64 numbers"), "{said}");
 
+    // What needs no model leaves the indexes of the server's model as they are.
+    let personas = azera(
+        scratch.path(),
+        &["--config", config, "persona", "--data", scratch.path().join("data").to_str().expect("a path"), "list"],
+        "",
+    );
+    let told = String::from_utf8_lossy(&personas.stderr).into_owned();
+    assert!(personas.status.success() && !told.contains("embedded anew"), "{told}");
+    let happened = replay(scratch.path(), config, "scripted", &[dm.clone(), probe(150, "the boat called Petrichor")]);
+    assert!(signals(&happened)[0].contains("semantic"), "{happened:?}");
+
     // The same name, another model: noticed, and everything is embedded anew.
     let ollama = ollama.again(Served { digest: "second", dimension: 96 });
     let happened = replay(
