@@ -51,7 +51,10 @@ pub fn vectors(
         Some(server) => {
             Arc::new(MirroredVectors::open(local, server, data.join(VECTOR_SERVER)).context("vector_server")?)
         }
-        None => Arc::new(local),
+        None => {
+            MirroredVectors::<EdgeVectors>::leave(data.join(VECTOR_SERVER))?;
+            Arc::new(local)
+        }
     })
 }
 

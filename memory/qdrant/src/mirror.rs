@@ -1,4 +1,6 @@
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,6 +39,9 @@ struct About {
     collection: String,
     dimension: usize,
     secret: String,
+    /// The house has worked without the server since, which so lacks changes that the journal does not know of.
+    #[serde(default)]
+    left: bool,
 }
 
 struct State {
@@ -102,10 +107,14 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
             collection: config.collection.clone(),
             dimension: config.dimension,
             secret: secret.clone(),
+            left: false,
         };
         config.secret = secret;
         let far = QdrantVectors::new(config)?;
         if before.as_ref() != Some(&about) {
+            if let Some(before) = before.filter(|before| !before.left && !before.is_of_the_place_of(&about)) {
+                before.tell_it_is_left();
+            }
             journal.note(Owed { anew: true, ..Owed::default() })?;
             journal.sync()?;
             about.write(&dir.join(ABOUT))?;
@@ -128,6 +137,22 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
         let working = shared.clone();
         let worker = std::thread::Builder::new().name("azera-mirror".into()).spawn(move || working.work());
         Ok(Self { shared, worker: Some(worker.map_err(io("starting the thread of the vector index's server"))?) })
+    }
+
+    /// Notes that the house works without the server from now on: it is not believed again before it was given everything
+    /// anew. Nothing happens without a mirror's folder.
+    ///
+    /// # Errors
+    /// If the files cannot be read or written.
+    pub fn leave(dir: impl AsRef<Path>) -> Result<(), Error> {
+        let file = dir.as_ref().join(ABOUT);
+        match About::read(&file)? {
+            Some(about) if !about.left => {
+                about.tell_it_is_left();
+                About { left: true, ..about }.write(&file)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The secret that stands in a mirror's folder, if it does: for looking at what the mirror has on its server.
@@ -314,6 +339,22 @@ impl State {
 }
 
 impl About {
+    /// Whether both mean the same collection.
+    fn is_of_the_place_of(&self, other: &Self) -> bool {
+        (&self.url, &self.collection) == (&other.url, &other.collection)
+    }
+
+    /// What stays on a server that is no longer named, nobody removes but its operator.
+    fn tell_it_is_left(&self) {
+        let Self { url, collection, .. } = self;
+        tracing::warn!(
+            url,
+            collection,
+            "this collection is not used any more and stays on its server as it is, what is forgotten from now on included: \
+             remove it there if you will not use it again"
+        );
+    }
+
     /// What stands in a file; one that cannot be understood is as good as none.
     fn read(file: &Path) -> Result<Option<Self>, Error> {
         match std::fs::read(file) {
@@ -327,7 +368,8 @@ impl About {
         let what = "noting what the vector index's server holds";
         let text = serde_json::to_vec_pretty(self).map_err(|error| io(what)(error.into()))?;
         let beside = file.with_extension("new");
-        std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, file)).map_err(io(what))
+        let written = File::create(&beside).and_then(|mut new| new.write_all(&text).and_then(|()| new.sync_all()));
+        written.and_then(|()| std::fs::rename(&beside, file)).map_err(io(what))
     }
 }
 

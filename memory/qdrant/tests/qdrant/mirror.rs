@@ -300,3 +300,20 @@ fn closing_does_not_wait_for_a_server_that_hangs() {
     check_settled(&peer, &index, "guild");
     assert_eq!(peer.points(), [1]);
 }
+
+#[test]
+fn a_server_that_the_house_did_without_is_filled_anew() {
+    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    MirroredVectors::<Local>::leave(dir.path()).unwrap();
+    let index = open(&peer, &local, dir.path());
+    index.upsert((0..10).map(|id| point(id, "guild", 0)).collect()).unwrap();
+    check_settled(&peer, &index, "guild");
+    drop(index);
+    // The configuration names no server for a while. As many points as before: counting does not show it.
+    MirroredVectors::<Local>::leave(dir.path()).unwrap();
+    local.remove(&[MemoryId(3)]).unwrap();
+    local.upsert(vec![point(10, "guild", 0)]).unwrap();
+    MirroredVectors::<Local>::leave(dir.path()).unwrap();
+    let index = open(&peer, &local, dir.path());
+    check_settled(&peer, &index, "guild");
+}
