@@ -12,8 +12,8 @@ use azera_memory_remote::Patience;
 use azera_memory_sled::SledWorking;
 use azera_memory_vector::EdgeVectors;
 
-/// The file that is there while the server of working memory must be told what changed without it.
-const WORKING_OWED: &str = "working_server.owed";
+/// The file that says what the server of working memory holds and is owed.
+const WORKING_SERVER: &str = "working_server.json";
 
 /// The folder of what the server of the vector index is owed.
 const VECTOR_SERVER: &str = "vector_server";
@@ -22,8 +22,11 @@ const VECTOR_SERVER: &str = "vector_server";
 pub fn working(config: &Config, data: &Path) -> anyhow::Result<Arc<dyn Working>> {
     let local = SledWorking::open(data.join("working")).context("opening working memory")?;
     Ok(match working_server(config)? {
-        Some(server) => Arc::new(FallbackWorking::new(server, local, data.join(WORKING_OWED))?),
-        None => Arc::new(local),
+        Some(server) => Arc::new(FallbackWorking::new(server, local, data.join(WORKING_SERVER))?),
+        None => {
+            azera_memory_redis::leave(data.join(WORKING_SERVER))?;
+            Arc::new(local)
+        }
     })
 }
 

@@ -192,8 +192,8 @@ pub struct WorkingServer {
     /// Its password. Better kept in AZERA__WORKING_SERVER__PASSWORD than in a file.
     #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
     pub password: Option<Secret>,
-    /// What the names of Azera's keys begin with: letters, digits and -_.: alone. Two that share a server each need their
-    /// own.
+    /// What the names of Azera's keys begin with: letters, digits and -_.: alone. Behind it stands a mark of the data folder,
+    /// so that several may share a server.
     #[schemars(length(min = 1, max = 48))]
     pub prefix: String,
 }

@@ -13,4 +13,4 @@ pub use place::{assert_no_bytes, copy_dir};
 pub use store::{store, store_against_map};
 pub use text::text;
 pub use vector::{DIMENSION, vector};
-pub use working::working;
+pub use working::{sweeping, working};

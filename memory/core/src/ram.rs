@@ -233,6 +233,7 @@ mod tests {
             let working = RamWorking::new();
             move || working.clone()
         });
+        conformance::sweeping(&RamWorking::new());
     }
 
     #[test]

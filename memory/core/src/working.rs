@@ -20,7 +20,7 @@ pub trait Working: Send + Sync {
     /// Removes a value.
     fn remove(&self, key: &str) -> Result<(), Error>;
 
-    /// Removes what has ended; gives how many.
+    /// Removes what has ended; gives how many. One whose server does that by itself may leave it to that.
     fn sweep(&self, now: Timestamp) -> Result<usize, Error>;
 
     /// Removes everything, and every byte of it from disk.

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use azera_memory::{Error, MAX_KEY_BYTES, MAX_VALUE_BYTES, Working};
@@ -6,6 +7,9 @@ use azera_memory_remote::{Deadline, Failure, Patience, Server};
 use azera_types::Timestamp;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, ConnectionAddr, IntoConnectionInfo, Pipeline, RedisError, RedisResult, cmd};
+use sha2::{Digest, Sha256};
+
+use crate::far::Far;
 
 /// Characters of a prefix.
 pub const MAX_PREFIX_CHARS: usize = 48;
@@ -19,6 +23,12 @@ pub const LONGEST_LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
 /// Keys asked for at once while all are gone through.
 const PAGE_KEYS: usize = 1_000;
+
+/// Bytes of the hashes that names on the server are made of.
+const TOKEN_BYTES: usize = 16;
+
+/// Stands between a secret and what is hashed with it.
+const SEPARATOR: [u8; 1] = [0x1f];
 
 /// Bytes of the end of a value's life before it.
 const END_BYTES: usize = 8;
@@ -61,8 +71,40 @@ pub struct RedisWorking {
     // Before the server, whose thread it lives on.
     connection: ConnectionManager,
     server: Server,
+    place: String,
     prefix: String,
+    names: RwLock<Names>,
     readable: bool,
+}
+
+/// What the house's values are called.
+#[derive(Clone)]
+struct Names {
+    secret: String,
+    /// What all of them begin with, in any space.
+    house: String,
+    /// What those of the present space begin with.
+    space: String,
+}
+
+impl Names {
+    fn new(prefix: &str, secret: &str, space: &str) -> Self {
+        let house = format!("{prefix}:{}:", token(secret, ""));
+        Self { secret: secret.to_owned(), space: format!("{house}{space}:"), house }
+    }
+
+    /// A key of the house is a hash over a text, which could be guessed; with the secret it cannot.
+    fn of(&self, key: &str) -> String {
+        format!("{}{}", self.space, token(&self.secret, key))
+    }
+}
+
+fn token(secret: &str, text: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in [secret.as_bytes(), &SEPARATOR, text.as_bytes()] {
+        hash.update(part);
+    }
+    hash.finalize().iter().take(TOKEN_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl RedisWorking {
@@ -92,6 +134,7 @@ impl RedisWorking {
             _ => false,
         };
         let name = format!("Redis at {}", info.addr());
+        let place = format!("{name}, database {}, keys {prefix}:*", settings.db());
         let client = Client::open(info.set_redis_settings(settings)).map_err(wrong)?;
         // Calls have deadlines and retries of their own; here each try is short and made once.
         let once = ConnectionManagerConfig::new()
@@ -100,7 +143,8 @@ impl RedisWorking {
             .set_response_timeout(Some(patience.bulk));
         let server = Server::new(name, patience)?;
         let connection = server.make(|| ConnectionManager::new_lazy_with_config(client, once))?.map_err(wrong)?;
-        Ok(Self { server, connection, prefix, readable })
+        let names = RwLock::new(Names::new(&prefix, "", ""));
+        Ok(Self { server, connection, place, prefix, names, readable })
     }
 
     /// Asks the server what it is.
@@ -118,18 +162,15 @@ impl RedisWorking {
         Ok(ServerAbout { server: self.server.name().to_owned(), version, readable: self.readable })
     }
 
-    /// Sees that the server answers, before it is waited for longer.
-    fn ping(&self) -> Result<(), Error> {
-        self.ask("asking the server of working memory", |mut redis, _| async move {
-            cmd("PING").query_async(&mut redis).await
-        })
+    fn names(&self) -> Names {
+        self.names.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn key(&self, key: &str) -> String {
-        format!("{}:{key}", self.prefix)
+        self.names().of(key)
     }
 
-    /// Asks the server; the second argument of `work` is what every key begins with.
+    /// Asks the server; the second argument of `work` is what every key of the house begins with.
     fn ask<T, F>(
         &self,
         what: &'static str,
@@ -152,7 +193,7 @@ impl RedisWorking {
         T: Send + 'static,
         F: Future<Output = RedisResult<T>> + Send + 'static,
     {
-        let (connection, prefix) = (self.connection.clone(), self.key(""));
+        let (connection, prefix) = (self.connection.clone(), self.names().house);
         self.server.call(what, deadline, move || {
             let asked = work(connection.clone(), prefix.clone());
             // Whatever it refuses (no password, no memory left, still loading) keeps it from being of use.
@@ -242,20 +283,56 @@ impl Working for RedisWorking {
 
     fn sweep(&self, now: Timestamp) -> Result<usize, Error> {
         let now = now.as_microsecond();
-        self.ping()?;
         self.ask_within("sweeping working memory", Deadline::Bulk, move |redis, prefix| {
             remove_chosen(redis, prefix, move |redis, keys| ended(redis, keys, now))
         })
     }
 
-    /// Removes every key of the house. What the server has written to its own disk goes with its next snapshot or when it
+    /// Removes every key of the house, in all its spaces. What the server has written to its own disk goes with its next snapshot or when it
     /// rewrites its log.
     fn clear(&self) -> Result<(), Error> {
-        self.ping()?;
         self.ask_within("clearing working memory", Deadline::Bulk, |redis, prefix| {
             remove_chosen(redis, prefix, |_, keys| async move { Ok(keys) })
         })
         .map(drop)
+    }
+}
+
+impl Far for RedisWorking {
+    fn place(&self) -> String {
+        self.place.clone()
+    }
+
+    fn begin(&self, secret: &str, space: &str) {
+        *self.names.write().unwrap_or_else(PoisonError::into_inner) = Names::new(&self.prefix, secret, space);
+    }
+
+    fn remove_older(&self) -> Result<(), Error> {
+        let present = self.names().space;
+        self.ask_within("removing what was cleared from working memory", Deadline::Bulk, move |redis, prefix| {
+            let present = present.clone();
+            remove_chosen(redis, prefix, move |_, keys| {
+                let older = keys.into_iter().filter(|key| !key.starts_with(&present)).collect();
+                async move { Ok(older) }
+            })
+        })
+        .map(drop)
+    }
+
+    fn remove_all(&self, keys: &[String]) -> Result<(), Error> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let names = self.names();
+        let keys: Vec<String> = keys.iter().map(|key| names.of(key)).collect();
+        self.ask("writing to working memory", move |mut redis, _| {
+            let keys = keys.clone();
+            async move { cmd("UNLINK").arg(keys).query_async(&mut redis).await }
+        })
+    }
+
+    fn stop(&self) {
+        self.server.stop();
     }
 }
 

@@ -39,6 +39,8 @@ fn working_memory_keeps_the_contract() {
         let dir = TempDir::new().unwrap();
         move || SledWorking::open(dir.path()).unwrap()
     });
+    let dir = TempDir::new().unwrap();
+    conformance::sweeping(&SledWorking::open(dir.path()).unwrap());
 }
 
 proptest! {

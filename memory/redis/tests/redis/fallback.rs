@@ -1,15 +1,19 @@
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use azera_memory::{Error, RamWorking, Working, conformance};
-use azera_memory_redis::{FallbackWorking, MAX_OWED_KEYS, RedisWorking};
+use azera_memory_redis::{FallbackWorking, Far, MAX_OWED_KEYS, RedisConfig, RedisWorking, leave};
+use azera_memory_remote::Patience;
 use azera_types::Timestamp;
 use tempfile::TempDir;
 
 use super::server::RedisServer;
-use super::{at, connect};
+use super::{PATIENCE, at, config, connect};
+
+/// How long the server may take to be cleaned up; it takes milliseconds.
+const SOON: Duration = Duration::from_secs(60);
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -55,16 +59,17 @@ fn the_house_goes_on_without_the_server_and_comes_back_to_it() {
     assert_eq!(get(&working, "changed").as_deref(), Some("meanwhile"));
     assert_eq!(get(&working, "removed"), None);
     assert_eq!(working.sweep(at(1)).unwrap(), 0);
-    assert!(dir.path().join("owed").exists());
+    assert!(!working.wait(SOON), "the server is owed something");
 
     server.resume();
     assert_eq!(get(&working, "kept").as_deref(), Some("before"), "the server is asked again");
     assert_ne!(get(&working, "changed").as_deref(), Some("before"), "a value older than the last one written");
     assert_eq!(get(&working, "removed"), None, "a value that was removed meanwhile");
     assert_eq!(get(&near, "changed"), None, "what stood in is empty again");
-    assert!(!dir.path().join("owed").exists());
+    assert!(working.wait(SOON));
     put(&working, "changed", "after");
-    assert_eq!(get(&connect(&server), "changed").as_deref(), Some("after"));
+    drop(working);
+    assert_eq!(get(&open(&server, &near, dir.path()), "changed").as_deref(), Some("after"), "it is on the server");
 }
 
 #[test]
@@ -72,41 +77,109 @@ fn what_is_cleared_while_the_server_is_away_is_cleared_there_before_it_is_asked(
     let (dir, server, near) = (TempDir::new().unwrap(), RedisServer::start(), RamWorking::new());
     let working = open(&server, &near, dir.path());
     put(&working, "a", "secret");
+    assert!(working.wait(SOON));
     server.pause();
     working.clear().unwrap();
     // The process ends before the server is back.
     drop(working);
     server.resume();
-    assert_eq!(get(&connect(&server), "a").as_deref(), Some("secret"), "the server could not be told");
+    assert_eq!(server.keys(), 1, "the server could not be told");
     let working = open(&server, &near, dir.path());
     assert_eq!(get(&working, "a"), None);
-    assert_eq!(get(&connect(&server), "a"), None, "it is gone there too");
+    assert!(working.wait(SOON));
+    assert_eq!(server.keys(), 0, "it is gone there too");
+}
+
+#[test]
+fn a_clearing_waits_for_no_server_and_leaves_nothing_there() {
+    let (dir, server, near) = (TempDir::new().unwrap(), RedisServer::start(), RamWorking::new());
+    let patience = Patience { live: SOON, bulk: SOON, ..PATIENCE };
+    let far = RedisWorking::new(RedisConfig { patience, ..config(&server) }).unwrap();
+    let working = FallbackWorking::new(far, near.clone(), dir.path().join("owed")).unwrap();
+    (0..3_000).for_each(|number| put(&working, &number.to_string(), "x"));
+    assert!(working.wait(SOON));
+    server.pause();
+    let begun = Instant::now();
+    working.clear().unwrap();
+    assert!(begun.elapsed() < SOON / 2, "it waited for the server");
+    server.resume();
+    assert_eq!(get(&working, "7"), None);
+    put(&working, "7", "new");
+    assert!(working.wait(SOON));
+    assert_eq!((get(&working, "7").as_deref(), server.keys()), (Some("new"), 1));
+}
+
+#[test]
+fn a_server_that_missed_something_is_not_believed_when_it_comes_back() {
+    // Another one was named meanwhile, or none.
+    for between in [true, false] {
+        let (dir, one, other) = (TempDir::new().unwrap(), RedisServer::start(), RedisServer::start());
+        let near = RamWorking::new();
+        let working = open(&one, &near, dir.path());
+        put(&working, "a", "before");
+        put(&working, "b", "before");
+        drop(working);
+        if between {
+            let working = open(&other, &near, dir.path());
+            assert_eq!(get(&working, "a"), None);
+            working.clear().unwrap();
+        } else {
+            leave(dir.path().join("owed")).unwrap();
+        }
+        let working = open(&one, &near, dir.path());
+        assert_eq!(get(&working, "a"), None);
+        assert!(working.wait(SOON));
+        assert_eq!(one.keys(), 0);
+    }
+}
+
+#[test]
+fn houses_of_one_prefix_share_nothing_and_names_tell_nothing() {
+    let (ours, theirs, server) = (TempDir::new().unwrap(), TempDir::new().unwrap(), RedisServer::start());
+    let open = |dir: &TempDir| open(&server, &RamWorking::new(), dir.path());
+    let (ours, theirs) = (open(&ours), open(&theirs));
+    put(&ours, "quokka", "ours");
+    put(&theirs, "quokka", "theirs");
+    assert_eq!((get(&ours, "quokka").as_deref(), get(&theirs, "quokka").as_deref()), (Some("ours"), Some("theirs")));
+    let names = server.ask("KEYS *");
+    assert!(names.contains("azera:") && !names.contains("quokka"), "{names}");
+    let tokens: std::collections::BTreeSet<&str> =
+        names.lines().filter(|line| line.starts_with("azera:")).filter_map(|line| line.rsplit(':').next()).collect();
+    assert_eq!(tokens.len(), 2, "each house has a name of its own for the same key: {names}");
+    theirs.clear().unwrap();
+    assert!(theirs.wait(SOON));
+    assert_eq!(get(&ours, "quokka").as_deref(), Some("ours"));
 }
 
 /// Something far away that can be out of reach.
-struct Far {
+struct Away {
     held: RamWorking,
     away: Arc<AtomicBool>,
+    space: Mutex<String>,
 }
 
-impl Far {
+impl Away {
+    fn name(&self, key: &str) -> String {
+        format!("{} {key}", self.space.lock().unwrap())
+    }
+
     fn reach(&self) -> Result<&RamWorking, Error> {
         let away = || Error::Backend { what: "asking", why: "away".into(), transient: true };
         if self.away.load(Ordering::SeqCst) { Err(away()) } else { Ok(&self.held) }
     }
 }
 
-impl Working for Far {
+impl Working for Away {
     fn get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, Error> {
-        self.reach()?.get(key, now)
+        self.reach()?.get(&self.name(key), now)
     }
 
     fn put(&self, key: &str, value: &[u8], ttl: Duration, now: Timestamp) -> Result<(), Error> {
-        self.reach()?.put(key, value, ttl, now)
+        self.reach()?.put(&self.name(key), value, ttl, now)
     }
 
     fn remove(&self, key: &str) -> Result<(), Error> {
-        self.reach()?.remove(key)
+        self.reach()?.remove(&self.name(key))
     }
 
     fn sweep(&self, now: Timestamp) -> Result<usize, Error> {
@@ -118,18 +191,40 @@ impl Working for Far {
     }
 }
 
+impl Far for Away {
+    fn place(&self) -> String {
+        "far away".into()
+    }
+
+    fn begin(&self, _secret: &str, space: &str) {
+        space.clone_into(&mut self.space.lock().unwrap());
+    }
+
+    fn remove_older(&self) -> Result<(), Error> {
+        self.reach().map(drop)
+    }
+
+    fn remove_all(&self, keys: &[String]) -> Result<(), Error> {
+        keys.iter().try_for_each(|key| self.remove(key))
+    }
+
+    fn stop(&self) {}
+}
+
 #[test]
 fn many_changes_without_the_server_cost_all_it_holds() {
     let check = |changes: usize, kept: Option<&str>| {
         let (dir, held, away) = (TempDir::new().unwrap(), RamWorking::new(), Arc::new(AtomicBool::new(false)));
-        let far = Far { held: held.clone(), away: away.clone() };
+        let far = Away { held: held.clone(), away: away.clone(), space: Mutex::default() };
         let working = FallbackWorking::new(far, RamWorking::new(), dir.path().join("owed")).unwrap();
         put(&working, "kept", "before");
         away.store(true, Ordering::SeqCst);
         (0..changes).for_each(|number| put(&working, &number.to_string(), "meanwhile"));
         away.store(false, Ordering::SeqCst);
         assert_eq!(get(&working, "kept").as_deref(), kept, "after {changes} changes");
-        assert_eq!(get(&held, "0"), None);
+        assert_eq!(get(&working, &(changes - 1).to_string()), None);
+        away.store(true, Ordering::SeqCst);
+        assert_eq!(get(&working, &(changes - 1).to_string()), None, "nothing is left of what stood in");
     };
     check(MAX_OWED_KEYS, Some("before"));
     check(MAX_OWED_KEYS + 1, None);

@@ -1,7 +1,7 @@
 //! A redis-server of its own for each test, ended by its process id.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
@@ -65,6 +65,20 @@ impl RedisServer {
     pub fn again(&mut self) {
         self.stop();
         self.child = Some(run(self.port, self.password, &self._dir).expect("the same port is free again"));
+    }
+
+    /// What it answers to a command, as it stands on the wire.
+    pub fn ask(&self, command: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(format!("{command}\r\nQUIT\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Keys it holds.
+    pub fn keys(&self) -> usize {
+        self.ask("DBSIZE").lines().next().unwrap().trim_start_matches(':').parse().unwrap()
     }
 
     /// Stops it from answering, as a machine that hangs, until it is continued.

@@ -10,6 +10,8 @@ fn the_contract_is_kept() {
         let server = RedisServer::start();
         move || connect(&server)
     });
+    let server = RedisServer::start();
+    conformance::sweeping(&connect(&server));
 }
 
 #[test]
