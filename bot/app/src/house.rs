@@ -21,6 +21,7 @@ use crate::backup::{BackupJob, Backups};
 use crate::data::DataFolder;
 use crate::progress::Bar;
 use crate::shelf::Shelf;
+use crate::stores::OnServers;
 use crate::{servers, stores};
 
 /// Tokens of key-value cache for each token of a conversation's window: so many conversations of full length fit.
@@ -51,6 +52,7 @@ pub struct House {
     pub model: Arc<dyn ChatModel>,
     pub data: PathBuf,
     pub backups: Folder,
+    pub servers: OnServers,
     /// Held as long as the stores are open.
     _folder: DataFolder,
 }
@@ -58,6 +60,7 @@ pub struct House {
 /// The stores of a data folder, which is this process's as long as they are open.
 pub struct Stores {
     pub memory: Memory,
+    servers: OnServers,
     /// The process before came to no orderly end, so the indexes may differ from the record.
     doubtful: bool,
     folder: DataFolder,
@@ -184,11 +187,12 @@ pub fn open_stores_with(
     }
     let (vectors, text, made_anew) = open_indexes(data, info.dimension, doubtful)?;
     folder.end_opening()?;
+    let mut on_servers = OnServers::default();
     let layers = Layers {
         store: around(store),
-        vectors: stores::vectors(config, data, vectors, info.dimension)?,
+        vectors: stores::vectors(config, data, vectors, info.dimension, &mut on_servers)?,
         text: Arc::new(text),
-        working: stores::working(config, data)?,
+        working: stores::working(config, data, &mut on_servers)?,
     };
     let memory = Memory::open(
         layers,
@@ -210,7 +214,7 @@ pub fn open_stores_with(
             tracing::warn!(memories = queued, "an index is missing or damaged: both are built anew from the record");
         }
     }
-    Ok(Stores { memory, doubtful, folder })
+    Ok(Stores { memory, servers: on_servers, doubtful, folder })
 }
 
 /// What to do about a record that does not open.
@@ -328,7 +332,7 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
             Ok((embedder, stores))
         })
     };
-    let (embedder, Stores { memory, doubtful, folder }) = stores.await??;
+    let (embedder, Stores { memory, servers, doubtful, folder }) = stores.await??;
     let model = chat.await??;
     let memory = Arc::new(memory);
     let backups = backups(config)?;
@@ -351,7 +355,7 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
     }
     let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
     azera.add_job(Arc::new(Backups(Arc::new(job))));
-    Ok(House { azera, memory, model, data, backups, _folder: folder })
+    Ok(House { azera, memory, model, data, backups, servers, _folder: folder })
 }
 
 fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Result<ChatConfig> {

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use azera_adapter::{Host, ProbeLine};
@@ -17,6 +18,9 @@ use serde_json::json;
 
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
 use crate::house::{self, Answers, House, Opening, Stores};
+
+/// How long forgetting waits for each server of a store to forget too, as long as it answers.
+const FORGET_WAIT: Duration = Duration::from_secs(600);
 
 pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -141,6 +145,12 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
     house.azera.scrub().await?;
     // The same that the running bot does in time, at once: it does not run, and may not for a long time.
     let gone = crate::backup::forget(&house.memory, &house.backups, &house.data);
+    let servers = house.servers.clone();
+    let servers = match tokio::task::spawn_blocking(move || servers.wait(FORGET_WAIT)).await? {
+        None => "none",
+        Some(true) => "done",
+        Some(false) => "owed",
+    };
     let Receipt { messages, replies, memories, why, chats, quoted_by, .. } = receipt;
     println!(
         "{}",
@@ -152,6 +162,7 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
             "chats": chats,
             "still_quoted_by": quoted_by,
             "bytes_on_disk": "overwritten",
+            "servers": servers,
             "backups_rewritten": gone.as_ref().ok().map(|gone| gone.rewritten),
             "backups_removed": gone.as_ref().ok().map(|gone| gone.removed),
         }))?

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use azera_config::Config;
@@ -18,11 +19,32 @@ const WORKING_SERVER: &str = "working_server.json";
 /// The folder of what the server of the vector index is owed.
 const VECTOR_SERVER: &str = "vector_server";
 
-/// Working memory: files on this machine, behind a server if one is configured.
-pub fn working(config: &Config, data: &Path) -> anyhow::Result<Arc<dyn Working>> {
+/// The stores that servers have a part in.
+#[derive(Clone, Default)]
+pub struct OnServers {
+    working: Option<Arc<FallbackWorking<RedisWorking, SledWorking>>>,
+    vectors: Option<Arc<MirroredVectors<EdgeVectors>>>,
+}
+
+impl OnServers {
+    /// Waits until the servers know of every change, at most for so long with each; gives whether they do, or nothing if
+    /// there is none. A server that fails is not waited for.
+    pub fn wait(&self, at_most: Duration) -> Option<bool> {
+        let working = self.working.as_ref().map(|working| working.wait(at_most));
+        let vectors = self.vectors.as_ref().map(|vectors| vectors.give(at_most));
+        working.into_iter().chain(vectors).reduce(|one, two| one && two)
+    }
+}
+
+/// Working memory: files on this machine, behind a server if one is configured, which is then noted in `on`.
+pub fn working(config: &Config, data: &Path, on: &mut OnServers) -> anyhow::Result<Arc<dyn Working>> {
     let local = SledWorking::open(data.join("working")).context("opening working memory")?;
     Ok(match working_server(config)? {
-        Some(server) => Arc::new(FallbackWorking::new(server, local, data.join(WORKING_SERVER))?),
+        Some(server) => {
+            let both = Arc::new(FallbackWorking::new(server, local, data.join(WORKING_SERVER))?);
+            on.working = Some(both.clone());
+            both
+        }
         None => {
             azera_memory_redis::leave(data.join(WORKING_SERVER))?;
             Arc::new(local)
@@ -43,16 +65,20 @@ pub fn working_server(config: &Config) -> anyhow::Result<Option<RedisWorking>> {
     Ok(Some(RedisWorking::new(redis).context("working_server")?))
 }
 
-/// The vector index: the one on this machine, mirrored to a server if one is configured.
+/// The vector index: the one on this machine, mirrored to a server if one is configured, which is then noted in `on`.
 pub fn vectors(
     config: &Config,
     data: &Path,
     local: EdgeVectors,
     dimension: usize,
+    on: &mut OnServers,
 ) -> anyhow::Result<Arc<dyn VectorIndex>> {
     Ok(match vector_config(config, dimension) {
         Some(server) => {
-            Arc::new(MirroredVectors::open(local, server, data.join(VECTOR_SERVER)).context("vector_server")?)
+            let mirrored = MirroredVectors::open(local, server, data.join(VECTOR_SERVER)).context("vector_server")?;
+            let mirrored = Arc::new(mirrored);
+            on.vectors = Some(mirrored.clone());
+            mirrored
         }
         None => {
             MirroredVectors::<EdgeVectors>::leave(data.join(VECTOR_SERVER))?;

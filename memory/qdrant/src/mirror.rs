@@ -168,6 +168,13 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
         self.wait_while(at_most, |state| !state.is_settled())
     }
 
+    /// Waits until the server has everything or a try to give it something failed, at most for so long; gives whether it
+    /// has everything.
+    pub fn give(&self, at_most: Duration) -> bool {
+        self.wait_while(at_most, |state| !state.is_settled() && !state.failing);
+        self.shared.lock().is_settled()
+    }
+
     fn wait_while(&self, at_most: Duration, unless: impl Fn(&State) -> bool) -> bool {
         let waited = self.shared.changed.wait_timeout_while(self.shared.lock(), at_most, |state| unless(state));
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()

@@ -103,6 +103,15 @@ fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
     assert!(said.contains("ok    working memory: Redis "), "{said}");
     assert!(said.contains("see [vector_server] in the configuration"), "{said}");
 
+    let forget = || {
+        let arguments = ["--config", config, "memory", "--data", data, "forget", "--message", "m1", "--yes"];
+        let told = azera(scratch.path(), &arguments, "");
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        serde_json::from_slice::<serde_json::Value>(&told.stdout).expect("JSON")["servers"].clone()
+    };
+    // Redis was told; Qdrant could not be.
+    assert_eq!((forget(), redis.keys()), (json!("owed"), 0));
+
     drop(redis);
     replay(&[dm, say(200, "the boat is blue"), probe(300, "what is my boat called?")]);
     assert!(doctor().contains("see [working_server] in the configuration"));
