@@ -14,6 +14,7 @@ use crate::about::About;
 use crate::config::{Api, CHAT_QUEUE, RemoteChatConfig};
 use crate::error::Error;
 use crate::events::ReplyEvents;
+use crate::says::Sent;
 use crate::server::Server;
 use crate::stream::Stream;
 use crate::tokens::Tokens;
@@ -227,7 +228,7 @@ impl Inner {
         let wait = server.patience.first;
         let first = timeout(wait, async {
             let response = server.send(server.post(path, &body), wait).await?;
-            let mut stream = Stream::new(server.clone(), response)?;
+            let mut stream = Stream::new(server.clone(), response, Sent::of(&body))?;
             let piece = stream.next().await?;
             Ok((stream, piece))
         });

@@ -27,7 +27,7 @@ pub const EMBED_QUEUE: usize = 4_096;
 /// Bytes below which a text that the server finds too long is not cut further: then it is something else.
 const SHORTEST_CUT: usize = 64;
 
-/// Stands for a text without a word, which servers refuse.
+/// Stands for a text without a word, which servers refuse, and in the place of one that they refuse for what it says.
 const BLANK: &str = ".";
 
 /// What is embedded to see the size of a server's vectors.
@@ -40,7 +40,9 @@ const PROBE: &str = "Azera";
 /// that another server counts as another model, and a model that is exchanged under its name on the same server at the
 /// same size is *not* noticed: rename it there, or point to it by another name.
 ///
-/// Texts are cut by estimate before they are sent, and cut further if the server still finds them too long.
+/// Texts are cut by estimate before they are sent, and cut further if the server still finds them too long. A text that it
+/// refuses for another reason while it takes others gets the vector of no text when it is indexed, and is an error when
+/// somebody asks.
 pub struct RemoteEmbedder {
     info: EmbedderInfo,
     source: Source,
@@ -208,8 +210,7 @@ impl Source {
         Tokens::new(DEFAULT_BYTES_PER_TOKEN).cut(&whole, self.config.max_tokens).to_owned()
     }
 
-    /// One vector for each text. What the server refuses together is sent alone, and a text alone is cut until it is
-    /// taken: one long text must not hold up the index.
+    /// One vector for each text. What the server refuses together is sent alone: one text must not hold up the index.
     async fn batch(
         &self,
         texts: &[String],
@@ -217,17 +218,42 @@ impl Source {
         priority: Priority,
         wait: Duration,
     ) -> Result<Vec<Vec<f32>>, Error> {
-        match self.asked(texts, dimension, priority, wait).await {
-            Err(Error::TooLong { .. } | Error::Refused { .. }) => {}
+        let mut blank = match self.asked(texts, dimension, priority, wait).await {
+            // Somebody who waits is better served by recall by words. Else a server that refuses even a text without a
+            // word is set up wrongly, which is seen before each text is sent.
+            Err(error) if error.is_about_the_text() && priority == Priority::Background => {
+                Some(self.blank(error, dimension, wait).await?)
+            }
+            Err(Error::TooLong { .. }) => None,
             other => return other,
-        }
+        };
         let mut vectors = Vec::with_capacity(texts.len());
         for text in texts {
-            vectors.extend(self.alone(text.clone(), dimension, priority, wait).await?);
+            match self.alone(text.clone(), dimension, priority, wait).await {
+                Err(error) if error.is_about_the_text() && priority == Priority::Background => {
+                    tracing::warn!(%error, bytes = text.len(), "a text gets no vector of its own and is found by words");
+                    let stands_in = match blank.take() {
+                        Some(blank) => blank,
+                        None => self.blank(error, dimension, wait).await?,
+                    };
+                    vectors.extend_from_slice(&stands_in);
+                    blank = Some(stands_in);
+                }
+                vector => vectors.extend(vector?),
+            }
         }
         Ok(vectors)
     }
 
+    /// The vector of a text without a word; `refusal`, if the server refuses that too.
+    async fn blank(&self, refusal: Error, dimension: usize, wait: Duration) -> Result<Vec<Vec<f32>>, Error> {
+        match self.asked(&[BLANK.to_owned()], dimension, Priority::Background, wait).await {
+            Err(error) if error.is_about_the_text() => Err(refusal),
+            other => other,
+        }
+    }
+
+    /// The vector of one text, which is cut while the server finds it too long, and for no other reason.
     async fn alone(
         &self,
         mut text: String,
@@ -237,7 +263,7 @@ impl Source {
     ) -> Result<Vec<Vec<f32>>, Error> {
         loop {
             match self.asked(std::slice::from_ref(&text), dimension, priority, wait).await {
-                Err(Error::TooLong { .. } | Error::Refused { .. }) if text.len() > SHORTEST_CUT => {
+                Err(Error::TooLong { .. }) if text.len() > SHORTEST_CUT => {
                     text = cut_bytes(&text, text.len() / 2).to_owned();
                     tracing::warn!(bytes = text.len(), "a text is cut further for the embedding server");
                 }

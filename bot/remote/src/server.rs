@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::config::{Api, Patience, ServerConfig};
 use crate::error::Error;
-use crate::says::Says;
+use crate::says::{Says, Sent};
 
 /// Bytes of an answer that is not streamed. A batch of the longest vectors in use takes a sixth of it.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
@@ -121,7 +121,9 @@ impl Server {
             Some(key) => request.bearer_auth(key.expose()),
             None => request,
         };
-        let response = timeout(wait, request.send()).await.map_err(|_| self.silent(wait))?;
+        let request = request.build().map_err(|error| self.network(error))?;
+        let sent = request.body().and_then(|body| body.as_bytes()).map(<[u8]>::to_vec);
+        let response = timeout(wait, self.http.execute(request)).await.map_err(|_| self.silent(wait))?;
         let response = response.map_err(|error| self.network(error))?;
         let status = response.status();
         if status.is_success() {
@@ -137,7 +139,8 @@ impl Server {
         let path = response.url().path().to_owned();
         // Whatever can be read of the reason; the status alone says enough otherwise.
         let body = self.read(response, MAX_ERROR_BYTES, self.patience.about).await.unwrap_or_default();
-        Err(self.refusal(status, Says::read(&body, self.key()), retry_after, &path))
+        let sent = sent.map(|sent| Sent::read(&sent)).unwrap_or_default();
+        Err(self.refusal(status, Says::read(&body, self.key(), &sent), retry_after, &path))
     }
 
     /// Sends a request and reads the whole answer.
@@ -210,7 +213,9 @@ impl Server {
     pub(crate) fn refusal(&self, status: StatusCode, says: Says, retry_after: Option<Duration>, path: &str) -> Error {
         let (server, code) = (self.name(), status.as_u16());
         match code {
-            _ if says.is_too_long() || code == 413 => Error::TooLong { server, message: says.message },
+            413 => Error::TooLong { server, message: says.message },
+            // With other statuses words like these are about a rate, a quota or a key.
+            400 | 422 | 500 if says.is_too_long() => Error::TooLong { server, message: says.message },
             401 | 403 => Error::Key {
                 server,
                 had_key: self.config.key.is_some(),
@@ -236,9 +241,9 @@ impl Server {
         }
     }
 
-    /// What an error in the middle of a stream means.
-    pub(crate) fn told(&self, value: &Value) -> Error {
-        let says = Says::of(value, self.key());
+    /// What an error in the middle of a stream means, which answers what was sent.
+    pub(crate) fn told(&self, value: &Value, sent: &Sent) -> Error {
+        let says = Says::of(value, self.key(), sent);
         let status = value["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         match status.and_then(|code| StatusCode::from_u16(code).ok()).filter(|status| status.as_u16() >= 400) {
             Some(status) => self.refusal(status, says, None, "its stream"),

@@ -6,6 +6,7 @@ use reqwest::Response;
 use crate::config::Api;
 use crate::error::Error;
 use crate::lines::{LineError, Lines, MAX_LINE_BYTES, MAX_STREAM_BYTES};
+use crate::says::Sent;
 use crate::server::{Server, content_type};
 use crate::wire::{Piece, Wire, WireError};
 use crate::{ollama, openai};
@@ -14,6 +15,7 @@ use crate::{ollama, openai};
 pub(crate) struct Stream {
     server: Arc<Server>,
     response: Response,
+    sent: Sent,
     lines: Lines,
     wire: Wire,
     ready: VecDeque<Piece>,
@@ -22,8 +24,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Reads an answer as a stream.
-    pub(crate) fn new(server: Arc<Server>, response: Response) -> Result<Self, Error> {
+    /// Reads an answer to what was sent as a stream.
+    pub(crate) fn new(server: Arc<Server>, response: Response, sent: Sent) -> Result<Self, Error> {
         let wire = match server.api {
             Api::Ollama => Wire::Ollama(ollama::Parser::default()),
             Api::OpenAi | Api::LlamaCpp => {
@@ -33,7 +35,7 @@ impl Stream {
                 Wire::OpenAi(openai::Parser::default())
             }
         };
-        Ok(Self { server, response, lines: Lines::new(), wire, ready: VecDeque::new(), failed: None })
+        Ok(Self { server, response, sent, lines: Lines::new(), wire, ready: VecDeque::new(), failed: None })
     }
 
     /// The next piece; nothing may be asked for after [`Piece::End`].
@@ -81,7 +83,7 @@ impl Stream {
     fn refused(&self, error: WireError) -> Error {
         match error {
             WireError::Malformed(reason) => self.server.protocol(reason),
-            WireError::Told(value) => self.server.told(&value),
+            WireError::Told(value) => self.server.told(&value, &self.sent),
         }
     }
 

@@ -132,12 +132,50 @@ async fn a_text_the_server_finds_too_long_is_cut_and_holds_nobody_up() {
     let texts = vec!["short".to_owned(), "7".repeat(1000), "also short".to_owned()];
     let vectors = embedder.embed(texts, Purpose::Document, Priority::Background).await.unwrap();
     assert_eq!(vectors, [unit("short"), unit(&"7".repeat(250)), unit("also short")]);
-    // A server that refuses whatever it is sent is not asked for ever.
+    // A server that refuses whatever it is sent is not asked for long.
     peer.on(OPENAI, [Answer::refusal(400, &json!({"error": "no"}))]);
     let before = peer.asked(OPENAI).len();
     let refused = embedder.embed(vec!["x".repeat(1000)], Purpose::Document, Priority::Background).await;
     assert!(matches!(refused, Err(Error::Engine(_))));
-    assert_eq!(peer.asked(OPENAI).len() - before, 6, "whole, again alone, then 500, 250, 125 and 62 bytes");
+    assert_eq!(peer.asked(OPENAI).len() - before, 2, "the text, and one of no words");
+}
+
+#[tokio::test]
+async fn a_text_the_server_refuses_is_not_cut_and_holds_nobody_up() {
+    let peer = peer(Api::OpenAi).await;
+    let embedder = RemoteEmbedder::connect(config(&peer, Api::OpenAi)).await.unwrap();
+    let prudish = Answer::Made(Arc::new(|asked| {
+        if inputs(asked).iter().any(|text| text.contains("rude")) {
+            return Answer::refusal(400, &json!({"error": {"message": "no such words", "code": "content_filter"}}));
+        }
+        openai()
+    }));
+    peer.on(OPENAI, [prudish]);
+    let texts = || vec!["short".to_owned(), "rude".repeat(100), "also short".to_owned()];
+    let vectors = embedder.embed(texts(), Purpose::Document, Priority::Background).await.unwrap();
+    assert_eq!(vectors, [unit("short"), unit("."), unit("also short")]);
+    let before = peer.asked(OPENAI).len();
+    assert!(embedder.embed(texts(), Purpose::Document, Priority::Live).await.is_err());
+    assert_eq!(peer.asked(OPENAI).len() - before, 1, "who waits is told at once");
+}
+
+#[tokio::test]
+async fn no_money_and_no_patience_are_no_reason_to_cut() {
+    let check = async |status: u16, message: &str, code: &str, transient: bool| {
+        let peer = peer(Api::OpenAi).await;
+        let mut config = config(&peer, Api::OpenAi);
+        config.server.patience.retries = 0;
+        let embedder = RemoteEmbedder::connect(config).await.unwrap();
+        peer.on(OPENAI, [Answer::refusal(status, &json!({"error": {"message": message, "code": code}}))]);
+        let before = peer.asked(OPENAI).len();
+        let texts = vec!["x".repeat(1000), "y".repeat(1000)];
+        let error = embedder.embed(texts, Purpose::Document, Priority::Background).await.unwrap_err();
+        assert_eq!((error.is_transient(), peer.asked(OPENAI).len() - before), (transient, 1), "{error}");
+    };
+    check(429, "Request too large for tiny: tokens per min (TPM)", "rate_limit_exceeded", true).await;
+    check(429, "You exceeded your current quota", "insufficient_quota", false).await;
+    check(402, "Insufficient balance, the context window is closed", "", false).await;
+    check(401, "the key is too long", "", false).await;
 }
 
 #[tokio::test]
