@@ -67,7 +67,16 @@ impl Collection {
                 "the name {name} there stands for {real}, which another data folder filled: choose another name for the \
                  collection, or remove that one from the server if nobody needs it"
             ))),
-            None => Ok(None),
+            None => {
+                let listed = self.client.list_collections().await.map_err(failure)?;
+                if listed.collections.iter().any(|collection| collection.name == *name) {
+                    return Err(Failure::Refused(format!(
+                        "a collection there is called {name}: choose another name for this one, or remove that one from the \
+                         server if nobody needs it"
+                    )));
+                }
+                Ok(None)
+            }
         }
     }
 

@@ -9,6 +9,9 @@ use azera_types::MemoryId;
 /// Changes noted for the server one by one; with more, it gets all there is.
 pub const MAX_WAITING: usize = 1_000_000;
 
+/// Lines the file may have beyond what is still owed before it is written anew.
+const SPARE_LINES: usize = 64 * 1_024;
+
 /// Bytes of a line of the journal: what it says, and a memory's number.
 const LINE_BYTES: usize = 9;
 
@@ -67,10 +70,14 @@ pub(crate) struct Journal {
     file: File,
     lines: usize,
     owed: Owed,
+    /// What is being given to the server: owed until it is given, and not offered again meanwhile.
+    taken: Owed,
+    /// A write failed, so that behind the lines may stand a part of one.
+    torn: bool,
 }
 
 fn io(source: std::io::Error) -> Error {
-    Error::Io { what: "writing the journal of the vector index's server", source }
+    Error::io("writing the journal of the vector index's server")(source)
 }
 
 impl Journal {
@@ -86,7 +93,7 @@ impl Journal {
             file.set_len((lines.len() * LINE_BYTES) as u64).map_err(io)?;
         }
         file.seek(SeekFrom::End(0)).map_err(io)?;
-        Ok(Self { path: path.to_owned(), lines: lines.len(), file, owed })
+        Ok(Self { path: path.to_owned(), lines: lines.len(), file, owed, taken: Owed::default(), torn: false })
     }
 
     pub(crate) fn owed(&self) -> &Owed {
@@ -101,40 +108,75 @@ impl Journal {
         let lines = owed.lines();
         self.owed.add(owed);
         if self.lines + lines.len() / LINE_BYTES > MAX_WAITING {
-            let anew = Owed { anew: true, rewrite: self.owed.rewrite, ids: BTreeSet::new() };
-            return self.replace(if self.owed.ids.len() > MAX_WAITING / 2 { anew } else { self.owed.clone() });
+            if self.owed.ids.len() > MAX_WAITING / 2 {
+                self.owed = Owed { anew: true, rewrite: self.owed.rewrite, ids: BTreeSet::new() };
+            }
+            return self.write_anew();
         }
+        self.append(&lines)
+    }
+
+    /// Appends whole lines. What a failed write left of a line is cut off first, or all behind it would be misread.
+    fn append(&mut self, lines: &[u8]) -> Result<(), Error> {
+        if std::mem::replace(&mut self.torn, true) {
+            let end = (self.lines * LINE_BYTES) as u64;
+            self.file.set_len(end).and_then(|()| self.file.seek(SeekFrom::Start(end))).map_err(io)?;
+        }
+        self.file.write_all(lines).map_err(io)?;
         self.lines += lines.len() / LINE_BYTES;
-        self.file.write_all(&lines).map_err(io)
+        self.torn = false;
+        Ok(())
     }
 
     pub(crate) fn sync(&self) -> Result<(), Error> {
         self.file.sync_data().map_err(io)
     }
 
-    /// To take out what is to be given to the server next. It stays in the file until [`Journal::given`].
-    pub(crate) fn owed_mut(&mut self) -> &mut Owed {
-        &mut self.owed
+    /// Takes out what is given to the server next; what was taken before must have been given or put back. It stays in the
+    /// file until [`Journal::given`].
+    pub(crate) fn take(&mut self, next: Owed) {
+        self.owed.anew &= !next.anew;
+        self.owed.rewrite &= !next.rewrite;
+        self.owed.ids.retain(|id| !next.ids.contains(id));
+        self.taken = next;
     }
 
     /// Puts back what could not be given, below what came since.
-    pub(crate) fn put_back(&mut self, owed: Owed) {
+    pub(crate) fn put_back(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        self.owe_before(taken);
+    }
+
+    /// What was taken was given, and in its place the server is owed something less: `left`.
+    pub(crate) fn given_but(&mut self, left: Owed) -> Result<(), Error> {
+        self.taken = Owed::default();
+        self.owe_before(left);
+        self.write_anew()
+    }
+
+    /// What was taken was given. The file may say more than is owed for a while: giving it again does no harm.
+    pub(crate) fn given(&mut self) -> Result<(), Error> {
+        let flags = self.taken.anew || self.taken.rewrite;
+        self.taken = Owed::default();
+        if flags || self.owed.ids.is_empty() || self.lines > self.owed.ids.len() + SPARE_LINES {
+            return self.write_anew();
+        }
+        Ok(())
+    }
+
+    fn owe_before(&mut self, owed: Owed) {
         let since = std::mem::replace(&mut self.owed, owed);
         self.owed.add(since);
     }
 
-    /// What was taken was given: the file says what is left.
-    pub(crate) fn given(&mut self) -> Result<(), Error> {
-        let left = self.owed.clone();
-        self.replace(left)
-    }
-
-    fn replace(&mut self, owed: Owed) -> Result<(), Error> {
-        let lines = owed.lines();
-        self.owed = owed;
+    /// Writes what is owed, and being given, in the place of the file.
+    fn write_anew(&mut self) -> Result<(), Error> {
+        let mut all = self.taken.clone();
+        all.add(self.owed.clone());
+        let lines = all.lines();
         if lines.is_empty() {
             self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(io)?;
-            self.lines = 0;
+            (self.lines, self.torn) = (0, false);
             return self.sync();
         }
         // Beside it first: a crash leaves the old one or the new one.
@@ -143,7 +185,7 @@ impl Journal {
         file.write_all(&lines).and_then(|()| file.sync_data()).map_err(io)?;
         std::fs::rename(&beside, &self.path).map_err(io)?;
         self.file = file;
-        self.lines = lines.len() / LINE_BYTES;
+        (self.lines, self.torn) = (lines.len() / LINE_BYTES, false);
         Ok(())
     }
 }
@@ -164,14 +206,23 @@ mod tests {
         let path = dir.path().join("journal");
         let mut journal = Journal::open(&path).unwrap();
         journal.note(ids(&[1, u64::MAX, 3])).unwrap();
-        let taken = std::mem::take(journal.owed_mut());
-        assert_eq!(taken, ids(&[1, 3, u64::MAX]));
-        assert_eq!(*Journal::open(&path).unwrap().owed(), taken, "taken is not given");
+        let all = ids(&[1, 3, u64::MAX]);
+        assert_eq!(*journal.owed(), all);
+        journal.take(all.clone());
+        assert!(journal.owed().is_nothing());
+        assert_eq!(*Journal::open(&path).unwrap().owed(), all, "taken is not given");
         journal.note(ids(&[7])).unwrap();
         journal.given().unwrap();
-        assert_eq!(*Journal::open(&path).unwrap().owed(), ids(&[7]));
-        journal.put_back(ids(&[8]));
+        assert_eq!(*journal.owed(), ids(&[7]));
+        assert!(Journal::open(&path).unwrap().owed().ids.contains(&MemoryId(7)), "it may say more, and not less");
+        journal.note(ids(&[8])).unwrap();
+        journal.take(ids(&[8]));
+        journal.put_back();
         assert_eq!(*journal.owed(), ids(&[7, 8]));
+        journal.note(Owed { anew: true, ..Owed::default() }).unwrap();
+        journal.take(Owed { anew: true, ..Owed::default() });
+        journal.given_but(ids(&[5, 6])).unwrap();
+        assert_eq!((journal.owed(), Journal::open(&path).unwrap().owed()), (&ids(&[5, 6]), &ids(&[5, 6])));
         journal.note(Owed { rewrite: true, ..Owed::default() }).unwrap();
         journal.note(Owed { anew: true, ..Owed::default() }).unwrap();
         journal.note(ids(&[9])).unwrap();
@@ -183,9 +234,26 @@ mod tests {
         assert_eq!(*Journal::open(&path).unwrap().owed(), Owed { anew: true, ..Owed::default() });
         std::fs::write(&path, b"something else").unwrap();
         assert!(Journal::open(&path).unwrap().owed().anew);
-        *journal.owed_mut() = Owed::default();
+        let all = journal.owed().clone();
+        journal.take(all);
         journal.given().unwrap();
         assert!(Journal::open(&path).unwrap().owed().is_nothing());
+    }
+
+    #[test]
+    fn what_a_failed_write_left_is_cut_off() {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("journal");
+        let mut journal = Journal::open(&path).unwrap();
+        journal.note(ids(&[1])).unwrap();
+        // A disk that fills up takes the beginning of a line; here the file is one that takes nothing.
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"i\x02\x00").unwrap();
+        let whole = std::mem::replace(&mut journal.file, File::open(&path).unwrap());
+        journal.note(ids(&[2])).unwrap_err();
+        journal.file = whole;
+        journal.note(ids(&[3])).unwrap();
+        assert_eq!(*Journal::open(&path).unwrap().owed(), ids(&[1, 3]));
+        assert_eq!(*journal.owed(), ids(&[1, 2, 3]), "in memory it is owed");
     }
 
     #[test]
@@ -194,10 +262,13 @@ mod tests {
         let path = dir.path().join("journal");
         let mut journal = Journal::open(&path).unwrap();
         let few = ids(&(0..1_000).collect::<Vec<_>>());
+        journal.note(ids(&[u64::MAX])).unwrap();
+        journal.take(ids(&[u64::MAX]));
         for _ in 0..1_500 {
             journal.note(few.clone()).unwrap();
         }
         assert_eq!(*journal.owed(), few, "the same ones again and again");
+        assert!(Journal::open(&path).unwrap().owed().ids.contains(&MemoryId(u64::MAX)), "on its way, and not given");
         assert!(path.metadata().unwrap().len() <= (MAX_WAITING * LINE_BYTES) as u64);
         for thousand in 0..1_100 {
             journal.note(ids(&(thousand * 1_000..(thousand + 1) * 1_000).collect::<Vec<_>>())).unwrap();

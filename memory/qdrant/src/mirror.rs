@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::collection::PAGE_POINTS;
 use crate::config::QdrantConfig;
 use crate::index::QdrantVectors;
-use crate::journal::{Journal, Owed};
+use crate::journal::{Journal, MAX_WAITING, Owed};
 
 /// How long closing waits for the server to be given the last changes. What it is not given then it gets at the next start.
 pub const CLOSING_GRACE: Duration = Duration::from_secs(2);
@@ -25,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// The longest of those waits.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Wait after a server refused twice for the same reason to be filled.
+const REFUSED_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// The journal's file.
 const JOURNAL: &str = "journal";
@@ -54,6 +57,10 @@ struct State {
     giving: bool,
     /// Whether the last try failed.
     failing: bool,
+    /// Why the server last refused to be filled anew.
+    refusal: Option<String>,
+    /// Whether it did so for the same reason twice.
+    refused_again: bool,
     stopping: bool,
 }
 
@@ -77,6 +84,12 @@ enum Step {
     Rewrite,
     /// See whether it holds as much as it should.
     Compare,
+}
+
+/// What failed of a step: the index of this machine, or the server.
+enum Fault {
+    Here(Error),
+    There(Error),
 }
 
 /// A vector index on this machine, mirrored to a server. The local one is always whole. The server is asked while it has
@@ -128,6 +141,8 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
                 compare_at: None,
                 giving: false,
                 failing: false,
+                refusal: None,
+                refused_again: false,
                 stopping: false,
             }),
             settled: AtomicBool::new(false),
@@ -228,7 +243,8 @@ impl<L: PointSource> Shared<L> {
                 continue;
             };
             tracing::debug!(%error, "the server of the vector index is tried again later");
-            let wait = self.far.left_alone().unwrap_or_default().max(pause);
+            let least = if std::mem::take(&mut state.refused_again) { REFUSED_PAUSE } else { pause };
+            let wait = self.far.left_alone().unwrap_or_default().max(least);
             let waited = self.changed.wait_timeout_while(state, wait, |state| !state.stopping);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -238,61 +254,60 @@ impl<L: PointSource> Shared<L> {
     /// Takes the next step out of the journal; reads under the lock what it needs of the local index.
     fn next(&self, state: &mut State) -> Result<Option<Step>, Error> {
         let owed = state.journal.owed();
-        let step = if owed.anew {
-            state.journal.owed_mut().anew = false;
-            Step::Anew
+        let (step, taken) = if owed.anew {
+            (Step::Anew, Owed { anew: true, ..Owed::default() })
         } else if !owed.ids.is_empty() {
-            let ids: Vec<MemoryId> = owed.ids.iter().take(PAGE_POINTS).copied().collect();
-            let points = self.local.points(&ids)?;
+            let ids: BTreeSet<MemoryId> = owed.ids.iter().take(PAGE_POINTS).copied().collect();
+            let points = self.local.points(&ids.iter().copied().collect::<Vec<_>>())?;
             let there: BTreeSet<MemoryId> = points.iter().map(|point| point.id).collect();
-            let owed = state.journal.owed_mut();
-            ids.iter().for_each(|id| {
-                owed.ids.remove(id);
-            });
-            let gone = ids.into_iter().filter(|id| !there.contains(id)).collect();
-            Step::Some(points, gone)
+            let gone = ids.difference(&there).copied().collect();
+            (Step::Some(points, gone), Owed { ids, ..Owed::default() })
         } else if owed.rewrite {
-            state.journal.owed_mut().rewrite = false;
-            Step::Rewrite
+            (Step::Rewrite, Owed { rewrite: true, ..Owed::default() })
         } else if state.doubt && state.compare_at.is_none_or(|at| at <= Instant::now()) {
             state.compare_at = None;
-            Step::Compare
+            (Step::Compare, Owed::default())
         } else {
             return Ok(None);
         };
+        state.journal.take(taken);
         state.giving = true;
         Ok(Some(step))
     }
 
     /// Does a step; what fails stays owed.
     fn give(&self, step: Step) -> Result<(), Error> {
-        let (done, owed) = match step {
-            Step::Anew => (self.give_all(), Owed { anew: true, ..Owed::default() }),
+        let anew = matches!(step, Step::Anew);
+        let done = match step {
+            Step::Anew => self.give_all(),
             Step::Some(points, gone) => {
-                let ids = points.iter().map(|point| point.id).chain(gone.iter().copied()).collect();
                 let done = if points.is_empty() { Ok(()) } else { self.far.upsert(points) };
-                (done.and_then(|()| self.far.remove(&gone)), Owed { ids, ..Owed::default() })
+                done.and_then(|()| self.far.remove(&gone)).map(|()| Owed::default()).map_err(Fault::There)
             }
-            Step::Rewrite => (self.far.rewrite(), Owed { rewrite: true, ..Owed::default() }),
-            Step::Compare => (self.compare(), Owed::default()),
+            Step::Rewrite => self.far.rewrite().map(|()| Owed::default()).map_err(Fault::There),
+            Step::Compare => self.compare(),
         };
         let mut state = self.lock();
         state.giving = false;
         let done = match done {
             // A server that is not as it was left is filled anew.
-            Err(error) if !error.is_transient() => {
-                tracing::warn!(%error, "the server of the vector index is not as it was left, and is filled anew");
+            Err(Fault::There(error)) if !error.is_transient() => {
                 state.doubt = true;
+                state.journal.put_back();
+                state.refuses(anew, &error);
                 state.journal.note(Owed { anew: true, ..Owed::default() }).and(Err(error))
             }
-            Err(error) => {
+            Err(Fault::There(error) | Fault::Here(error)) => {
                 state.doubt = true;
-                state.journal.put_back(owed);
+                state.journal.put_back();
                 Err(error)
             }
-            // While more of the same kind waits, the file may say what is given already: giving it again does no harm.
-            Ok(()) if state.journal.owed().ids.is_empty() => state.journal.given(),
-            Ok(()) => Ok(()),
+            Ok(left) => {
+                if anew {
+                    state.refusal = None;
+                }
+                if left.is_nothing() { state.journal.given() } else { state.journal.given_but(left) }
+            }
         };
         self.settled.store(state.is_settled(), Ordering::Relaxed);
         drop(state);
@@ -300,46 +315,70 @@ impl<L: PointSource> Shared<L> {
         done
     }
 
-    fn give_all(&self) -> Result<(), Error> {
+    /// Empties the server; gives what it is owed then: every memory, so that an interruption costs nothing of what was
+    /// given. More than the journal takes is given at once, and from the beginning after an interruption.
+    fn give_all(&self) -> Result<Owed, Fault> {
         tracing::info!("the server of the vector index gets everything anew");
-        self.far.clear()?;
-        let ids = self.local.ids()?;
+        self.far.clear().map_err(Fault::There)?;
+        // What changes meanwhile is noted, and given behind this.
+        let ids = self.local.ids().map_err(Fault::Here)?;
+        if ids.len() <= MAX_WAITING / 2 {
+            return Ok(Owed { ids: ids.into_iter().collect(), ..Owed::default() });
+        }
         for page in ids.chunks(PAGE_POINTS) {
             let points = {
                 let state = self.lock();
                 if state.stopping || state.journal.owed().anew {
                     let why = "it is interrupted, and begun again".to_owned();
-                    return Err(Error::Backend {
-                        what: "filling the server of the vector index",
-                        why,
-                        transient: true,
-                    });
+                    let what = "filling the server of the vector index";
+                    return Err(Fault::Here(Error::Backend { what, why, transient: true }));
                 }
-                self.local.points(page)?
+                self.local.points(page).map_err(Fault::Here)?
             };
-            self.far.upsert(points)?;
+            self.far.upsert(points).map_err(Fault::There)?;
         }
-        Ok(())
+        Ok(Owed::default())
     }
 
-    /// Sees whether the server holds as many points as the local index, unless something changes meanwhile.
-    fn compare(&self) -> Result<(), Error> {
-        let there = self.far.count()?;
+    /// Sees whether the server holds as many points as the local index, unless something changes meanwhile; gives what it
+    /// is owed then.
+    fn compare(&self) -> Result<Owed, Fault> {
+        let there = self.far.count().map_err(Fault::There)?;
+        let here = self.local.ids().map_err(Fault::Here)?.len() as u64;
         let mut state = self.lock();
+        // Nobody else gives: a change since the counting is owed still.
         if !state.journal.owed().is_nothing() {
-            return Ok(());
+            return Ok(Owed::default());
         }
-        let here = self.local.ids()?.len() as u64;
         state.doubt = false;
-        if there != Some(here) {
-            tracing::warn!(here, ?there, "the server of the vector index holds something else");
-            state.journal.note(Owed { anew: true, ..Owed::default() })?;
+        if there == Some(here) {
+            return Ok(Owed::default());
         }
-        Ok(())
+        tracing::warn!(here, ?there, "the server of the vector index holds something else");
+        Ok(Owed { anew: true, ..Owed::default() })
     }
 }
 
 impl State {
+    /// Notes that the server refuses something for good. What it refuses when it is filled anew, and then again, no further
+    /// try mends.
+    fn refuses(&mut self, anew: bool, error: &Error) {
+        if !anew {
+            tracing::warn!(%error, "the server of the vector index is not as it was left, and is filled anew");
+            return;
+        }
+        let error = error.to_string();
+        self.refused_again = self.refusal.as_ref() == Some(&error);
+        if self.refused_again {
+            tracing::error!(
+                error,
+                "the server of the vector index refuses to be filled, and is left alone for an hour or until the next start: \
+                 see vector_server in the configuration"
+            );
+        }
+        self.refusal = Some(error);
+    }
+
     fn is_settled(&self) -> bool {
         !self.doubt && !self.giving && self.journal.owed().is_nothing()
     }
@@ -386,7 +425,7 @@ fn new_secret() -> String {
 }
 
 fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
-    move |source| Error::Io { what, source }
+    Error::io(what)
 }
 
 impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {

@@ -94,8 +94,7 @@ impl Server {
     /// If no thread can be started.
     pub fn new(name: impl Into<String>, patience: Patience) -> Result<Self, Error> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("azera-store").enable_all().build();
-        let runtime =
-            runtime.map_err(|source| Error::Io { what: "starting the thread of a store's server", source })?;
+        let runtime = runtime.map_err(Error::io("starting the thread of a store's server"))?;
         let breaker = Breaker::new(patience.breaker);
         Ok(Self { name: name.into(), patience, breaker, runtime: RwLock::new(Some(runtime)) })
     }
@@ -103,11 +102,6 @@ impl Server {
     /// The server in words.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// How long it is waited for.
-    pub fn patience(&self) -> &Patience {
-        &self.patience
     }
 
     /// How long the server will be left alone, if it is.

@@ -317,3 +317,34 @@ fn a_server_that_the_house_did_without_is_filled_anew() {
     let index = open(&peer, &local, dir.path());
     check_settled(&peer, &index, "guild");
 }
+
+#[test]
+fn a_collection_of_the_configured_name_is_left_alone_and_told() {
+    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    peer.world(|world| world.collections.insert("azera".into(), Default::default()));
+    let error = azera_memory_qdrant::QdrantVectors::new(config(&peer)).unwrap().clear().unwrap_err();
+    assert!(!error.is_transient() && error.to_string().contains("choose another name"), "{error}");
+    let asked = peer.asked("list_aliases");
+    let index = open(&peer, &local, dir.path());
+    index.upsert(vec![point(1, "guild", 0)]).unwrap();
+    peer.wait_for("list_aliases", asked + 2);
+    assert_eq!(found(&index, "guild", 0), [1]);
+    drop(index);
+    assert_eq!(peer.world(|world| world.collections.keys().cloned().collect::<Vec<_>>()), ["azera"]);
+}
+
+#[test]
+fn a_filling_goes_on_where_it_was_interrupted() {
+    let (dir, local, mut peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    local.upsert((0..2_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
+    let index = open(&peer, &local, dir.path());
+    peer.wait_for("upsert", 2);
+    let makings = peer.asked("create");
+    peer.stop();
+    // The process ends, too.
+    drop(index);
+    peer.again();
+    let index = open(&peer, &local, dir.path());
+    check_settled(&peer, &index, "guild");
+    assert_eq!(peer.asked("create"), makings, "what was given is not given up");
+}
