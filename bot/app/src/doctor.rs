@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::Context;
 use azera_config::Config;
 use azera_ledger::{Kind, State};
 use azera_model::Embedder;
@@ -113,9 +112,16 @@ async fn chat(config: &Config) -> Found {
 
 async fn embedding(config: &Config) -> Found {
     let Some(server) = servers::configured(config, Kind::Embedding) else { return model(config, Kind::Embedding) };
+    let unusable = |error: &azera_remote::Error| {
+        let known = config.data_dir().ok().map(|data| servers::is_known(config, server.clone(), &data));
+        if error.is_transient() && matches!(known, Some(Ok(true))) {
+            return Found::Note(format!("until it answers, memory is searched by words: {error}"));
+        }
+        unusable(error, &server)
+    };
     let about = match azera_remote::about(server.clone()).await {
         Ok(about) => about,
-        Err(error) => return unusable(&error, &server),
+        Err(error) => return unusable(&error),
     };
     // Whether it embeds is seen by embedding something.
     match servers::try_embedder(config, server.clone()).await {
@@ -123,7 +129,7 @@ async fn embedding(config: &Config) -> Found {
             let numbers = embedder.info().dimension;
             on_server(&server, &about, &format!("{} on {}, {numbers} numbers a vector", server.model, about.server))
         }
-        Err(error) => unusable(&error, &server),
+        Err(error) => unusable(&error),
     }
 }
 
@@ -182,15 +188,20 @@ fn pip() -> Found {
     }
 }
 
+/// Whether the embedding model is on a server or here: what is not here yet is not fetched to look.
+fn has_embedder(config: &Config) -> anyhow::Result<bool> {
+    if servers::configured(config, Kind::Embedding).is_some() {
+        return Ok(true);
+    }
+    let models = house::models(config)?;
+    let name = house::chosen(config, &models, Kind::Embedding)?;
+    Ok(models.find(&name)?.is_some())
+}
+
 async fn stores(config: &Config) -> Found {
     let opened = async {
-        if servers::configured(config, Kind::Embedding).is_none() {
-            let models = house::models(config)?;
-            let name = house::chosen(config, &models, Kind::Embedding)?;
-            // What is not here yet is not fetched to look.
-            if models.find(&name)?.is_none() {
-                return Ok(None);
-            }
+        if !has_embedder(config)? {
+            return Ok(None);
         }
         let data = config.data_dir()?;
         if !data.join("record").exists() {
@@ -220,18 +231,18 @@ async fn stores(config: &Config) -> Found {
 }
 
 fn working(config: &Config) -> Found {
-    let about =
-        stores::working_server(config).and_then(|server| Ok(server.map(|server| server.about()).transpose()?));
-    match about {
+    match stores::working_server(config) {
         Ok(None) => Found::Good("on this machine".into()),
-        Ok(Some(about)) => {
-            let what = format!("{} on {}", about.version, about.server);
-            if about.readable { unencrypted(&what) } else { Found::Good(what) }
-        }
-        Err(error) => Found::Bad(
-            format!("{error:#}"),
-            "see [working_server] in the configuration; until it answers, files on this machine stand in".into(),
-        ),
+        Ok(Some(server)) => match server.about() {
+            Ok(about) => {
+                let what = format!("{} on {}", about.version, about.server);
+                if about.readable { unencrypted(&what) } else { Found::Good(what) }
+            }
+            Err(error) => Found::Note(format!(
+                "{error}; until it answers, files on this machine stand in: see [working_server] in the configuration"
+            )),
+        },
+        Err(error) => Found::Bad(format!("{error:#}"), "see [working_server] in the configuration".into()),
     }
 }
 
@@ -239,27 +250,31 @@ async fn vectors(config: &Config) -> Found {
     if config.vector_server.url.is_none() {
         return Found::Good("on this machine".into());
     }
-    let about = async {
-        let dimension = house::present_embedder_info(config).await?.dimension;
-        let server =
-            stores::vector_server(config, &config.data_dir()?, dimension)?.context("vector_server.url is not set")?;
-        anyhow::Ok(server.about()?)
-    };
-    match about.await {
-        Ok(about) => {
-            let points =
-                about.points.map_or_else(|| "nothing there yet".into(), |points| format!("{points} memories there"));
-            let what = format!(
-                "Qdrant {} at {}, {points}",
-                about.version,
-                config.vector_server.url.as_deref().unwrap_or_default()
-            );
-            if about.readable { unencrypted(&what) } else { Found::Good(what) }
+    let server = async {
+        if !has_embedder(config)? {
+            return Ok(None);
         }
-        Err(error) => Found::Bad(
-            format!("{error:#}"),
-            "see [vector_server] in the configuration; until it answers, the index on this machine is searched".into(),
-        ),
+        let dimension = house::present_embedder_info(config).await?.dimension;
+        stores::vector_server(config, &config.data_dir()?, dimension)
+    };
+    match server.await {
+        Ok(None) => Found::Note("on a server, which is looked at once the embedding model is here".into()),
+        Ok(Some(server)) => match server.about() {
+            Ok(about) => {
+                let points = about
+                    .points
+                    .map_or_else(|| "nothing there yet".into(), |points| format!("{points} memories there"));
+                let url = config.vector_server.url.as_deref().unwrap_or_default();
+                let what = format!("Qdrant {} at {url}, {points}", about.version);
+                if about.readable { unencrypted(&what) } else { Found::Good(what) }
+            }
+            Err(error) => Found::Note(format!(
+                "{error}; until it answers, the index on this machine is searched: see [vector_server] in the configuration"
+            )),
+        },
+        Err(error) => {
+            Found::Bad(format!("{error:#}"), "see [vector_server] and [embedding_server] in the configuration".into())
+        }
     }
 }
 

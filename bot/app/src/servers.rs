@@ -104,6 +104,12 @@ pub async fn try_embedder(config: &Config, server: ServerConfig) -> Result<Arc<R
     RemoteEmbedder::connect(embedder_config(config, server)).await
 }
 
+/// Whether it is known what the embedding server gives, so that everything else runs while it is away.
+pub fn is_known(config: &Config, server: ServerConfig, data: &Path) -> anyhow::Result<bool> {
+    let remote = embedder_config(config, server);
+    Ok(Asked::of(&remote).remembered(data, &remote)?.is_some())
+}
+
 /// What the stores must know of the embedding server: what it gave last time, or else what it says now.
 pub async fn embedder_info(config: &Config, server: ServerConfig, data: &Path) -> anyhow::Result<EmbedderInfo> {
     let remote = embedder_config(config, server.clone());

@@ -183,6 +183,14 @@ fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
     let happened = replay(scratch.path(), config, "scripted", &[dm, probe(400, "what boat is Petrichor?")]);
     let found = &signals(&happened)[0];
     assert!(found.contains("lexical") && !found.contains("semantic"), "{happened:?}");
+    let data = scratch.path().join("data");
+    let doctor =
+        azera(scratch.path(), &["--config", config, "doctor", "--data", data.to_str().expect("a plain path")], "");
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(
+        said.contains("note  embedding model: until it answers") && said.contains("1 of these must be mended"),
+        "{said}"
+    );
     let doctor = azera(scratch.path(), &["--config", config, "doctor"], "");
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(!doctor.status.success() && said.contains("cannot be reached") && said.contains("is it running"), "{said}");

@@ -89,7 +89,12 @@ fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
     };
     let doctor = || {
         let told = azera(scratch.path(), &["--config", config, "doctor", "--data", data], "");
-        String::from_utf8_lossy(&told.stdout).into_owned()
+        let said = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(
+            told.status.success() && !said.contains("BAD"),
+            "what has a stand-in keeps nobody from talking: {said}"
+        );
+        said
     };
 
     // What leaves nothing behind leaves nothing on the servers of real memories either.
