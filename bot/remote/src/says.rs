@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Characters in a row that a message has in common with what was sent, from which on it is taken to repeat it.
-const REPEATED_CHARS: usize = 16;
+/// Letters and digits in a row that a message has in common with what was sent, from which on it is taken to repeat it.
+const REPEATED_CHARS: usize = 12;
 
 /// Texts that were sent of fewer characters are in any message by chance.
 const SHORTEST_TEXT_CHARS: usize = 4;
