@@ -14,7 +14,7 @@ use azera_types::{PersonaId, Place, PlaceKind, Reach, SystemClock};
 
 use crate::cli::ChatOptions;
 use crate::house::{self, Answers, House, Opening};
-use crate::servers;
+use crate::{servers, stores};
 
 pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCode> {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !options.json;
@@ -117,8 +117,13 @@ fn whereabouts(config: &Config, house: &House) -> String {
     let mut urls: Vec<String> = servers.map(|server| server.url).collect();
     urls.dedup();
     let data = house.data.display();
+    let vectors = match stores::addresses(config).as_slice() {
+        [] => String::new(),
+        stores => format!("; vectors, from which much of it can be guessed, are sent to {}", stores.join(" and ")),
+    };
     match urls.as_slice() {
-        [] => format!("what you say stays in {data}"),
-        urls => format!("what you say is kept in {data} and sent to {}", urls.join(" and ")),
+        [] if vectors.is_empty() => format!("what you say stays in {data}"),
+        [] => format!("what you say is kept in {data}{vectors}"),
+        urls => format!("what you say is kept in {data} and sent to {}{vectors}", urls.join(" and ")),
     }
 }

@@ -87,6 +87,16 @@ pub fn vectors(
     })
 }
 
+/// Addresses of the servers that get vectors of what is said, without what stands before an `@`.
+pub fn addresses(config: &Config) -> Vec<String> {
+    let urls = [&config.vector_server.url, &config.working_server.url].into_iter().flatten();
+    let bare = |url: &String| match url.split_once("://") {
+        Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host)),
+        None => url.clone(),
+    };
+    urls.map(bare).collect()
+}
+
 /// The server of the vector index, if one is configured, for looking at what a data folder has there.
 pub fn vector_server(config: &Config, data: &Path, dimension: usize) -> anyhow::Result<Option<QdrantVectors>> {
     let Some(mut server) = vector_config(config, dimension) else { return Ok(None) };

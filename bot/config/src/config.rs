@@ -35,11 +35,11 @@ pub struct Config {
     /// What is remembered, and how it is found.
     pub memory: Memory,
     /// A Redis or Dragonfly server that holds working memory (embeddings of the last days) in the place of files on this
-    /// machine. While it is away, those stand in.
+    /// machine. Who runs it can guess much of a text from its embedding. While it is away, those files stand in.
     pub working_server: WorkingServer,
     /// A Qdrant server that the vector index is mirrored to and that searches it. It gets numbers, times, vectors, and tokens
-    /// in the place of personas and places; never a text, a name or an id of a person. While it is away, the index of this
-    /// machine is searched, which is always whole.
+    /// in the place of personas and places; no text and no id. Who runs it can guess much of a text, names in it included, from
+    /// its vector. While it is away, the index of this machine is searched, which is always whole.
     pub vector_server: VectorServer,
     /// Conversations.
     pub chat: Chat,

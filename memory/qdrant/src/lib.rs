@@ -3,13 +3,14 @@
 //! two is right at the moment.
 //!
 //! The server is told of a memory its number, its vectors, when it was said, and a token that stands for persona and
-//! scope together: a keyed hash, made with a secret that stays on this machine. No text, no name, no id of a person or a
-//! place.
+//! scope together: a keyed hash, made with a secret that stays on this machine. No text, and no id of a person or a
+//! place; but a vector is made from a text, much of which, names included, can be guessed from it.
 //!
 //! What is searched is an alias, named as configured; the collection behind it has a mark of the house and a number behind
 //! that name. So a collection is made anew beside the old one, and takes its place when it is whole; and a house with
 //! another data folder, configured alike, is refused rather than served what it did not fill.
 
+mod about;
 mod collection;
 mod config;
 mod index;

@@ -1,6 +1,4 @@
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use azera_memory::{Error, Facet, Found, Point, PointSource, Right, Stored, VectorIndex};
 use azera_types::{MemoryId, Timestamp};
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
+use crate::about::{ABOUT, About, new_secret};
 use crate::collection::PAGE_POINTS;
 use crate::config::QdrantConfig;
 use crate::index::QdrantVectors;
@@ -31,21 +28,6 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// The journal's file.
 const JOURNAL: &str = "journal";
-
-/// The file that says what the journal is about.
-const ABOUT: &str = "about.json";
-
-/// What the server was filled for. Another address, length of vectors or secret means filling it anew.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct About {
-    url: String,
-    collection: String,
-    dimension: usize,
-    secret: String,
-    /// The house has worked without the server since, which so lacks changes that the journal does not know of.
-    #[serde(default)]
-    left: bool,
-}
 
 struct State {
     journal: Journal,
@@ -382,46 +364,6 @@ impl State {
     fn is_settled(&self) -> bool {
         !self.doubt && !self.giving && self.journal.owed().is_nothing()
     }
-}
-
-impl About {
-    /// Whether both mean the same collection.
-    fn is_of_the_place_of(&self, other: &Self) -> bool {
-        (&self.url, &self.collection) == (&other.url, &other.collection)
-    }
-
-    /// What stays on a server that is no longer named, nobody removes but its operator.
-    fn tell_it_is_left(&self) {
-        let Self { url, collection, .. } = self;
-        tracing::warn!(
-            url,
-            collection,
-            "this collection is not used any more and stays on its server as it is, what is forgotten from now on included: \
-             remove it there if you will not use it again"
-        );
-    }
-
-    /// What stands in a file; one that cannot be understood is as good as none.
-    fn read(file: &Path) -> Result<Option<Self>, Error> {
-        match std::fs::read(file) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(io("reading what the vector index's server holds")(error)),
-        }
-    }
-
-    fn write(&self, file: &Path) -> Result<(), Error> {
-        let what = "noting what the vector index's server holds";
-        let text = serde_json::to_vec_pretty(self).map_err(|error| io(what)(error.into()))?;
-        let beside = file.with_extension("new");
-        let written = File::create(&beside).and_then(|mut new| new.write_all(&text).and_then(|()| new.sync_all()));
-        written.and_then(|()| std::fs::rename(&beside, file)).map_err(io(what))
-    }
-}
-
-/// 244 bits of chance.
-fn new_secret() -> String {
-    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }
 
 fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
