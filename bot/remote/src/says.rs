@@ -12,7 +12,7 @@ const SHORTEST_TEXT_CHARS: usize = 4;
 const REPEATS: &str = "its message is left out, as it repeats what was sent";
 
 /// The texts of a request: what people said, which no log and no other chat may show.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Sent(Vec<Vec<char>>);
 
 impl Sent {
