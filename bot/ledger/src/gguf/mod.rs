@@ -8,6 +8,7 @@ mod error;
 mod quantize;
 mod read;
 mod tensor_type;
+mod widen;
 mod write;
 
 pub use error::GgufError;
@@ -15,6 +16,7 @@ pub use read::{GgufHeader, MAX_HEADER_BYTES, MAX_METADATA_PAIRS, MAX_TENSORS};
 
 pub(crate) use quantize::{Q8_0_BLOCK, quantize_q8_0};
 pub(crate) use tensor_type::TensorType;
+pub(crate) use widen::q4_1_to_q8_0;
 pub(crate) use write::{GgufFile, Tensor, Value};
 
 /// The first four bytes of every GGUF file.

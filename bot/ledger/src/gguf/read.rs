@@ -108,6 +108,73 @@ impl GgufHeader {
     }
 }
 
+/// Where things stand in a file.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// Where the descriptions of the tensors begin.
+    pub(super) tensors_at: u64,
+    /// Where the value of `general.file_type` stands, if there is one of four bytes.
+    pub(super) file_type_at: Option<u64>,
+    /// The tensors, in their order.
+    pub(super) tensors: Vec<TensorAt>,
+    /// Where their bytes begin.
+    pub(super) data_at: u64,
+}
+
+/// A tensor's description.
+#[derive(Debug)]
+pub(super) struct TensorAt {
+    /// Its name, in whatever encoding.
+    pub(super) name: Vec<u8>,
+    /// Elements in each dimension.
+    pub(super) dimensions: Vec<u64>,
+    /// How it is stored.
+    pub(super) tensor_type: TensorType,
+    /// Where its bytes begin, after those of the first.
+    pub(super) offset: u64,
+}
+
+impl Layout {
+    /// Reads it, of a file with the usual alignment.
+    pub(super) fn read(file: &[u8]) -> Result<Self, GgufError> {
+        let mut reader = Reader { source: BufReader::new(file), position: 0 };
+        if reader.array::<4>()? != MAGIC {
+            return Err(GgufError::Magic);
+        }
+        let version = reader.u32()?;
+        if !(2..=VERSION).contains(&version) {
+            return Err(GgufError::Version(version));
+        }
+        let tensor_count = limited("number of tensors", reader.u64()?, MAX_TENSORS)?;
+        let pair_count = limited("number of metadata pairs", reader.u64()?, MAX_METADATA_PAIRS)?;
+        let mut file_type_at = None;
+        for _ in 0..pair_count {
+            let key = reader.key()?;
+            let value_type = reader.u32()?;
+            match (key.as_str(), value_type) {
+                ("general.file_type", value_type::U32) => file_type_at = Some(reader.position),
+                ("general.alignment", _) => return Err(GgufError::Invalid("alignment")),
+                _ => {}
+            }
+            reader.value(value_type)?;
+        }
+        let tensors_at = reader.position;
+        let mut tensors = Vec::new();
+        for _ in 0..tensor_count {
+            let length = limited("tensor name length", reader.u64()?, MAX_KEY_BYTES)?;
+            let name = reader.bytes(length)?;
+            let count = reader.u32()?;
+            if count > MAX_DIMENSIONS {
+                return Err(GgufError::Invalid("number of tensor dimensions"));
+            }
+            let dimensions = (0..count).map(|_| reader.u64()).collect::<Result<_, _>>()?;
+            tensors.push(TensorAt { name, dimensions, tensor_type: TensorType(reader.u32()?), offset: reader.u64()? });
+        }
+        let data_at = align(reader.position, ALIGNMENT).ok_or(GgufError::Invalid("header length"))?;
+        Ok(Self { tensors_at, file_type_at, tensors, data_at })
+    }
+}
+
 fn is_of_interest(key: &str) -> bool {
     let general = ["architecture", "name", "license", "file_type", "alignment"];
     let model = [".context_length", ".embedding_length", ".pooling_type"];

@@ -7,6 +7,8 @@ pub(crate) struct TensorType(pub(crate) u32);
 impl TensorType {
     /// 32-bit floats.
     pub(crate) const F32: Self = Self(0);
+    /// Blocks of 32 numbers of 4 bits under a 16-bit scale, above a 16-bit minimum.
+    pub(crate) const Q4_1: Self = Self(3);
     /// Blocks of 32 signed bytes under one 16-bit scale.
     pub(crate) const Q8_0: Self = Self(8);
 
