@@ -185,7 +185,7 @@ fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Re
         salvaged = SledStore::salvage(folder.record(), scratch, take)?;
         Ok(())
     })
-    .context("reading the damaged record")?;
+    .context("reading the damaged record (`azera restore --replace` brings back the newest backup instead)")?;
     let relinked = relink(&store)?;
     let kept = |table: &str| relinked.kept.get(table).copied().unwrap_or(0);
     ensure!(

@@ -37,8 +37,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 /// Queued memories whose words are indexed in one go while nothing can be embedded.
 const WORDS_BATCH: usize = 1_024;
 
-/// A text no model refuses for what it says.
-const HARMLESS: &str = "hello";
+/// A text no model refuses for what it says, for it says nothing.
+const WORDLESS: &str = ".";
 
 /// Memories one turn may leave: what was said, and the reply.
 const TURN_MEMORIES: usize = 2;
@@ -144,50 +144,52 @@ impl Azera {
             let unknown: Vec<String> = missing.iter().map(|index| texts[*index].clone()).collect();
             let fresh = self.embed(unknown.clone()).await?;
             for (index, vector) in missing.iter().zip(&fresh) {
-                vectors[*index].clone_from(vector);
+                vectors[*index] = Some(vector.clone());
             }
             let kept = self.blocking(move |memory| {
-                let known = unknown.iter().zip(&fresh).filter_map(|(text, vector)| Some((text, vector.as_ref()?)));
-                known.into_iter().try_for_each(|(text, vector)| memory.cache_embedding(text, vector, now))
+                unknown.iter().zip(&fresh).try_for_each(|(text, vector)| memory.cache_embedding(text, vector, now))
             });
             if let Err(error) = kept.await {
                 tracing::warn!(%error, "the embedding cache does not take vectors");
             }
         }
-        let mut vectors = vectors.into_iter();
+        let mut vectors = vectors.into_iter().flatten();
         let mut embedded = Vec::with_capacity(work.len());
         for work in work {
             let own = vectors.next().ok_or(Error::Interrupted)?;
             let window = match &work.window {
-                Some(_) => vectors.next().ok_or(Error::Interrupted)?,
+                Some(_) => Some(vectors.next().ok_or(Error::Interrupted)?),
                 None => None,
             };
-            if own.is_none() {
-                tracing::warn!(memory = %work.id, "the embedding model refuses a memory: words alone find it");
-            }
             embedded.push(Embedded { work, own, window });
         }
         Ok(embedded)
     }
 
-    /// Embeds texts; `None` for one that the model refuses while it takes others, so that one message of somebody's does
-    /// not keep everybody else's from being remembered.
-    async fn embed(&self, texts: Vec<String>) -> Result<Vec<Option<Vec<f32>>>, Error> {
+    /// Embeds texts. One that the model refuses while it takes others gets the vector of a text without a word, and is found
+    /// by its words: one message of somebody's must not keep everybody else's from being remembered.
+    async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
         let embed = |texts| self.0.embedder.embed(texts, Purpose::Document, Priority::Background);
         let refused = match embed(texts.clone()).await {
-            Ok(vectors) => return Ok(vectors.into_iter().map(Some).collect()),
+            Ok(vectors) => return Ok(vectors),
             Err(error) => Error::Model(error),
         };
-        if refused.is_transient() || embed(vec![HARMLESS.to_owned()]).await.is_err() {
+        if refused.is_transient() {
             return Err(refused);
         }
+        // A model that refuses even that is set up wrongly.
+        let Ok(stands_in) = embed(vec![WORDLESS.to_owned()]).await else { return Err(refused) };
         let mut vectors = Vec::with_capacity(texts.len());
         for text in texts {
-            vectors.push(match embed(vec![text]).await.map_err(Error::Model) {
-                Ok(vector) => vector.into_iter().next(),
+            let bytes = text.len();
+            match embed(vec![text]).await.map_err(Error::Model) {
                 Err(error) if error.is_transient() => return Err(error),
-                Err(_) => None,
-            });
+                Err(error) => {
+                    tracing::warn!(%error, bytes, "the embedding model refuses a text: words alone find it");
+                    vectors.extend_from_slice(&stands_in);
+                }
+                Ok(vector) => vectors.extend(vector),
+            }
         }
         Ok(vectors)
     }
@@ -214,8 +216,7 @@ impl Azera {
             let Some((last, _)) = page.last() else { return Ok(differ) };
             after = Some(last.id);
             let texts = page.iter().flat_map(|(work, _)| std::iter::once(&work.own).chain(&work.window)).cloned();
-            let vectors = self.0.embedder.embed(texts.collect(), Purpose::Document, Priority::Background).await?;
-            let mut vectors = vectors.into_iter();
+            let mut vectors = self.embed(texts.collect()).await?.into_iter();
             for (work, stored) in page {
                 let own = vectors.next();
                 let window = work.window.as_ref().and_then(|_| vectors.next());

@@ -210,7 +210,8 @@ impl Source {
         Tokens::new(DEFAULT_BYTES_PER_TOKEN).cut(&whole, self.config.max_tokens).to_owned()
     }
 
-    /// One vector for each text. What the server refuses together is sent alone: one text must not hold up the index.
+    /// One vector for each text. Those the server finds too long are sent alone, to be cut; which of them it refuses
+    /// otherwise is for who asks to find out.
     async fn batch(
         &self,
         texts: &[String],
@@ -218,39 +219,15 @@ impl Source {
         priority: Priority,
         wait: Duration,
     ) -> Result<Vec<Vec<f32>>, Error> {
-        let mut blank = match self.asked(texts, dimension, priority, wait).await {
-            // Somebody who waits is better served by recall by words. Else a server that refuses even a text without a
-            // word is set up wrongly, which is seen before each text is sent.
-            Err(error) if error.is_about_the_text() && priority == Priority::Background => {
-                Some(self.blank(error, dimension, wait).await?)
-            }
-            Err(Error::TooLong { .. }) => None,
+        match self.asked(texts, dimension, priority, wait).await {
+            Err(Error::TooLong { .. }) => {}
             other => return other,
-        };
+        }
         let mut vectors = Vec::with_capacity(texts.len());
         for text in texts {
-            match self.alone(text.clone(), dimension, priority, wait).await {
-                Err(error) if error.is_about_the_text() && priority == Priority::Background => {
-                    tracing::warn!(%error, bytes = text.len(), "a text gets no vector of its own and is found by words");
-                    let stands_in = match blank.take() {
-                        Some(blank) => blank,
-                        None => self.blank(error, dimension, wait).await?,
-                    };
-                    vectors.extend_from_slice(&stands_in);
-                    blank = Some(stands_in);
-                }
-                vector => vectors.extend(vector?),
-            }
+            vectors.extend(self.alone(text.clone(), dimension, priority, wait).await?);
         }
         Ok(vectors)
-    }
-
-    /// The vector of a text without a word; `refusal`, if the server refuses that too.
-    async fn blank(&self, refusal: Error, dimension: usize, wait: Duration) -> Result<Vec<Vec<f32>>, Error> {
-        match self.asked(&[BLANK.to_owned()], dimension, Priority::Background, wait).await {
-            Err(error) if error.is_about_the_text() => Err(refusal),
-            other => other,
-        }
     }
 
     /// The vector of one text, which is cut while the server finds it too long, and for no other reason.

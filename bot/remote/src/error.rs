@@ -161,11 +161,6 @@ impl Error {
         self.is_transient() && !matches!(self, Self::LeftAlone { .. })
     }
 
-    /// Whether it is about what was sent, so that another text may be taken: status 400 or 422.
-    pub(crate) fn is_about_the_text(&self) -> bool {
-        matches!(self, Self::Refused { status: 400 | 422, .. })
-    }
-
     /// Whether the server itself failed, as opposed to refusing for a reason or asking for patience.
     pub(crate) fn is_failure(&self) -> bool {
         match self {

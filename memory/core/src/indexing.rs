@@ -53,8 +53,8 @@ impl std::fmt::Debug for IndexWork {
 pub struct Embedded {
     /// The work they belong to.
     pub work: IndexWork,
-    /// Vector of its own text; `None` if the model refuses it, so that words alone find the memory.
-    pub own: Option<Vec<f32>>,
+    /// Vector of its own text.
+    pub own: Vec<f32>,
     /// Vector of its window.
     pub window: Option<Vec<f32>>,
 }
@@ -114,7 +114,6 @@ impl Memory {
     /// went away since its texts were read stays queued.
     pub fn index(&self, embedded: Vec<Embedded>) -> Result<(), Error> {
         let mut points = Vec::with_capacity(embedded.len());
-        let mut without = Vec::new();
         let mut docs = Vec::with_capacity(embedded.len());
         let mut done = Vec::with_capacity(embedded.len());
         for Embedded { work, own, window } in embedded {
@@ -124,10 +123,7 @@ impl Memory {
                 continue;
             }
             let label = label(&memory);
-            match own {
-                Some(own) => points.push(Point { id: work.id, label, own, window }),
-                None => without.push(work.id),
-            }
+            points.push(Point { id: work.id, label, own, window });
             docs.push(self.doc(&memory)?);
             done.extend(work.tickets);
         }
@@ -135,7 +131,6 @@ impl Memory {
             return Ok(());
         }
         self.vectors.upsert(points)?;
-        self.vectors.remove(&without)?;
         self.text.upsert(docs)?;
         self.finish(done)
     }

@@ -93,7 +93,7 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
     /// If the configuration cannot be, or the files in `dir` not be read or written.
     pub fn open(local: L, mut config: QdrantConfig, dir: impl AsRef<Path>) -> Result<Self, Error> {
         let dir = dir.as_ref();
-        std::fs::create_dir_all(dir).map_err(io("making the folder of the vector index's server"))?;
+        std::fs::create_dir_all(dir).map_err(Error::io("making the folder of the vector index's server"))?;
         let mut journal = Journal::open(&dir.join(JOURNAL))?;
         let before = About::read(&dir.join(ABOUT))?;
         let secret = before.as_ref().map_or_else(new_secret, |about| about.secret.clone());
@@ -133,7 +133,10 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
         });
         let working = shared.clone();
         let worker = std::thread::Builder::new().name("azera-mirror".into()).spawn(move || working.work());
-        Ok(Self { shared, worker: Some(worker.map_err(io("starting the thread of the vector index's server"))?) })
+        Ok(Self {
+            shared,
+            worker: Some(worker.map_err(Error::io("starting the thread of the vector index's server"))?),
+        })
     }
 
     /// Notes that the house works without the server from now on: it is not believed again before it was given everything
@@ -364,10 +367,6 @@ impl State {
     fn is_settled(&self) -> bool {
         !self.doubt && !self.giving && self.journal.owed().is_nothing()
     }
-}
-
-fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
-    Error::io(what)
 }
 
 impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {

@@ -24,7 +24,7 @@ pub(crate) const ROOM_BYTES: usize = 4 * 1024 * 1024;
 static PAGE: [u8; 64 * 1024] = [1; 64 * 1024];
 
 /// What the names of sled's snapshots begin with.
-const SNAPSHOT: &str = "snap.";
+pub(crate) const SNAPSHOT: &str = "snap.";
 
 /// File that shows whether they do.
 const ROOM: &str = "room";

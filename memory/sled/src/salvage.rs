@@ -12,13 +12,11 @@ use azera_memory::{Batch, Error, Table};
 
 use crate::database::{Database, Row};
 use crate::generation::number;
+use crate::reopening::SNAPSHOT;
 use crate::store::{CACHE_BYTES, SledStore};
 
 /// Rows handed out at once.
 const PAGE_ROWS: usize = 512;
-
-/// What the names of sled's snapshots begin with.
-const SNAPSHOT: &str = "snap.";
 
 /// What came of reading a damaged store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -171,7 +171,7 @@ pub fn index(memory: &Memory, crowd: &Crowd) -> Result<(), Error> {
             return Ok(());
         }
         let embedded = work.into_iter().map(|work| Embedded {
-            own: Some(crowd.vector(&work.own)),
+            own: crowd.vector(&work.own),
             window: work.window.as_deref().map(|window| crowd.vector(window)),
             work,
         });

@@ -17,6 +17,9 @@ struct Served {
     dimension: usize,
 }
 
+/// A word the server embeds nothing with.
+const REFUSED: &str = "unspeakable";
+
 struct Ollama {
     address: String,
     stopped: Arc<AtomicBool>,
@@ -79,11 +82,13 @@ fn answer(stream: TcpStream, served: Served) -> std::io::Result<()> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     let asked: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let texts = asked["input"].as_array().cloned().unwrap_or_default();
+    let refused = texts.iter().any(|text| text.as_str().is_some_and(|text| text.contains(REFUSED)));
     let answer = match path.as_str() {
+        "/api/embed" if refused => json!({"error": "not such a word"}).to_string(),
         "/api/tags" => json!({"models": [{"name": "talker:latest", "digest": "t"}, {"name": "finder:latest", "digest": served.digest}]}).to_string(),
         "/api/show" => json!({"model_info": {"x.context_length": 4096}, "capabilities": ["completion"]}).to_string(),
         "/api/embed" => {
-            let texts = asked["input"].as_array().cloned().unwrap_or_default();
             let vectors: Vec<_> = texts.iter().map(|text| vector(text.as_str().unwrap_or_default(), served)).collect();
             json!({"embeddings": vectors}).to_string()
         }
@@ -95,7 +100,8 @@ fn answer(stream: TcpStream, served: Served) -> std::io::Result<()> {
         .map(|line| format!("{line}\n"))
         .concat(),
     };
-    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
+    let status = if refused { "400 Bad Request" } else { "200 OK" };
+    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
     stream.get_mut().write_all(head.as_bytes())?;
     stream.get_mut().write_all(answer.as_bytes())
 }
@@ -194,4 +200,36 @@ fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
     let doctor = azera(scratch.path(), &["--config", config, "doctor"], "");
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(!doctor.status.success() && said.contains("cannot be reached") && said.contains("is it running"), "{said}");
+}
+
+#[test]
+fn a_text_the_embedding_server_refuses_holds_up_no_other() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let ollama = Ollama::start(Served { digest: "first", dimension: 64 });
+    let file = scratch.path().join("azera.toml");
+    let text =
+        format!("[embedding_server]\napi = \"ollama\"\nurl = \"http://{}\"\nmodel = \"finder\"\n", ollama.address);
+    std::fs::write(&file, text).expect("a configuration");
+    let config = file.to_str().expect("a plain path");
+    let say = |minute: usize, text: &str| json!({"type": "message", "at": at(minute), "id": format!("m{minute}"), "chat": "dm", "person": "ann", "text": text});
+    let probe = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
+    let happened = replay(
+        scratch.path(),
+        config,
+        "scripted",
+        &[
+            json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]}),
+            say(1, "my unspeakable boat is called Marigold"),
+            say(200, "my house is called Petrichor"),
+            probe(400, "what is called Petrichor?"),
+            probe(401, "what is called Marigold?"),
+        ],
+    );
+    let found = signals(&happened);
+    assert!(found[0].contains("semantic") && found[1].contains("lexical"), "{happened:?}");
+    let data = scratch.path().join("data");
+    let arguments = ["--config", config, "memory", "check", "--deep", "--json", "--data"];
+    let check = azera(scratch.path(), &[&arguments[..], &[data.to_str().expect("a path")]].concat(), "");
+    let check: Value = serde_json::from_slice(&check.stdout).expect("JSON");
+    assert_eq!((&check["good"], &check["queued"]), (&json!(true), &json!(0)), "{check}");
 }
