@@ -59,6 +59,8 @@ pub struct DataFolder {
     lock: File,
     /// What the process before left in the lock.
     before: String,
+    /// Whether what that means still has to be told to somebody who opens the record.
+    untold: bool,
 }
 
 impl DataFolder {
@@ -81,7 +83,8 @@ impl DataFolder {
                 return Err(error).with_context(|| format!("locking {}", path.display()));
             }
         }
-        let mut folder = Self { dir: dir.to_owned(), lock, before };
+        let untold = !before.is_empty();
+        let mut folder = Self { dir: dir.to_owned(), lock, before, untold };
         folder.write_holder(folder.ends_while_opening())?;
         folder.end_interrupted()?;
         Ok(folder)
@@ -90,6 +93,11 @@ impl DataFolder {
     /// Whether the process that had it last did not come to an orderly end.
     pub fn was_left_running(&self) -> bool {
         !self.before.is_empty()
+    }
+
+    /// To be called when the record knows that.
+    pub fn noted(&mut self) {
+        self.untold = false;
     }
 
     /// How many processes in a row did not survive opening the indexes.
@@ -254,7 +262,8 @@ impl DataFolder {
 
 impl Drop for DataFolder {
     fn drop(&mut self) {
-        if let Err(error) = self.write_lock("") {
+        let left = if self.untold { std::mem::take(&mut self.before) } else { String::new() };
+        if let Err(error) = self.write_lock(&left) {
             tracing::warn!(%error, "the next start will take this end for a crash");
         }
     }

@@ -50,6 +50,7 @@ pub struct House {
     pub azera: Azera,
     pub memory: Arc<Memory>,
     pub model: Arc<dyn ChatModel>,
+    pub embedder: Arc<dyn Embedder>,
     pub data: PathBuf,
     pub backups: Folder,
     pub servers: OnServers,
@@ -61,8 +62,6 @@ pub struct House {
 pub struct Stores {
     pub memory: Memory,
     servers: OnServers,
-    /// The process before came to no orderly end, so the indexes may differ from the record.
-    doubtful: bool,
     folder: DataFolder,
 }
 
@@ -206,6 +205,10 @@ pub fn open_stores_with(
         },
     )
     .map_err(|error| record_error(&error, &folder))?;
+    if doubtful {
+        memory.doubt_indexes().map_err(|error| record_error(&error, &folder))?;
+        folder.noted();
+    }
     if let Some(queued) = memory.follow_embedder()? {
         tracing::warn!(memories = queued, model = %info.id, "the embedding model changed: everything is embedded anew");
     } else if made_anew || failed {
@@ -214,7 +217,7 @@ pub fn open_stores_with(
             tracing::warn!(memories = queued, "an index is missing or damaged: both are built anew from the record");
         }
     }
-    Ok(Stores { memory, servers: on_servers, doubtful, folder })
+    Ok(Stores { memory, servers: on_servers, folder })
 }
 
 /// What to do about a record that does not open.
@@ -332,7 +335,7 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
             Ok((embedder, stores))
         })
     };
-    let (embedder, Stores { memory, servers, doubtful, folder }) = stores.await??;
+    let (embedder, Stores { memory, servers, folder }) = stores.await??;
     let model = chat.await??;
     let memory = Arc::new(memory);
     let backups = backups(config)?;
@@ -345,17 +348,14 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
     let azera = Azera::new(Parts {
         memory: memory.clone(),
         model: model.clone(),
-        embedder,
+        embedder: embedder.clone(),
         clock: opening.clock,
         models: Arc::new(Shelf::new(config.clone(), models)),
         config: chat_config(config, model.info().family.as_str(), opening.seed)?,
     });
-    if doubtful {
-        azera.doubt_indexes();
-    }
     let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
     azera.add_job(Arc::new(Backups(Arc::new(job))));
-    Ok(House { azera, memory, model, data, backups, servers, _folder: folder })
+    Ok(House { azera, memory, model, embedder, data, backups, servers, _folder: folder })
 }
 
 fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Result<ChatConfig> {

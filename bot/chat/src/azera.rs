@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::jobs::Scheduled;
+use crate::live::Live;
 use crate::queue::Queues;
 use crate::remember::Bound;
 use crate::shelf::ModelShelf;
@@ -58,8 +59,7 @@ pub(crate) struct Inner {
     /// Held by whoever delivers what is left over.
     pub(crate) leftovers: tokio::sync::Mutex<()>,
     pub(crate) indexing: tokio::sync::Mutex<()>,
-    /// The indexes may differ from the record.
-    pub(crate) doubtful: AtomicBool,
+    pub(crate) live: Live,
     /// A layer of recall failed, and was looked at.
     pub(crate) looked_at: AtomicBool,
     pub(crate) index_wanted: tokio::sync::Notify,
@@ -93,7 +93,7 @@ impl Azera {
             retry_wanted: tokio::sync::Notify::new(),
             leftovers: tokio::sync::Mutex::new(()),
             indexing: tokio::sync::Mutex::new(()),
-            doubtful: AtomicBool::new(false),
+            live: Live::new(),
             looked_at: AtomicBool::new(false),
             index_wanted: tokio::sync::Notify::new(),
             jobs: RwLock::default(),

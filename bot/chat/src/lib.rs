@@ -19,6 +19,7 @@ mod generate;
 mod host;
 mod jobs;
 mod lap;
+mod live;
 mod overlap;
 mod queue;
 mod recall;

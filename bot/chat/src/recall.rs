@@ -36,21 +36,30 @@ impl Azera {
             let (right, text, asker, persona) = (right.clone(), text.clone(), asker.clone(), persona.to_owned());
             self.blocking(move |memory| memory.question(&right, &text, &asker, &persona)).await?
         };
-        let vector = match self.embed_query(&question.embed).await {
+        let text = question.embed.clone();
+        let now = self.0.clock.now();
+        let mut query = Query { question, vector: None, now, exclude, limits: self.0.config.limits, results };
+        let words = {
+            let (right, query) = (right.clone(), query.clone());
+            self.blocking(move |memory| Ok(memory.by_words(&right, &query)))
+        };
+        // The words are looked up while the question is embedded.
+        let (words, vector) = tokio::join!(words, self.embed_query(&text));
+        let words = words?;
+        query.vector = match vector {
             Ok(vector) => Some(vector),
             Err(error) => {
                 tracing::warn!(%error, "recall goes on without the semantic arm");
                 None
             }
         };
-        let embedded = vector.is_some();
-        let query = Query { question, vector, now: self.0.clock.now(), exclude, limits: self.0.config.limits, results };
+        let embedded = query.vector.is_some();
         let right = right.clone();
-        let recalled = self.blocking(move |memory| memory.recall(&right, &query)).await?;
+        let recalled = self.blocking(move |memory| memory.recall_with(&right, &query, words)).await?;
         // The semantic layer is missing too where there is no vector to search with.
         let failed = recalled.missing.iter().any(|layer| *layer == "lexical" || embedded);
         if failed && !self.0.looked_at.swap(true, Ordering::AcqRel) {
-            self.doubt_indexes();
+            self.doubt_indexes().await;
         }
         let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
         Ok(Recall { hits: recalled.hits, missing: recalled.missing, took_ms })

@@ -1,7 +1,6 @@
 //! Stage *remember*: what the record holds is embedded and indexed, after the reply and without delaying it.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,13 @@ use crate::error::Error;
 
 /// Memories embedded at a time.
 const BATCH: usize = 64;
+
+/// Texts embedded between two looks at whether somebody waits for an answer: a tenth of a second on one core.
+const TEXTS_AT_ONCE: usize = 8;
+
+/// Time for which those who wait for an answer hold up these. On a busy server twenty texts a second are embedded all the
+/// same.
+const LONGEST_LULL: Duration = Duration::from_millis(250);
 
 /// Memories indexed in one go between two reorganisations of the vector index, which keeps each of them short.
 const OPTIMIZE_EVERY: usize = 50_000;
@@ -43,6 +49,15 @@ const WORDLESS: &str = ".";
 /// Memories one turn may leave: what was said, and the reply.
 const TURN_MEMORIES: usize = 2;
 
+/// When texts are embedded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// As soon as can be.
+    AtOnce,
+    /// When nobody waits for an answer.
+    InLulls,
+}
+
 /// How many memories a persona may have.
 #[derive(Debug)]
 pub(crate) struct Bound {
@@ -54,10 +69,13 @@ pub(crate) struct Bound {
 impl Azera {
     /// Indexes whatever is queued until nothing is; gives how many memories that were.
     pub async fn index_all(&self) -> Result<usize, Error> {
+        self.index_queued(Pace::AtOnce).await
+    }
+
+    async fn index_queued(&self, pace: Pace) -> Result<usize, Error> {
         let _indexing = self.0.indexing.lock().await;
-        if self.0.doubtful.swap(false, Ordering::AcqRel) {
-            let mended = self.blocking(azera_memory::Memory::mend).await;
-            let mended = mended.inspect_err(|_| self.0.doubtful.store(true, Ordering::Release))?;
+        if self.blocking(azera_memory::Memory::indexes_doubted).await? {
+            let mended = self.blocking(azera_memory::Memory::mend).await?;
             if mended > 0 {
                 tracing::warn!(memories = mended, "the indexes differed from the record and are mended");
             }
@@ -78,7 +96,7 @@ impl Azera {
             }
             indexed += work.len();
             since_optimized += work.len();
-            let embedded = self.embed_work(work).await?;
+            let embedded = self.embed_work(work, pace).await?;
             self.blocking(move |memory| memory.index(embedded)).await?;
             if since_optimized >= OPTIMIZE_EVERY {
                 since_optimized = 0;
@@ -123,12 +141,14 @@ impl Azera {
     }
 
     /// The indexes may differ from the record: they are compared, and mended, before anything else is indexed.
-    pub fn doubt_indexes(&self) {
-        self.0.doubtful.store(true, Ordering::Release);
+    pub(crate) async fn doubt_indexes(&self) {
+        if let Err(error) = self.blocking(azera_memory::Memory::doubt_indexes).await {
+            tracing::warn!(%error, "that the indexes may differ from the record cannot be noted");
+        }
         self.0.index_wanted.notify_one();
     }
 
-    async fn embed_work(&self, work: Vec<IndexWork>) -> Result<Vec<Embedded>, Error> {
+    async fn embed_work(&self, work: Vec<IndexWork>, pace: Pace) -> Result<Vec<Embedded>, Error> {
         let now = self.0.clock.now();
         let mut texts = Vec::with_capacity(work.len() * 2);
         for item in &work {
@@ -142,7 +162,13 @@ impl Azera {
         let missing: Vec<usize> = (0..texts.len()).filter(|index| vectors[*index].is_none()).collect();
         if !missing.is_empty() {
             let unknown: Vec<String> = missing.iter().map(|index| texts[*index].clone()).collect();
-            let fresh = self.embed(unknown.clone()).await?;
+            let mut fresh = Vec::with_capacity(unknown.len());
+            for texts in unknown.chunks(if pace == Pace::InLulls { TEXTS_AT_ONCE } else { unknown.len() }) {
+                if pace == Pace::InLulls {
+                    self.0.live.lull(LONGEST_LULL).await;
+                }
+                fresh.extend(self.embed(texts.to_vec()).await?);
+            }
             for (index, vector) in missing.iter().zip(&fresh) {
                 vectors[*index] = Some(vector.clone());
             }
@@ -256,7 +282,7 @@ impl Azera {
                 () = self.more_to_index() => {}
             }
             let mut pause = PAUSE;
-            while let Err(error) = self.index_all().await {
+            while let Err(error) = self.index_queued(Pace::InLulls).await {
                 tracing::warn!(%error, "indexing failed, trying again");
                 match &error {
                     Error::Model(_) => match self.index_words(words.clone()).await {
@@ -294,6 +320,9 @@ impl Azera {
 
     /// What keeps stores small and fast: graphs, expired cache entries, forgotten bytes.
     async fn tidy(&self) {
+        // For the log alone: to somebody in a chat it would tell what is said elsewhere.
+        let azera_memory::CacheUse { asked, found } = self.0.memory.embedding_cache();
+        tracing::debug!(asked, found, "vectors that were looked for in the cache");
         if let Err(error) = self.blocking(azera_memory::Memory::optimize).await {
             tracing::warn!(%error, "the vector index could not be reorganised");
         }

@@ -48,6 +48,7 @@ struct Setting {
 impl Azera {
     /// Decides on a message and answers it if it is to be answered. Runs when it is the message's turn in its chat.
     pub(crate) async fn take_turn(&self, mut asked: Asked) -> Result<Outcome, Error> {
+        let _waited = self.0.live.enter();
         for _ in 0..ATTEMPTS {
             // While it waited, the message may have been changed, forgotten or answered.
             let id = asked.message.id.clone();

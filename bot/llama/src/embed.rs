@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -14,7 +15,6 @@ use tokio::sync::oneshot;
 use crate::backend;
 use crate::config::LlamaEmbedderConfig;
 use crate::kv::position;
-use crate::queue::Queue;
 use crate::worker::{Inbox, Ticket, Worker};
 
 /// Texts embedded in one step.
@@ -24,16 +24,17 @@ pub const EMBED_STEP_TEXTS: usize = 64;
 /// before what belongs to other texts is masked out, so more of them cost more than they save.
 pub const EMBED_STEP_TOKENS: usize = 512;
 
-/// Tokens of background texts in one step, unless one text alone has more. A person who asks waits for the step under
-/// way, so it is a short one: at 2 cores some 20 ms.
-pub const EMBED_BACKGROUND_STEP_TOKENS: usize = 128;
+/// How much the thread of background texts gives way to others: a third of a core is left to it, if all cores are wanted
+/// (nice(1)).
+const BACKGROUND_NICENESS: i32 = 5;
 
 /// Requests that may be on their way to the engine.
 const COMMANDS: usize = 256;
 
-/// An embedding model in llama.cpp, on a thread of its own. Texts of different requests share steps, live ones first.
+/// An embedding model in llama.cpp, with a thread for live texts and one for background texts: a person who asks does not
+/// wait for what was said before to be embedded. Texts of different requests share steps.
 ///
-/// Dropping it ends what waits with [`Error::Stopped`] and waits for the thread, at most one step.
+/// Dropping it ends what waits with [`Error::Stopped`] and waits for the threads, at most one step.
 #[derive(Debug)]
 pub struct LlamaEmbedder {
     info: EmbedderInfo,
@@ -41,7 +42,8 @@ pub struct LlamaEmbedder {
     query_prefix: String,
     document_prefix: String,
     window: usize,
-    worker: Worker<Request>,
+    live: Worker<Request>,
+    background: Worker<Request>,
     waiting: Arc<AtomicUsize>,
     queue: usize,
 }
@@ -61,22 +63,28 @@ impl LlamaEmbedder {
         let dimension = usize::try_from(model.n_embd_out())
             .map_err(|_| Error::Load("the model tells no size of its vectors".into()))?;
         let info = EmbedderInfo { id: config.id, dimension, similarity_floor: config.similarity_floor };
-        let engine_model = Arc::clone(&model);
         let threads = backend::embedding_threads(config.threads);
-        let (worker, ()) = Worker::start("llama-embed", COMMANDS, move |inbox, ready| {
-            let step_tokens = window.max(EMBED_STEP_TOKENS);
-            let context = context(&engine_model, step_tokens, threads)?;
-            ready(());
-            Engine::new(context, inbox, step_tokens).run();
-            Ok(())
-        })?;
+        let start = |name, niceness| {
+            let model = Arc::clone(&model);
+            let engine = move |inbox: Inbox<Request>, ready: &mut dyn FnMut(())| {
+                give_way(niceness);
+                let step_tokens = window.max(EMBED_STEP_TOKENS);
+                let context = context(&model, step_tokens, threads)?;
+                ready(());
+                Engine::new(context, inbox).run();
+                Ok(())
+            };
+            Ok(Worker::start(name, COMMANDS, engine)?.0)
+        };
+        let (live, background) = (start("llama-embed-live", 0)?, start("llama-embed", BACKGROUND_NICENESS)?);
         Ok(Arc::new(Self {
             info,
             model,
             query_prefix: config.query_prefix,
             document_prefix: config.document_prefix,
             window,
-            worker,
+            live,
+            background,
             waiting: Arc::default(),
             queue: config.queue,
         }))
@@ -121,16 +129,13 @@ impl Embedder for LlamaEmbedder {
         let ticket = Ticket::take(&self.waiting, texts.len(), self.queue)?;
         let texts: Vec<_> = texts.iter().map(|text| self.tokens(text, purpose)).collect();
         let (result, vectors) = oneshot::channel();
-        let request = Request {
-            priority,
-            vectors: vec![Vec::new(); texts.len()],
-            texts,
-            next: 0,
-            done: 0,
-            result,
-            _ticket: ticket,
+        let request =
+            Request { vectors: vec![Vec::new(); texts.len()], texts, next: 0, done: 0, result, _ticket: ticket };
+        let worker = match priority {
+            Priority::Live => &self.live,
+            Priority::Background => &self.background,
         };
-        self.worker.commands()?.try_send(request).map_err(|error| match error {
+        worker.commands()?.try_send(request).map_err(|error| match error {
             TrySendError::Full(_) => Error::Busy { waiting: self.queue },
             TrySendError::Closed(_) => Error::Stopped,
         })?;
@@ -140,7 +145,6 @@ impl Embedder for LlamaEmbedder {
 
 /// Texts to embed for one caller.
 struct Request {
-    priority: Priority,
     texts: Vec<Vec<LlamaToken>>,
     vectors: Vec<Vec<f32>>,
     next: usize,
@@ -154,6 +158,19 @@ impl Request {
         // Whoever left needs no answer.
         self.result.send(error.map_or(Ok(self.vectors), Err)).ok();
     }
+}
+
+/// Makes this thread, and those it starts, give way to others who want the processor.
+fn give_way(niceness: i32) {
+    // Elsewhere than on Linux this would slow down the whole process.
+    #[cfg(target_os = "linux")]
+    if niceness > 0
+        && let Err(error) = rustix::process::setpriority_process(None, niceness)
+    {
+        tracing::debug!(%error, "a thread cannot give way to others");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = niceness;
 }
 
 fn context(model: &LlamaModel, step_tokens: usize, threads: i32) -> Result<LlamaContext<'_>, Error> {
@@ -177,21 +194,24 @@ struct Engine<'m> {
     context: LlamaContext<'m>,
     batch: LlamaBatch<'static>,
     inbox: Inbox<Request>,
-    step_tokens: usize,
-    queue: Queue<Request>,
+    queue: VecDeque<Request>,
 }
 
 impl<'m> Engine<'m> {
-    fn new(context: LlamaContext<'m>, inbox: Inbox<Request>, step_tokens: usize) -> Self {
-        Self { context, batch: LlamaBatch::new(step_tokens, 1), inbox, step_tokens, queue: Queue::new() }
+    fn new(context: LlamaContext<'m>, inbox: Inbox<Request>) -> Self {
+        let tokens = usize::try_from(context.n_batch()).unwrap_or(EMBED_STEP_TOKENS);
+        Self { context, batch: LlamaBatch::new(tokens, 1), inbox, queue: VecDeque::new() }
     }
 
     fn run(mut self) {
         while self.listen() {
-            self.queue.retain_mut(|request| !request.result.is_closed());
-            self.step();
+            self.queue.retain(|request| !request.result.is_closed());
+            // Whoever asked may have left.
+            if !self.queue.is_empty() {
+                self.step();
+            }
         }
-        for request in self.queue.drain() {
+        for request in self.queue.drain(..) {
             request.answer(Some(Error::Stopped));
         }
     }
@@ -210,28 +230,22 @@ impl<'m> Engine<'m> {
                     None => return false,
                 },
             };
-            self.queue.push(request.priority, request);
+            self.queue.push_back(request);
         }
     }
 
-    /// Embeds as many of the first texts as fit into one step. Background texts never share a step with live ones: they
-    /// would make it longer.
+    /// Embeds as many of the first texts as fit into one step.
     fn step(&mut self) {
-        let live = self.queue.has(Priority::Live);
-        let (priority, step_tokens) = match live {
-            true => (Priority::Live, self.step_tokens),
-            false => (Priority::Background, self.step_tokens.min(EMBED_BACKGROUND_STEP_TOKENS)),
-        };
         let mut taken: Vec<Request> = Vec::new();
         // For each sequence, the request in `taken` and the text in it.
         let mut places: Vec<(usize, usize)> = Vec::new();
         self.batch.clear();
         let mut tokens = 0;
         let mut full = false;
-        while !full && let Some(mut request) = self.queue.take(priority, |_| true) {
+        while !full && let Some(mut request) = self.queue.pop_front() {
             while let Some(text) = request.texts.get(request.next) {
                 // A text longer than the step is a step of its own.
-                let fits = tokens == 0 || tokens + text.len() <= step_tokens;
+                let fits = tokens == 0 || tokens + text.len() <= EMBED_STEP_TOKENS;
                 full = places.len() == EMBED_STEP_TEXTS || !fits;
                 if full {
                     break;
@@ -252,7 +266,7 @@ impl<'m> Engine<'m> {
             }
         }
         for request in unfinished.into_iter().rev() {
-            self.queue.push_front(request.priority, request);
+            self.queue.push_front(request);
         }
     }
 

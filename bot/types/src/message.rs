@@ -59,7 +59,7 @@ impl From<String> for Text {
 }
 
 /// Who said something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
     /// A human, with the name shown at the time.

@@ -152,7 +152,9 @@ impl Memory {
         if !gone.is_empty() {
             codec::put(&mut batch, Table::Forgotten, keys::numbered(&[], self.next_number()?), &gone)?;
         }
-        self.store.commit(batch, Durability::Flushed)
+        self.store.commit(batch, Durability::Flushed)?;
+        self.origins.clear();
+        Ok(())
     }
 
     fn unremember_for_good(&self, batch: &mut Batch, id: &MessageId, gone: &mut Forgotten) -> Result<usize, Error> {

@@ -2,6 +2,7 @@
 //! both indexes have it, flushed; whatever a crash interrupts is done again, with the same result.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use azera_types::{MemoryId, Timestamp};
@@ -26,8 +27,20 @@ pub const WINDOW_REACH: Duration = Duration::from_secs(2 * 3_600);
 /// Key in [`Table::Meta`] of the wish to have both indexes made anew.
 const REBUILD: &[u8] = b"rebuild";
 
+/// Key in [`Table::Meta`] of the doubt whether the indexes hold what the record holds.
+const DOUBT: &[u8] = b"doubt";
+
 /// Memories queued in one transaction.
 const QUEUE_PAGE: usize = 4_096;
+
+/// How often the cache of vectors was asked for one, and held it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheUse {
+    /// Texts whose vectors were asked for.
+    pub asked: u64,
+    /// Those that were there.
+    pub found: u64,
+}
 
 /// What is to be embedded for one memory.
 #[derive(Clone, PartialEq, Eq)]
@@ -189,6 +202,7 @@ impl Memory {
         let queued = self.index_anew(true)?;
         let mut batch = Batch::new();
         batch.remove(Table::Meta, REBUILD);
+        batch.remove(Table::Meta, DOUBT);
         self.store.commit(batch, Durability::Flushed)?;
         Ok(queued)
     }
@@ -263,11 +277,28 @@ impl Memory {
         })
     }
 
+    /// Notes that the indexes may differ from the record, until [`Memory::mend`] has compared them.
+    pub fn doubt_indexes(&self) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, DOUBT, b"1");
+        self.store.commit(batch, Durability::Flushed)
+    }
+
+    /// Whether the indexes may differ from the record.
+    pub fn indexes_doubted(&self) -> Result<bool, Error> {
+        Ok(self.store.get(Table::Meta, DOUBT)?.is_some())
+    }
+
     /// Queues what an audit found to differ without being queued; gives how many memories those are. Indexing then makes
     /// the indexes equal to the record, without building all of them anew.
     pub fn mend(&self) -> Result<usize, Error> {
         let unaccounted = self.audit()?.unaccounted;
         self.index_again(&unaccounted)?;
+        if self.indexes_doubted()? {
+            let mut batch = Batch::new();
+            batch.remove(Table::Meta, DOUBT);
+            self.store.commit(batch, Durability::Flushed)?;
+        }
         Ok(unaccounted.len())
     }
 
@@ -373,10 +404,18 @@ impl Memory {
 
     /// The cached vector of a text under the present embedding model.
     pub fn cached_embedding(&self, text: &str, now: Timestamp) -> Result<Option<Vec<f32>>, Error> {
-        let bytes = self.working.get(&self.embedding_key(text), now)?;
-        Ok(bytes
-            .filter(|bytes| bytes.len() % 4 == 0)
-            .map(|bytes| bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()))
+        let bytes = self.working.get(&self.embedding_key(text), now)?.filter(|bytes| bytes.len() % 4 == 0);
+        self.embeddings_asked.fetch_add(1, Ordering::Relaxed);
+        self.embeddings_cached.fetch_add(u64::from(bytes.is_some()), Ordering::Relaxed);
+        Ok(bytes.map(|bytes| bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()))
+    }
+
+    /// What the cache was good for since this was opened.
+    pub fn embedding_cache(&self) -> CacheUse {
+        CacheUse {
+            asked: self.embeddings_asked.load(Ordering::Relaxed),
+            found: self.embeddings_cached.load(Ordering::Relaxed),
+        }
     }
 
     /// Keeps the vector of a text for [`EMBEDDING_TTL`].

@@ -50,12 +50,12 @@ pub use index::{
     Doc, Facet, FacetWeights, Found, Label, Lexical, MAX_SEARCH_LIMIT, Point, PointSource, Shelf, Stored, TextIndex,
     VectorIndex,
 };
-pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
+pub use indexing::{Audit, CacheUse, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use memory::{Layers, Memory, MemoryConfig};
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona, persona_file, persona_identity};
 pub use prune::Pruned;
 pub use ram::{RamStore, RamWorking};
-pub use recall::{DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
+pub use recall::{ByWords, DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
 pub use record::{Record, made_up_name, restore};
 pub use relink::{Relinked, relink};
 pub use right::{Grant, Right};

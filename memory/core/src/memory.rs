@@ -8,6 +8,7 @@ use std::time::Duration;
 use azera_types::ChatId;
 use serde::{Deserialize, Serialize};
 
+use crate::recall::Origins;
 use crate::record::Record;
 use crate::{Batch, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, layout};
 
@@ -70,6 +71,9 @@ pub struct Memory {
     reserved: Mutex<u64>,
     /// Held while the wish for a scrub is written or taken back.
     pub(crate) scrubbing: Mutex<()>,
+    pub(crate) origins: Origins,
+    pub(crate) embeddings_asked: AtomicU64,
+    pub(crate) embeddings_cached: AtomicU64,
 }
 
 impl std::fmt::Debug for Memory {
@@ -113,6 +117,9 @@ impl Memory {
             next: AtomicU64::new(reserved),
             reserved: Mutex::new(reserved),
             scrubbing: Mutex::new(()),
+            origins: Origins::default(),
+            embeddings_asked: AtomicU64::new(0),
+            embeddings_cached: AtomicU64::new(0),
         };
         memory.settle_restored()?;
         Ok(memory)

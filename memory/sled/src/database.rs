@@ -18,6 +18,12 @@ const LOCK_ATTEMPTS: u32 = 60;
 /// Wait before it is.
 const LOCK_WAIT: Duration = Duration::from_millis(50);
 
+/// What the names of sled's snapshots begin with.
+pub(crate) const SNAPSHOT: &str = "snap.";
+
+/// What the name of one that is being written ends with.
+const TORN: &str = ".generating";
+
 /// Bytes of keys and values written at once while copying.
 const COPY_BYTES: usize = 64 * 1024;
 
@@ -34,6 +40,7 @@ pub(crate) struct Database {
 impl Database {
     /// Opens the database in `dir`, making it if there is none.
     pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, Error> {
+        remove_torn_snapshots(dir)?;
         let open = || {
             guarded("opening the store", || {
                 sled::Config::new()
@@ -162,6 +169,25 @@ pub(crate) fn owned((key, value): Row, skip: usize) -> Entry {
 /// Whether somebody holds the store's lock. sled says so in words alone.
 fn is_locked(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.to_string().contains("could not acquire lock"))
+}
+
+/// Removes snapshots of the page table whose writing was interrupted: sled takes them for its latest ones, and the store for
+/// damaged. They lie under another name until they are whole, so that nothing is lost with them.
+fn remove_torn_snapshots(dir: &Path) -> Result<(), Error> {
+    let what = "removing what an interrupted start left";
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(Error::io(what))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(Error::io(what))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(SNAPSHOT) && name.ends_with(TORN) {
+            fs::remove_file(entry.path()).map_err(Error::io(what))?;
+        }
+    }
+    Ok(())
 }
 
 fn guarded<T>(what: &'static str, work: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, Error> {

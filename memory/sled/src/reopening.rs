@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use azera_memory::Error;
 
-use crate::database::Database;
+use crate::database::{Database, SNAPSHOT};
 use crate::store::{CACHE_BYTES, Flushed, SledStore, hold, last_batch};
 use crate::watermark::Watermark;
 
@@ -22,9 +22,6 @@ pub(crate) const ROOM_BYTES: usize = 4 * 1024 * 1024;
 
 /// What is written to see whether they fit; not zeros, which some file systems leave out.
 static PAGE: [u8; 64 * 1024] = [1; 64 * 1024];
-
-/// What the names of sled's snapshots begin with.
-pub(crate) const SNAPSHOT: &str = "snap.";
 
 /// File that shows whether they do.
 const ROOM: &str = "room";

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 
 use azera_memory::{Batch, Error, Table};
 
-use crate::database::{Database, Row};
+use crate::database::{Database, Row, SNAPSHOT};
 use crate::generation::number;
-use crate::reopening::SNAPSHOT;
 use crate::store::{CACHE_BYTES, SledStore};
 
 /// Rows handed out at once.

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use qdrant_edge::external::serde_json::{Map, Value};
 use qdrant_edge::{
     Distance, EdgeConfig, EdgeOptimizersConfig, EdgeVectorParams, HnswIndexConfig, IntegerIndexParams,
-    KeywordIndexParams, PayloadFieldSchema, PayloadSchemaParams, WalOptions,
+    KeywordIndexParams, PayloadSchemaParams, WalOptions,
 };
 
 use azera_memory::{Error, Facet, Label};
@@ -115,19 +115,16 @@ pub(crate) fn name(facet: Facet) -> &'static str {
 
 /// The payload fields that are indexed, and how. Only persona and scope get graphs of their own: almost every search
 /// leaves almost every moment in.
-pub(crate) fn indexed_fields() -> [(&'static str, PayloadFieldSchema); 2] {
-    let key = KeywordIndexParams { is_tenant: Some(true), on_disk: Some(true), ..KeywordIndexParams::default() };
+pub(crate) fn indexed_fields() -> [(&'static str, PayloadSchemaParams); 2] {
+    let key = KeywordIndexParams { is_tenant: Some(true), on_disk: Some(false), ..KeywordIndexParams::default() };
     let at = IntegerIndexParams {
         lookup: Some(false),
         range: Some(true),
-        on_disk: Some(true),
+        on_disk: Some(false),
         enable_hnsw: Some(false),
         ..IntegerIndexParams::default()
     };
-    [
-        (KEY, PayloadFieldSchema::FieldParams(PayloadSchemaParams::Keyword(key))),
-        (AT, PayloadFieldSchema::FieldParams(PayloadSchemaParams::Integer(at))),
-    ]
+    [(KEY, PayloadSchemaParams::Keyword(key)), (AT, PayloadSchemaParams::Integer(at))]
 }
 
 /// What is stored beside the vectors.

@@ -20,6 +20,11 @@ const INSERT_POINTS: usize = 500;
 /// of it at 384 numbers a vector.
 const REOPEN_POINTS: usize = 50_000;
 
+/// How much threads that reorganise the index give way to others: a tenth of a core is left to them, if all cores are
+/// wanted (nice(1)).
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
 /// The directory in use.
 const LIVE: &str = "live";
 
@@ -110,6 +115,20 @@ fn opened(shard: &Option<Shard>) -> Result<&Shard, Error> {
         why: "it could not be opened again after it was reorganised".into(),
         transient: false,
     })
+}
+
+/// Runs `work` on a thread that gives way to others who want the processor, as do the threads it starts.
+fn behind_others<T: Send>(what: &'static str, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+    let yielding = || {
+        // Elsewhere than on Linux this would slow down the whole process.
+        #[cfg(target_os = "linux")]
+        if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+            tracing::debug!(%error, "a thread cannot give way to others");
+        }
+        work()
+    };
+    std::thread::scope(|scope| scope.spawn(yielding).join())
+        .unwrap_or_else(|_| Err(Error::Backend { what, why: "the engine gave up".into(), transient: false }))
 }
 
 fn hold(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
@@ -222,9 +241,11 @@ impl VectorIndex for EdgeVectors {
 
     /// Builds graphs over segments of more than 10,000 points without one and merges small segments; otherwise nothing.
     fn optimize(&self) -> Result<(), Error> {
+        let what = "optimizing the vector index";
         let _maintaining = hold(&self.maintaining);
-        make_sure_of_room("optimizing the vector index", &self.dir, disk_bytes(&self.dir.join(LIVE))?)?;
-        let changed = self.with(|shard| shard.run("optimizing the vector index", |edge| edge.optimize()))?;
+        make_sure_of_room(what, &self.dir, disk_bytes(&self.dir.join(LIVE))?)?;
+        let optimized = behind_others(what, || self.with(|shard| shard.run(what, |edge| edge.optimize())));
+        let changed = optimized?;
         if changed {
             tracing::debug!("the vector index was optimized");
         }

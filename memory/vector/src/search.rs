@@ -1,12 +1,9 @@
 use azera_memory::{Error, Facet, Found, Grant, Right};
 use azera_types::{MemoryId, PersonaId, Timestamp};
-use qdrant_edge::external::serde_json::Value;
-use qdrant_edge::{
-    NamedQuery, PointId, QueryEnum, ScoredPoint, SearchParams, SearchRequest, VectorInternal, WithPayloadInterface,
-};
+use qdrant_edge::{NamedQuery, PointId, QueryEnum, ScoredPoint, SearchParams, SearchRequest, VectorInternal};
 
-use crate::config::{AT, GRAPH_SEARCH_CANDIDATES, name};
-use crate::filter::{filter, micros, path};
+use crate::config::{GRAPH_SEARCH_CANDIDATES, name};
+use crate::filter::filter;
 use crate::shard::Shard;
 
 /// One search. Each place of the right is searched on its own: its points lie side by side and have a graph of their
@@ -32,37 +29,26 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// The nearest points of one place. Hardly ever is one of them younger than `until`, and asking every point for its
-    /// time would take twice as long: so the hits are asked, and the search is made again if one of them is too young.
+    /// The nearest points of one place.
     fn place(&self, shard: &Shard, persona: &PersonaId, grant: &Grant) -> Result<Vec<Found>, Error> {
-        let ask =
-            |until| shard.run("searching the vector index", |edge| edge.search(self.request(persona, grant, until)));
-        let mut hits = ask(None)?;
-        if hits.iter().any(|hit| !self.is_old_enough(hit)) {
-            hits = ask(Some(self.until))?;
-        }
+        let hits = shard.run("searching the vector index", |edge| edge.search(self.request(persona, grant)))?;
         let found = |hit: ScoredPoint| Some(Found { id: number(hit.id)?, score: hit.score });
         Ok(hits.into_iter().filter_map(found).collect())
     }
 
-    fn request(&self, persona: &PersonaId, grant: &Grant, until: Option<Timestamp>) -> SearchRequest {
+    fn request(&self, persona: &PersonaId, grant: &Grant) -> SearchRequest {
         let (query, using) = (VectorInternal::Dense(self.vector.to_vec()), Some(name(self.facet).to_owned()));
         let candidates = GRAPH_SEARCH_CANDIDATES.max(self.limit);
         SearchRequest {
             query: QueryEnum::Nearest(NamedQuery { query, using }),
-            filter: Some(filter(persona, grant, until)),
+            filter: Some(filter(persona, grant, Some(self.until))),
             params: Some(SearchParams { hnsw_ef: Some(candidates), ..SearchParams::default() }),
             limit: self.limit,
             offset: 0,
-            with_payload: Some(WithPayloadInterface::Fields(vec![path(AT)])),
+            with_payload: None,
             with_vector: None,
             score_threshold: None,
         }
-    }
-
-    fn is_old_enough(&self, hit: &ScoredPoint) -> bool {
-        let at = hit.payload.as_ref().and_then(|payload| payload.0.get(AT)).and_then(Value::as_i64);
-        at.is_some_and(|at| at <= micros(self.until))
     }
 }
 

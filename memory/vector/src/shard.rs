@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use azera_memory::Error;
 use qdrant_edge::external::serde_json::Value;
 use qdrant_edge::{
-    CreateIndex, EdgeConfig, EdgeShard, FieldIndexOperations, OperationError, OperationResult, Payload, PointId,
-    PointInsertOperations, PointOperations, PointStructPersisted, Record, ScrollRequest, UpdateOperation,
-    VectorInternal, VectorPersisted, VectorStructInternal, VectorStructPersisted, WithPayloadInterface, WithVector,
+    CreateIndex, EdgeConfig, EdgeShard, FieldIndexOperations, OperationError, OperationResult, Payload,
+    PayloadFieldSchema, PointId, PointInsertOperations, PointOperations, PointStructPersisted, Record, ScrollRequest,
+    UpdateOperation, VectorInternal, VectorPersisted, VectorStructInternal, VectorStructPersisted,
+    WithPayloadInterface, WithVector,
 };
 
 use crate::config::{VectorConfig, indexed_fields, name};
@@ -47,12 +48,19 @@ impl Shard {
     fn index_fields(&self) -> Result<(), Error> {
         self.run("indexing fields of the vector index", |edge| {
             let there = edge.info().payload_schema;
-            for (field, schema) in indexed_fields() {
+            let change = |operation| edge.update(UpdateOperation::FieldIndexOperation(operation));
+            for (field, params) in indexed_fields() {
                 let field_name = path(field);
-                if !there.contains_key(&field_name) {
-                    let create = CreateIndex { field_name, field_schema: Some(schema) };
-                    edge.update(UpdateOperation::FieldIndexOperation(FieldIndexOperations::CreateIndex(create)))?;
+                let found = there.get(&field_name);
+                if found.is_some_and(|found| found.params.as_ref() == Some(&params)) {
+                    continue;
                 }
+                // One of another kind is of an older version of Azera.
+                if found.is_some() {
+                    change(FieldIndexOperations::DeleteIndex(field_name.clone()))?;
+                }
+                let field_schema = Some(PayloadFieldSchema::FieldParams(params));
+                change(FieldIndexOperations::CreateIndex(CreateIndex { field_name, field_schema }))?;
             }
             Ok(())
         })

@@ -1,5 +1,5 @@
 //! `azera bench inference`: how fast the chat model reads and writes, alone and for many chats at once, and what a
-//! second turn finds evaluated.
+//! second turn finds evaluated; how fast texts are embedded; what a chat costs that says nothing more.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use azera_adapter::{Host, Outcome, TurnUsage};
 use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_config::Config;
-use azera_model::{ChatMessage, ChatModel, ChatRequest, Role, Sampling, Usage};
+use azera_model::{ChatMessage, ChatModel, ChatRequest, Embedder, Priority, Purpose, Role, Sampling, Usage};
 use azera_types::{ChatId, Clock, Inbound, ManualClock, MessageId, PersonId, PlatformId, Text, Timestamp};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use super::rounded;
 use crate::cli::BenchInference;
 use crate::eval::world;
 use crate::house::{self, Answers, House, Opening};
-use crate::measure::median;
+use crate::measure::{Resident, median};
 use crate::stores;
 
 /// Times each figure is read; the median counts.
@@ -31,6 +31,15 @@ const REPLY_TOKENS: usize = 128;
 
 /// What is asked for, so that replies are long.
 const STORY: &str = "Tell me a very long story, with many people in it, about";
+
+/// Texts embedded, first one after the other and then all at once.
+const TEXTS: usize = 128;
+
+/// Words of each.
+const TEXT_WORDS: usize = 15;
+
+/// Chats that say something once and fall silent.
+const IDLE_CHATS: usize = 64;
 
 pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Result<Value> {
     if options.chats == 0 {
@@ -62,7 +71,17 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
         many.push(rate);
         lengths.extend(alone.iter().chain(&together).map(|usage| usage.completion_tokens as f64));
     }
+    let (mut singly, mut batched) = (vec![], vec![]);
+    for run in 0..=RUNS {
+        let alone = embedded_per_s(&house.embedder, &mut crowd, 1).await?;
+        let together = embedded_per_s(&house.embedder, &mut crowd, TEXTS).await?;
+        if run > 0 {
+            singly.push(alone);
+            batched.push(together);
+        }
+    }
     let (first, second) = two_turns(&house, &clock).await?;
+    let idle_chat_mb = idle_chats(&house, &clock, &mut crowd).await?;
     house.azera.stop().await;
     Ok(json!({
         "model": house.model.info().name,
@@ -75,6 +94,10 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
         "second_turn_cached_share": rounded(second.cached_tokens as f64 / second.prompt_tokens.max(1) as f64),
         "ttft_ms": rounded(first.ttft_ms),
         "second_turn_ttft_ms": rounded(second.ttft_ms),
+        "embedded_per_s": rounded(median(&singly)),
+        "embedded_per_s_batched": rounded(median(&batched)),
+        "idle_chats": IDLE_CHATS,
+        "idle_chat_mb": idle_chat_mb.map(rounded),
         "first_turn_prompt_tokens": first.prompt_tokens,
         "second_turn_prompt_tokens": second.prompt_tokens,
     }))
@@ -123,13 +146,18 @@ async fn two_turns(house: &House, clock: &ManualClock) -> anyhow::Result<(TurnUs
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
     house.azera.attach(sim.clone());
     house.azera.start().await?;
-    let line = json!({"type": "chat", "at": clock.now(), "chat": "talk", "kind": "dm", "members": ["ann"]});
-    world::set_up(house, clock, &sim, &Timeline::read(format!("{line}\n").as_bytes())?).await?;
+    let dm = |chat: &str, person: &str| {
+        let line = json!({"type": "chat", "at": clock.now(), "chat": chat, "kind": "dm", "members": [person]});
+        format!("{line}\n")
+    };
+    let idle = (0..IDLE_CHATS).map(|number| dm(&format!("idle-{number}"), &format!("person-{number}")));
+    let chats: String = std::iter::once(dm("talk", "ann")).chain(idle).collect();
+    world::set_up(house, clock, &sim, &Timeline::read(chats.as_bytes())?).await?;
     let mut costs = Vec::new();
     for (id, text) in [("one", "Hi! I am Ann, and I just came home from the sea."), ("two", "What should I cook now?")]
     {
         clock.advance_to(clock.now() + jiff::SignedDuration::from_mins(1));
-        costs.push(turn(house, clock.now(), id, text).await?);
+        costs.push(turn(house, clock.now(), ("talk", "ann"), id, text).await?);
     }
     match <[TurnUsage; 2]>::try_from(costs) {
         Ok([first, second]) => Ok((first, second)),
@@ -137,11 +165,41 @@ async fn two_turns(house: &House, clock: &ManualClock) -> anyhow::Result<(TurnUs
     }
 }
 
-async fn turn(house: &House, at: Timestamp, id: &str, text: &str) -> anyhow::Result<TurnUsage> {
+/// Texts a second, `batch` of them in each request, one request after the other.
+async fn embedded_per_s(embedder: &Arc<dyn Embedder>, crowd: &mut Crowd, batch: usize) -> anyhow::Result<f64> {
+    let texts: Vec<String> = (0..TEXTS).map(|_| crowd.prose(TEXT_WORDS)).collect();
+    let begun = Instant::now();
+    for texts in texts.chunks(batch) {
+        embedder.embed(texts.to_vec(), Purpose::Document, Priority::Background).await?;
+    }
+    Ok(TEXTS as f64 / begun.elapsed().as_secs_f64())
+}
+
+/// What each chat that has had its turn adds to the memory no file lies behind, in MB; `None` where that cannot be read.
+async fn idle_chats(house: &House, clock: &ManualClock, crowd: &mut Crowd) -> anyhow::Result<Option<f64>> {
+    let before = Resident::now();
+    for number in 0..IDLE_CHATS {
+        clock.advance_to(clock.now() + jiff::SignedDuration::from_mins(1));
+        let (chat, person) = (format!("idle-{number}"), format!("person-{number}"));
+        let text = format!("Hello! Today I saw {}.", crowd.prose(TEXT_WORDS));
+        turn(house, clock.now(), (&chat, &person), &format!("idle-{number}"), &text).await?;
+    }
+    house.azera.settle().await?;
+    let after = Resident::now();
+    Ok(before.zip(after).map(|(before, after)| (after.anonymous - before.anonymous) / IDLE_CHATS as f64))
+}
+
+async fn turn(
+    house: &House,
+    at: Timestamp,
+    (chat, person): (&str, &str),
+    id: &str,
+    text: &str,
+) -> anyhow::Result<TurnUsage> {
     let inbound = Inbound {
         id: MessageId::new(id)?,
-        chat: ChatId::new("talk")?,
-        person: PersonId::new("ann")?,
+        chat: ChatId::new(chat)?,
+        person: PersonId::new(person)?,
         name: "Ann".to_owned(),
         text: Text::new(text),
         at,

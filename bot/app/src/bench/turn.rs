@@ -22,27 +22,20 @@ use crate::house::{self, Answers, House, Opening};
 use crate::measure::{Resident, median, percentile};
 use crate::stores;
 
-/// Share of the memories that is not yet in the vector index's graphs when the second half of the turns begins.
-const FRESH_SHARE: usize = 5;
+/// Memories written before the second half of the turns, to be built into graphs meanwhile: a few more than the vector
+/// index leaves without one.
+const FRESH: usize = 12_000;
 
 /// Turns before the clock counts.
-const WARM_UP: usize = 20;
+const WARM_UP: usize = 100;
 
 pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTurn) -> anyhow::Result<Value> {
-    let fresh = options.memories / FRESH_SHARE;
-    let (folder, filled) = fill::filled(config_file, options.folder.as_deref(), options.memories - fresh)?;
+    let (folder, _) = fill::filled(config_file, options.folder.as_deref(), options.memories)?;
     let config = stores::apart(config, &folder.path);
-    let clock = ManualClock::new(fill::end(options.memories)?);
+    let clock = ManualClock::new(fill::end(options.memories + FRESH)?);
     let opening = Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0) };
     let house = house::open(&config, opening).await?;
     let dimension = fill::embedder(&config).await?.dimension;
-    // Said and in both indexes, but in no graph yet: the second half of the turns runs while that is mended.
-    let mut crowd = Crowd::new(2, dimension);
-    let (from, to) = (filled.memories, options.memories);
-    tokio::task::block_in_place(|| -> anyhow::Result<()> {
-        fill::write(&house.memory, &mut crowd, from..to)?;
-        Ok(fill::index(&house.memory, &crowd)?)
-    })?;
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
     house.azera.attach(sim.clone());
     house.azera.start().await?;
@@ -63,6 +56,13 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     for _ in 0..options.turns / 2 {
         times.push(talk.turn().await?);
     }
+    // Said and in both indexes, but in no graph yet: the second half of the turns runs while that is mended.
+    house.azera.settle().await?;
+    let mut crowd = Crowd::new(2, dimension);
+    tokio::task::block_in_place(|| -> anyhow::Result<()> {
+        fill::write(&house.memory, &mut crowd, options.memories..options.memories + FRESH)?;
+        Ok(fill::index(&house.memory, &crowd)?)
+    })?;
     let optimizing = Arc::new(AtomicBool::new(true));
     let optimization = {
         let (memory, running) = (house.memory.clone(), optimizing.clone());

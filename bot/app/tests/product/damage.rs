@@ -100,6 +100,34 @@ fn a_damaged_index_is_mended() {
     assert_eq!(check["record"]["messages"], 60 + DAMAGES, "the record was never touched: {check}");
 }
 
+/// Other commands between a kill and the next start do not make it forget to compare the indexes with the record.
+#[test]
+fn indexes_left_behind_by_a_kill_are_compared_however_late() {
+    let home = tempfile::tempdir().expect("a folder");
+    let data = home.path().join("data");
+    let chat = ["chat", "--json", "--as", "ann", "--model", "scripted"];
+    let unaccounted = || {
+        let check = run(home.path(), &["memory", "check", "--json"], "");
+        serde_json::from_slice::<Value>(&check.stdout).expect("JSON")["unaccounted"].clone()
+    };
+    assert!(run(home.path(), &chat, &talk(4)).status.success());
+    assert!(run(home.path(), &["memory", "check", "--mend"], "").status.success());
+    let older = home.path().join("older");
+    std::fs::rename(data.join("text"), &older).expect("the index");
+    assert!(run(home.path(), &chat, &talk(8)).status.success());
+    assert!(run(home.path(), &["memory", "check", "--mend"], "").status.success());
+    // Killed before the last changes of an index were on the disk.
+    std::fs::remove_dir_all(data.join("text")).expect("the index");
+    std::fs::rename(&older, data.join("text")).expect("the older index");
+    std::fs::write(data.join("lock"), "1\n0\n").expect("the lock");
+    for command in [&["backup"][..], &["restore", "--undo"], &["memory", "stats"]] {
+        run(home.path(), command, "");
+    }
+    assert_ne!(unaccounted(), 0, "the older index holds less");
+    assert!(run(home.path(), &chat, "hello\n").status.success());
+    assert_eq!(unaccounted(), 0);
+}
+
 /// The record's own log is cut off: the start says so and what to do, and both ways out work.
 #[test]
 fn a_damaged_record_says_what_can_be_saved() {

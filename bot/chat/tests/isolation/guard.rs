@@ -60,13 +60,14 @@ const SHOWN_TO_NOBODY: [&str; 19] = [
 ];
 
 /// Types that cannot hold what was said.
-const HARMLESS: [&str; 12] = [
+const HARMLESS: [&str; 13] = [
     "()",
     "bool",
     "usize",
     "u64",
     "MemoryId",
     "Audit",
+    "CacheUse",
     "Checked",
     "Pruned",
     "Receipt",

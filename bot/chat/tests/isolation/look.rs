@@ -199,6 +199,9 @@ impl Looking<'_> {
             results: MANY,
         };
         read!(self, memory.recall(&right, &query), |found| found.hits.iter().map(told).collect());
+        let words = memory.by_words(&right, &query);
+        self.saw("Memory::by_words", format!("{words:?}"));
+        read!(self, memory.recall_with(&right, &query, words), |found| found.hits.iter().map(told).collect());
         read!(self, memory.history(&right, &here, MANY), |found| json(&found));
         read!(self, memory.branches(&right, &here), |found| json(&found));
         read!(self, memory.stats(&right), |found| format!("{found:?}"));

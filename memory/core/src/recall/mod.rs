@@ -7,17 +7,20 @@
 mod dates;
 mod duplicates;
 mod fuse;
+mod origins;
 mod question;
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use azera_types::{MemoryId, MessageId, Text, Timestamp};
+use azera_types::{Author, MemoryId, MessageId, Text, Timestamp};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::rows::MemoryRow;
 use crate::{Error, Facet, FacetWeights, Lexical, Memory, Right, Shelf, Stored, WINDOW_REACH};
 
 pub use dates::DateSpan;
+pub(crate) use origins::Origins;
 pub(crate) use question::name_tokens;
 pub use question::{Question, Speaker};
 
@@ -31,6 +34,9 @@ const WINDOW_TEXT_WEIGHT: f32 = 2.0;
 
 /// Cosine similarity from which a question remembered is the question asked.
 const ECHO: f32 = 0.8;
+
+/// Rows of candidates read at once, by all cores: more than are needed in the end, and sooner.
+const ROWS_AT_ONCE: usize = 8;
 
 /// How deep recall looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +91,16 @@ pub struct Recalled {
     pub missing: Vec<&'static str>,
 }
 
+/// What the words of a question found, to be weighed with what its meaning finds. Shows nothing by itself.
+pub struct ByWords(Result<Vec<Lexical>, Error>);
+
+impl std::fmt::Debug for ByWords {
+    /// How rare a word is would tell of places that are not shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ByWords")
+    }
+}
+
 /// What the arms may look at.
 #[derive(Debug, Clone, Copy)]
 struct Reading<'a> {
@@ -110,17 +126,41 @@ impl Memory {
     /// [`crate::MemoryConfig::min_age`], nothing the prompt shows. A layer that fails is named in
     /// [`Recalled::missing`]; only the record itself is indispensable.
     pub fn recall(&self, right: &Right, query: &Query) -> Result<Recalled, Error> {
+        let (words, vectors) = rayon::join(
+            || self.by_words(right, query),
+            || self.under(right, query, |reading| self.by_vector(reading, query.vector.as_deref())),
+        );
+        self.weigh(right, query, words, vectors)
+    }
+
+    /// The first half of a [`Memory::recall`], which can be done while the question is embedded: the query's vector is not
+    /// looked at.
+    pub fn by_words(&self, right: &Right, query: &Query) -> ByWords {
+        ByWords(self.under(right, query, |reading| self.words_found(reading, &query.question)))
+    }
+
+    /// The second half: what its words found under the same right is given.
+    pub fn recall_with(&self, right: &Right, query: &Query, words: ByWords) -> Result<Recalled, Error> {
+        let vectors = self.under(right, query, |reading| self.by_vector(reading, query.vector.as_deref()));
+        self.weigh(right, query, words, vectors)
+    }
+
+    fn under<T>(&self, right: &Right, query: &Query, read: impl FnOnce(Reading<'_>) -> T) -> T {
         let until = query.now.checked_sub(jiff_span(self.config.min_age)).unwrap_or(azera_types::Timestamp::MIN);
         let limit = query.limits.candidates;
-        let mut missing = Vec::new();
         // What stood before a horizon must not bring up what came after it: there, windows count only beyond its reach.
         let beyond = right.beyond_horizons(WINDOW_REACH);
-        let reading = Reading { right, windows: beyond.as_ref().unwrap_or(right), until, limit };
-        let (words, vectors) = std::thread::scope(|scope| {
-            let words = scope.spawn(|| self.by_words(reading, &query.question));
-            let vectors = query.vector.as_deref().map(|vector| self.by_vector(reading, vector));
-            (words.join().unwrap_or_else(|_| Err(interrupted())), vectors)
-        });
+        read(Reading { right, windows: beyond.as_ref().unwrap_or(right), until, limit })
+    }
+
+    fn weigh(
+        &self,
+        right: &Right,
+        query: &Query,
+        ByWords(words): ByWords,
+        vectors: Option<Result<Vec<MemoryId>, Error>>,
+    ) -> Result<Recalled, Error> {
+        let mut missing = Vec::new();
         let mut candidates: HashMap<MemoryId, Candidate> = HashMap::new();
         match words {
             Ok(shelves) => {
@@ -151,11 +191,11 @@ impl Memory {
             None => missing.push("semantic"),
         }
         let stored = self.stored_vectors(query, &candidates, &mut missing);
-        let hits = self.best(reading, query, candidates, &stored)?;
+        let hits = self.under(right, query, |reading| self.best(reading, query, candidates, &stored))?;
         Ok(Recalled { hits, missing })
     }
 
-    fn by_words(&self, reading: Reading<'_>, question: &Question) -> Result<Vec<Lexical>, Error> {
+    fn words_found(&self, reading: Reading<'_>, question: &Question) -> Result<Vec<Lexical>, Error> {
         if question.words.is_empty() {
             return Ok(Vec::new());
         }
@@ -175,13 +215,12 @@ impl Memory {
         Ok(shelves)
     }
 
-    fn by_vector(&self, reading: Reading<'_>, vector: &[f32]) -> Result<Vec<MemoryId>, Error> {
+    fn by_vector(&self, reading: Reading<'_>, vector: Option<&[f32]>) -> Option<Result<Vec<MemoryId>, Error>> {
+        let vector = vector?;
         let Reading { right, windows, until, limit } = reading;
-        let mut ids = Vec::with_capacity(2 * limit);
-        for (facet, right) in [(Facet::Own, right), (Facet::Window, windows)] {
-            ids.extend(self.vectors.search(right, facet, vector, until, limit)?.iter().map(|found| found.id));
-        }
-        Ok(ids)
+        let search = |facet, right| self.vectors.search(right, facet, vector, until, limit);
+        let (own, windows) = rayon::join(|| search(Facet::Own, right), || search(Facet::Window, windows));
+        Some(own.and_then(|own| Ok(own.into_iter().chain(windows?).map(|found| found.id).collect())))
     }
 
     /// The vectors of all candidates, so that those found by words alone are scored by meaning too.
@@ -195,9 +234,10 @@ impl Memory {
             return HashMap::new();
         }
         let ids: Vec<MemoryId> = candidates.keys().copied().collect();
-        match self.vectors.vectors(&ids) {
-            Ok(stored) => stored.into_iter().map(|stored| (stored.id, stored)).collect(),
-            Err(error) => {
+        let (left, right) = ids.split_at(ids.len() / 2);
+        match rayon::join(|| self.vectors.vectors(left), || self.vectors.vectors(right)) {
+            (Ok(left), Ok(right)) => left.into_iter().chain(right).map(|stored| (stored.id, stored)).collect(),
+            (Err(error), _) | (_, Err(error)) => {
                 tracing::warn!(%error, "recall goes on without the semantic layer");
                 missing.push("semantic");
                 HashMap::new()
@@ -206,7 +246,8 @@ impl Memory {
     }
 
     /// The best candidates, each thing once. Rows are read in the order of what each candidate could score at most, until
-    /// no other can be better: a few dozen of some three hundred, which is most of the time of a recall.
+    /// no other can be better. Of those that were read lately it is known what they score, so that no more than a dozen of
+    /// some two hundred are read again.
     fn best(
         &self,
         reading: Reading<'_>,
@@ -214,16 +255,19 @@ impl Memory {
         candidates: HashMap<MemoryId, Candidate>,
         stored: &HashMap<MemoryId, Stored>,
     ) -> Result<Vec<Hit>, Error> {
-        let mut waiting: Vec<Waiting> =
-            candidates.into_iter().map(|(id, candidate)| Waiting::new(id, candidate, query, stored.get(&id))).collect();
+        let mut waiting: Vec<Waiting> = self.origins.ask(|known| {
+            let waiting = |(id, candidate)| Waiting::new(id, candidate, query, stored.get(&id), known.of(id));
+            candidates.into_iter().map(waiting).collect()
+        });
         waiting.sort_by(|a, b| a.at_most.total_cmp(&b.at_most).then(b.id.cmp(&a.id)));
         let mut ranked: BinaryHeap<Ranked> = BinaryHeap::new();
         let mut chosen: Vec<Hit> = Vec::with_capacity(query.results);
         while chosen.len() < query.results {
             let best = ranked.peek().map(|ranked| ranked.0.score);
-            let unread = waiting.pop_if(|next| best.is_none_or(|best| next.at_most >= best));
-            if let Some(next) = unread {
-                ranked.extend(self.score(reading, query, &next)?.map(Ranked));
+            if waiting.last().is_some_and(|next| best.is_none_or(|best| next.at_most >= best)) {
+                let page = waiting.split_off(waiting.len().saturating_sub(ROWS_AT_ONCE));
+                let read: Result<Vec<_>, _> = page.par_iter().map(|next| self.score(reading, query, next)).collect();
+                ranked.extend(read?.into_iter().flatten().map(Ranked));
                 continue;
             }
             let Some(Ranked(hit)) = ranked.pop() else { break };
@@ -244,6 +288,9 @@ impl Memory {
         let Reading { right, windows, until, .. } = reading;
         let Waiting { candidate, own, window, .. } = waiting;
         let Some(memory) = self.memory(right, waiting.id)? else { return Ok(None) };
+        if !waiting.is_known {
+            self.origins.learn(&memory);
+        }
         if memory.at > until || memory.sources.iter().any(|source| query.exclude.contains(source)) {
             return Ok(None);
         }
@@ -282,12 +329,20 @@ struct Waiting {
     own: f32,
     /// Cosine similarity of the turn with the one before it.
     window: Option<f32>,
+    /// Whether it is known who said it and when.
+    is_known: bool,
     /// The most it can score, whatever its row says.
     at_most: f32,
 }
 
 impl Waiting {
-    fn new(id: MemoryId, candidate: Candidate, query: &Query, stored: Option<&Stored>) -> Self {
+    fn new(
+        id: MemoryId,
+        candidate: Candidate,
+        query: &Query,
+        stored: Option<&Stored>,
+        origin: Option<(&Author, Timestamp)>,
+    ) -> Self {
         let (own, window) = match (&query.vector, stored) {
             (Some(vector), Some(stored)) => {
                 let window = stored.window.as_ref().map(|window| fuse::dot(vector, window));
@@ -295,15 +350,18 @@ impl Waiting {
             }
             _ => (0.0, None),
         };
+        let Question { speaker, span, .. } = &query.question;
+        let said = |speaker: &Speaker| origin.is_none_or(|(author, _)| speaker.said(author));
+        let closeness = |span: &DateSpan| origin.map_or(1.0, |(_, at)| span.closeness(at));
         let at_most = Features {
             lexical: candidate.lexical,
             own,
             window: window.map_or(own, |window| own.max(window)),
-            speaker: query.question.speaker.is_some(),
-            date: if query.question.span.is_some() { 1.0 } else { 0.0 },
+            speaker: speaker.as_ref().is_some_and(said),
+            date: span.as_ref().map_or(0.0, closeness),
             question: false,
         };
-        Self { id, candidate, own, window, at_most: at_most.score() }
+        Self { id, candidate, own, window, is_known: origin.is_some(), at_most: at_most.score() }
     }
 }
 
@@ -341,10 +399,6 @@ fn snippet(text: &Text, chars: usize) -> Text {
 
 fn jiff_span(duration: std::time::Duration) -> azera_types::Span {
     azera_types::Span::new().seconds(i64::try_from(duration.as_secs()).unwrap_or(i64::MAX))
-}
-
-fn interrupted() -> Error {
-    Error::Backend { what: "searching by words", why: "the search ended early".into(), transient: true }
 }
 
 #[cfg(test)]
