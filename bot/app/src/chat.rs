@@ -21,11 +21,7 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     let clock = Arc::new(SystemClock);
     let person = Person::new(&options.name).context("--as")?;
     let persona = options.persona.as_deref().map(PersonaId::new).transpose().context("--persona")?;
-    let answers = match options.model {
-        Some(name) if name == "scripted" => Answers::Scripted,
-        Some(name) => Answers::Named(name),
-        None => Answers::Chosen,
-    };
+    let answers = options.model.map_or(Answers::Chosen, |name| Answers::named(&name));
     let house = house::open(config, Opening { answers, clock: clock.clone(), seed: options.seed }).await?;
     if let Some(persona) = &persona {
         house

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use azera_types::Timestamp;
 use clap::{Args, Parser, Subcommand};
 
-pub use measure::{BenchCommand, BenchInference, BenchRecall, BenchTurn, EvalCommand, EvalFacts, EvalRecall};
+pub use measure::{
+    BenchCommand, BenchInference, BenchRecall, BenchTurn, EvalCommand, EvalFacts, EvalLabels, EvalRecall,
+};
 
 /// A self-hosted companion that remembers, dreams and reflects.
 #[derive(Debug, Parser)]
@@ -125,7 +127,7 @@ pub struct ChatOptions {
     /// Who answers in a new chat
     #[arg(long, value_name = "ID")]
     pub persona: Option<String>,
-    /// The chat model, by its name in the ledger or on the chat server
+    /// The chat model, by its name in the ledger or on the chat server, or `default`
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// Makes replies reproducible

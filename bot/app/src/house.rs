@@ -38,6 +38,17 @@ pub enum Answers {
     Scripted,
 }
 
+impl Answers {
+    /// The one somebody names: `default`, `scripted`, or a model's name.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "default" => Self::Chosen,
+            "scripted" => Self::Scripted,
+            name => Self::Named(name.to_owned()),
+        }
+    }
+}
+
 /// What a core is opened with besides the configuration.
 pub struct Opening {
     pub answers: Answers,
@@ -138,6 +149,17 @@ pub fn load_embedder(config: &Config, installed: &Installed) -> anyhow::Result<A
     llama.threads = (config.models.threads > 0).then_some(config.models.threads as usize);
     llama.gpu_layers = config.models.gpu_layers;
     Ok(LlamaEmbedder::load(llama)?)
+}
+
+/// The embedding model that runs, here or on a server.
+pub async fn embedder(config: &Config) -> anyhow::Result<Arc<dyn Embedder>> {
+    if let Some(server) = servers::configured(config, Kind::Embedding) {
+        return servers::embedder(config, server, &config.data_dir()?).await;
+    }
+    let models = models(config)?;
+    let installed = installed(&models, &chosen(config, &models, Kind::Embedding)?).await?;
+    let config = config.clone();
+    tokio::task::spawn_blocking(move || load_embedder(&config, &installed)).await?
 }
 
 /// What the stores must know of a model on this machine; known without loading it. [`present_embedder_info`] is of the one

@@ -54,6 +54,8 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Persona { command, .. } => persona::run(&config, command).await,
             Command::Memory { command, .. } => memory::run(&config, command).await,
             Command::Eval { command: EvalCommand::Recall(options) } => eval::recall::recall(&config, options).await,
+            Command::Eval { command: EvalCommand::Mood(options) } => eval::labels::mood(&config, options).await,
+            Command::Eval { command: EvalCommand::Tags(options) } => eval::labels::tags(&config, options).await,
             Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,
             Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,
             Command::Backup { command, to, .. } => backup::run(&config, command, to),

@@ -49,11 +49,7 @@ pub async fn play(
             config
         }
     };
-    let answers = match model {
-        "default" => Answers::Chosen,
-        "scripted" => Answers::Scripted,
-        name => Answers::Named(name.to_owned()),
-    };
+    let answers = Answers::named(model);
     let clock = ManualClock::new(timeline.start().unwrap_or(Timestamp::UNIX_EPOCH));
     let platform = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
     let mut session = Virtual { config, answers, seed, clock, platform: platform.clone(), house: None };

@@ -51,7 +51,7 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     config.models.prefix_cache_mb = 0;
     config.models.slots = config.models.slots.max(u32::try_from(options.chats)?);
     let clock = ManualClock::new("2026-01-01T12:00:00Z".parse()?);
-    let answers = options.model.clone().map_or(Answers::Chosen, Answers::Named);
+    let answers = options.model.as_deref().map_or(Answers::Chosen, Answers::named);
     let opening = Opening { answers, clock: Arc::new(clock.clone()), seed: Some(0) };
     let house = house::open(&config, opening).await?;
     let mut crowd = Crowd::new(4, 1);

@@ -12,6 +12,29 @@ pub enum EvalCommand {
     /// What is told in one chat and asked for in another, three days later
     #[command(after_help = "Example:\n  azera eval facts --show")]
     Facts(EvalFacts),
+    /// The mood in what a persona says, told by the product's own sense
+    #[command(
+        after_help = "Example:\n  azera eval mood bot/mind/labelled/mood.jsonl\n\nEach line: {\"text\": \"...\", \"label\": \"melancholy\"}"
+    )]
+    Mood(EvalLabels),
+    /// The tags of what people say, told by the product's own sense
+    #[command(
+        after_help = "Example:\n  azera eval tags bot/mind/labelled/tags.jsonl\n\nEach line: {\"text\": \"...\", \"labels\": [\"grief\"]}"
+    )]
+    Tags(EvalLabels),
+}
+
+#[derive(Debug, Args)]
+pub struct EvalLabels {
+    /// Labelled sentences, a JSON object a line
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Show each sentence that is told wrongly
+    #[arg(long)]
+    pub show: bool,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

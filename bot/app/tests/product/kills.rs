@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
@@ -174,6 +174,8 @@ impl Shown {
 /// One process, from its start to its end.
 struct Session {
     child: Child,
+    /// What all sessions log.
+    log: PathBuf,
     events: Receiver<Value>,
     /// Commands given, in order; their answers come in the same order.
     commands: Arc<Mutex<Vec<Said>>>,
@@ -189,8 +191,9 @@ impl Session {
         let data = scratch.join("data");
         let arguments = ["chat", "--json", "--as", "ann", "--model", model, "--data"];
         let mut command = command(scratch, &[&arguments[..], &[data.to_str().expect("a path")]].concat());
-        let log = File::options().create(true).append(true).open(scratch.join("log")).expect("a log");
-        let mut child = command.stderr(log).spawn().expect("the binary runs");
+        let log = scratch.join("log");
+        let file = File::options().create(true).append(true).open(&log).expect("a log");
+        let mut child = command.stderr(file).spawn().expect("the binary runs");
         let (input, output) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
         let (sender, events) = channel();
         std::thread::spawn(move || listen(output, &sender));
@@ -204,7 +207,7 @@ impl Session {
         let before = shown.lock().expect("no panic").clone();
         let given = commands.clone();
         std::thread::spawn(move || speak(input, talk, &given));
-        Self { child, events, commands, answered: 0, before }
+        Self { child, log, events, commands, answered: 0, before }
     }
 
     /// Takes in an event.
@@ -267,7 +270,11 @@ impl Session {
                     self.child.kill().expect("it can be killed");
                     break;
                 }
-                Err(RecvTimeoutError::Disconnected) => panic!("it ended by itself: {:?}", self.child.wait()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let log = std::fs::read_to_string(&self.log).expect("a log");
+                    let last: Vec<&str> = log.lines().rev().take(8).collect();
+                    panic!("it ended by itself: {:?}, and said, last first: {last:#?}", self.child.wait());
+                }
             }
         }
         self.child.wait().expect("it ends");

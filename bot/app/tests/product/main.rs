@@ -6,6 +6,7 @@ mod disk;
 mod forgetting;
 mod kills;
 mod memory_commands;
+mod senses;
 mod servers;
 mod stores;
 

@@ -1,0 +1,168 @@
+//! `azera eval mood | tags`: labelled sentences, told by the senses of the product with the embedding model in use.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use azera_config::Config;
+use azera_mind::{Labelled, Mood, MoodSense, Tag, TagSense, labelled};
+use azera_model::{Embedder, Priority, Purpose};
+use serde_json::{Value, json};
+
+use crate::cli::EvalLabels;
+use crate::house;
+use crate::measure::median;
+
+/// Examples embedded at a time.
+const BATCH: usize = 32;
+
+/// What no label at all is called.
+const NONE: &str = "none";
+
+pub async fn mood(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
+    let known: Vec<&str> = Mood::ALL.map(Mood::name).to_vec();
+    let sentences = read(&options.file, &known, true)?;
+    let embedder = house::embedder(config).await?;
+    let sense = MoodSense::learn(&vectors(embedder.as_ref(), MoodSense::examples()?).await?)?;
+    let told = told(embedder.as_ref(), &sentences, |text, vector| vec![sense.sense(text, vector).mood.name()]).await?;
+    report(&sentences, &told, &known, "accuracy", &options)
+}
+
+pub async fn tags(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
+    let known: Vec<&str> = Tag::ALL.iter().map(|tag| tag.name()).collect();
+    let sentences = read(&options.file, &known, false)?;
+    let embedder = house::embedder(config).await?;
+    let sense = TagSense::learn(&vectors(embedder.as_ref(), TagSense::examples()?).await?)?;
+    let told = told(embedder.as_ref(), &sentences, |text, vector| {
+        sense.sense(text, vector).into_iter().map(Tag::name).collect()
+    });
+    report(&sentences, &told.await?, &[&known[..], &[NONE]].concat(), "micro_f1", &options)
+}
+
+fn read(file: &Path, known: &[&str], one_each: bool) -> anyhow::Result<Vec<Labelled>> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let sentences = labelled(&text).with_context(|| file.display().to_string())?;
+    ensure!(!sentences.is_empty(), "{} holds no sentence", file.display());
+    for (index, sentence) in sentences.iter().enumerate() {
+        let number = index + 1;
+        ensure!(!one_each || sentence.labels.len() == 1, "sentence {number} has {} labels", sentence.labels.len());
+        let unknown = sentence.labels.iter().find(|label| !known.contains(&label.as_str()));
+        let all = || known.join(", ");
+        ensure!(unknown.is_none(), "sentence {number}: there is no label {unknown:?}; there are {}", all());
+    }
+    Ok(sentences)
+}
+
+async fn vectors(embedder: &dyn Embedder, texts: Vec<String>) -> anyhow::Result<Vec<Vec<f32>>> {
+    let bar = indicatif::ProgressBar::new(texts.len() as u64).with_message("learning from examples");
+    let mut vectors = Vec::with_capacity(texts.len());
+    for batch in texts.chunks(BATCH) {
+        vectors.extend(embedder.embed(batch.to_vec(), Purpose::Document, Priority::Background).await?);
+        bar.set_position(vectors.len() as u64);
+    }
+    bar.finish_and_clear();
+    Ok(vectors)
+}
+
+/// The labels given to each sentence, and the milliseconds each took, embedding included.
+struct Told {
+    labels: Vec<Vec<&'static str>>,
+    times: Vec<f64>,
+}
+
+async fn told(
+    embedder: &dyn Embedder,
+    sentences: &[Labelled],
+    sense: impl Fn(&str, &[f32]) -> Vec<&'static str>,
+) -> anyhow::Result<Told> {
+    let mut told = Told { labels: Vec::with_capacity(sentences.len()), times: Vec::with_capacity(sentences.len()) };
+    for sentence in sentences {
+        let begun = Instant::now();
+        let texts = vec![sentence.text.clone()];
+        let vectors = embedder.embed(texts, Purpose::Document, Priority::Live).await?;
+        told.labels.push(sense(&sentence.text, vectors.first().context("a sentence has no vector")?));
+        told.times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+    }
+    Ok(told)
+}
+
+#[derive(Default)]
+struct Counts {
+    right: usize,
+    told: usize,
+    there: usize,
+}
+
+impl Counts {
+    fn precision(&self) -> f64 {
+        share(self.right, self.told)
+    }
+
+    fn recall(&self) -> f64 {
+        share(self.right, self.there)
+    }
+
+    fn f1(&self) -> f64 {
+        share(2 * self.right, self.told + self.there)
+    }
+}
+
+fn share(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn report(
+    sentences: &[Labelled],
+    told: &Told,
+    known: &[&str],
+    overall: &str,
+    options: &EvalLabels,
+) -> anyhow::Result<ExitCode> {
+    let mut counts: BTreeMap<&str, Counts> = known.iter().map(|label| (*label, Counts::default())).collect();
+    let none: &[&str] = if known.contains(&NONE) { &[NONE] } else { &[] };
+    for (sentence, given) in sentences.iter().zip(&told.labels) {
+        let there: Vec<&str> = sentence.labels.iter().map(String::as_str).collect();
+        let there = if there.is_empty() { none } else { &there };
+        let given = if given.is_empty() { none } else { given };
+        for (label, counts) in &mut counts {
+            let (is, said) = (there.contains(label), given.contains(label));
+            counts.right += usize::from(is && said);
+            counts.told += usize::from(said);
+            counts.there += usize::from(is);
+        }
+        if options.show && !(there.len() == given.len() && there.iter().all(|label| given.contains(label))) {
+            println!("[{}] told [{}]: {}", there.join(", "), given.join(", "), sentence.text);
+        }
+    }
+    let mut all = Counts::default();
+    for counts in counts.values() {
+        all.right += counts.right;
+        all.told += counts.told;
+        all.there += counts.there;
+    }
+    // Labels that stand nowhere in the file say nothing.
+    let present: Vec<f64> = counts.values().filter(|counts| counts.there > 0).map(Counts::f1).collect();
+    let macro_f1 = present.iter().sum::<f64>() / present.len().max(1) as f64;
+    let p50_ms = median(&told.times);
+    if options.json {
+        let by_label = |(label, counts): (&&str, &Counts)| {
+            let (precision, recall) = (counts.precision(), counts.recall());
+            ((*label).to_owned(), json!({"precision": precision, "recall": recall, "n": counts.there}))
+        };
+        let by_label: serde_json::Map<String, Value> = counts.iter().map(by_label).collect();
+        // With one label each, micro F1 is accuracy.
+        let value = json!({
+            "n": sentences.len(), overall: all.f1(), "macro_f1": macro_f1, "by_label": by_label, "p50_ms": p50_ms,
+        });
+        println!("{value}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{} sentences, {} {:.3}, macro F1 {macro_f1:.3}, {p50_ms:.1} ms each", sentences.len(), overall, all.f1());
+    for (label, counts) in counts.iter().filter(|(_, counts)| counts.there > 0) {
+        let (precision, recall, n) = (counts.precision(), counts.recall(), counts.there);
+        println!("  {label:<15} precision {precision:.2}  recall {recall:.2}  of {n}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

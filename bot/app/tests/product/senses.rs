@@ -1,0 +1,43 @@
+//! What is felt and noticed with the default embedding model, on sentences that nothing was learned from.
+
+use serde_json::Value;
+
+use crate::{azera, lines};
+
+fn told(what: &str) -> Value {
+    let home = tempfile::tempdir().expect("a folder");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../mind/labelled/");
+    let output = azera(home.path(), &["eval", what, &format!("{file}{what}.jsonl"), "--json"], "");
+    lines(&output).remove(0)
+}
+
+#[test]
+fn moods_are_told_from_what_is_said() {
+    let told = told("mood");
+    assert!(told["accuracy"].as_f64() > Some(0.85), "{told}");
+    assert_eq!(told["by_label"]["melancholy"]["n"], 32, "{told}");
+}
+
+#[test]
+fn tags_are_told_from_what_people_write() {
+    let told = told("tags");
+    assert!(told["macro_f1"].as_f64() > Some(0.8), "{told}");
+    assert!(told["by_label"]["self_harm"]["recall"].as_f64() > Some(0.85), "{told}");
+    assert!(told["by_label"]["none"]["n"].as_u64() > Some(90), "{told}");
+}
+
+#[test]
+fn a_label_that_does_not_exist_is_named() {
+    let home = tempfile::tempdir().expect("a folder");
+    let file = home.path().join("mine.jsonl");
+    let check = |text: &str, want: &[&str]| {
+        std::fs::write(&file, text).expect("a file");
+        let output = azera(home.path(), &["eval", "mood", file.to_str().expect("a path")], "");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && want.iter().all(|want| said.contains(want)), "{said}");
+    };
+    check("{\"text\": \"hm\", \"label\": \"grumpy\"}\n", &["sentence 1", "grumpy", "melancholy"]);
+    check("{\"text\": \"hm\", \"labels\": []}\n", &["sentence 1", "0 labels"]);
+    check("{\"text\": \"hm\", \"label\": \"calm\"}\nhello\n", &["mine.jsonl", "line 2"]);
+    check("\n", &["holds no sentence"]);
+}
