@@ -40,7 +40,6 @@ pub(crate) struct Database {
 impl Database {
     /// Opens the database in `dir`, making it if there is none.
     pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, Error> {
-        remove_torn_snapshots(dir)?;
         let open = || {
             guarded("opening the store", || {
                 sled::Config::new()
@@ -57,6 +56,8 @@ impl Database {
         for _ in 0..LOCK_ATTEMPTS {
             match opened {
                 Err(ref error) if is_locked(error) => std::thread::sleep(LOCK_WAIT),
+                // Not before it failed: whoever still holds the lock may be writing one.
+                Err(_) if remove_torn_snapshots(dir)? => {}
                 _ => break,
             }
             opened = open();
@@ -172,22 +173,24 @@ fn is_locked(error: &Error) -> bool {
 }
 
 /// Removes snapshots of the page table whose writing was interrupted: sled takes them for its latest ones, and the store for
-/// damaged. They lie under another name until they are whole, so that nothing is lost with them.
-fn remove_torn_snapshots(dir: &Path) -> Result<(), Error> {
+/// damaged. They lie under another name until they are whole, so that nothing is lost with them. Says whether there were any.
+fn remove_torn_snapshots(dir: &Path) -> Result<bool, Error> {
     let what = "removing what an interrupted start left";
     let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         entries => entries.map_err(Error::io(what))?,
     };
+    let mut removed = false;
     for entry in entries {
         let entry = entry.map_err(Error::io(what))?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with(SNAPSHOT) && name.ends_with(TORN) {
             fs::remove_file(entry.path()).map_err(Error::io(what))?;
+            removed = true;
         }
     }
-    Ok(())
+    Ok(removed)
 }
 
 fn guarded<T>(what: &'static str, work: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, Error> {

@@ -19,8 +19,11 @@ use crate::{house, stores};
 /// Memories indexed at a time.
 const INDEX_BATCH: usize = 4_096;
 
-/// Messages written between two looks at the index queue.
+/// Messages written between two reorganisations of the vector index, at least.
 const WRITE_BATCH: usize = 20_000;
+
+/// Reorganisations at most: each builds anew what it merges.
+const REORGANISATIONS: usize = 5;
 
 /// The file that says what a folder was filled with.
 const MARK: &str = "filled.json";
@@ -111,8 +114,9 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
     let mut crowd = Crowd::new(0, info.dimension);
     let bar = indicatif::ProgressBar::new(memories as u64).with_message("memories");
     let mut written = 0;
+    let batch = WRITE_BATCH.max(memories.div_ceil(REORGANISATIONS));
     while written < memories {
-        let until = memories.min(written + WRITE_BATCH);
+        let until = memories.min(written + batch);
         tokio::task::block_in_place(|| -> anyhow::Result<()> {
             write(memory, &mut crowd, written..until)?;
             index(memory, &crowd)?;
