@@ -73,7 +73,7 @@ pub enum Command {
     Backup {
         #[command(subcommand)]
         command: Option<BackupCommand>,
-        /// Write this file instead of one in the folder of the backups
+        /// Write this file instead of one in the folder of the backups; it is yours, and forgets nothing
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
         #[command(flatten)]
@@ -382,7 +382,7 @@ pub enum MemoryCommand {
         /// Also embed every text again and compare it with its vector
         #[arg(long)]
         deep: bool,
-        /// Index anew what differs
+        /// Index anew what differs, and overwrite on disk what was forgotten and still stands there
         #[arg(long)]
         mend: bool,
         /// Print JSON

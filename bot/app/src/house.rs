@@ -20,6 +20,7 @@ use azera_types::{Clock, PersonaId};
 use crate::backup::{BackupJob, Backups};
 use crate::data::DataFolder;
 use crate::progress::Bar;
+use crate::senses::senses;
 use crate::shelf::Shelf;
 use crate::stores::OnServers;
 use crate::{servers, stores};
@@ -375,6 +376,8 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
         models: Arc::new(Shelf::new(config.clone(), models)),
         config: chat_config(config, model.info().family.as_str(), opening.seed)?,
     });
+    let (learning, teacher) = (config.clone(), embedder.clone());
+    azera.learn(async move { senses(&learning, &teacher, &|_, _| {}).await });
     let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
     azera.add_job(Arc::new(Backups(Arc::new(job))));
     Ok(House { azera, memory, model, embedder, data, backups, servers, _folder: folder })

@@ -15,6 +15,7 @@ mod persona;
 mod progress;
 mod replay;
 mod restore;
+mod senses;
 mod servers;
 mod shelf;
 mod stores;

@@ -213,6 +213,7 @@ async fn check(config: &Config, deep: bool, mend: bool, json: bool) -> anyhow::R
         if mend {
             mended += memory.mend()?;
             house.azera.index_all().await?;
+            house.azera.scrub().await?;
         }
         if deep {
             differ = house.azera.compare_vectors().await?;

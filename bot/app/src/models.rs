@@ -11,6 +11,9 @@ use crate::house::{chosen, models, now_text};
 use crate::progress::Bar;
 use crate::servers::configured;
 
+/// What is learned when an embedding model is here.
+pub const LEARNING: &str = "learning to tell moods and tags";
+
 pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<ExitCode> {
     let models = models(config)?;
     match command {
@@ -46,6 +49,14 @@ pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<Exit
                 let manifest = models.pull(&name, &now_text(), &|step| bar.show(step)).await?;
                 drop(bar);
                 println!("{name} is installed: {} MB, SHA-256 {}", manifest.size >> 20, manifest.sha256);
+            }
+            // Half a minute that nobody has to wait for later.
+            if configured(config, Kind::Embedding).is_none()
+                && models.find(&chosen(config, &models, Kind::Embedding)?)?.is_some()
+            {
+                let embedder = crate::house::embedder(config).await?;
+                let bar = Bar::new();
+                crate::senses::senses(config, &embedder, &|done, of| bar.count(LEARNING, done, of)).await?;
             }
         }
         ModelsCommand::Import { file, name } => {

@@ -21,6 +21,17 @@ impl Bar {
         bytes(&mut self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner), what, done, total);
     }
 
+    /// Shows how many of how many are done.
+    pub fn count(&self, what: &str, done: usize, total: usize) {
+        let mut slot = self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let bar = slot.get_or_insert_with(|| ProgressBar::new(total as u64));
+        bar.set_message(what.to_owned());
+        if let Ok(style) = ProgressStyle::with_template("  {msg} {bar:30} {pos}/{len} {eta}") {
+            bar.set_style(style);
+        }
+        bar.set_position(done as u64);
+    }
+
     /// Shows a step.
     pub fn show(&self, step: Step<'_>) {
         let mut bar = self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

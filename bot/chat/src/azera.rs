@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use azera_adapter::Platform;
 use azera_memory::{Memory, PersonaRow, Right, persona_file};
+use azera_mind::Senses;
 use azera_model::{ChatModel, Embedder, SessionKey};
 use azera_personas::{CardData, Lorebook, Persona};
 use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId};
@@ -60,6 +61,10 @@ pub(crate) struct Inner {
     pub(crate) leftovers: tokio::sync::Mutex<()>,
     pub(crate) indexing: tokio::sync::Mutex<()>,
     pub(crate) live: Live,
+    /// How moods and tags are told, once that is learned.
+    pub(crate) senses: OnceLock<Arc<Senses>>,
+    /// Held while it is being learned.
+    pub(crate) learning: Arc<tokio::sync::Mutex<()>>,
     /// A layer of recall failed, and was looked at.
     pub(crate) looked_at: AtomicBool,
     pub(crate) index_wanted: tokio::sync::Notify,
@@ -94,6 +99,8 @@ impl Azera {
             leftovers: tokio::sync::Mutex::new(()),
             indexing: tokio::sync::Mutex::new(()),
             live: Live::new(),
+            senses: OnceLock::new(),
+            learning: Arc::default(),
             looked_at: AtomicBool::new(false),
             index_wanted: tokio::sync::Notify::new(),
             jobs: RwLock::default(),

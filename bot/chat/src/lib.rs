@@ -15,6 +15,7 @@ mod config;
 mod decide;
 mod deliver;
 mod error;
+mod feel;
 mod generate;
 mod host;
 mod jobs;

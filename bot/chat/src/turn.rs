@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use azera_adapter::{Outcome, Platform, Silence, State, StreamEvent, Turn};
+use azera_adapter::{Outcome, Platform, Silence, StreamEvent, Turn};
 use azera_memory::{InboxRow, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
 use azera_personas::Lorebook;
 use azera_prompt::{Budget, Line, Parts, Recollection, compose, form_for, history_cut};
@@ -13,6 +13,7 @@ use crate::azera::{Azera, Played};
 use crate::decide::{Addressing, calls, decide};
 use crate::deliver::{DELIVERY_ATTEMPTS, Written};
 use crate::error::Error;
+use crate::feel;
 use crate::generate::{Asking, Shown, any_seed, derived_seed, generate};
 use crate::lap::Lap;
 use crate::overlap::says_something_new;
@@ -240,7 +241,8 @@ impl Azera {
         };
 
         lap.end("generate");
-        let state = State::default();
+        let state = feel::state(self.felt(&generated.text).await);
+        lap.end("feel");
         let reply = NewReply {
             id: reply_id.clone(),
             to: message.id.clone(),

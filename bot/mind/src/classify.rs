@@ -1,6 +1,8 @@
 //! A linear classifier: logistic regression over a sentence's vector, its words and its letters, with one label for each
 //! sentence or any number of them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::features::{Sparse, Vocabulary};
 
 /// Inverse strength of regularization for each example, as in LIBLINEAR's `C`. Between 3 and 30 nothing changes much in
@@ -37,18 +39,29 @@ pub enum Error {
         /// Those there are.
         known: String,
     },
-    /// Not one vector for each example, or vectors of different lengths.
-    #[error("{got} vectors for {want} examples, or vectors of different lengths")]
+    /// Not one vector for each example.
+    #[error("{got} vectors for {want} examples")]
     Vectors {
         /// Vectors given.
         got: usize,
         /// Examples there are.
         want: usize,
     },
+    /// A stored sense is damaged or of another version.
+    #[error("what was learned cannot be read: {0}")]
+    Stored(String),
+    /// Vectors of different lengths.
+    #[error("vectors of {one} and of {other} numbers")]
+    Lengths {
+        /// How long the first is.
+        one: usize,
+        /// How long another is.
+        other: usize,
+    },
 }
 
 /// How labels relate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Labels {
     /// Each sentence has exactly one.
     One,
@@ -56,10 +69,19 @@ pub(crate) enum Labels {
     Any,
 }
 
+/// What matters most about a label of which there may be any number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Care {
+    /// How many times worse it is to miss it than to see it where it is not: the beta of an F-measure. 1 is even.
+    Beta(f32),
+    /// The share of those that are there that must be seen.
+    Recall(f32),
+}
+
 /// What is taught: a sentence, its vector and its labels by number.
-pub(crate) struct Example<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) vector: &'a [f32],
+pub(crate) struct Example {
+    pub(crate) text: String,
+    pub(crate) vector: Vec<f32>,
     pub(crate) labels: Vec<usize>,
 }
 
@@ -70,7 +92,7 @@ struct Sample {
 }
 
 /// A learned classifier.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Classifier {
     relation: Labels,
     dimension: usize,
@@ -80,7 +102,7 @@ pub(crate) struct Classifier {
     thresholds: Vec<f32>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Weights {
     labels: usize,
     /// For each feature one number for each label; the features of the vector first, the bias last.
@@ -88,24 +110,16 @@ struct Weights {
 }
 
 impl Classifier {
-    /// Learns `count` labels. `caution` says for each how many times worse it is to miss it than to see it where it is
-    /// not (the beta of an F-measure); 1 is even.
-    pub(crate) fn learn(
-        relation: Labels,
-        count: usize,
-        caution: &[f32],
-        examples: &[Example<'_>],
-    ) -> Result<Self, Error> {
+    /// Learns `count` labels from examples whose vectors are of one length. `care` has an entry for each label of
+    /// [`Labels::Any`].
+    pub(crate) fn learn(relation: Labels, count: usize, care: &[Care], examples: &[Example]) -> Self {
         let dimension = examples.first().map_or(0, |example| example.vector.len());
-        if examples.iter().any(|example| example.vector.len() != dimension) {
-            return Err(Error::Vectors { got: examples.len(), want: examples.len() });
-        }
-        let vocabulary = Vocabulary::of(examples.iter().map(|example| example.text));
+        let vocabulary = Vocabulary::of(examples.iter().map(|example| example.text.as_str()));
         let mut samples: Vec<Sample> = examples
             .iter()
             .map(|example| Sample {
-                dense: example.vector.to_vec(),
-                sparse: vocabulary.features(example.text),
+                dense: example.vector.clone(),
+                sparse: vocabulary.features(&example.text),
                 labels: example.labels.clone(),
             })
             .collect();
@@ -114,10 +128,21 @@ impl Classifier {
         let all: Vec<&Sample> = samples.iter().collect();
         let thresholds = match relation {
             Labels::One => Vec::new(),
-            Labels::Any => thresholds(&all, features, count, caution),
+            Labels::Any => thresholds(&all, features, care),
         };
         let weights = Weights::fitted(relation, &all, features, count);
-        Ok(Self { relation, dimension, vocabulary, weights, thresholds })
+        Self { relation, dimension, vocabulary, weights, thresholds }
+    }
+
+    /// Whether its parts fit each other and `count` labels; one that was stored may be damaged.
+    pub(crate) fn fits(&self, count: usize) -> bool {
+        let features = self.dimension.checked_add(self.vocabulary.len());
+        let values = features.and_then(|features| features.checked_add(1)?.checked_mul(count));
+        let thresholds = if self.relation == Labels::Any { count } else { 0 };
+        self.weights.labels == count
+            && values == Some(self.weights.values.len())
+            && self.thresholds.len() == thresholds
+            && self.vocabulary.is_numbered()
     }
 
     /// The probability of each label.
@@ -200,8 +225,9 @@ fn features<'a>(dense: &'a [f32], sparse: &'a Sparse) -> impl Iterator<Item = (u
 /// Thresholds that are tried, in twentieths.
 const TRIED: std::ops::RangeInclusive<u8> = 1..=18;
 
-/// For each label the threshold around which the F-measure is best, over examples that were left out while it was learned.
-fn thresholds(samples: &[&Sample], features: usize, labels: usize, caution: &[f32]) -> Vec<f32> {
+/// For each label the threshold that serves it best, over examples that were left out while it was learned.
+fn thresholds(samples: &[&Sample], features: usize, care: &[Care]) -> Vec<f32> {
+    let labels = care.len();
     let mut judged: Vec<(Vec<f32>, &[usize])> = Vec::with_capacity(samples.len());
     for fold in 0..FOLDS {
         let (mut taught, mut left_out) = (Vec::new(), Vec::new());
@@ -213,28 +239,39 @@ fn thresholds(samples: &[&Sample], features: usize, labels: usize, caution: &[f3
             (weights.probabilities(Labels::Any, &sample.dense, &sample.sparse), sample.labels.as_slice())
         }));
     }
-    let best = |label: usize| {
-        let beta = caution.get(label).copied().unwrap_or(1.0);
-        let measure = |threshold: f32| {
-            let (mut right, mut seen, mut there) = (0.0_f32, 0.0_f32, 0.0_f32);
-            for (probabilities, labels) in &judged {
-                let (sees, is) = (probabilities[label] >= threshold, labels.contains(&label));
-                right += f32::from(u8::from(sees && is));
-                seen += f32::from(u8::from(sees));
-                there += f32::from(u8::from(is));
-            }
-            (1.0 + beta * beta) * right / (beta * beta * there + seen).max(1.0)
-        };
-        let measures: Vec<(f32, f32)> = TRIED
-            .map(|twentieth| f32::from(twentieth) / 20.0)
-            .map(|threshold| (threshold, measure(threshold)))
-            .collect();
-        // A single best one is often luck.
-        let around = |part: &[(f32, f32)]| part.iter().map(|(_, measure)| measure).sum::<f32>();
-        let best = measures.windows(3).max_by(|a, b| around(a).total_cmp(&around(b)));
-        best.map_or(0.5, |part| part[1].0)
+    let best = |(label, care): (usize, &Care)| match *care {
+        Care::Recall(share) => seeing(&judged, label, share),
+        Care::Beta(beta) => {
+            let measure = |threshold: f32| {
+                let (mut right, mut seen, mut there) = (0.0_f32, 0.0_f32, 0.0_f32);
+                for (probabilities, labels) in &judged {
+                    let (sees, is) = (probabilities[label] >= threshold, labels.contains(&label));
+                    right += f32::from(u8::from(sees && is));
+                    seen += f32::from(u8::from(sees));
+                    there += f32::from(u8::from(is));
+                }
+                (1.0 + beta * beta) * right / (beta * beta * there + seen).max(1.0)
+            };
+            let measures: Vec<(f32, f32)> = TRIED
+                .map(|twentieth| f32::from(twentieth) / 20.0)
+                .map(|threshold| (threshold, measure(threshold)))
+                .collect();
+            // A single best one is often luck.
+            let around = |part: &[(f32, f32)]| part.iter().map(|(_, measure)| measure).sum::<f32>();
+            let best = measures.windows(3).max_by(|a, b| around(a).total_cmp(&around(b)));
+            best.map_or(0.5, |part| part[1].0)
+        }
     };
-    (0..labels).map(best).collect()
+    care.iter().enumerate().map(best).collect()
+}
+
+/// The highest threshold at which `share` of those that have the label are seen.
+fn seeing(judged: &[(Vec<f32>, &[usize])], label: usize, share: f32) -> f32 {
+    let there = judged.iter().filter(|(_, labels)| labels.contains(&label));
+    let mut there: Vec<f32> = there.map(|(probabilities, _)| probabilities[label]).collect();
+    there.sort_by(f32::total_cmp);
+    let missed = ((1.0 - share) * there.len() as f32).floor() as usize;
+    there.get(missed).copied().unwrap_or(0.5)
 }
 
 /// An order that has nothing to do with the one given, and is always the same (xorshift, Marsaglia 2003).

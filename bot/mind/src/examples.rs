@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::classify::Error;
+use crate::classify::{Error, Example};
 
 /// A sentence and what a careful reader calls it.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -53,4 +53,35 @@ pub fn labelled(lines: &str) -> Result<Vec<Labelled>, Error> {
             serde_json::from_str(line).map_err(|error| Error::Line { line: index + 1, why: error.to_string() })
         })
         .collect()
+}
+
+/// The sentences alone, to be embedded.
+pub(crate) fn texts(lines: &str) -> Result<Vec<String>, Error> {
+    Ok(labelled(lines)?.into_iter().map(|example| example.text).collect())
+}
+
+/// The sentences with their vectors, in the same order, and with their labels by number in `known`.
+///
+/// # Errors
+///
+/// If there is not one vector of the same length for each of them, or a label is none of the known.
+pub(crate) fn taught(lines: &str, known: &[&str], vectors: &[Vec<f32>]) -> Result<Vec<Example>, Error> {
+    let examples = labelled(lines)?;
+    if vectors.len() != examples.len() {
+        return Err(Error::Vectors { got: vectors.len(), want: examples.len() });
+    }
+    if let [first, others @ ..] = vectors
+        && let Some(other) = others.iter().find(|other| other.len() != first.len())
+    {
+        return Err(Error::Lengths { one: first.len(), other: other.len() });
+    }
+    let number = |line: usize, label: String| {
+        let position = known.iter().position(|known| *known == label);
+        position.ok_or_else(|| Error::Label { line, label, known: known.join(", ") })
+    };
+    let numbered = examples.into_iter().zip(vectors).enumerate().map(|(index, (Labelled { text, labels }, vector))| {
+        let labels: Result<_, _> = labels.into_iter().map(|label| number(index + 1, label)).collect();
+        Ok(Example { text, vector: vector.clone(), labels: labels? })
+    });
+    numbered.collect()
 }

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::{Deserialize, Serialize};
+
 /// Characters of a text that are looked at.
 const MAX_CHARS: usize = 2_000;
 
@@ -19,7 +21,7 @@ const LETTERS: std::ops::RangeInclusive<usize> = 2..=4;
 pub(crate) type Sparse = Vec<(u32, f32)>;
 
 /// The words and runs of letters that count, and how rare each is.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Vocabulary {
     words: HashMap<String, (u32, f32)>,
     letters: HashMap<String, (u32, f32)>,
@@ -35,6 +37,12 @@ impl Vocabulary {
 
     pub(crate) fn len(&self) -> usize {
         self.words.len() + self.letters.len()
+    }
+
+    /// Whether every feature has a number below [`Vocabulary::len`].
+    pub(crate) fn is_numbered(&self) -> bool {
+        let mut numbers = self.words.values().chain(self.letters.values());
+        numbers.all(|(number, _)| usize::try_from(*number).is_ok_and(|number| number < self.len()))
     }
 
     /// The features of a text: those of each kind together of length 1.

@@ -2,7 +2,7 @@
 //!
 //! So far: the mood in what the persona says ([`MoodSense`]) and the tags of what people say ([`TagSense`]). Both are linear
 //! classifiers over a sentence's embedding, its words and its letters, learned from the sentences in `examples/` with the
-//! embedding model that is in use, so that they cost no call of a chat model.
+//! embedding model that is in use ([`Senses`]), so that they cost no call of a chat model.
 //!
 //! Invariants:
 //! - No I/O, no clock, no model: whoever calls brings the vectors.
@@ -13,9 +13,11 @@ mod classify;
 mod examples;
 mod features;
 mod mood;
+mod senses;
 mod tags;
 
 pub use classify::Error;
 pub use examples::{Labelled, labelled};
 pub use mood::{Felt, Mood, MoodSense};
+pub use senses::Senses;
 pub use tags::{Tag, TagSense};

@@ -1,10 +1,12 @@
 use std::fmt;
 
-use crate::classify::{Classifier, Error, Example, Labels};
-use crate::examples::labelled;
+use serde::{Deserialize, Serialize};
+
+use crate::classify::{Classifier, Error, Labels};
+use crate::examples::{taught, texts};
 
 /// Sentences a persona might say, and the mood in each.
-const EXAMPLES: &str = include_str!("../examples/mood.jsonl");
+pub(crate) const EXAMPLES: &str = include_str!("../examples/mood.jsonl");
 
 /// How a persona feels, as far as what it says shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,7 +105,8 @@ pub struct Felt {
 }
 
 /// Tells moods from what a persona says.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct MoodSense(Classifier);
 
 impl fmt::Debug for MoodSense {
@@ -114,31 +117,22 @@ impl fmt::Debug for MoodSense {
 
 impl MoodSense {
     /// The sentences it is learned from, to be embedded.
-    pub fn examples() -> Result<Vec<String>, Error> {
-        Ok(labelled(EXAMPLES)?.into_iter().map(|example| example.text).collect())
+    pub(crate) fn examples() -> Result<Vec<String>, Error> {
+        texts(EXAMPLES)
     }
 
     /// Learns from the vectors of [`MoodSense::examples`], in their order.
     ///
     /// # Errors
     ///
-    /// If there is not one vector for each of them.
-    pub fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
-        let examples = labelled(EXAMPLES)?;
-        if vectors.len() != examples.len() {
-            return Err(Error::Vectors { got: vectors.len(), want: examples.len() });
-        }
-        let mut taught = Vec::with_capacity(examples.len());
-        for (index, (example, vector)) in examples.iter().zip(vectors).enumerate() {
-            let number = |label: &String| Mood::ALL.iter().position(|mood| mood.name() == label);
-            let labels: Option<Vec<usize>> = example.labels.iter().map(number).collect();
-            let Some(labels) = labels.filter(|labels| labels.len() == 1) else {
-                let (label, known) = (example.labels.join(", "), Mood::ALL.map(Mood::name).join(", "));
-                return Err(Error::Label { line: index + 1, label, known });
-            };
-            taught.push(Example { text: &example.text, vector, labels });
-        }
-        Ok(Self(Classifier::learn(Labels::One, Mood::ALL.len(), &[], &taught)?))
+    /// If there is not one vector of the same length for each of them.
+    pub(crate) fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
+        let examples = taught(EXAMPLES, &Mood::ALL.map(Mood::name), vectors)?;
+        Ok(Self(Classifier::learn(Labels::One, Mood::ALL.len(), &[], &examples)))
+    }
+
+    pub(crate) fn fits(&self) -> bool {
+        self.0.fits(Mood::ALL.len())
     }
 
     /// The mood in a text, whose vector it is.

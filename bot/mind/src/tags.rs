@@ -1,10 +1,12 @@
 use std::fmt;
 
-use crate::classify::{Classifier, Error, Example, Labels};
-use crate::examples::labelled;
+use serde::{Deserialize, Serialize};
+
+use crate::classify::{Care, Classifier, Error, Labels};
+use crate::examples::{taught, texts};
 
 /// Messages people might write, and what each is.
-const EXAMPLES: &str = include_str!("../examples/tags.jsonl");
+pub(crate) const EXAMPLES: &str = include_str!("../examples/tags.jsonl");
 
 macro_rules! tags {
     ($($(#[doc = $doc:literal])* $tag:ident = $name:literal,)*) => {
@@ -77,12 +79,12 @@ impl Tag {
         Self::ALL.iter().copied().find(|tag| tag.name() == name)
     }
 
-    /// How many times worse it is to overlook it than to look twice.
-    fn caution(self) -> f32 {
+    fn care(self) -> Care {
         match self {
-            Self::SelfHarm => 10.0,
-            Self::Minor | Self::Threat => 2.0,
-            _ => 1.0,
+            // To be shown help that one does not need is a small thing; not to be shown it is none.
+            Self::SelfHarm => Care::Recall(0.95),
+            Self::Minor | Self::Threat => Care::Beta(2.0),
+            _ => Care::Beta(1.0),
         }
     }
 }
@@ -94,7 +96,8 @@ impl fmt::Display for Tag {
 }
 
 /// Tells what people's messages are.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct TagSense(Classifier);
 
 impl fmt::Debug for TagSense {
@@ -105,35 +108,24 @@ impl fmt::Debug for TagSense {
 
 impl TagSense {
     /// The messages it is learned from, to be embedded.
-    pub fn examples() -> Result<Vec<String>, Error> {
-        Ok(labelled(EXAMPLES)?.into_iter().map(|example| example.text).collect())
+    pub(crate) fn examples() -> Result<Vec<String>, Error> {
+        texts(EXAMPLES)
     }
 
     /// Learns from the vectors of [`TagSense::examples`], in their order.
     ///
     /// # Errors
     ///
-    /// If there is not one vector for each of them.
-    pub fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
-        let examples = labelled(EXAMPLES)?;
-        if vectors.len() != examples.len() {
-            return Err(Error::Vectors { got: vectors.len(), want: examples.len() });
-        }
-        let mut taught = Vec::with_capacity(examples.len());
-        for (index, (example, vector)) in examples.iter().zip(vectors).enumerate() {
-            let mut labels = Vec::with_capacity(example.labels.len());
-            for label in &example.labels {
-                let number = Tag::ALL.iter().position(|tag| tag.name() == label);
-                labels.push(number.ok_or_else(|| Error::Label {
-                    line: index + 1,
-                    label: label.clone(),
-                    known: Tag::ALL.iter().map(|tag| tag.name()).collect::<Vec<_>>().join(", "),
-                })?);
-            }
-            taught.push(Example { text: &example.text, vector, labels });
-        }
-        let caution: Vec<f32> = Tag::ALL.iter().map(|tag| tag.caution()).collect();
-        Ok(Self(Classifier::learn(Labels::Any, Tag::ALL.len(), &caution, &taught)?))
+    /// If there is not one vector of the same length for each of them.
+    pub(crate) fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
+        let names: Vec<&str> = Tag::ALL.iter().map(|tag| tag.name()).collect();
+        let examples = taught(EXAMPLES, &names, vectors)?;
+        let care: Vec<Care> = Tag::ALL.iter().map(|tag| tag.care()).collect();
+        Ok(Self(Classifier::learn(Labels::Any, Tag::ALL.len(), &care, &examples)))
+    }
+
+    pub(crate) fn fits(&self) -> bool {
+        self.0.fits(Tag::ALL.len())
     }
 
     /// What a message is, whose vector it is: nothing in particular, as a rule.

@@ -1,18 +1,26 @@
 //! What the senses tell when the vectors say nothing: words and letters alone. With the real embedding model they are
 //! measured by `azera eval mood | tags`, and tested in `bot/app/tests/product`.
 
-use azera_mind::{Error, Labelled, Mood, MoodSense, Tag, TagSense, labelled};
+use std::collections::HashSet;
+
+use azera_mind::{Error, Labelled, Mood, Senses, Tag, labelled};
 
 const MOODS: &str = include_str!("../labelled/mood.jsonl");
 const TAGS: &str = include_str!("../labelled/tags.jsonl");
 
+/// Vectors of nothing for so many of the examples.
 fn blind(count: usize) -> Vec<Vec<f32>> {
     vec![vec![0.0; 8]; count]
 }
 
+fn learned() -> Senses {
+    let count = Senses::examples().expect("the examples are sound").len();
+    Senses::learn(&blind(count)).expect("a vector for each")
+}
+
 #[test]
 fn a_mood_is_told_by_words_alone_more_often_than_not() {
-    let sense = MoodSense::learn(&blind(MoodSense::examples().unwrap().len())).unwrap();
+    let sense = learned().mood;
     let sentences = labelled(MOODS).unwrap();
     let right = |sentence: &&Labelled| sense.sense(&sentence.text, &[]).mood.name() == sentence.labels[0];
     let right = sentences.iter().filter(right).count();
@@ -24,12 +32,22 @@ fn a_mood_is_told_by_words_alone_more_often_than_not() {
 }
 
 #[test]
-fn the_same_is_learned_each_time() {
-    let count = TagSense::examples().unwrap().len();
-    let (one, two) = (TagSense::learn(&blind(count)).unwrap(), TagSense::learn(&blind(count)).unwrap());
-    for sentence in labelled(TAGS).unwrap() {
-        assert_eq!(one.sense(&sentence.text, &[]), two.sense(&sentence.text, &[]));
+fn the_same_is_learned_each_time_and_kept() {
+    let one = learned();
+    let kept = one.to_json().unwrap();
+    for two in [learned(), Senses::from_json(&kept).unwrap()] {
+        for sentence in labelled(TAGS).unwrap() {
+            assert_eq!(one.tags.sense(&sentence.text, &[]), two.tags.sense(&sentence.text, &[]));
+            assert_eq!(one.mood.sense(&sentence.text, &[]), two.mood.sense(&sentence.text, &[]));
+        }
     }
+    let kept = String::from_utf8(kept).unwrap();
+    let damaged =
+        [kept.replacen("\"labels\":8", "\"labels\":9", 1), kept.replacen("\"dimension\":8", "\"dimension\":7", 1)];
+    for damaged in damaged.iter().map(String::as_bytes).chain([&kept.as_bytes()[..1_000], b"{}", b""]) {
+        assert!(damaged != kept.as_bytes() && matches!(Senses::from_json(damaged), Err(Error::Stored(_))));
+    }
+    assert_ne!(Senses::name_for("one"), Senses::name_for("two"));
 }
 
 /// The labelled sets are for measuring: nothing in them may have been learned.
@@ -39,16 +57,10 @@ fn examples_and_labelled_sentences_have_nothing_in_common() {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
     };
-    for (taught, measured) in [(MoodSense::examples(), MOODS), (TagSense::examples(), TAGS)] {
-        let mut taught: Vec<String> = taught.unwrap().iter().map(plain).collect();
-        taught.sort();
-        let before = taught.len();
-        taught.dedup();
-        assert_eq!(before, taught.len(), "an example is there twice");
-        for sentence in labelled(measured).unwrap() {
-            let text = plain(&sentence.text);
-            assert!(text.split(' ').count() < 3 || taught.binary_search(&text).is_err(), "{text:?} was taught");
-        }
+    let taught: HashSet<String> = Senses::examples().unwrap().iter().map(plain).collect();
+    for sentence in [MOODS, TAGS].into_iter().flat_map(|measured| labelled(measured).unwrap()) {
+        let text = plain(&sentence.text);
+        assert!(text.split(' ').count() < 3 || !taught.contains(&text), "{text:?} was taught");
     }
 }
 
@@ -79,6 +91,8 @@ fn what_is_no_labelled_sentence_names_its_line() {
     check(r#"{"text": "a", "label": "calm", "labels": []}"#);
     check(r#"{"text": "a", "labels": "calm"}"#);
     check(r#"{"text": "a", "label": "calm", "extra": 1}"#);
-    let short = MoodSense::learn(&blind(3));
-    assert!(matches!(short, Err(Error::Vectors { got: 3, .. })));
+    assert!(matches!(Senses::learn(&blind(3)), Err(Error::Vectors { got: 3, .. })));
+    let mut uneven = blind(Senses::examples().unwrap().len());
+    uneven[7].pop();
+    assert!(matches!(Senses::learn(&uneven), Err(Error::Lengths { one: 8, other: 7 })));
 }

@@ -45,6 +45,7 @@ pub const EDGES: &[Edge] = &[
         uses: &[
             "azera-types",
             "azera-model",
+            "azera-mind",
             "azera-prompt",
             "azera-memory",
             "azera-adapter",

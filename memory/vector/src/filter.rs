@@ -24,19 +24,15 @@ pub(crate) fn micros(at: Timestamp) -> i64 {
     at.as_nanosecond().div_euclid(1_000).try_into().unwrap_or(i64::MAX)
 }
 
-/// What a grant to a persona leaves visible, and of that what is not younger than `until`, if one is given.
-pub(crate) fn filter(persona: &PersonaId, grant: &Grant, until: Option<Timestamp>) -> Filter {
+/// What a grant to a persona leaves visible, and of that what is not younger than `until`.
+pub(crate) fn filter(persona: &PersonaId, grant: &Grant, until: Timestamp) -> Filter {
     // A time within the same microsecond as the horizon counts as before it: never more is shown than the right says.
     let horizon = |since: Timestamp| micros(since) + i64::from(since.as_nanosecond().rem_euclid(1_000) != 0);
     let place = FieldCondition::new_match(path(KEY), Match::from(key(persona, &grant.scope)));
-    let mut must = vec![Condition::Field(place)];
-    if grant.since.is_some() || until.is_some() {
-        let number = |at: i64| OrderedFloat(at as f64);
-        let (from, to) = (grant.since.map(horizon).map(number), until.map(micros).map(number));
-        let time = FieldCondition::new_range(path(AT), Range { lt: None, gt: None, gte: from, lte: to });
-        must.push(Condition::Field(time));
-    }
-    Filter { must: Some(must), ..Filter::new() }
+    let number = |at: i64| OrderedFloat(at as f64);
+    let (from, to) = (grant.since.map(horizon).map(number), Some(number(micros(until))));
+    let time = FieldCondition::new_range(path(AT), Range { lt: None, gt: None, gte: from, lte: to });
+    Filter { must: Some(vec![Condition::Field(place), Condition::Field(time)]), ..Filter::new() }
 }
 
 /// The path of a field of the payload.

@@ -41,7 +41,7 @@ impl Search<'_> {
         let candidates = GRAPH_SEARCH_CANDIDATES.max(self.limit);
         SearchRequest {
             query: QueryEnum::Nearest(NamedQuery { query, using }),
-            filter: Some(filter(persona, grant, Some(self.until))),
+            filter: Some(filter(persona, grant, self.until)),
             params: Some(SearchParams { hnsw_ef: Some(candidates), ..SearchParams::default() }),
             limit: self.limit,
             offset: 0,

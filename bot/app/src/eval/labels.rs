@@ -3,20 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use azera_config::Config;
-use azera_mind::{Labelled, Mood, MoodSense, Tag, TagSense, labelled};
+use azera_mind::{Labelled, Mood, Senses, Tag, labelled};
 use azera_model::{Embedder, Priority, Purpose};
 use serde_json::{Value, json};
 
 use crate::cli::EvalLabels;
 use crate::house;
 use crate::measure::median;
-
-/// Examples embedded at a time.
-const BATCH: usize = 32;
+use crate::progress::Bar;
 
 /// What no label at all is called.
 const NONE: &str = "none";
@@ -25,8 +24,9 @@ pub async fn mood(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCo
     let known: Vec<&str> = Mood::ALL.map(Mood::name).to_vec();
     let sentences = read(&options.file, &known, true)?;
     let embedder = house::embedder(config).await?;
-    let sense = MoodSense::learn(&vectors(embedder.as_ref(), MoodSense::examples()?).await?)?;
-    let told = told(embedder.as_ref(), &sentences, |text, vector| vec![sense.sense(text, vector).mood.name()]).await?;
+    let senses = senses(config, &embedder).await?;
+    let told = told(embedder.as_ref(), &sentences, |text, vector| vec![senses.mood.sense(text, vector).mood.name()]);
+    let told = told.await?;
     report(&sentences, &told, &known, "accuracy", &options)
 }
 
@@ -34,9 +34,9 @@ pub async fn tags(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCo
     let known: Vec<&str> = Tag::ALL.iter().map(|tag| tag.name()).collect();
     let sentences = read(&options.file, &known, false)?;
     let embedder = house::embedder(config).await?;
-    let sense = TagSense::learn(&vectors(embedder.as_ref(), TagSense::examples()?).await?)?;
+    let senses = senses(config, &embedder).await?;
     let told = told(embedder.as_ref(), &sentences, |text, vector| {
-        sense.sense(text, vector).into_iter().map(Tag::name).collect()
+        senses.tags.sense(text, vector).into_iter().map(Tag::name).collect()
     });
     report(&sentences, &told.await?, &[&known[..], &[NONE]].concat(), "micro_f1", &options)
 }
@@ -55,15 +55,9 @@ fn read(file: &Path, known: &[&str], one_each: bool) -> anyhow::Result<Vec<Label
     Ok(sentences)
 }
 
-async fn vectors(embedder: &dyn Embedder, texts: Vec<String>) -> anyhow::Result<Vec<Vec<f32>>> {
-    let bar = indicatif::ProgressBar::new(texts.len() as u64).with_message("learning from examples");
-    let mut vectors = Vec::with_capacity(texts.len());
-    for batch in texts.chunks(BATCH) {
-        vectors.extend(embedder.embed(batch.to_vec(), Purpose::Document, Priority::Background).await?);
-        bar.set_position(vectors.len() as u64);
-    }
-    bar.finish_and_clear();
-    Ok(vectors)
+async fn senses(config: &Config, embedder: &Arc<dyn Embedder>) -> anyhow::Result<Arc<Senses>> {
+    let bar = Bar::new();
+    crate::senses::senses(config, embedder, &|done, of| bar.count(crate::models::LEARNING, done, of)).await
 }
 
 /// The labels given to each sentence, and the milliseconds each took, embedding included.

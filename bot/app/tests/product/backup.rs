@@ -232,3 +232,23 @@ fn a_folder_in_use_is_left_alone() {
     assert!(succeed(&run(scratch.path(), &["backup"])).contains("2 messages"));
     assert_eq!(manifests(scratch.path()).len(), 1);
 }
+
+/// A folder of backups that is not there any more is named, until it is given up.
+#[test]
+fn a_folder_that_vanished_is_named_until_it_is_given_up() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let lost = scratch.path().join("lost");
+    let data = scratch.path().join("data");
+    let data = ["--data", data.to_str().expect("a path")];
+    let talk = ["chat", "--json", "--model", "scripted"];
+    assert!(azera(scratch.path(), &[&talk[..], &data].concat(), "hello\n").status.success());
+    let backup = [&["backup"][..], &data].concat();
+    assert!(command(scratch.path(), &backup).env("AZERA__BACKUP__DIR", &lost).status().expect("it runs").success());
+    std::fs::remove_dir_all(&lost).expect("a folder");
+    let name = lost.to_str().expect("a path");
+    let doctor = || String::from_utf8(run(scratch.path(), &["doctor"]).stdout).expect("UTF-8");
+    assert!(doctor().contains(&format!("azera backup give-up {name}")), "{}", doctor());
+    assert!(refuse(&run(scratch.path(), &["backup", "give-up", "/elsewhere"])).contains("no backups were made into"));
+    assert!(succeed(&run(scratch.path(), &["backup", "give-up", name])).contains("is given up"));
+    assert!(!doctor().contains(name), "{}", doctor());
+}

@@ -7,7 +7,7 @@ use azera_memory::Change;
 use azera_memory_backup::{Backup, Folder};
 use serde_json::{Value, json};
 
-use crate::{at, azera, command, models, of, on_disk, replay};
+use crate::{at, azera, command, models, of, replay};
 
 /// Where `word` stands in what the home holds: files as they are, and backups unpacked.
 pub fn stands_in(home: &Path, word: &str) -> Option<PathBuf> {
@@ -18,6 +18,23 @@ pub fn stands_in(home: &Path, word: &str) -> Option<PathBuf> {
         }
     }
     backups(home).into_iter().find(|backup| holds(backup, word)).map(|backup| backup.path)
+}
+
+/// Whether any byte of `needle` stands in a file under `dir`.
+pub fn on_disk(dir: &Path, needle: &str) -> Option<PathBuf> {
+    for entry in std::fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            if let Some(found) = on_disk(&entry, needle) {
+                return Some(found);
+            }
+        } else {
+            let bytes = std::fs::read(&entry).expect("a file");
+            if bytes.windows(needle.len()).any(|window| window.eq_ignore_ascii_case(needle.as_bytes())) {
+                return Some(entry);
+            }
+        }
+    }
+    None
 }
 
 pub fn backups(home: &Path) -> Vec<Backup> {

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::{azera, command, on_disk};
+use crate::forgetting::on_disk;
+use crate::{azera, command};
 
 /// Kills on one data folder.
 const KILLS: usize = 20;

@@ -4,6 +4,7 @@ mod backup;
 mod damage;
 mod disk;
 mod forgetting;
+mod hostile;
 mod kills;
 mod memory_commands;
 mod senses;
@@ -68,23 +69,6 @@ fn at(minute: usize) -> String {
 
 fn of<'a>(happened: &'a [Value], kind: &str) -> Vec<&'a Value> {
     happened.iter().filter(|line| line["type"] == kind).collect()
-}
-
-/// Whether any byte of `needle` stands in a file under `dir`.
-fn on_disk(dir: &Path, needle: &str) -> Option<PathBuf> {
-    for entry in std::fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        if entry.is_dir() {
-            if let Some(found) = on_disk(&entry, needle) {
-                return Some(found);
-            }
-        } else {
-            let bytes = std::fs::read(&entry).expect("a file");
-            if bytes.windows(needle.len()).any(|window| window.eq_ignore_ascii_case(needle.as_bytes())) {
-                return Some(entry);
-            }
-        }
-    }
-    None
 }
 
 /// Secrets told in DMs and private channels, looked for by everybody from everywhere.
@@ -234,10 +218,10 @@ fn what_is_forgotten_is_gone() {
         of(&happened, "probe").iter().map(|probe| probe["hits"].to_string().contains("xylophonist77")).collect();
     assert_eq!(shown, [true, false, false]);
     let data = scratch.path().join("data");
-    assert_eq!(on_disk(&data, "xylophonist77"), None);
+    assert_eq!(forgetting::on_disk(&data, "xylophonist77"), None);
     let output = azera(scratch.path(), &["memory", "rebuild", "--data", data.to_str().expect("a path")], "");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(on_disk(&data, "xylophonist77"), None);
+    assert_eq!(forgetting::on_disk(&data, "xylophonist77"), None);
 }
 
 /// A person leaves and comes back days later in another chat, after a restart, on the real default model; the second

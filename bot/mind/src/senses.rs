@@ -1,0 +1,77 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::classify::Error;
+use crate::mood::{self, MoodSense};
+use crate::tags::{self, TagSense};
+
+/// Rises whenever the same examples would be learned otherwise.
+const VERSION: u32 = 2;
+
+/// Everything that is learned from the examples, for one embedding model.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Senses {
+    /// Moods.
+    pub mood: MoodSense,
+    /// Tags.
+    pub tags: TagSense,
+}
+
+impl fmt::Debug for Senses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Senses")
+    }
+}
+
+impl Senses {
+    /// The texts to be embedded to learn it.
+    pub fn examples() -> Result<Vec<String>, Error> {
+        let mut examples = MoodSense::examples()?;
+        examples.extend(TagSense::examples()?);
+        Ok(examples)
+    }
+
+    /// Learns from the vectors of [`Senses::examples`], in their order. Takes seconds of a core.
+    ///
+    /// # Errors
+    ///
+    /// If there is not one vector of the same length for each of them.
+    pub fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
+        let moods = MoodSense::examples()?.len();
+        let wrong = || Error::Vectors { got: vectors.len(), want: moods };
+        let (moods, tags) = vectors.split_at_checked(moods).ok_or_else(wrong)?;
+        Ok(Self { mood: MoodSense::learn(moods)?, tags: TagSense::learn(tags)? })
+    }
+
+    /// What was learned, to be kept: JSON.
+    pub fn to_json(&self) -> Result<Vec<u8>, Error> {
+        serde_json::to_vec(self).map_err(|error| Error::Stored(error.to_string()))
+    }
+
+    /// What was kept.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Stored`] if it is damaged; then it has to be learned anew.
+    pub fn from_json(json: &[u8]) -> Result<Self, Error> {
+        let senses: Self = serde_json::from_slice(json).map_err(|error| Error::Stored(error.to_string()))?;
+        if senses.mood.fits() && senses.tags.fits() {
+            Ok(senses)
+        } else {
+            Err(Error::Stored("its parts do not fit each other".into()))
+        }
+    }
+
+    /// A name for what is learned with the embedding model of the identity `embedder`: 16 hexadecimal digits that change
+    /// with the model, the examples and how they are learned.
+    pub fn name_for(embedder: &str) -> String {
+        let mut hash = Sha256::new();
+        for part in [&VERSION.to_string(), embedder, mood::EXAMPLES, tags::EXAMPLES] {
+            hash.update(part);
+            hash.update([0]);
+        }
+        hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
