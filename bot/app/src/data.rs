@@ -28,9 +28,6 @@ const RECORD: &str = "record";
 /// A record being written.
 const NEW: &str = "record.new";
 
-/// A copy of a damaged record.
-const SCRATCH: &str = "record.scratch";
-
 /// A whole record that is to take the place of the present one.
 const NEXT: &str = "record.next";
 
@@ -135,13 +132,6 @@ impl DataFolder {
         Ok(path)
     }
 
-    /// A folder for a copy of the record, which is not there.
-    pub fn scratch(&self) -> anyhow::Result<PathBuf> {
-        let path = self.dir.join(SCRATCH);
-        remove(&path)?;
-        Ok(path)
-    }
-
     /// Puts what [`DataFolder::new_record`] gave, whole and closed, in the place of the record, which goes aside; gives
     /// where to, if there was one.
     pub fn exchange(&mut self, now: Timestamp) -> anyhow::Result<Option<PathBuf>> {
@@ -239,7 +229,6 @@ impl DataFolder {
 
     fn end_interrupted(&mut self) -> anyhow::Result<()> {
         remove(&self.dir.join(NEW))?;
-        remove(&self.dir.join(SCRATCH))?;
         let left = [self.dir.join(NEXT), self.dir.join(NEXT_PERSONAS), self.dir.join(ASIDE).join(ASIDE_NEXT)];
         let interrupted = left.iter().any(|path| path.exists());
         if interrupted {

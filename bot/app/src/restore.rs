@@ -178,11 +178,10 @@ fn fill(folder: &DataFolder, backup: &Backup, present: &Present) -> anyhow::Resu
 /// Makes a record of what can be read of the present one, and puts that aside.
 fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Result<ExitCode> {
     ensure!(folder.has_record(), "there is no record to salvage");
-    let (new, scratch) = (folder.new_record()?, folder.scratch()?);
-    let store = SledStore::open(new).context("making a record")?;
+    let store = SledStore::open(folder.new_record()?).context("making a record")?;
     let mut salvaged = Salvaged::default();
     restore::<azera_memory::Error>(&store, |take| {
-        salvaged = SledStore::salvage(folder.record(), scratch, take)?;
+        salvaged = SledStore::salvage(folder.record(), take)?;
         Ok(())
     })
     .context("reading the damaged record (`azera restore --replace` brings back the newest backup instead)")?;
@@ -212,7 +211,7 @@ fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Re
     for (table, count) in &relinked.removed {
         println!("{count} rows of {table} were left out, for they could not be read or named what is gone");
     }
-    println!("what lay behind the damage in its log is not among that");
+    println!("some may be as they were before a change that is lost");
     match newest(backups, Some(&identity)) {
         Ok(backup) => {
             println!("the newest whole backup, for comparison: {} ({})", backup.path.display(), line(&backup))

@@ -25,7 +25,7 @@ pub(crate) const SNAPSHOT: &str = "snap.";
 const TORN: &str = ".generating";
 
 /// Bytes of keys and values written at once while copying.
-const COPY_BYTES: usize = 64 * 1024;
+pub(crate) const COPY_BYTES: usize = 64 * 1024;
 
 /// One open sled database in a directory of its own.
 pub(crate) struct Database {

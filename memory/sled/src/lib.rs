@@ -9,11 +9,15 @@
 //! - sled takes a damaged log for the end of it and goes on without the rest: a number kept outside tells
 //!   (`watermark`).
 //! - After a write that failed, as on a full disk, the store goes on by opening again what is on disk (`reopening`).
+//! - What sled cannot open for damage is read without it (`salvage`, `carving`, `log`, `page`).
 //! - One process at a time: the directory is locked.
 
+mod carving;
 mod copying;
 mod database;
 mod generation;
+mod log;
+mod page;
 mod recording;
 mod reopening;
 mod salvage;
