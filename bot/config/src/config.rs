@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Origin, Problem};
+use crate::mind::Mind;
 use crate::read::Draft;
 use crate::sections::{
     Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi, VectorServer,
@@ -43,6 +44,9 @@ pub struct Config {
     pub vector_server: VectorServer,
     /// Conversations.
     pub chat: Chat,
+    /// How a persona's mind goes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus and sleep
+    /// pressure go from 0 to 1; a persona has one mind for each realm.
+    pub mind: Mind,
     /// Backups of what is remembered. `azera restore` brings one back.
     pub backup: Backup,
     /// The log. It never holds what people say.
@@ -139,6 +143,24 @@ impl Config {
                 format!(
                     "`chat.prompt_tokens` ({prompt}) and `models.max_reply_tokens` ({reply}) together must not exceed \
                      `models.context_tokens` ({context})"
+                ),
+            );
+        }
+        let mind = &self.mind;
+        if mind.night_from_hour == mind.night_to_hour {
+            let hour = mind.night_from_hour;
+            report(
+                [("mind", "night_from_hour"), ("mind", "night_to_hour")],
+                format!("`mind.night_from_hour` and `mind.night_to_hour` are both {hour}: the night has no hours"),
+            );
+        }
+        if mind.nap_pressure < mind.dream_pressure {
+            report(
+                [("mind", "nap_pressure"), ("mind", "dream_pressure")],
+                format!(
+                    "`mind.nap_pressure` ({}) must not be less than `mind.dream_pressure` ({}), or it would nap before it is \
+                     tired enough to dream",
+                    mind.nap_pressure, mind.dream_pressure
                 ),
             );
         }

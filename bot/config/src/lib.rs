@@ -13,6 +13,7 @@ mod config;
 mod error;
 mod example;
 mod keys;
+mod mind;
 mod read;
 mod secret;
 mod sections;
@@ -21,6 +22,7 @@ mod value;
 
 pub use config::{Config, MAX_FILE_BYTES};
 pub use error::{Error, Origin, Problem};
+pub use mind::Mind;
 pub use secret::Secret;
 pub use sections::{
     Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,

@@ -107,7 +107,7 @@ fn keys_outside_a_section_are_sent_home() {
     assert_snapshot!(complaint("slots = 3\nmodels = 4\nsoup = 1\n", &[]), @r"
     azera.toml:1: there is no section `slots`; `slots` belongs into [models]
     azera.toml:2: `models` is a section, written [models] on a line of its own
-    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, sampling, memory, working_server, vector_server, chat, backup, log
+    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, sampling, memory, working_server, vector_server, chat, mind, backup, log
     ");
 }
 
@@ -135,6 +135,21 @@ fn values_that_contradict_each_other_are_refused() {
     assert_snapshot!(check("[models]\nmax_reply_tokens = 4096\n"), @"azera.toml:2: `models.max_reply_tokens` (4096) must be less than `models.context_tokens` (4096), or there is no room for a prompt");
     assert_snapshot!(check("[chat]\nprompt_tokens = 4000\n"), @"azera.toml:2: `chat.prompt_tokens` (4000) and `models.max_reply_tokens` (256) together must not exceed `models.context_tokens` (4096)");
     assert!(load("[chat]\nprompt_tokens = 3840\n", &[]).is_ok(), "what just fits is allowed");
+}
+
+#[test]
+fn a_mind_has_nights_and_numbers_within_their_ranges() {
+    assert_snapshot!(complaint("[mind]\nnight_to_hour = 1\nnap_pressure = 0.4\n", &[]), @r"
+    azera.toml:2: `mind.night_from_hour` and `mind.night_to_hour` are both 1: the night has no hours
+    azera.toml:3: `mind.nap_pressure` (0.4) must not be less than `mind.dream_pressure` (0.5), or it would nap before it is tired enough to dream
+    ");
+    assert_snapshot!(complaint("[mind]\nnight_from_hour = 24\nmood_drift_per_s = nan\nenergy = 1\n", &[]), @r"
+    azera.toml:2: `mind.night_from_hour` must be a whole number from 0 to 23, not 24
+    azera.toml:3: `mind.mood_drift_per_s` must be a number from 0 to 1, not nan
+    azera.toml:4: there is no key `mind.energy`; there are mood_drift_per_s, mood_weight, arousal_rest, energy_per_exchange, energy_recovery_per_s, energy_idle_s, energy_tired, focus_rest, focus_decay_per_s, focus_per_exchange, pressure_per_hour, pressure_per_exchange, dream_pressure, nap_pressure, dream_relief, nap_relief, dream_idle_s, night_from_hour, night_to_hour, dream_gap_hours, nap_gap_hours, dream_min_exchanges, reflection_hour, reflection_idle_s, reflection_gap_hours, reflection_min_exchanges, clarity_threshold, clarity_focus_weight, clarity_energy_weight, clarity_freshness_weight, retry_minutes, emotion_decay_rate, emotion_max_delta
+    ");
+    let config = load("[mind]\nnight_from_hour = 22\nenergy_per_exchange = 0\n", &[]).unwrap();
+    assert_eq!((config.mind.night_from_hour, config.mind.energy_per_exchange), (22, 0.0));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use azera_mind::{Error, Labelled, Mood, Senses, Tag, labelled};
 
-const MOODS: &str = include_str!("../labelled/mood.jsonl");
-const TAGS: &str = include_str!("../labelled/tags.jsonl");
+const MOODS: &str = include_str!("../../labelled/mood.jsonl");
+const TAGS: &str = include_str!("../../labelled/tags.jsonl");
 
 /// Vectors of nothing for so many of the examples.
 fn blind(count: usize) -> Vec<Vec<f32>> {

@@ -1,0 +1,105 @@
+//! When a mind next has something due, if nothing happens until then. Solved, not looked for, so that a mind can be left alone
+//! until that time.
+
+use azera_types::Timestamp;
+
+use crate::drift::{Pressure, Spell, hours_later, later, seconds, seconds_later};
+use crate::mind::{Activity, Mind};
+use crate::nature::Nature;
+
+impl Mind {
+    /// When this mind next has something due, if nothing happens until then: an activity, or the end of a mood. `None`: not before
+    /// something happens.
+    pub fn next_due(&self, nature: &Nature) -> Option<Timestamp> {
+        let activities = Activity::ALL.into_iter().filter_map(|activity| self.due_at(activity, nature));
+        activities.chain(self.fades_at(nature)).min().map(|due| due.max(self.at))
+    }
+
+    /// When an activity is due, if nothing happens until then; the mind's own time where it is already.
+    pub(crate) fn due_at(&self, activity: Activity, nature: &Nature) -> Option<Timestamp> {
+        match activity {
+            Activity::Dream => self.dream_at(nature),
+            Activity::Nap => self.nap_at(nature),
+            Activity::Reflection => self.reflection_at(self.clear(nature), nature),
+        }
+    }
+
+    /// When half of what was felt has gone.
+    pub(crate) fn fades_at(&self, nature: &Nature) -> Option<Timestamp> {
+        later(self.felt_at?, std::f64::consts::LN_2 / nature.constants.mood_drift_per_s)
+    }
+
+    /// Tired, quiet, at night, and long enough after the last dream.
+    fn dream_at(&self, nature: &Nature) -> Option<Timestamp> {
+        let constants = &nature.constants;
+        let tired = self.pressure_at(constants.dream_pressure, nature)?;
+        nature.next_night(tired.max(self.dream_gap_over(constants.dream_gap_hours)))
+    }
+
+    /// So tired that it does not wait for the night.
+    fn nap_at(&self, nature: &Nature) -> Option<Timestamp> {
+        let constants = &nature.constants;
+        let tired = self.pressure_at(constants.nap_pressure, nature)?;
+        Some(tired.max(self.dream_gap_over(constants.nap_gap_hours)))
+    }
+
+    /// When it is quiet and the pressure is at a level, if there is something to dream of.
+    fn pressure_at(&self, level: f64, nature: &Nature) -> Option<Timestamp> {
+        let constants = &nature.constants;
+        if self.undreamt < constants.dream_min_exchanges {
+            return None;
+        }
+        let there = later(self.at, Pressure::new(self.pressure, constants).reaches_s(level))?;
+        Some(there.max(self.free_at(constants.dream_idle_s, nature)))
+    }
+
+    fn dream_gap_over(&self, hours: u32) -> Timestamp {
+        self.last_dream.map_or(Timestamp::MIN, |last| hours_later(last, hours))
+    }
+
+    /// At the daily hour or when it is clear, whichever comes first; `clear` is when that is.
+    pub(crate) fn reflection_at(&self, clear: Option<Spell>, nature: &Nature) -> Option<Timestamp> {
+        let clear = clear.and_then(|clear| self.clear_reflection_at(clear, nature));
+        self.daily_reflection_at(nature).into_iter().chain(clear).min()
+    }
+
+    /// The daily hour after something new happened, and from then on until it was reflected on.
+    fn daily_reflection_at(&self, nature: &Nature) -> Option<Timestamp> {
+        let hour = nature.next_daily_hour(self.unreflected_since?)?;
+        Some(hour.max(self.free_at(nature.constants.reflection_idle_s, nature)))
+    }
+
+    /// When it is clear with enough to think about.
+    fn clear_reflection_at(&self, clear: Spell, nature: &Nature) -> Option<Timestamp> {
+        let constants = &nature.constants;
+        if self.unreflected < constants.reflection_min_exchanges {
+            return None;
+        }
+        let gap = self.last_reflection.map_or(Timestamp::MIN, |last| hours_later(last, constants.reflection_gap_hours));
+        let free = self.free_at(constants.reflection_idle_s, nature).max(gap);
+        let at = later(self.at, clear.from_s)?.max(free);
+        (seconds(self.at, at) <= clear.to_s).then_some(at)
+    }
+
+    /// When [`Mind::clarity`] is at its threshold or above, if nothing happens until then.
+    pub(crate) fn clear(&self, nature: &Nature) -> Option<Spell> {
+        let constants = &nature.constants;
+        // x to the power of w is at least c just where x is at least the w-th root of c.
+        let level = |weight: f64| {
+            let threshold = constants.clarity_threshold;
+            if weight > 0.0 { threshold.powf(1.0 / weight) } else { f64::NEG_INFINITY }
+        };
+        let focus = self.focus(nature).at_least(level(constants.clarity_focus_weight))?;
+        let energy = self.energy(nature).at_least(level(constants.clarity_energy_weight))?;
+        let tired = 1.0 - level(constants.clarity_freshness_weight);
+        let fresh = Pressure::new(self.pressure, constants).at_most(tired)?;
+        focus.and(energy)?.and(fresh)
+    }
+
+    /// When it has been quiet for so long, and nothing that was called for is under way.
+    fn free_at(&self, idle_s: u32, nature: &Nature) -> Timestamp {
+        let retry_s = nature.constants.retry_minutes.saturating_mul(60);
+        let offer_over = self.offer.map_or(Timestamp::MIN, |offer| seconds_later(offer.at, retry_s));
+        seconds_later(self.quiet_since, idle_s).max(offer_over).max(self.at)
+    }
+}

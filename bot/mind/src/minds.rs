@@ -1,0 +1,148 @@
+//! Many minds with one owner.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use azera_types::{PersonaId, RealmId, Timestamp};
+
+use crate::mind::{CLOCK_SLACK, Effect, Event, Mind, State};
+use crate::nature::Nature;
+
+/// Whose mind it is: a persona has one in each realm.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MindId {
+    /// The persona.
+    pub persona: PersonaId,
+    /// The realm.
+    pub realm: RealmId,
+}
+
+struct Kept {
+    mind: Mind,
+    nature: Arc<Nature>,
+    /// Where it stands in the queue.
+    due: Option<Timestamp>,
+}
+
+/// The minds that are awake in this process, and when each is next due. A tick looks at those alone whose time has come.
+///
+/// There is no limit here to how many there are: one for each persona and realm that the host puts in, some hundred bytes each.
+/// One that has nothing due ([`Mind::next_due`] is `None`) can be taken out and put back at its next message.
+#[derive(Default)]
+pub struct Minds {
+    kept: HashMap<MindId, Kept>,
+    queue: BTreeSet<(Timestamp, MindId)>,
+    last_tick: Option<Timestamp>,
+}
+
+impl Minds {
+    /// No minds.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts a mind in, in the place of the one it was before.
+    pub fn insert(&mut self, id: MindId, mind: Mind, nature: Arc<Nature>) {
+        self.remove(&id);
+        self.kept.insert(id.clone(), Kept { mind, nature, due: None });
+        self.queue_up(&id);
+    }
+
+    /// Takes a mind out.
+    pub fn remove(&mut self, id: &MindId) -> Option<Mind> {
+        let kept = self.kept.remove(id)?;
+        if let Some(due) = kept.due {
+            self.queue.remove(&(due, id.clone()));
+        }
+        Some(kept.mind)
+    }
+
+    /// A mind as it was last touched, to be saved.
+    pub fn get(&self, id: &MindId) -> Option<&Mind> {
+        self.kept.get(id).map(|kept| &kept.mind)
+    }
+
+    /// How a mind is at `now`.
+    pub fn state(&self, id: &MindId, now: Timestamp) -> Option<State> {
+        self.kept.get(id).map(|kept| kept.mind.state(now, &kept.nature))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// When the first of them is due: no tick before that does anything.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.queue.first().map(|(due, _)| *due)
+    }
+
+    /// Lets the minds that are due go on, those due earlier first, and tells what follows. Only minds that are named were changed.
+    pub fn tick(&mut self, now: Timestamp) -> Vec<(MindId, Vec<Effect>)> {
+        if self.last_tick.is_some_and(|last| last.duration_since(now) > CLOCK_SLACK) {
+            self.start_over(now);
+        }
+        self.last_tick = Some(now);
+        let due = self.queue.iter().take_while(|(due, _)| *due <= now);
+        let due: Vec<MindId> = due.map(|(_, id)| id.clone()).collect();
+        let mut told = Vec::with_capacity(due.len());
+        for id in due {
+            let Some(kept) = self.kept.get_mut(&id) else { continue };
+            let effects = kept.mind.advance(now, &kept.nature);
+            self.queue_up(&id);
+            told.push((id, effects));
+        }
+        told
+    }
+
+    /// Takes what happened to one of them and tells what follows; `None` if it is not here.
+    pub fn apply(&mut self, id: &MindId, now: Timestamp, event: Event) -> Option<Vec<Effect>> {
+        let kept = self.kept.get_mut(id)?;
+        let effects = kept.mind.apply(now, event, &kept.nature);
+        self.queue_up(id);
+        Some(effects)
+    }
+
+    /// Gives the minds of a realm another nature from `now` on. What passed until then passed under the one before.
+    pub fn renature(&mut self, realm: &RealmId, now: Timestamp, nature: &Arc<Nature>) {
+        let ids: Vec<MindId> = self.kept.keys().filter(|id| id.realm == *realm).cloned().collect();
+        for id in ids {
+            if let Some(kept) = self.kept.get_mut(&id) {
+                kept.mind.perceive(now, &kept.nature);
+                kept.nature = Arc::clone(nature);
+            }
+            self.queue_up(&id);
+        }
+    }
+
+    /// After the clock went back: all of them go on from the time it is now.
+    fn start_over(&mut self, now: Timestamp) {
+        let ids: Vec<MindId> = self.kept.keys().cloned().collect();
+        for id in ids {
+            if let Some(kept) = self.kept.get_mut(&id) {
+                kept.mind.perceive(now, &kept.nature);
+            }
+            self.queue_up(&id);
+        }
+    }
+
+    fn queue_up(&mut self, id: &MindId) {
+        let Some(kept) = self.kept.get_mut(id) else { return };
+        let due = kept.mind.next_due(&kept.nature);
+        let before = std::mem::replace(&mut kept.due, due);
+        if before == due {
+            return;
+        }
+        if let Some(before) = before {
+            self.queue.remove(&(before, id.clone()));
+        }
+        if let Some(due) = due {
+            self.queue.insert((due, id.clone()));
+        }
+    }
+}

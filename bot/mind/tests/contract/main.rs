@@ -1,0 +1,5 @@
+//! The mind through its public door.
+
+mod life;
+mod many;
+mod senses;
