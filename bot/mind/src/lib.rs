@@ -4,37 +4,62 @@
 //!
 //! - [`Mind`]: how a persona is in one realm. Mood, energy, focus and sleep pressure go by themselves, in closed form, and it says
 //!   when it wants to dream, nap or reflect. [`Minds`] keeps many and looks at those alone that have something due.
+//! - [`Bond`]: what a persona feels towards one person.
+//! - [`Rules`]: what the tags of a message call for: texts for that turn, feelings, and help that is shown word for word.
+//! - [`blend`]: how a second style is mixed into the first as a feeling climbs.
 //! - [`MoodSense`], [`TagSense`]: the mood in what the persona says, and the tags of what people say. Both are linear classifiers
 //!   over a sentence's embedding, its words and its letters, learned from the sentences in `examples/` with the embedding
 //!   model that is in use ([`Senses`]), so that they cost no call of a chat model.
 //!
-//! # A mind's life
+//! # A turn
+//!
+//! What is read before it: the mind of the persona in the realm, its bond with the person, the realm's rules.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use azera_mind::{Activity, Effect, Event, Mind, MindId, Minds, Nature};
-//! use azera_types::{PersonaId, RealmId, Timestamp};
+//! use azera_mind::{Activity, Bond, Effect, Event, Layer, Mind, MindId, Minds, Nature, RealmRules, Rules, Tag, blend};
+//! use azera_types::{Dimension, PersonaId, RealmId, Timestamp};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let nature = Arc::new(Nature::default()); // the constants, and the realm's time zone
 //! let id = MindId { persona: PersonaId::new("azera")?, realm: RealmId::new("guild")? };
 //! let now: Timestamp = "2026-06-01T12:00:00Z".parse()?;
-//!
-//! // Read from the record, or new.
 //! let mut minds = Minds::new();
-//! minds.insert(id.clone(), Mind::new(now, &nature), nature);
+//! minds.insert(id.clone(), Mind::new(now, &nature), Arc::clone(&nature)); // or as it was saved
+//! let mut bond = Bond::new(); // likewise
+//! let rules = Rules::with(&RealmRules::default())?;
 //!
-//! // A turn: how it is goes into the prompt; after the reply, what the reply tells of its mood comes back.
-//! let state = minds.state(&id, now);
+//! // The message is tagged (`TagSense`), what its tags call for is found, and the feelings change: before the reply, which shows them.
+//! let tags = [Tag::Hostility];
+//! bond.learn(&tags);
+//! let matched = rules.matching(&tags, &bond);
+//! bond.decay_turn(nature.constants.emotion_decay_rate); // or the persona's own
+//! bond.apply(&matched.deltas, nature.constants.emotion_max_delta);
+//!
+//! // Composing: how the mind is, `emotional_state`, style and endings, from what changes least to what changes most. Dropping the act
+//! // leaves the endings alone. `{{user}}` in any of it is the person's name.
+//! let mut parts: Vec<String> = Vec::new();
+//! if !matched.drop_act {
+//!     let terse = ["Use short sentences.".to_owned(), "Answer in one sentence.".to_owned()];
+//!     let layer = Layer { axis: Dimension::Irritation, threshold: 0.4, primary: &[], secondary: &terse };
+//!     parts.extend(blend(&[layer], &bond).into_iter().map(str::to_owned));
+//!     parts.extend(minds.state(&id, now).map(|state| format!("You feel {}.", state.mood)));
+//!     parts.push(bond.words());
+//! }
+//! parts.extend(matched.endings);
+//!
+//! // The reply is written; below it stands help, word for word. Its mood is told (`MoodSense`), rides in the `done` event with value and
+//! // energy, and goes into the mind. Mind and bond are saved.
+//! let help: Vec<String> = matched.help.iter().map(|help| help.text(Some("en-GB"))).collect();
 //! minds.apply(&id, now, Event::Exchange { felt: None });
-//! let saved = serde_json::to_vec(&minds.get(&id))?;
+//! let (mind, bond) = (serde_json::to_vec(&minds.get(&id))?, serde_json::to_vec(&bond)?);
 //!
-//! // Each second, or at `next_due`: what is time for? Who was told of has changed and is saved.
+//! // Between turns, each second or at `Minds::next_due`: what is it time for? Whoever is named has changed and is saved.
 //! let evening: Timestamp = "2026-06-01T21:00:00Z".parse()?;
 //! for (id, effects) in minds.tick(evening) {
 //!     if effects.contains(&Effect::Due(Activity::Reflection)) {
-//!         // ... and when the entry is written, or live chat went first:
+//!         // ... and when the entry is written (`PutOff`, had live chat gone first):
 //!         minds.apply(&id, evening, Event::Done(Activity::Reflection));
 //!     }
 //! }
@@ -47,29 +72,41 @@
 //! - Into how many steps a time is cut makes no difference to a mind, every value stays within its bounds, and a clock that goes
 //!   back changes none.
 //! - A mind that is left alone until [`Mind::next_due`] misses nothing.
+//! - Every feeling stays within its bounds, and no message changes one by more than the configured limit.
+//! - No rule of a realm takes away what a safety rule says, shows or silences.
 //! - The same examples and vectors give the same sense.
 //! - `Debug` shows no text.
 
+mod bond;
 mod classify;
 mod drift;
 mod due;
 mod examples;
 mod features;
+mod help;
 mod mind;
 mod minds;
 mod mood;
 mod nature;
+mod rule;
+mod rules;
 mod saved;
 mod senses;
+mod style;
 mod tags;
 mod tick;
 
 pub use azera_config::Mind as Constants;
+pub use bond::{Bond, Deltas};
 pub use classify::Error;
 pub use examples::{Labelled, labelled};
+pub use help::{Help, MAX_HELP_CHARS};
 pub use mind::{Activity, Effect, Event, Mind, State};
 pub use minds::{MindId, Minds};
 pub use mood::{Felt, Mood, MoodSense};
 pub use nature::Nature;
+pub use rule::{MAX_ENDING_CHARS, MAX_RULE_DELTA, MAX_RULE_NAME_CHARS, MAX_RULE_TAGS, MAX_RULES, Rule, RuleError};
+pub use rules::{MAX_ENDINGS, MAX_ENDINGS_CHARS, Matched, Origin, RealmRules, Rules};
 pub use senses::Senses;
+pub use style::{Layer, blend};
 pub use tags::{Tag, TagSense};

@@ -65,7 +65,7 @@ fn due(watcher: &Watcher, mind: &Mind, now: Timestamp, nature: &Nature) -> Optio
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     /// The first activity that a mind calls for is the first that looking at it every second finds.
     #[test]
