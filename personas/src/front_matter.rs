@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use azera_types::Dimension;
+
 use crate::hygiene::hazards;
 use crate::limits::{
     MAX_AVATAR_CHARS, MAX_BLEND_NAME_CHARS, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, MAX_WAKE_NAME_CHARS, MAX_WAKE_NAMES,
@@ -22,6 +24,8 @@ pub(crate) struct FrontMatter {
     pub(crate) avatar: Option<String>,
     pub(crate) wake_names: Vec<String>,
     pub(crate) style_blend: StyleBlend,
+    /// Line of the style blend's sentiment layer.
+    pub(crate) sentiment_line: usize,
     pub(crate) memory: MemorySettings,
 }
 
@@ -59,7 +63,7 @@ pub(crate) fn read_front_matter(text: &str, first: usize, problems: &mut Problem
             "voice" => settings.voice = field.reference(node),
             "avatar" => settings.avatar = field.avatar(node),
             "wake_names" => settings.wake_names = field.wake_names(node),
-            "style_blend" => settings.style_blend = style_blend(key, node, problems),
+            "style_blend" => (settings.style_blend, settings.sentiment_line) = style_blend(key, node, problems),
             "memory" => settings.memory = memory(key, node, problems),
             _ => field.unknown("a persona setting", KEYS),
         }
@@ -73,12 +77,16 @@ pub(crate) fn read_front_matter(text: &str, first: usize, problems: &mut Problem
     settings
 }
 
-fn style_blend(key: &Key, node: &Node, problems: &mut Problems) -> StyleBlend {
-    let mut blend = StyleBlend::default();
+/// The layers, and the line of the one of sentiments.
+fn style_blend(key: &Key, node: &Node, problems: &mut Problems) -> (StyleBlend, usize) {
+    let (mut blend, mut sentiment_line) = (StyleBlend::default(), key.line);
     for (key, node) in entries(key, node, problems) {
         let layer = match key.text.as_str() {
             "persona" | "personas" => &mut blend.persona,
-            "sentiment" | "sentiments" => &mut blend.sentiment,
+            "sentiment" | "sentiments" => {
+                sentiment_line = key.line;
+                &mut blend.sentiment
+            }
             _ => {
                 Field { key, problems }.unknown("a layer of style_blend", "persona, sentiment");
                 continue;
@@ -89,7 +97,7 @@ fn style_blend(key: &Key, node: &Node, problems: &mut Problems) -> StyleBlend {
         }
         *layer = blend_layer(key, node, problems);
     }
-    blend
+    (blend, sentiment_line)
 }
 
 fn blend_layer(layer: &Key, node: &Node, problems: &mut Problems) -> Option<BlendLayer> {
@@ -97,7 +105,7 @@ fn blend_layer(layer: &Key, node: &Node, problems: &mut Problems) -> Option<Blen
     for (key, node) in entries(layer, node, problems) {
         let mut field = Field { key, problems };
         match key.text.as_str() {
-            "axis" => axis = field.blend_name(node),
+            "axis" => axis = field.axis(node),
             "primary" => primary = field.blend_name(node),
             "secondary" => secondary = field.blend_name(node),
             "threshold" => threshold = field.decimal(node, 0.0..=1.0),
@@ -236,6 +244,15 @@ impl Field<'_> {
         }
         self.reject(node, "must be a name of letters, digits, `_` and `-`");
         None
+    }
+
+    fn axis(&mut self, node: &Node) -> Option<Dimension> {
+        let axis = Dimension::named(&self.text(node, MAX_BLEND_NAME_CHARS)?);
+        if axis.is_none() {
+            let known = Dimension::ALL.map(Dimension::name).join(", ");
+            self.reject(node, &format!("must be a feeling: {known}"));
+        }
+        axis
     }
 
     fn wake_names(&mut self, node: &Node) -> Vec<String> {

@@ -20,6 +20,7 @@
 //! wake_names: [Watch, Nightie]
 //! style_blend:
 //!   persona: {axis: tension, primary: night-watch, secondary: areza, threshold: 0.6}
+//!   sentiment: {axis: irritation, primary: plain, secondary: terse, threshold: 0.4}
 //! memory: {top_k: 8, prune_keep: 5000, emotion_decay_rate: 0.1, working_notes_every_n_turns: 10}
 //! ---
 //!
@@ -51,6 +52,7 @@
 //! | Quirks | habits that make it itself |
 //! | Task Behaviours | `If coding`, `If storytelling`, ...: one is chosen per message, by cue words |
 //! | Example interaction | conversations with `**User:**`, the persona's name, and `**Remembered:**` for what memory brought up |
+//! | Sentiments | manners that its style blend may name, besides the built-in ones: `### name` and a directive a line |
 //! | any other | kept as it is |
 //!
 //! Sections begin with `## Title`. Parts of Prime Directive, Psychological Profile and Task Behaviours begin with
@@ -58,6 +60,9 @@
 //! cue ending in `*` is the beginning of a word. Lines in code fences are never headings. `<!-- ... -->` at the start of
 //! a line is a comment and not part of the persona. In texts, `{{user}}` and `{{char}}` stand for the two names
 //! ([`fill_placeholders`]).
+//!
+//! A style blend's `axis` is a feeling ([`azera_types::Dimension`]). Its sentiments are `plain` (the persona as it is), those of the file
+//! and the built-in ones: terse, dark, guarded, tender, playful.
 //!
 //! [`parse`] tells everything that is wrong at once, each problem with its line and the way to mend it; [`check`] tells
 //! warnings of good files too. [`Persona::to_markdown`] writes the normal form, which reads back to an equal persona,
@@ -102,6 +107,7 @@ mod persona;
 mod placeholders;
 mod problem;
 mod render;
+mod sentiments;
 mod slug;
 mod tasks;
 mod validate;
@@ -119,4 +125,5 @@ pub use persona::{
 };
 pub use placeholders::fill_placeholders;
 pub use problem::{Problem, Severity};
+pub use sentiments::Sentiment;
 pub use slug::PersonaSlug;

@@ -24,6 +24,12 @@ pub const MAX_WAKE_NAMES: usize = 8;
 pub const MAX_WAKE_NAME_CHARS: usize = 32;
 /// Characters of a style-blend axis, primary or secondary.
 pub const MAX_BLEND_NAME_CHARS: usize = 48;
+/// Sentiments of its own that a persona may have.
+pub const MAX_SENTIMENTS: usize = 8;
+/// Directives of one sentiment, and of a persona that is mixed into another.
+pub const MAX_DIRECTIVES: usize = 8;
+/// Characters of one directive: it stands in prompts of small models.
+pub const MAX_DIRECTIVE_CHARS: usize = 160;
 /// Sections (`## ...`) in one file.
 pub const MAX_SECTIONS: usize = 64;
 /// Task behaviours in one file.

@@ -10,6 +10,7 @@ use crate::lines::{Line, heading, join, scan, unify_line_ends};
 use crate::parts::{Block, Fields, plain_title, read_fields, split_at_headings};
 use crate::persona::{Persona, PrimeDirective, PsychologicalProfile, Section};
 use crate::problem::{Problem, Problems, Severity};
+use crate::sentiments::{check_layer, read_sentiments};
 use crate::slug::PersonaSlug;
 use crate::tasks::read_tasks;
 use crate::validate::validate;
@@ -35,10 +36,11 @@ pub(crate) enum Known {
     Quirks,
     Tasks,
     Examples,
+    Sentiments,
 }
 
 impl Known {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Brief,
         Self::Intent,
         Self::CoreIdentity,
@@ -48,6 +50,7 @@ impl Known {
         Self::Quirks,
         Self::Tasks,
         Self::Examples,
+        Self::Sentiments,
     ];
 
     /// The title in the normal form.
@@ -62,6 +65,7 @@ impl Known {
             Self::Quirks => "Quirks",
             Self::Tasks => "Task Behaviours",
             Self::Examples => "Example interaction",
+            Self::Sentiments => "Sentiments",
         }
     }
 
@@ -75,6 +79,7 @@ impl Known {
             "psychological profile" => Self::Profile,
             "quirks" => Self::Quirks,
             "task behaviours" | "task behaviour" => Self::Tasks,
+            "sentiments" => Self::Sentiments,
             "example interaction" | "example interactions" | "examples" => Self::Examples,
             _ => return None,
         })
@@ -219,6 +224,9 @@ fn read_body(settings: FrontMatter, body: &str, first: usize, problems: &mut Pro
     }
     let last_line = first + body.trim_end().split('\n').count() - 1;
     validate(&persona, &places, last_line, problems);
+    if let Some(layer) = &persona.style_blend.sentiment {
+        check_layer(&persona, layer, settings.sentiment_line, problems);
+    }
     complete.then_some(persona)
 }
 
@@ -303,6 +311,7 @@ fn read_section(
             };
         }
         Known::Tasks => persona.task_behaviours = read_tasks(&block.lines, problems),
+        Known::Sentiments => persona.sentiments = read_sentiments(&block.lines, problems),
         Known::Examples => persona.examples = read_examples(&block.lines, persona.cast(), problems),
     }
 }

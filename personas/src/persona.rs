@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use azera_types::Dimension;
 use sha2::{Digest, Sha256};
 
 use crate::examples::Cast;
 use crate::hex::hex;
 use crate::limits::MAX_BRIEF_WORDS;
+use crate::sentiments::Sentiment;
 use crate::slug::PersonaSlug;
 
 /// Who speaks with a persona's voice.
@@ -43,8 +45,8 @@ pub struct StyleBlend {
 /// secondary is mixed in, while the primary stays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlendLayer {
-    /// The emotional dimension that drives the layer, such as `tension`.
-    pub axis: String,
+    /// The feeling that drives the layer.
+    pub axis: Dimension,
     /// Name of the persona or sentiment that always speaks.
     pub primary: String,
     /// Name of the one that is mixed in.
@@ -218,6 +220,8 @@ pub struct Persona {
     pub task_behaviours: Vec<TaskBehaviour>,
     /// The section *Example interaction*.
     pub examples: Vec<ExampleInteraction>,
+    /// The section *Sentiments*: manners of its own that its style blend may name. See [`Persona::sentiment`].
+    pub sentiments: Vec<Sentiment>,
     /// Sections with other titles, in the file's order.
     pub other: Vec<Section>,
 }
@@ -250,6 +254,7 @@ impl Persona {
             quirks: String::new(),
             task_behaviours: Vec::new(),
             examples: Vec::new(),
+            sentiments: Vec::new(),
             other: Vec::new(),
         }
     }

@@ -54,6 +54,15 @@ impl Persona {
                 out.text(&turn_text(turn, self.cast()), 3);
             }
         }
+        if !self.sentiments.is_empty() {
+            out.heading(2, Known::Sentiments.title());
+        }
+        for sentiment in &self.sentiments {
+            out.heading(3, &sentiment.name);
+            let lines: Vec<String> =
+                sentiment.directives.iter().map(|line| format!("- {}", line.replace('\n', " "))).collect();
+            out.text(&lines.join("\n"), 3);
+        }
         for section in &self.other {
             out.heading(2, &section.title);
             out.text(&section.text, 2);
@@ -82,7 +91,7 @@ impl Persona {
         for (key, layer) in layers {
             if let Some(BlendLayer { axis, primary, secondary, threshold }) = layer {
                 out.line(&format!("  {key}:"));
-                out.line(&format!("    axis: {}", scalar(axis)));
+                out.line(&format!("    axis: {}", axis));
                 out.line(&format!("    primary: {}", scalar(primary)));
                 out.line(&format!("    secondary: {}", scalar(secondary)));
                 out.line(&format!("    threshold: {threshold}"));

@@ -24,6 +24,8 @@ pub(crate) fn validate(persona: &Persona, places: &BTreeMap<Known, usize>, last_
                 let message = format!("the section `## {title}` is missing; every persona needs it");
                 problems.error(last_line, message);
             }
+            // Most do well with the built-in ones.
+            None if known == Known::Sentiments => {}
             None if persona.kind == PersonaKind::Assistant => missing.push(format!("`## {title}`")),
             _ => {}
         }
@@ -53,6 +55,7 @@ fn is_empty(persona: &Persona, known: Known) -> bool {
         Known::Quirks => persona.quirks.is_empty(),
         Known::Tasks => persona.task_behaviours.is_empty(),
         Known::Examples => persona.examples.is_empty(),
+        Known::Sentiments => persona.sentiments.is_empty(),
     }
 }
 

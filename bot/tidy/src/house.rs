@@ -19,8 +19,8 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-remote", uses: &["azera-model", "azera-breaker"] },
     Edge { package: "azera-personas", uses: &["azera-types"] },
     Edge { package: "azera-prompt", uses: &["azera-types", "azera-personas", "azera-model"] },
-    // The configuration for the numbers of its [mind] section alone.
-    Edge { package: "azera-mind", uses: &["azera-types", "azera-config"] },
+    // The configuration for the numbers of its [mind] section alone, personas for its tests alone.
+    Edge { package: "azera-mind", uses: &["azera-types", "azera-config", "azera-personas"] },
     Edge { package: "azera-memory", uses: &["azera-types"] },
     Edge { package: "azera-memory-sled", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-memory-vector", uses: &["azera-types", "azera-memory"] },

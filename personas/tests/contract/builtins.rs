@@ -1,4 +1,5 @@
 use azera_personas::{BUILT_INS, PersonaKind, Speaker, built_in, check, template};
+use insta::assert_snapshot;
 use proptest::prelude::*;
 
 #[test]
@@ -25,6 +26,20 @@ fn built_in_personas_are_who_they_are() {
     );
     assert_eq!(areza.answers_to().collect::<Vec<_>>(), ["Areza", "Dungeon Master", "DM"]);
     assert_eq!(built_in("nobody"), None);
+}
+
+#[test]
+fn built_in_personas_change_their_manner_under_pressure() {
+    let secondary = |id: &str| {
+        let persona = built_in(id).expect("built in");
+        let layer = persona.style_blend.sentiment.clone().expect("it has one");
+        assert_eq!(persona.sentiment(&layer.primary).expect("known"), [""; 0], "{id} stays itself");
+        let directives = persona.sentiment(&layer.secondary).expect("known").join(" ");
+        format!("{} from {}: {directives}", layer.axis, layer.threshold)
+    };
+    assert_snapshot!(secondary("azera"), @"irritation from 0.4: Use short sentences. Leave out small talk and compliments. Answer in two sentences at most. Give the answer and nothing else.");
+    assert_snapshot!(secondary("areza"), @"tension from 0.3: Let shadows and cold creep into what you describe. Let your jokes turn dry. Make dangers real and their price high. Speak low and slow, like before a storm.");
+    assert!(built_in("protag").expect("built in").style_blend.sentiment.is_none(), "people have their own");
 }
 
 #[test]

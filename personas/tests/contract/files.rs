@@ -122,6 +122,71 @@ fn examples_are_read_in_many_forms() {
 }
 
 #[test]
+fn sentiments_are_the_files_own_or_built_in() {
+    let layer = "style_blend: {sentiment: {axis: concern, primary: Plain, secondary: hush, threshold: 0.5}}\n";
+    let own = persona(&file(
+        layer,
+        "## Sentiments\n\n### Hush\n\n- Whisper.\n* Say less.\n\nStop.\n\n### terse\nBe brief.\n",
+    ));
+    assert_eq!(own.sentiment("hush").unwrap(), ["Whisper.", "Say less.", "Stop."]);
+    assert_eq!(own.sentiment("Terse").unwrap(), ["Be brief."]);
+    assert_eq!(own.sentiment("plain").unwrap(), [""; 0]);
+    assert!(own.sentiment("dark").unwrap().len() > 2, "built in");
+    assert_eq!(own.sentiment("nobody"), None);
+    let normal = own.to_markdown();
+    assert_eq!(parse(&normal), Ok(own));
+    let (_, written) = normal.split_once("## Sentiments").unwrap();
+    assert_snapshot!(written, @r"
+    ### hush
+
+    - Whisper.
+    - Say less.
+    - Stop.
+
+    ### terse
+
+    - Be brief.
+    ");
+}
+
+#[test]
+fn a_style_blend_that_could_not_work_is_refused_with_the_line() {
+    let layers = "style_blend:\n  persona: {axis: tensoin, primary: x, secondary: areza, threshold: 0.6}\n  \
+                  sentiment: {axis: tension, primary: plain, secondary: hush, threshold: 0.5}\n";
+    let section = "## Sentiments\n\nLoose.\n\n### plain\n\n- x\n\n### a b\n\n- x\n\n### cold\n\n### grim\n\n```\ncode\n```\n- y\n\n\
+                   ### grim\n\n- z\n\n### long\n\n";
+    let text = file(layers, &format!("{section}{}\n{}", "ä".repeat(161), "- x\n".repeat(9)));
+    assert_snapshot!(errors(&text).join("\n"), @r"
+    line 5, column 3: error: the layer `persona` needs all of axis, primary, secondary and threshold, as in `{axis: tension, primary: azera, secondary: areza, threshold: 0.6}`
+    line 5, column 19: error: `axis` must be a feeling: warmth, trust, playfulness, tension, irritation, concern
+    line 6: error: there is no sentiment `hush`; there are plain, cold, grim, long, terse, dark, guarded, tender, playful. Add a section `## Sentiments` with a part `### hush` for one of your own
+    line 19: error: this belongs to no sentiment; begin it with `### terse` or the like
+    line 21: error: `plain` is the persona as it is; give this sentiment another name
+    line 25: error: a sentiment's name is 1 to 48 letters, digits, `_` and `-`, as in `### terse`
+    line 29: error: the sentiment `cold` says nothing; give it a line or two
+    line 33: error: a sentiment is told in sentences; take the code out
+    line 34: error: a sentiment is told in sentences; take the code out
+    line 35: error: a sentiment is told in sentences; take the code out
+    line 38: error: the sentiment `grim` is given twice; join the two
+    line 44: error: this line has 161 characters; at most 160 are allowed
+    line 53: error: a sentiment has 8 lines at most
+    ");
+}
+
+#[test]
+fn a_persona_mixed_into_another_brings_its_manner() {
+    let other = persona(&file(
+        "",
+        &format!(
+            "## Prime Directive\n\n- **Tone:** dry\n\n## Interface & Presence\n\n- Lists.\n\n- {}\n\n## Quirks\n\nHums.\n",
+            "x".repeat(161)
+        ),
+    ));
+    assert_eq!(other.directives(), ["dry", "Lists.", "Hums."]);
+    assert_eq!(persona(&file("", &format!("## Quirks\n\n{}", "- Hums.\n".repeat(20)))).directives().len(), 8);
+}
+
+#[test]
 fn right_to_left_text_and_emoji_are_text() {
     let persona = persona(&file(
         "wake_names: [نور]\n",

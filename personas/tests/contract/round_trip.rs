@@ -17,6 +17,9 @@ fn line() -> impl Strategy<Value = String> {
         "##",
         "## Task Behaviours",
         "## Example interaction",
+        "## Sentiments",
+        "### Terse",
+        "- - ## Be short.",
         "## Else # #",
         "### Tone",
         "### If coding",
@@ -72,7 +75,14 @@ fn settings() -> impl Strategy<Value = String> {
     let name = defused_name();
     let model = prop::option::of("[a-z][a-z0-9]{0,9}");
     let wake = prop::collection::vec(defused_name(), 0..3);
-    let blend = prop::option::of((0.0..=1.0f64, "[a-z_]{1,9}"));
+    let blend = prop::option::of((
+        0.0..=1.0f64,
+        prop_oneof![
+            prop::sample::select(vec!["warmth", "trust", "playfulness", "tension", "irritation", "concern"])
+                .prop_map(str::to_owned),
+            "[a-z_]{1,9}",
+        ],
+    ));
     let kind = prop::sample::select(vec!["assistant", "user"]);
     (name, kind, model, wake, blend, prop::option::of(0u64..=50), prop::option::of(0.0..=1.0f64)).prop_map(
         |(name, kind, model, wake, blend, top_k, rate)| {

@@ -27,12 +27,15 @@ fn more_is_mixed_in_as_the_feeling_climbs() {
     check(&layers, 1.0, &["calm", "short", "dry", "cold", "mute"]);
 }
 
-/// With the built-in rules and the default numbers: an unkind word changes no manner, going on does.
+/// With the built-in rules and personas and the default numbers: an unkind word changes no manner, going on does.
 #[test]
 fn sustained_hostility_shows_and_passes() {
     let (rules, constants) = (Rules::builtin(), azera_mind::Constants::default());
-    let secondary = texts(&["a", "b", "c", "d"]);
-    let layers = [Layer { axis: Dimension::Irritation, threshold: 0.4, primary: &[], secondary: &secondary }];
+    let persona = azera_personas::built_in("azera").unwrap();
+    let layer = persona.style_blend.sentiment.as_ref().unwrap();
+    let directives = |name: &str| persona.sentiment(name).unwrap();
+    let (primary, secondary) = (directives(&layer.primary), directives(&layer.secondary));
+    let layers = [Layer { axis: layer.axis, threshold: layer.threshold, primary, secondary }];
     let mut bond = Bond::new();
     let mut turn = |tags: &[Tag]| {
         let matched = rules.matching(tags, &bond);
