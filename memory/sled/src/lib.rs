@@ -13,6 +13,7 @@
 //! - One process at a time: the directory is locked.
 
 mod carving;
+mod claims;
 mod copying;
 mod database;
 mod generation;
