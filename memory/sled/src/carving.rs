@@ -169,7 +169,7 @@ impl Carving {
         Ok(rows)
     }
 
-    /// Whether a page certainly has the range of keys that it was last written with as a whole.
+    /// Whether nothing tells of another range of keys than that which a page was last written with as a whole.
     fn has_kept_its_range(&self, leaf: &Leaf) -> bool {
         let KeyRange { lo, hi } = &leaf.range;
         let inside = (Excluded(lo), if hi.is_empty() { Unbounded } else { Excluded(hi) });
@@ -272,7 +272,7 @@ mod tests {
         carving.leaves.iter().map(of).collect()
     }
 
-    /// Damage of any kind costs rows of the pages it hits and no other, and brings up nothing that never was.
+    /// Damage of any kind costs rows of the pages it hits and no other, and hardly ever brings up what never was.
     #[test]
     fn damage_costs_what_it_hits() {
         let seed = std::process::id().into();
