@@ -155,3 +155,53 @@ pub(crate) fn hours_later(from: Timestamp, hours: u32) -> Timestamp {
 pub(crate) fn seconds_later(from: Timestamp, s: u32) -> Timestamp {
     from.checked_add(SignedDuration::from_secs(i64::from(s))).unwrap_or(Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Whether a spell says the same as looking, except where the value is at the level to the last digits.
+    fn agrees(spell: Option<Spell>, s: f64, value: f64, level: f64, holds: bool) -> Result<(), TestCaseError> {
+        let said = spell.is_some_and(|spell| (spell.from_s..=spell.to_s).contains(&s));
+        prop_assert!(said == holds || (value - level).abs() < 1e-9, "{spell:?} at {s} s: {value}, level {level}");
+        Ok(())
+    }
+
+    fn share() -> impl Strategy<Value = f64> {
+        prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0]
+    }
+
+    fn rate() -> impl Strategy<Value = f64> {
+        prop_oneof![Just(0.0), Just(0.001), 0.0..0.01]
+    }
+
+    fn times() -> impl Strategy<Value = Vec<f64>> {
+        prop::collection::vec(prop_oneof![Just(0.0), 0.0..100.0, 0.0..5000.0, 0.0..1e6], 1..60)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4096, ..ProptestConfig::default() })]
+
+        #[test]
+        fn when_something_holds_is_when_its_value_says_so(
+            value in share(), rest in share(), rate_per_s in rate(), level in share(), times in times(),
+            rest_in_s in prop_oneof![Just(0.0), 0.0..3000.0], high_in_s in prop_oneof![Just(0.0), Just(f64::INFINITY), 0.0..3000.0],
+        ) {
+            let settling = Settling { value, rest, rate_per_s };
+            let pressure = Pressure { value, rate_per_s };
+            let energy = Energy { value, rate_per_s, rest_in_s, high_in_s, tired: rest };
+            for s in times {
+                let settled = settling.after(s);
+                agrees(settling.at_least(level), s, settled, level, settled >= level)?;
+                let pressed = pressure.after(s);
+                agrees(pressure.at_most(level), s, pressed, level, pressed <= level)?;
+                let reached = Some(Spell { from_s: pressure.reaches_s(level), ..Spell::ALWAYS });
+                agrees(reached, s, pressed, level, pressed >= level)?;
+                let strength = energy.after(s);
+                agrees(energy.at_least(level), s, strength, level, strength >= level)?;
+            }
+        }
+    }
+}
