@@ -374,6 +374,7 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
         embedder: embedder.clone(),
         clock: opening.clock,
         models: Arc::new(Shelf::new(config.clone(), models)),
+        nature: Arc::new(azera_mind::Nature { constants: config.mind.clone(), zone: jiff::tz::TimeZone::system() }),
         config: chat_config(config, model.info().family.as_str(), opening.seed)?,
     });
     let (learning, teacher) = (config.clone(), embedder.clone());
@@ -420,6 +421,7 @@ fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Resu
         sampling: (*own != azera_config::Sampling::default()).then_some(sampling),
         seed,
         recalled: config.memory.top_k.map(|lines| lines as usize),
+        locale: config.chat.locale.clone(),
         limits: Limits { candidates: config.memory.candidates as usize },
     })
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use azera_adapter::Platform;
 use azera_memory::{Memory, PersonaRow, Right, persona_file};
-use azera_mind::Senses;
+use azera_mind::{Nature, Senses};
 use azera_model::{ChatModel, Embedder, SessionKey};
 use azera_personas::{CardData, Lorebook, Persona};
 use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId};
@@ -17,6 +17,7 @@ use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::jobs::Scheduled;
 use crate::live::Live;
+use crate::minds::Minds;
 use crate::queue::Queues;
 use crate::remember::Bound;
 use crate::shelf::ModelShelf;
@@ -33,6 +34,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Other models there are.
     pub models: Arc<dyn ModelShelf>,
+    /// What minds go by.
+    pub nature: Arc<Nature>,
     /// Settings.
     pub config: ChatConfig,
 }
@@ -61,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) leftovers: tokio::sync::Mutex<()>,
     pub(crate) indexing: tokio::sync::Mutex<()>,
     pub(crate) live: Live,
+    pub(crate) minds: Minds,
     /// How moods and tags are told, once that is learned.
     pub(crate) senses: OnceLock<Arc<Senses>>,
     /// Held while it is being learned.
@@ -99,6 +103,7 @@ impl Azera {
             leftovers: tokio::sync::Mutex::new(()),
             indexing: tokio::sync::Mutex::new(()),
             live: Live::new(),
+            minds: Minds::new(parts.nature),
             senses: OnceLock::new(),
             learning: Arc::default(),
             looked_at: AtomicBool::new(false),

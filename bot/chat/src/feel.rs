@@ -1,11 +1,10 @@
-//! What is felt in a reply, and the learning that comes before it.
+//! What is noticed in a message and felt in a reply, and the learning that comes before it.
 
 use std::fmt::Display;
 use std::sync::Arc;
 
-use azera_adapter::State;
-use azera_mind::{Felt, Senses};
-use azera_model::{Priority, Purpose};
+use azera_mind::{Felt, Senses, Tag};
+use azera_model::Purpose;
 
 use crate::azera::Azera;
 
@@ -35,23 +34,17 @@ impl Azera {
     /// What is felt in a reply; nothing as long as telling moods is not learned, or the embedding model is away.
     pub(crate) async fn felt(&self, reply: &str) -> Option<Felt> {
         let senses = self.0.senses.get()?;
-        let embedded = self.0.embedder.embed(vec![reply.to_owned()], Purpose::Document, Priority::Live).await;
-        match embedded {
-            Ok(vectors) => vectors.first().map(|vector| senses.mood.sense(reply, vector)),
+        match self.embed_live(reply, Purpose::Document).await {
+            Ok(vector) => Some(senses.mood.sense(reply, &vector)),
             Err(error) => {
                 tracing::warn!(%error, "a reply's mood is not known");
                 None
             }
         }
     }
-}
 
-/// The state after a reply in which this was felt.
-pub(crate) fn state(felt: Option<Felt>) -> State {
-    State {
-        mood: felt.map(|felt| felt.mood.name().to_owned()),
-        // From -1..1 to 0..1.
-        mood_value: felt.map(|felt| felt.valence.midpoint(1.0)),
-        energy: None,
+    /// What a message is, whose vector it is; nothing as long as telling that is not learned.
+    pub(crate) fn tags(&self, message: &str, vector: &[f32]) -> Vec<Tag> {
+        self.0.senses.get().map_or_else(Vec::new, |senses| senses.tags.sense(message, vector))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{Platform, StreamEvent};
-use azera_model::{ChatModel, ChatRequest, Event, Priority, Reply, Sampling, Usage};
+use azera_model::{ChatModel, ChatRequest, Event, FinishReason, Priority, Reply, Sampling, Usage};
 use azera_prompt::Prompt;
 use azera_types::{ChatId, MessageId};
 
@@ -45,6 +45,23 @@ pub(crate) struct Generated {
     pub(crate) text: String,
     pub(crate) usage: Usage,
     pub(crate) seed: u32,
+}
+
+impl Generated {
+    /// No word of the model's.
+    pub(crate) fn nothing(seed: u32) -> Self {
+        let usage = Usage {
+            prompt_tokens: 0,
+            cached_tokens: 0,
+            evaluated_tokens: 0,
+            completion_tokens: 0,
+            ttft_ms: 0.0,
+            tokens_per_s: 0.0,
+            finish: FinishReason::Stop,
+            estimated: false,
+        };
+        Self { text: String::new(), usage, seed }
+    }
 }
 
 /// Where a reply is shown while it is made.

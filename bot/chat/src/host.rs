@@ -54,6 +54,7 @@ impl Azera {
     /// Takes up what an earlier run left over (replies not delivered, messages not answered) and begins the background
     /// work. Platforms must be attached.
     pub async fn start(&self) -> Result<(), Error> {
+        self.wake().await?;
         self.0.tasks.spawn(self.clone().keep_indexed());
         self.0.tasks.spawn(self.clone().keep_delivering());
         self.start_jobs();

@@ -21,6 +21,7 @@ mod host;
 mod jobs;
 mod lap;
 mod live;
+mod minds;
 mod overlap;
 mod queue;
 mod recall;

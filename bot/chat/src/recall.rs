@@ -16,6 +16,8 @@ use crate::error::Error;
 pub(crate) struct Recall {
     pub(crate) hits: Vec<Hit>,
     pub(crate) missing: Vec<&'static str>,
+    /// The question's vector, unless it could not be had.
+    pub(crate) vector: Option<Vec<f32>>,
     pub(crate) took_ms: f64,
 }
 
@@ -44,7 +46,7 @@ impl Azera {
             self.blocking(move |memory| Ok(memory.by_words(&right, &query)))
         };
         // The words are looked up while the question is embedded.
-        let (words, vector) = tokio::join!(words, self.embed_query(&text));
+        let (words, vector) = tokio::join!(words, self.embed_live(&text, Purpose::Query));
         let words = words?;
         query.vector = match vector {
             Ok(vector) => Some(vector),
@@ -55,19 +57,24 @@ impl Azera {
         };
         let embedded = query.vector.is_some();
         let right = right.clone();
-        let recalled = self.blocking(move |memory| memory.recall_with(&right, &query, words)).await?;
+        let asked = query.clone();
+        let recalled = self.blocking(move |memory| memory.recall_with(&right, &asked, words)).await?;
         // The semantic layer is missing too where there is no vector to search with.
         let failed = recalled.missing.iter().any(|layer| *layer == "lexical" || embedded);
         if failed && !self.0.looked_at.swap(true, Ordering::AcqRel) {
             self.doubt_indexes().await;
         }
         let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
-        Ok(Recall { hits: recalled.hits, missing: recalled.missing, took_ms })
+        Ok(Recall { hits: recalled.hits, missing: recalled.missing, vector: query.vector, took_ms })
     }
 
-    async fn embed_query(&self, text: &str) -> Result<Vec<f32>, Error> {
+    /// The vector of a text that somebody waits for.
+    pub(crate) async fn embed_live(&self, text: &str, purpose: Purpose) -> Result<Vec<f32>, Error> {
         let now = self.0.clock.now();
-        let key = format!("query\u{1f}{text}");
+        let key = match purpose {
+            Purpose::Query => format!("query\u{1f}{text}"),
+            Purpose::Document => text.to_owned(),
+        };
         let cached = {
             let key = key.clone();
             self.blocking(move |memory| memory.cached_embedding(&key, now)).await
@@ -76,7 +83,7 @@ impl Azera {
             return Ok(vector);
         }
         let texts = vec![text.to_owned()];
-        let mut vectors = self.0.embedder.embed(texts, Purpose::Query, Priority::Live).await?;
+        let mut vectors = self.0.embedder.embed(texts, purpose, Priority::Live).await?;
         let vector = vectors.pop().ok_or(Error::Interrupted)?;
         let kept = vector.clone();
         if let Err(error) = self.blocking(move |memory| memory.cache_embedding(&key, &kept, now)).await {

@@ -13,8 +13,7 @@ use crate::azera::{Azera, Played};
 use crate::decide::{Addressing, calls, decide};
 use crate::deliver::{DELIVERY_ATTEMPTS, Written};
 use crate::error::Error;
-use crate::feel;
-use crate::generate::{Asking, Shown, any_seed, derived_seed, generate};
+use crate::generate::{Asking, Generated, Shown, any_seed, derived_seed, generate};
 use crate::lap::Lap;
 use crate::overlap::says_something_new;
 use crate::reply_id::reply_id;
@@ -172,6 +171,8 @@ impl Azera {
             user_persona: role.as_ref().map(|role| &role.persona),
             group: !matches!(place.kind, PlaceKind::Dm(_)),
             history: &lines,
+            manner: &[],
+            plainly: false,
             recalled: &[],
             message: &last,
         };
@@ -193,8 +194,10 @@ impl Azera {
         let floor = |best: f32| best - best.abs() * (1.0 - form.recalled_share);
         let floor = recall.hits.first().map_or(0.0, |best| floor(best.score));
         recall.hits.retain(|hit| hit.score >= floor);
+        let manner =
+            self.manner(message, &inbox.person, &place, &persona, recall.vector.as_deref(), asked.again).await?;
         let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
-        let parts = Parts { recalled: &recollections, ..parts };
+        let parts = Parts { recalled: &recollections, manner: &manner.lines, plainly: manner.plainly, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;
         let hits: Vec<_> = recall.hits.iter().take(prompt.recalled_lines).collect();
 
@@ -231,7 +234,12 @@ impl Azera {
             needs: &needs,
         };
         let may_show = self.may_be_shown(platform.as_ref(), &written);
-        let generated = match generate(&model, &prompt, asking, &shown_at, may_show).await {
+        let generated = if manner.plainly && !form.trusted_in_danger {
+            may_show.await.map(|may| may.then(|| Generated::nothing(asking.seed)))
+        } else {
+            generate(&model, &prompt, asking, &shown_at, may_show).await
+        };
+        let generated = match generated {
             Ok(Some(generated)) => generated,
             Ok(None) => return Ok(None),
             Err(error) => {
@@ -241,8 +249,15 @@ impl Azera {
         };
 
         lap.end("generate");
-        let state = feel::state(self.felt(&generated.text).await);
+        let felt = if generated.text.is_empty() { None } else { self.felt(&generated.text).await };
+        let state = self.exchanged(message, &place, felt, asked.again);
         lap.end("feel");
+        let mut text = generated.text.clone();
+        for help in &manner.help {
+            let help = if text.is_empty() { help.clone() } else { format!("\n\n{help}") };
+            text.push_str(&help);
+            shown_at.event(StreamEvent::Content { text: help }).await;
+        }
         let reply = NewReply {
             id: reply_id.clone(),
             to: message.id.clone(),
@@ -255,12 +270,13 @@ impl Azera {
             needs: needs.clone(),
             built_on: sources::messages(&generated.text, message, &hits, shown),
             built_on_facts: sources::facts(&hits),
-            memorable: says_something_new(
-                &generated.text,
-                hits.iter()
-                    .map(|hit| hit.memory.text.as_str())
-                    .chain(lines.iter().chain([&last]).map(|line| line.text.as_str())),
-            ),
+            memorable: manner.help.is_empty()
+                && says_something_new(
+                    &generated.text,
+                    hits.iter()
+                        .map(|hit| hit.memory.text.as_str())
+                        .chain(lines.iter().chain([&last]).map(|line| line.text.as_str())),
+                ),
             state: serde_json::to_value(&state).unwrap_or_default(),
             why: WhyRow {
                 reply: reply_id.clone(),
@@ -277,7 +293,7 @@ impl Azera {
                 recall_ms: recall.took_ms,
             },
             replaces: replaces.map(|old| old.id),
-            text: Text::new(&generated.text),
+            text: Text::new(&text),
         };
         let row = OutboxRow {
             message: reply.id.clone(),
@@ -287,6 +303,7 @@ impl Azera {
             state: reply.state.clone(),
         };
         let reply = self.blocking(move |memory| memory.reply(reply)).await?;
+        self.keep_state(message, &inbox.person, &place, &manner).await;
         lap.end("record");
         match self.may_be_shown(platform.as_ref(), &written).await {
             Ok(true) => {

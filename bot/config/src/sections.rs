@@ -338,6 +338,10 @@ pub struct Chat {
     /// does better with less.
     #[schemars(range(min = 256, max = 1_048_576), example = 2048)]
     pub prompt_tokens: Option<u32>,
+    /// The language and country whose help lines are named to somebody in danger, such as `en-GB` or `de-AT`. When unset, where to
+    /// find those of any country.
+    #[schemars(length(min = 2, max = 32), example = "en-GB")]
+    pub locale: Option<String>,
 }
 
 impl Default for Chat {
@@ -350,6 +354,7 @@ impl Default for Chat {
             queue_per_chat: 32,
             history_messages: 100,
             prompt_tokens: None,
+            locale: None,
         }
     }
 }

@@ -97,7 +97,7 @@ chat = "x"
     azera.toml:15: `chat.answer` must be one of "addressed", "always", "never", not "sometimes"
     azera.toml:16: `chat.wake_names` must be a list of at most 16 texts of 1 to 32 characters, not ["", 3]
     azera.toml:17: `chat.queue_per_chat` must be a whole number from 1 to 1000, not -1
-    azera.toml:18: there is no key `chat.soup`; there are persona, user_persona, wake_names, answer, queue_per_chat, history_messages, prompt_tokens
+    azera.toml:18: there is no key `chat.soup`; there are persona, user_persona, wake_names, answer, queue_per_chat, history_messages, prompt_tokens, locale
     azera.toml:20: there is no section `modles`; did you mean `models`?
     "#);
 }

@@ -33,6 +33,8 @@ fn composing(criterion: &mut Criterion) {
                 persona: &persona,
                 user_persona: None,
                 lore: &[],
+                manner: &[],
+                plainly: false,
                 group: false,
                 history: black_box(&history),
                 recalled: &recalled,

@@ -19,6 +19,9 @@ const EXAMPLE_PERSON: &str = "Sam";
 /// Tokens the heading over recalled lines may take.
 const HEADING_TOKENS: usize = 24;
 
+/// Tokens that lines on the manner may take.
+const MANNER_TOKENS: usize = 300;
+
 /// Share of the room that recalled lines may take, as a divisor: a quarter. The history has the rest.
 const RECALLED_SHARE: usize = 4;
 
@@ -65,6 +68,11 @@ pub struct Parts<'a> {
     pub user_persona: Option<&'a Persona>,
     /// Entries of the persona's lorebook that the conversation woke, in prompt order.
     pub lore: &'a [String],
+    /// How this message is to be answered, a line each, the most important first.
+    pub manner: &'a [String],
+    /// No role is played: nothing of tasks, lore or the person's role stands in the prompt. Its room stays empty, so that
+    /// [`history_cut`] holds.
+    pub plainly: bool,
     /// Whether several people may speak here; then every line carries its speaker's name.
     pub group: bool,
     /// The conversation before the message, oldest first.
@@ -119,7 +127,11 @@ pub enum Error {
 /// Makes a prompt. `count` gives the tokens of a text under the model that will read it.
 pub fn compose(form: &Form, parts: &Parts<'_>, budget: Budget, count: &dyn Fn(&str) -> usize) -> Result<Prompt, Error> {
     let shared = shared_messages(form, parts);
-    let Frame { message, guidance, left } = frame(form, parts, &shared, budget, count)?;
+    let Frame { message, mut guidance, left, manner_room } = frame(form, parts, &shared, budget, count)?;
+    if parts.plainly {
+        guidance.clear();
+    }
+    guidance.extend(fitting(parts.manner, manner_room, count).map(|manner| (FragmentKind::Manner, manner)));
 
     let mut recalled = Vec::new();
     let mut recalled_tokens = 0;
@@ -177,6 +189,8 @@ struct Frame {
     message: String,
     guidance: Vec<(FragmentKind, String)>,
     left: usize,
+    /// Tokens kept free for [`Parts::manner`], which is not known yet when the history is cut.
+    manner_room: usize,
 }
 
 fn frame(
@@ -197,8 +211,9 @@ fn frame(
     let guidance = guidance(form, parts, person, left / 4, count);
     let guidance_tokens: usize = guidance.iter().map(|(_, text)| count(text)).sum();
     let message = cut_middle(&said(parts.message, parts.group), left / 2, count);
-    let left = left.saturating_sub(count(&message) + MESSAGE_OVERHEAD + HEADING_TOKENS + guidance_tokens);
-    Ok(Frame { message, guidance, left })
+    let manner_room = if form.guidance { MANNER_TOKENS.min(left / 8) } else { 0 };
+    let taken = count(&message) + MESSAGE_OVERHEAD + HEADING_TOKENS + guidance_tokens + manner_room;
+    Ok(Frame { message, guidance, left: left.saturating_sub(taken), manner_room })
 }
 
 fn chat_message(line: &Line, group: bool) -> ChatMessage {
@@ -253,6 +268,19 @@ fn guidance(
         fits
     });
     guidance
+}
+
+/// The first lines that fit into `room`, as one text.
+fn fitting(lines: &[String], room: usize, count: &dyn Fn(&str) -> usize) -> Option<String> {
+    let mut text = String::new();
+    for line in lines {
+        let more = if text.is_empty() { line.clone() } else { format!("{text} {line}") };
+        if count(&more) > room {
+            break;
+        }
+        text = more;
+    }
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// The last turn: guidance, recalled lines with the best one nearest to the end, and the message, which must stand last

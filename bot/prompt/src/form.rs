@@ -30,6 +30,9 @@ pub struct Form {
     pub stop: &'static [&'static str],
     /// Whether task behaviours and the role of the person are told.
     pub guidance: bool,
+    /// Whether the model may speak to somebody who is in danger. One that may not leaves it to the help lines: a small one was
+    /// seen to tell a child who wants to die that it can help with that.
+    pub trusted_in_danger: bool,
     /// How tokens are chosen unless the configuration says otherwise.
     pub sampling: Sampling,
 }
@@ -46,6 +49,7 @@ pub fn form_for(family: &str) -> Form {
             // Its first paragraph is the answer; what follows wanders off, as a rule into the end of a letter.
             stop: &["\n\n"],
             guidance: false,
+            trusted_in_danger: false,
             sampling: Sampling {
                 temperature: 0.3,
                 top_k: 40,
@@ -65,6 +69,7 @@ pub fn form_for(family: &str) -> Form {
             reply_tokens: usize::MAX,
             stop: &[],
             guidance: true,
+            trusted_in_danger: true,
             sampling: Sampling::default(),
         },
     }

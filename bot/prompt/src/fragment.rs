@@ -13,6 +13,8 @@ pub enum FragmentKind {
     UserPersona,
     /// What a persona's lorebook has on what is talked about.
     Lore,
+    /// How the message is to be answered: rules, feelings, mood.
+    Manner,
     /// Recalled memories.
     Recalled,
     /// The message to answer.
@@ -29,6 +31,7 @@ impl FragmentKind {
             Self::Task => "task",
             Self::UserPersona => "user persona",
             Self::Lore => "lore",
+            Self::Manner => "manner",
             Self::Recalled => "recalled",
             Self::Message => "message",
         }

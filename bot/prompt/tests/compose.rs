@@ -29,7 +29,7 @@ fn parts<'a>(
     recalled: &'a [Recollection],
     message: &'a Line,
 ) -> Parts<'a> {
-    Parts { persona, user_persona: None, lore: &[], group, history, recalled, message }
+    Parts { persona, user_persona: None, lore: &[], group, manner: &[], plainly: false, history, recalled, message }
 }
 
 fn shown(messages: &[ChatMessage]) -> String {

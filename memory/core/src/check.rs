@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::forgotten::Forgotten;
+use crate::minds::{BondRow, MindRow};
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
 use crate::{Error, Memory, Store, Table, codec, keys};
 
@@ -118,6 +119,8 @@ impl Memory {
         let _settings: Vec<(_, serde_json::Value)> = found.rows(store, Table::Settings)?;
         let derived: Vec<(_, MessageId)> = found.rows(store, Table::Derived)?;
         found.broke("links to replies that are missing", derived.iter().filter(|(_, id)| !known.contains(id)).count());
+        let _minds: Vec<(_, MindRow)> = found.rows(store, Table::Minds)?;
+        let _bonds: Vec<(_, BondRow)> = found.rows(store, Table::Bonds)?;
         let _forgotten: Vec<(_, Forgotten)> = found.rows(store, Table::Forgotten)?;
         Ok(found)
     }

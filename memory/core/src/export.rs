@@ -41,7 +41,12 @@ impl Memory {
             }
             Ok(true)
         })?;
-        Ok(json!({ "person": person, "messages": messages, "memories": memories }))
+        let feelings: Vec<Value> = self
+            .bonds_of(person)?
+            .into_iter()
+            .map(|row| json!({"persona": row.persona, "scope": row.scope, "feelings": row.bond}))
+            .collect();
+        Ok(json!({ "person": person, "messages": messages, "memories": memories, "feelings": feelings }))
     }
 }
 

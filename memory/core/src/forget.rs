@@ -8,6 +8,7 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, Real
 use serde::{Deserialize, Serialize};
 
 use crate::forgotten::Forgotten;
+use crate::minds::Gone;
 use crate::rows::{ChatRow, Kind, MemoryRow, MessageRow};
 use crate::{Batch, Durability, Error, Memory, Right, Table, codec, keys};
 
@@ -131,8 +132,10 @@ impl Memory {
         receipt.retract.append(&mut untold.retract);
         receipt.touched.extend(untold.touched);
         match what {
+            Forget::Person(person) => self.forget_states(&Gone::Person(person))?,
             Forget::Chat(chat) => self.remove_chat(chat, &mut receipt)?,
             Forget::Realm(realm, private) => {
+                self.forget_states(&Gone::Realm(realm))?;
                 let mut gone = Forgotten::default();
                 gone.realm(realm.clone(), self.next_number()?);
                 self.commit_forgetting(Batch::new(), gone)?;
@@ -296,6 +299,7 @@ impl Memory {
     }
 
     fn remove_chat(&self, chat: &ChatId, receipt: &mut Receipt) -> Result<(), Error> {
+        self.forget_states(&Gone::Chat(chat))?;
         let _writing = self.writing(chat)?;
         let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
         gone.chat(chat.clone(), self.next_number()?);

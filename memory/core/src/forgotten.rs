@@ -7,6 +7,7 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope}
 use serde::{Deserialize, Serialize};
 
 use crate::forget::emptied;
+use crate::minds::{BondRow, MindRow};
 use crate::rows::{BranchRow, ChatRow, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow};
 use crate::{Batch, Change, Error, Table, codec, keys};
 
@@ -80,6 +81,18 @@ impl Forgotten {
         by(author.person().and_then(|person| self.people.get(person)))
             || by(chat.and_then(|chat| self.chats.get(chat)))
             || by(realm.and_then(|realm| self.realms.get(realm)))
+    }
+
+    /// Whether how a persona is in a place, or what it feels towards somebody there, went with the person or the place.
+    fn has_state(&self, number: u64, towards: Option<&PersonId>, scope: &Scope) -> bool {
+        let by = |last: Option<&u64>| last.is_some_and(|last| number <= *last);
+        let place = match scope {
+            Scope::Dm(person) => self.people.get(person),
+            Scope::Chat(chat) => self.chats.get(chat),
+            Scope::Realm(realm) => self.realms.get(realm),
+            Scope::Global => None,
+        };
+        by(place) || by(towards.and_then(|person| self.people.get(person)))
     }
 
     /// Begins to go through a backup.
@@ -181,6 +194,14 @@ impl Cleaning<'_> {
             Table::Branches => {
                 let of_gone = what.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()])));
                 !of_gone || newer(codec::decode::<BranchRow>(table, value)?.head.as_ref())
+            }
+            Table::Minds => {
+                let MindRow { scope, seq, .. } = codec::decode(table, value)?;
+                !what.has_state(seq, None, &scope)
+            }
+            Table::Bonds => {
+                let BondRow { person, scope, seq, .. } = codec::decode(table, value)?;
+                !what.has_state(seq, Some(&person), &scope)
             }
             _ => true,
         };

@@ -24,6 +24,7 @@ mod indexing;
 mod keys;
 mod layout;
 mod memory;
+mod minds;
 mod names;
 mod outbox;
 mod personas;
@@ -52,6 +53,7 @@ pub use index::{
 };
 pub use indexing::{Audit, CacheUse, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use memory::{Layers, Memory, MemoryConfig};
+pub use minds::{BondRow, MindRow};
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona, persona_file, persona_identity};
 pub use prune::Pruned;
 pub use ram::{RamStore, RamWorking};

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::forgotten::Forgotten;
+use crate::minds::{BondRow, MindRow};
 use crate::record::unused_numbers;
 use crate::rows::{BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
 use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
@@ -64,6 +65,8 @@ pub fn relink(store: &dyn Store) -> Result<Relinked, Error> {
     work.keep::<PersonaRow>(Table::Personas, |_| true)?;
     work.keep::<serde_json::Value>(Table::Settings, |_| true)?;
     work.keep::<Forgotten>(Table::Forgotten, |_| true)?;
+    work.keep::<MindRow>(Table::Minds, |_| true)?;
+    work.keep::<BondRow>(Table::Bonds, |_| true)?;
     work.numbers()?;
     work.commit()?;
     Ok(work.done)

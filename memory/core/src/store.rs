@@ -46,11 +46,15 @@ pub enum Table {
     Names = 17,
     /// Ids of what was forgotten and may still stand in backups.
     Forgotten = 18,
+    /// How personas are: persona, scope.
+    Minds = 21,
+    /// What personas feel towards people: person, persona, scope.
+    Bonds = 22,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -70,6 +74,8 @@ impl Table {
         Self::Answers,
         Self::Names,
         Self::Forgotten,
+        Self::Minds,
+        Self::Bonds,
     ];
 
     /// The table of a number.
@@ -99,6 +105,8 @@ impl Table {
             Self::Answers => "answers",
             Self::Names => "names",
             Self::Forgotten => "forgotten",
+            Self::Minds => "minds",
+            Self::Bonds => "bonds",
         }
     }
 }

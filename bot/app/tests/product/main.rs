@@ -7,6 +7,7 @@ mod forgetting;
 mod hostile;
 mod kills;
 mod memory_commands;
+mod mind;
 mod senses;
 mod servers;
 mod stores;

@@ -31,7 +31,7 @@ pub const TELLING: [&str; 14] = [
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 19] = [
+const SHOWN_TO_NOBODY: [&str; 21] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -55,6 +55,9 @@ const SHOWN_TO_NOBODY: [&str; 19] = [
     // The indexes are filled, and compared with the record, by the core itself.
     "index_words",
     "indexed",
+    // Numbers, not words; what the turn makes of them stands in its reply's prompt.
+    "minds",
+    "bond",
     // Backups: files of the operator's.
     "record",
 ];

@@ -215,6 +215,7 @@ fn core(
         embedder: Arc::new(WordEmbedder::new()),
         clock: Arc::new(clock.clone()),
         models: Arc::new(OneModel(model.clone())),
+        nature: Arc::default(),
         config: ChatConfig {
             persona: PersonaId::new(DEFAULT_PERSONA).unwrap(),
             user_persona: PersonaId::new("protag").unwrap(),
@@ -228,6 +229,7 @@ fn core(
             sampling: None,
             seed: Some(1),
             recalled: None,
+            locale: None,
             limits: Limits::default(),
         },
     });

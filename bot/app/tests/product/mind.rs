@@ -1,0 +1,97 @@
+//! How a persona is: it tires and recovers, it is told with each reply, it outlives a restart, and who is in danger is told
+//! where there is help.
+
+use serde_json::{Value, json};
+
+use crate::{azera, of, replay};
+
+fn dm(person: &str) -> Value {
+    json!({"type": "chat", "at": "2026-03-01T10:00:00Z", "chat": format!("dm-{person}"), "kind": "dm", "members": [person]})
+}
+
+fn say(at: &str, id: &str, person: &str, text: &str) -> Value {
+    let at = format!("2026-03-01T{at}Z");
+    json!({"type": "message", "at": at, "id": id, "chat": format!("dm-{person}"), "person": person, "text": text})
+}
+
+#[track_caller]
+fn energy(reply: &Value) -> f64 {
+    reply["energy"].as_f64().unwrap_or_else(|| panic!("no energy: {reply}"))
+}
+
+#[test]
+fn it_tires_by_talking_and_recovers_by_rest_also_over_a_restart() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let world = [
+        dm("ann"),
+        dm("ben"),
+        say("10:00:10", "a1", "ann", "good morning"),
+        say("10:00:20", "a2", "ann", "the kettle is on"),
+        json!({"type": "restart", "at": "2026-03-01T10:00:25Z"}),
+        say("10:00:30", "a3", "ann", "tea or coffee?"),
+        say("10:00:40", "b1", "ben", "hello"),
+        say("10:20:00", "a4", "ann", "back again"),
+    ];
+    let happened = replay(&world, scratch.path(), "scripted");
+    let replies = of(&happened, "reply");
+    let by = |id: &str| *replies.iter().find(|reply| reply["to"] == id).unwrap_or_else(|| panic!("no reply to {id}"));
+    let each = 0.03;
+    for (before, after) in [("a1", "a2"), ("a2", "a3")] {
+        let tired = energy(by(before)) - energy(by(after));
+        assert!((tired - each).abs() < 1e-6, "{before} to {after}: {tired}");
+    }
+    // Each DM is a realm of its own.
+    assert!((energy(by("b1")) - energy(by("a1"))).abs() < 1e-6, "{}", by("b1"));
+    assert!(energy(by("a4")) > energy(by("a3")), "{}", by("a4"));
+    for reply in replies {
+        assert!(reply["mood"].is_string(), "{reply}");
+        assert!((0.0..=1.0).contains(&reply["mood_value"].as_f64().expect("a value")), "{reply}");
+    }
+}
+
+/// The default model is not trusted to speak to somebody in danger; the help lines stand alone, and nowhere else.
+#[test]
+fn who_is_in_danger_is_told_where_there_is_help() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let world = [
+        dm("ann"),
+        say("10:00:10", "m1", "ann", "what shall we cook tonight?"),
+        say("10:01:10", "m2", "ann", "I don't want to live any more. I want to kill myself."),
+        json!({"type": "command", "at": "2026-03-01T10:02:00Z", "chat": "dm-ann", "person": "ann", "text": "/regenerate"}),
+        say("10:05:00", "m3", "ann", "what's the weather like at the sea in March?"),
+    ];
+    let happened = replay(&world, scratch.path(), "default");
+    assert_eq!(of(&happened, "error"), [] as [&Value; 0]);
+    let replies = of(&happened, "reply");
+    let help = "findahelpline.com";
+    for reply in &replies {
+        let text = reply["text"].as_str().expect("a text");
+        assert_eq!(text.contains(help), reply["to"] == "m2", "{reply}");
+        assert!(reply["to"] != "m2" || text.starts_with("You do not have to be alone with this."), "{reply}");
+    }
+    assert!(replies.iter().any(|reply| reply["to"] == "m2"));
+}
+
+/// What is felt towards somebody is theirs to see, and goes when they are forgotten.
+#[test]
+fn feelings_are_exported_and_forgotten() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let world = [
+        dm("ann"),
+        say("10:00:10", "m1", "ann", "You are a useless piece of junk and I hate you."),
+        say("10:00:20", "m2", "ann", "Shut up, you stupid machine, everything you say is garbage."),
+    ];
+    replay(&world, scratch.path(), "scripted");
+    let data = scratch.path().join("data");
+    let data = data.to_str().expect("a path");
+    let export = || {
+        let output = azera(scratch.path(), &["memory", "export", "--person", "ann", "--data", data], "");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["feelings"].clone()
+    };
+    let feelings = export();
+    assert!(feelings[0]["feelings"]["feelings"]["irritation"].as_f64() > Some(0.1), "{feelings}");
+    assert_eq!(feelings[0]["scope"], "dm:ann");
+    let forget = azera(scratch.path(), &["memory", "forget", "--person", "ann", "--yes", "--data", data], "");
+    assert!(forget.status.success(), "{}", String::from_utf8_lossy(&forget.stderr));
+    assert_eq!(export(), json!([]));
+}

@@ -1,0 +1,109 @@
+//! How personas are, and what they feel towards people: numbers that the host makes and reads; none of them is a word of what
+//! was said.
+
+use azera_types::{ChatId, PersonId, PersonaId, RealmId, Scope};
+use serde::{Deserialize, Serialize};
+
+use crate::forgotten::Forgotten;
+use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+
+/// The mind of a persona among those who read one place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MindRow {
+    /// Whose.
+    pub persona: PersonaId,
+    /// Where: a realm, or a place outside of any.
+    pub scope: Scope,
+    /// Number of the message it was last changed by.
+    pub seq: u64,
+    /// How it is, in the host's form.
+    pub mind: serde_json::Value,
+}
+
+/// What a persona feels towards a person in one place. What was told in private changes nothing elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BondRow {
+    /// Who feels.
+    pub persona: PersonaId,
+    /// Towards whom.
+    pub person: PersonId,
+    /// Where.
+    pub scope: Scope,
+    /// Number of the message it was last changed by.
+    pub seq: u64,
+    /// What is felt, in the host's form.
+    pub bond: serde_json::Value,
+}
+
+impl Memory {
+    /// Every mind there is, at the host's start.
+    pub fn minds(&self) -> Result<Vec<MindRow>, Error> {
+        codec::rows(self.store.as_ref(), Table::Minds, b"")
+    }
+
+    /// What a persona feels towards a person in a place.
+    pub fn bond(&self, persona: &PersonaId, person: &PersonId, scope: &Scope) -> Result<Option<BondRow>, Error> {
+        codec::get(self.store.as_ref(), Table::Bonds, &bond_key(persona, person, scope))
+    }
+
+    /// Keeps how a persona is and what it feels. A crash right after it may lose it: the turn it belongs to is kept already.
+    pub fn put_state(&self, mind: Option<MindRow>, bond: Option<BondRow>) -> Result<(), Error> {
+        self.store.ready()?;
+        let mut batch = Batch::new();
+        if let Some(row) = mind {
+            let key = keys::prefix(&[row.persona.as_str(), &row.scope.to_string()]);
+            codec::put(&mut batch, Table::Minds, key, &row)?;
+        }
+        if let Some(row) = bond {
+            codec::put(&mut batch, Table::Bonds, bond_key(&row.persona, &row.person, &row.scope), &row)?;
+        }
+        self.store.commit(batch, Durability::Soon)
+    }
+
+    /// What is felt towards a person, everywhere.
+    pub(crate) fn bonds_of(&self, person: &PersonId) -> Result<Vec<BondRow>, Error> {
+        codec::rows(self.store.as_ref(), Table::Bonds, &keys::prefix(&[person.as_str()]))
+    }
+
+    /// Takes out minds and feelings that belong to what is forgotten.
+    pub(crate) fn forget_states(&self, gone: &Gone<'_>) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        codec::walk(self.store.as_ref(), Table::Minds, b"", |key, value| {
+            if gone.has(&codec::decode::<MindRow>(Table::Minds, value)?.scope, None) {
+                batch.remove(Table::Minds, key.to_vec());
+            }
+            Ok(true)
+        })?;
+        codec::walk(self.store.as_ref(), Table::Bonds, b"", |key, value| {
+            let row: BondRow = codec::decode(Table::Bonds, value)?;
+            if gone.has(&row.scope, Some(&row.person)) {
+                batch.remove(Table::Bonds, key.to_vec());
+            }
+            Ok(true)
+        })?;
+        self.commit_forgetting(batch, Forgotten::default())
+    }
+}
+
+/// Somebody or somewhere that is forgotten.
+pub(crate) enum Gone<'a> {
+    Person(&'a PersonId),
+    Chat(&'a ChatId),
+    Realm(&'a RealmId),
+}
+
+impl Gone<'_> {
+    fn has(&self, scope: &Scope, towards: Option<&PersonId>) -> bool {
+        match (self, scope) {
+            (Self::Person(person), _) if towards == Some(person) => true,
+            (Self::Person(person), Scope::Dm(with)) => with == *person,
+            (Self::Chat(chat), Scope::Chat(of)) => of == *chat,
+            (Self::Realm(realm), Scope::Realm(of)) => of == *realm,
+            _ => false,
+        }
+    }
+}
+
+fn bond_key(persona: &PersonaId, person: &PersonId, scope: &Scope) -> Vec<u8> {
+    keys::prefix(&[person.as_str(), persona.as_str(), &scope.to_string()])
+}
