@@ -17,5 +17,5 @@ pub use host::{
     ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outcome, ProbeLine, Silence, Turn,
     TurnUsage,
 };
-pub use outbound::{Outbound, State};
-pub use platform::{Access, Platform, PlatformError, Streaming};
+pub use outbound::{Outbound, Post, State};
+pub use platform::{Access, Platform, PlatformError, RealmWishes, Streaming};

@@ -30,3 +30,14 @@ pub struct Outbound {
     /// The mind after the reply.
     pub state: State,
 }
+
+/// Something a persona wrote unasked, to be shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Post {
+    /// What is shown, where and by whom.
+    pub outbound: Outbound,
+    /// What it is: `dream`, `reflection`.
+    pub kind: String,
+    /// The messages it rests on.
+    pub sources: Vec<MessageId>,
+}

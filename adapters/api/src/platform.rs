@@ -1,8 +1,8 @@
 use async_trait::async_trait;
-use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach};
+use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach, RealmId};
 use thiserror::Error;
 
-use crate::{Outbound, StreamEvent};
+use crate::{Outbound, Post, StreamEvent};
 
 /// Why a platform could not do what it was asked.
 #[derive(Debug, Error)]
@@ -33,6 +33,15 @@ pub enum Access {
     Operator,
 }
 
+/// How a realm wants things, by its platform's own settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RealmWishes {
+    /// The IANA name of its time zone.
+    pub time_zone: Option<String>,
+    /// The chat that dreams and journal entries go to, as long as nobody says otherwise by command.
+    pub journal: Option<ChatId>,
+}
+
 /// What the core asks of every platform. Answers are the platform's word at the time of asking.
 #[async_trait]
 pub trait Platform: Send + Sync {
@@ -54,6 +63,22 @@ pub trait Platform: Send + Sync {
 
     /// Shows a reply again that was shown before, because a person chose it among others.
     async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError>;
+
+    /// What `chat` is for all who read it, asked for nobody in particular: for what a persona writes unasked. `None` if it
+    /// does not exist, or the platform can say so for a person alone.
+    async fn place_for_all(&self, _chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+        Ok(None)
+    }
+
+    /// What the platform itself knows of how a realm wants things.
+    async fn realm(&self, _realm: &RealmId) -> Result<RealmWishes, PlatformError> {
+        Ok(RealmWishes::default())
+    }
+
+    /// Shows something a persona wrote unasked, as [`Platform::deliver`] shows a reply.
+    async fn post(&self, post: &Post) -> Result<(), PlatformError> {
+        self.deliver(&post.outbound).await
+    }
 
     /// Takes a reply back that was shown, for forgetting; `Ok` if it is gone or was never there.
     async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError>;

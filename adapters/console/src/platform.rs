@@ -187,6 +187,10 @@ impl Platform for Console {
         Ok(mine.map(|owner| Place { chat: chat.clone(), kind: PlaceKind::Dm(owner), since: None }))
     }
 
+    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+        Ok(owner(chat).map(|owner| Place { chat: chat.clone(), kind: PlaceKind::Dm(owner), since: None }))
+    }
+
     /// Everybody at this machine belongs to it, as long as they are people of the console.
     async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
         let local = person.as_str().strip_prefix(PLATFORM).is_some_and(|rest| rest.starts_with(':'));

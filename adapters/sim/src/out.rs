@@ -46,6 +46,21 @@ pub enum Happened<'a> {
         /// Where.
         chat: &'a ChatId,
     },
+    /// Something a persona wrote unasked was posted.
+    Post {
+        /// Its id.
+        id: &'a MessageId,
+        /// Where.
+        chat: &'a ChatId,
+        /// Who wrote it.
+        persona: &'a PersonaId,
+        /// What it is: `dream`, `reflection`.
+        kind: &'a str,
+        /// What was written.
+        text: &'a str,
+        /// The messages it rests on.
+        sources: &'a [MessageId],
+    },
     /// A message was not answered.
     Silent {
         /// The message.
@@ -132,6 +147,16 @@ impl<'a> Happened<'a> {
         let outbound = &delivered.outbound;
         if delivered.again {
             return Self::ShownAgain { id: &outbound.id, chat: &outbound.chat };
+        }
+        if let Some((kind, sources)) = &delivered.post {
+            return Self::Post {
+                id: &outbound.id,
+                chat: &outbound.chat,
+                persona: &outbound.persona,
+                kind,
+                text: &outbound.text,
+                sources,
+            };
         }
         let State { mood, mood_value, energy } = &outbound.state;
         Self::Reply {

@@ -2,8 +2,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use azera_adapter::{Access, Outbound, Platform, PlatformError};
-use azera_types::{ChatId, Clock, IdError, MessageId, PersonId, Place, PlatformId, Reach, Timestamp};
+use azera_adapter::{Access, Outbound, Platform, PlatformError, Post, RealmWishes};
+use azera_types::{ChatId, Clock, IdError, MessageId, PersonId, Place, PlatformId, Reach, RealmId, Timestamp};
 
 use crate::World;
 
@@ -33,6 +33,8 @@ pub(crate) struct Delivered {
     /// Whether it was shown before and chosen again.
     pub(crate) again: bool,
     pub(crate) outbound: Outbound,
+    /// What was written unasked, and what it rests on.
+    pub(crate) post: Option<(String, Vec<MessageId>)>,
 }
 
 impl SimPlatform {
@@ -59,6 +61,15 @@ impl SimPlatform {
     /// Whether a reply was ever shown.
     pub(crate) fn was_shown(&self, reply: &MessageId) -> bool {
         self.lock().shown.contains(reply)
+    }
+
+    /// Shows something once.
+    fn show(&self, outbound: &Outbound, post: Option<(String, Vec<MessageId>)>) {
+        let at = self.clock.now();
+        let mut state = self.lock();
+        if state.shown.insert(outbound.id.clone()) {
+            state.fresh.push(Delivered { at, again: false, outbound: outbound.clone(), post });
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -90,19 +101,35 @@ impl Platform for SimPlatform {
     }
 
     async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
-        let at = self.clock.now();
-        let mut state = self.lock();
-        if state.shown.insert(outbound.id.clone()) {
-            state.fresh.push(Delivered { at, again: false, outbound: outbound.clone() });
-        }
+        self.show(outbound, None);
         Ok(())
+    }
+
+    async fn post(&self, post: &Post) -> Result<(), PlatformError> {
+        self.show(&post.outbound, Some((post.kind.clone(), post.sources.clone())));
+        Ok(())
+    }
+
+    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+        let state = self.lock();
+        if !state.world.has_chat(chat) {
+            return Err(PlatformError::Transient(format!("{chat} is not known yet")));
+        }
+        Ok(state.world.place_for_all(chat))
+    }
+
+    async fn realm(&self, realm: &RealmId) -> Result<RealmWishes, PlatformError> {
+        let state = self.lock();
+        let wishes =
+            |realm: &crate::Realm| RealmWishes { time_zone: realm.time_zone.clone(), journal: realm.journal.clone() };
+        Ok(state.world.realm(realm).map(wishes).unwrap_or_default())
     }
 
     async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
         let at = self.clock.now();
         let mut state = self.lock();
         state.shown.insert(outbound.id.clone());
-        state.fresh.push(Delivered { at, again: true, outbound: outbound.clone() });
+        state.fresh.push(Delivered { at, again: true, outbound: outbound.clone(), post: None });
         Ok(())
     }
 

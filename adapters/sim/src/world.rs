@@ -218,9 +218,11 @@ impl World {
 
     /// What a chat is for somebody who asks there; `None` if they cannot read it.
     pub fn place(&self, chat: &ChatId, asker: &PersonId) -> Option<Place> {
-        if !self.can_read(chat, asker) {
-            return None;
-        }
+        self.place_for_all(chat).filter(|_| self.can_read(chat, asker))
+    }
+
+    /// What a chat is for all who read it.
+    pub fn place_for_all(&self, chat: &ChatId) -> Option<Place> {
         let mut since = None;
         let kind = match self.chats.get(chat)? {
             Chat::Public { realm } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use azera_chat::{Azera, ChatConfig, Parts};
+use azera_chat::{Azera, ChatConfig, GardenConfig, Gardener, Parts};
 use azera_config::Config;
 use azera_ledger::{Installed, Kind, Models, Options};
 use azera_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
@@ -381,6 +381,7 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
     azera.learn(async move { senses(&learning, &teacher, &|_, _| {}).await });
     let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
     azera.add_job(Arc::new(Backups(Arc::new(job))));
+    azera.add_job(Arc::new(Gardener::of(&azera)));
     Ok(House { azera, memory, model, embedder, data, backups, servers, _folder: folder })
 }
 
@@ -423,7 +424,26 @@ fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Resu
         recalled: config.memory.top_k.map(|lines| lines as usize),
         locale: config.chat.locale.clone(),
         limits: Limits { candidates: config.memory.candidates as usize },
+        garden: garden_config(&config.gardener),
     })
+}
+
+fn garden_config(config: &azera_config::Gardener) -> GardenConfig {
+    // Hours are within 0 to 23 by the configuration's own limits.
+    let hour = |hour: u32| i8::try_from(hour).unwrap_or(0);
+    GardenConfig {
+        dreams: config.enabled && config.dreams,
+        reflections: config.enabled && config.journal,
+        diary_messages: if config.enabled { config.diary_messages as usize } else { 0 },
+        notes_every: if config.enabled { config.notes_every as usize } else { 0 },
+        rest: Duration::from_secs(u64::from(config.rest_minutes) * 60),
+        night: (hour(config.night_from), hour(config.night_to)),
+        journal_hour: hour(config.journal_hour),
+        quiet: (hour(config.quiet_from), hour(config.quiet_to)),
+        per_day: config.asks_per_day,
+        time_zone: config.time_zone.clone(),
+        ..GardenConfig::default()
+    }
 }
 
 /// Brings the built-in personas into the record, and the record's personas back into the folder where people look

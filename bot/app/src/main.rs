@@ -57,6 +57,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Eval { command: EvalCommand::Recall(options) } => eval::recall::recall(&config, options).await,
             Command::Eval { command: EvalCommand::Mood(options) } => eval::labels::mood(&config, options).await,
             Command::Eval { command: EvalCommand::Tags(options) } => eval::labels::tags(&config, options).await,
+            Command::Eval { command: EvalCommand::Dreams(options) } => eval::dreams::dreams(&config, options).await,
             Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,
             Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,
             Command::Backup { command, to, .. } => backup::run(&config, command, to),

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::ChatConfig;
 use crate::error::Error;
+use crate::gardener::Agenda;
 use crate::jobs::Scheduled;
 use crate::live::Live;
 use crate::minds::Minds;
@@ -69,6 +70,8 @@ pub(crate) struct Inner {
     pub(crate) senses: OnceLock<Arc<Senses>>,
     /// Held while it is being learned.
     pub(crate) learning: Arc<tokio::sync::Mutex<()>>,
+    /// What was heard and is not taken up yet.
+    pub(crate) agenda: Agenda,
     /// A layer of recall failed, and was looked at.
     pub(crate) looked_at: AtomicBool,
     pub(crate) index_wanted: tokio::sync::Notify,
@@ -106,6 +109,7 @@ impl Azera {
             minds: Minds::new(parts.nature),
             senses: OnceLock::new(),
             learning: Arc::default(),
+            agenda: Agenda::default(),
             looked_at: AtomicBool::new(false),
             index_wanted: tokio::sync::Notify::new(),
             jobs: RwLock::default(),

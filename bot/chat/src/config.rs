@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use azera_memory::Answering;
 use azera_model::Sampling;
 use azera_types::PersonaId;
@@ -33,4 +35,52 @@ pub struct ChatConfig {
     pub locale: Option<String>,
     /// Hits of each arm of recall.
     pub limits: azera_memory::Limits,
+    /// What is written between messages.
+    pub garden: GardenConfig,
+}
+
+/// Settings of what a persona writes between messages. Hours are those of a realm's own time zone, from the first up to and
+/// without the second; from an hour to itself are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GardenConfig {
+    /// Whether it dreams.
+    pub dreams: bool,
+    /// Whether it writes into its journal each evening.
+    pub reflections: bool,
+    /// Messages of people from which on a conversation is worth an entry in the diary; 0 for never.
+    pub diary_messages: usize,
+    /// Messages of people after which working notes are made anew; 0 for never.
+    pub notes_every: usize,
+    /// Silence after which a conversation counts as over, and nobody is awake any more.
+    pub rest: Duration,
+    /// Silence after which working notes are made.
+    pub pause: Duration,
+    /// The hours of dreams.
+    pub night: (i8, i8),
+    /// The hour of the journal.
+    pub journal_hour: i8,
+    /// Hours in which nothing is written for a realm.
+    pub quiet: (i8, i8),
+    /// How often the model may be asked on a day for one persona in one realm.
+    pub per_day: u32,
+    /// The IANA name of the time zone where a realm says none.
+    pub time_zone: String,
+}
+
+impl Default for GardenConfig {
+    fn default() -> Self {
+        Self {
+            dreams: true,
+            reflections: true,
+            diary_messages: 4,
+            notes_every: 8,
+            rest: Duration::from_secs(30 * 60),
+            pause: Duration::from_secs(20),
+            night: (1, 7),
+            journal_hour: 21,
+            quiet: (0, 0),
+            per_day: 60,
+            time_zone: "UTC".into(),
+        }
+    }
 }

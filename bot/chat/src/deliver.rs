@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use azera_adapter::{Outbound, Platform, State};
+use azera_adapter::{Outbound, Platform, Post, State};
 use azera_memory::{MessageRow, Need, OutboxRow};
 use azera_types::{Author, ChatId, PersonId, PersonaId, Scope, Timestamp};
 
@@ -32,8 +32,8 @@ const OUTBOX_WAIT: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Written<'a> {
     pub(crate) chat: &'a ChatId,
-    /// For whom the place is asked after.
-    pub(crate) asker: &'a PersonId,
+    /// For whom the place is asked after; nobody for what was written unasked.
+    pub(crate) asker: Option<&'a PersonId>,
     pub(crate) persona: &'a PersonaId,
     /// The place it is said in.
     pub(crate) scope: &'a Scope,
@@ -47,7 +47,11 @@ impl Azera {
     /// Whether everybody who would read a reply now may read what it was built on, by the platform's word of this
     /// moment.
     pub(crate) async fn may_be_shown(&self, platform: &dyn Platform, reply: &Written<'_>) -> Result<bool, Error> {
-        let Some(place) = self.place(platform, reply.chat, reply.asker).await? else { return Ok(false) };
+        let place = match reply.asker {
+            Some(asker) => self.place(platform, reply.chat, asker).await?,
+            None => self.place_unasked(platform, reply.chat).await?,
+        };
+        let Some(place) = place else { return Ok(false) };
         // A persona that may not be here any more has nothing to say here.
         match self.persona(place.shared_realm(), reply.persona).await {
             Ok(_) => {}
@@ -86,9 +90,14 @@ impl Azera {
             reply_to: reply.reply_to.clone(),
             state: state.clone(),
         };
+        let post = self.as_post(reply, &outbound).await?;
         let mut wait = FIRST_WAIT;
         for attempt in 1..=attempts {
-            match platform.deliver(&outbound).await {
+            let shown = match &post {
+                None => platform.deliver(&outbound).await,
+                Some(post) => platform.post(post).await,
+            };
+            match shown {
                 Ok(()) => break,
                 Err(error) if error.is_transient() && attempt < attempts => {
                     tracing::warn!(reply = %reply.id, attempt, %error, "delivery failed, trying again");
@@ -104,6 +113,20 @@ impl Azera {
         }
         let reply = reply.clone();
         self.blocking(move |memory| memory.delivered(&reply)).await
+    }
+
+    /// A message of the outbox that answers nobody, as what it is.
+    async fn as_post(&self, message: &MessageRow, outbound: &Outbound) -> Result<Option<Post>, Error> {
+        if message.answers.is_some() {
+            return Ok(None);
+        }
+        let (row, posted) = (message.clone(), message.id.clone());
+        let written = self.blocking(move |memory| memory.posted_as(&row)).await?;
+        Ok(written.map(|(memory, writing)| Post {
+            outbound: outbound.clone(),
+            kind: writing.kind.as_str().to_owned(),
+            sources: memory.sources.into_iter().filter(|source| *source != posted).collect(),
+        }))
     }
 
     /// Tries again from time to time what is left in the outbox and in the inbox, until the core stops.
@@ -177,13 +200,19 @@ impl Azera {
         reply: &MessageRow,
         row: OutboxRow,
     ) -> Result<(), Error> {
+        let MessageRow { chat, persona, scope, needs, at, .. } = reply;
+        let from = row.from.unwrap_or(Timestamp::MIN).min(*at);
+        let written = |asker| Written { chat, asker, persona, scope, from, needs };
+        let post = reply.clone();
         let may = match &row.asker {
-            None => false,
-            Some(asker) => {
-                let MessageRow { chat, persona, scope, needs, at, .. } = reply;
-                let from = row.from.unwrap_or(Timestamp::MIN).min(*at);
-                self.may_be_shown(platform, &Written { chat, asker, persona, scope, from, needs }).await?
+            Some(asker) => self.may_be_shown(platform, &written(Some(asker))).await?,
+            // What was written unasked, unless what it was is gone.
+            None if reply.answers.is_none()
+                && self.blocking(move |memory| memory.posted_as(&post)).await?.is_some() =>
+            {
+                self.may_be_shown(platform, &written(None)).await?
             }
+            None => false,
         };
         if may {
             let state = serde_json::from_value(row.state).unwrap_or_default();

@@ -57,6 +57,7 @@ impl Azera {
         self.wake().await?;
         self.0.tasks.spawn(self.clone().keep_indexed());
         self.0.tasks.spawn(self.clone().keep_delivering());
+        self.hear_again().await?;
         self.start_jobs();
         self.deliver_outbox().await?;
         self.take_up(|_| true).await?;

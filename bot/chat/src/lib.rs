@@ -10,12 +10,14 @@
 //! - No stage knows which platform it serves, nor whether its clock is the machine's.
 
 mod azera;
+mod carried;
 mod commands;
 mod config;
 mod decide;
 mod deliver;
 mod error;
 mod feel;
+mod gardener;
 mod generate;
 mod host;
 mod jobs;
@@ -34,8 +36,9 @@ mod turn;
 
 pub use azera::{Azera, Parts};
 pub use commands::{COMMANDS, Command};
-pub use config::ChatConfig;
+pub use config::{ChatConfig, GardenConfig};
 pub use decide::{Addressing, calls, decide};
 pub use error::Error;
+pub use gardener::Gardener;
 pub use jobs::{Job, JobError};
 pub use shelf::{ModelShelf, ShelvedModel};

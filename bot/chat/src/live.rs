@@ -40,6 +40,18 @@ impl Live {
         Waited(self)
     }
 
+    /// Waits until nobody waits for an answer; whether that came within `at_most`.
+    pub(crate) async fn still(&self, at_most: Duration) -> bool {
+        let mut turns = self.turns.subscribe();
+        timeout(at_most, turns.wait_for(|turns| turns.under_way == 0)).await.is_ok()
+    }
+
+    /// Waits until somebody waits for an answer.
+    pub(crate) async fn stirs(&self) {
+        // The sender lives as long as this borrows it.
+        self.turns.subscribe().wait_for(|turns| turns.under_way > 0).await.ok();
+    }
+
     /// Waits until nobody has waited for an answer for a moment, but not longer than `at_most`: on a busy server that would
     /// be never.
     pub(crate) async fn lull(&self, at_most: Duration) {

@@ -194,7 +194,7 @@ impl Azera {
 
     /// Embeds texts. One that the model refuses while it takes others gets the vector of a text without a word, and is found
     /// by its words: one message of somebody's must not keep everybody else's from being remembered.
-    async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
+    pub(crate) async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
         let embed = |texts| self.0.embedder.embed(texts, Purpose::Document, Priority::Background);
         let refused = match embed(texts.clone()).await {
             Ok(vectors) => return Ok(vectors),

@@ -52,9 +52,16 @@ pub(crate) fn messages(reply: &str, asked: &MessageRow, hits: &[&Hit], history: 
     messages
 }
 
-/// Memories in a reply's prompt that have no message behind them.
+/// Memories in a reply's prompt that can be forgotten without any message: they have none behind them, or were written.
 pub(crate) fn facts(hits: &[&Hit]) -> Vec<MemoryId> {
-    hits.iter().filter(|hit| hit.memory.sources.is_empty()).map(|hit| hit.memory.id).collect()
+    let apart = hits.iter().map(|hit| &hit.memory).filter(|row| row.sources.is_empty() || row.kind.is_written());
+    apart.map(|memory| memory.id).collect()
+}
+
+/// What a reply rests on of what stood in its prompt: all that was recalled for it, and what it quotes of what was carried.
+pub(crate) fn rests_on<'a>(reply: &str, recalled: &[&'a Hit], carried: &[&'a Hit]) -> Vec<&'a Hit> {
+    let quoted = carried.iter().filter(|hit| quotes(reply, &hit.memory.text));
+    recalled.iter().chain(quoted).copied().collect()
 }
 
 fn each(needs: &[Need]) -> impl Iterator<Item = (&Scope, Timestamp)> {

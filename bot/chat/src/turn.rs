@@ -4,15 +4,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use azera_adapter::{Outcome, Platform, Silence, StreamEvent, Turn};
-use azera_memory::{InboxRow, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
+use azera_memory::{InboxRow, Kind, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
 use azera_personas::Lorebook;
-use azera_prompt::{Budget, Line, Parts, Recollection, compose, form_for, history_cut};
+use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for, history_cut};
 use azera_types::{Author, MessageId, Place, PlaceKind, Scope, Text};
 
 use crate::azera::{Azera, Played};
 use crate::decide::{Addressing, calls, decide};
 use crate::deliver::{DELIVERY_ATTEMPTS, Written};
 use crate::error::Error;
+use crate::gardener::home_of;
 use crate::generate::{Asking, Generated, Shown, any_seed, derived_seed, generate};
 use crate::lap::Lap;
 use crate::overlap::says_something_new;
@@ -62,12 +63,18 @@ impl Azera {
             let Some(setting) = self.setting(&asked).await? else {
                 return Ok(Outcome::Silent(Silence::NotAddressed));
             };
+            let (scope, home) = (setting.place.scope(), home_of(&setting.place));
+            let heard = |core: &Self| {
+                let MessageRow { chat, persona, .. } = &asked.message;
+                core.heard(asked.platform.id(), chat, persona, &scope, &home, core.0.clock.now());
+            };
             let (persona, keep) = (asked.message.persona.clone(), setting.played.persona.memory.prune_keep);
             if !asked.again
                 && let Some(silence) = self.decided(&asked, &setting).await?
             {
                 let id = asked.message.id.clone();
                 self.blocking(move |memory| memory.leave(&id)).await?;
+                heard(self);
                 self.bound(persona, keep);
                 self.0.index_wanted.notify_one();
                 return Ok(Outcome::Silent(silence));
@@ -77,6 +84,7 @@ impl Azera {
             self.bound(persona, keep);
             self.0.index_wanted.notify_one();
             if let Some(turn) = turn {
+                heard(self);
                 tracing::debug!(reply = %turn.reply, %lap, "a turn is over");
                 return Ok(Outcome::Replied(Box::new(turn)));
             }
@@ -170,6 +178,8 @@ impl Azera {
             persona: &persona,
             user_persona: role.as_ref().map(|role| &role.persona),
             group: !matches!(place.kind, PlaceKind::Dm(_)),
+            carried: &[],
+            notes: None,
             history: &lines,
             manner: &[],
             plainly: false,
@@ -181,7 +191,14 @@ impl Azera {
             reply_tokens: config.reply_tokens.min(form.reply_tokens),
         };
         let count = |text: &str| model.count_tokens(text);
-        let cut = history_cut(&form, &parts, budget, &count)?;
+        let mut cut = history_cut(&form, &parts, budget, &count)?;
+        let carried = self.carried(&right, &message.chat).await?.beyond(recent.get(cut..).unwrap_or_default());
+        let carried_lines: Vec<Recollection> = carried.writings.iter().map(recollection).collect();
+        let notes = carried.notes.as_ref().map(|hit| hit.snippet.as_str());
+        let parts = Parts { carried: &carried_lines, notes, ..parts };
+        if !carried.is_empty() {
+            cut = history_cut(&form, &parts, budget, &count)?;
+        }
         let shown: &[MessageRow] = recent.get(cut..).unwrap_or_default();
 
         let mut exclude: HashSet<MessageId> = shown.iter().map(|row| row.id.clone()).collect();
@@ -193,13 +210,17 @@ impl Azera {
         lap.end("recall");
         let floor = |best: f32| best - best.abs() * (1.0 - form.recalled_share);
         let floor = recall.hits.first().map_or(0.0, |best| floor(best.score));
-        recall.hits.retain(|hit| hit.score >= floor);
+        let is_carried = |hit: &azera_memory::Hit| carried.writings.iter().any(|it| it.memory.id == hit.memory.id);
+        recall.hits.retain(|hit| hit.score >= floor && !is_carried(hit));
         let manner =
             self.manner(message, &inbox.person, &place, &persona, recall.vector.as_deref(), asked.again).await?;
         let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
         let parts = Parts { recalled: &recollections, manner: &manner.lines, plainly: manner.plainly, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;
         let hits: Vec<_> = recall.hits.iter().take(prompt.recalled_lines).collect();
+        let mut carried_hits: Vec<_> = carried.writings.iter().take(prompt.carried_lines).collect();
+        carried_hits.extend(carried.notes.as_ref().filter(|_| prompt.shows_notes));
+        let behind: Vec<_> = hits.iter().chain(&carried_hits).copied().collect();
 
         let to = message.id.clone();
         let number = self.blocking(move |memory| memory.answer_count(&to)).await?;
@@ -224,10 +245,10 @@ impl Azera {
         };
         lap.end("compose");
         let realm = owner.or_else(|| role.as_ref().and_then(|role| role.owner.clone())).map(Scope::Realm);
-        let Origins { from, needs } = origins(message, &hits, shown, realm.as_ref(), self.0.clock.now());
+        let Origins { from, needs } = origins(message, &behind, shown, realm.as_ref(), self.0.clock.now());
         let written = Written {
             chat: &message.chat,
-            asker: &inbox.person,
+            asker: Some(&inbox.person),
             persona: &message.persona,
             scope: &message.scope,
             from,
@@ -249,6 +270,7 @@ impl Azera {
         };
 
         lap.end("generate");
+        let rests_on = sources::rests_on(&generated.text, &hits, &carried_hits);
         let felt = if generated.text.is_empty() { None } else { self.felt(&generated.text).await };
         let state = self.exchanged(message, &place, felt, asked.again);
         lap.end("feel");
@@ -268,19 +290,20 @@ impl Azera {
             at: self.0.clock.now(),
             from,
             needs: needs.clone(),
-            built_on: sources::messages(&generated.text, message, &hits, shown),
-            built_on_facts: sources::facts(&hits),
+            built_on: sources::messages(&generated.text, message, &rests_on, shown),
+            built_on_facts: sources::facts(&rests_on),
             memorable: manner.help.is_empty()
                 && says_something_new(
                     &generated.text,
-                    hits.iter()
+                    behind
+                        .iter()
                         .map(|hit| hit.memory.text.as_str())
                         .chain(lines.iter().chain([&last]).map(|line| line.text.as_str())),
                 ),
             state: serde_json::to_value(&state).unwrap_or_default(),
             why: WhyRow {
                 reply: reply_id.clone(),
-                recalled: hits.iter().map(|hit| why_hit(hit)).collect(),
+                recalled: behind.iter().map(|hit| why_hit(hit)).collect(),
                 missing: recall.missing.iter().map(|layer| (*layer).to_owned()).collect(),
                 fragments: prompt
                     .fragments
@@ -329,7 +352,7 @@ impl Azera {
             text: reply.text,
             state,
             usage: usage(&generated.usage),
-            recalled: hits.into_iter().map(hit).collect(),
+            recalled: behind.into_iter().map(hit).collect(),
         }))
     }
 }
@@ -352,7 +375,13 @@ fn woken(book: &Lorebook, history: &[Line], last: &Line) -> Vec<String> {
 
 fn recollection(hit: &azera_memory::Hit) -> Recollection {
     let speaker = hit.memory.author.person().map(|_| hit.memory.author.name().to_owned());
-    Recollection { speaker, text: hit.snippet.as_str().to_owned(), at: hit.memory.at }
+    let came = match hit.memory.kind {
+        Kind::Message | Kind::Reply | Kind::Fact => Came::Said,
+        Kind::Diary | Kind::Note => Came::Diary,
+        Kind::Reflection => Came::Journal,
+        Kind::Dream => Came::Dreamt,
+    };
+    Recollection { came, speaker, text: hit.snippet.as_str().to_owned(), at: hit.memory.at }
 }
 
 fn why_hit(hit: &azera_memory::Hit) -> WhyHit {

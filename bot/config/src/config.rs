@@ -10,7 +10,7 @@ use crate::error::{Error, Origin, Problem};
 use crate::mind::Mind;
 use crate::read::Draft;
 use crate::sections::{
-    Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi, VectorServer,
+    Backup, Chat, ChatServer, Data, EmbeddingServer, Gardener, Log, Memory, Models, Sampling, ServerApi, VectorServer,
     WorkingServer,
 };
 use crate::surroundings::Surroundings;
@@ -47,6 +47,10 @@ pub struct Config {
     /// How a persona's mind goes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus and sleep
     /// pressure go from 0 to 1; a persona has one mind for each realm.
     pub mind: Mind,
+    /// What a persona writes between messages: its diary, its journal, its dreams, its notes. It asks the model in quiet
+    /// times alone and gives way to whoever talks. Hours are those of a realm's own time zone, from the first up to and
+    /// without the second; from an hour to itself are none.
+    pub gardener: Gardener,
     /// Backups of what is remembered. `azera restore` brings one back.
     pub backup: Backup,
     /// The log. It never holds what people say.

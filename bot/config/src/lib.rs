@@ -25,6 +25,6 @@ pub use error::{Error, Origin, Problem};
 pub use mind::Mind;
 pub use secret::Secret;
 pub use sections::{
-    Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,
-    ServerApi,
+    Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Gardener, Log, LogFormat, LogLevel, Memory, Models,
+    Sampling, ServerApi,
 };

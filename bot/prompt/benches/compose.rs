@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use azera_personas::built_in;
-use azera_prompt::{Budget, Line, Parts, Recollection, compose, form_for};
+use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 fn composing(criterion: &mut Criterion) {
@@ -18,6 +18,7 @@ fn composing(criterion: &mut Criterion) {
         .collect();
     let recalled: Vec<Recollection> = (0..8)
         .map(|number| Recollection {
+            came: Came::Said,
             speaker: Some("Ann".to_owned()),
             text: format!("the code of locker {number} is {}", number * 1_111),
             at: "2026-05-09T10:00:00Z".parse().expect("a time"),
@@ -36,6 +37,8 @@ fn composing(criterion: &mut Criterion) {
                 manner: &[],
                 plainly: false,
                 group: false,
+                carried: &[],
+                notes: None,
                 history: black_box(&history),
                 recalled: &recalled,
                 message: &message,

@@ -25,6 +25,9 @@ const MANNER_TOKENS: usize = 300;
 /// Share of the room that recalled lines may take, as a divisor: a quarter. The history has the rest.
 const RECALLED_SHARE: usize = 4;
 
+/// Share of the room that what is carried may take, as a divisor.
+const CARRIED_SHARE: usize = 4;
+
 /// One line of the conversation.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Line {
@@ -42,9 +45,25 @@ impl std::fmt::Debug for Line {
     }
 }
 
+/// How something that is remembered came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Came {
+    /// Somebody said it, or asked to keep it.
+    #[default]
+    Said,
+    /// The persona wrote it into its diary.
+    Diary,
+    /// The persona wrote it into its journal.
+    Journal,
+    /// The persona dreamt it: it never happened.
+    Dreamt,
+}
+
 /// One recalled memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Recollection {
+    /// How it came to be.
+    pub came: Came,
     /// Who said it; `None` for the persona itself.
     pub speaker: Option<String>,
     /// What was said, cut to the snippet length.
@@ -75,6 +94,10 @@ pub struct Parts<'a> {
     pub plainly: bool,
     /// Whether several people may speak here; then every line carries its speaker's name.
     pub group: bool,
+    /// What the persona wrote lately and carries with it, in the order of its weight.
+    pub carried: &'a [Recollection],
+    /// The persona's working notes of this chat.
+    pub notes: Option<&'a str>,
     /// The conversation before the message, oldest first.
     pub history: &'a [Line],
     /// Recalled memories, best first.
@@ -105,6 +128,10 @@ pub struct Prompt {
     pub history_lines: usize,
     /// Recalled memories that found room: the best ones.
     pub recalled_lines: usize,
+    /// Carried writings that found room: the first ones.
+    pub carried_lines: usize,
+    /// Whether the working notes found room.
+    pub shows_notes: bool,
 }
 
 /// Why no prompt could be made.
@@ -127,7 +154,7 @@ pub enum Error {
 /// Makes a prompt. `count` gives the tokens of a text under the model that will read it.
 pub fn compose(form: &Form, parts: &Parts<'_>, budget: Budget, count: &dyn Fn(&str) -> usize) -> Result<Prompt, Error> {
     let shared = shared_messages(form, parts);
-    let Frame { message, mut guidance, left, manner_room } = frame(form, parts, &shared, budget, count)?;
+    let Frame { message, mut guidance, carried, left, manner_room } = frame(form, parts, &shared, budget, count)?;
     if parts.plainly {
         guidance.clear();
     }
@@ -154,6 +181,8 @@ pub fn compose(form: &Form, parts: &Parts<'_>, budget: Budget, count: &dyn Fn(&s
         let tokens = shared.iter().skip(1).map(|message| count(&message.content)).sum();
         fragments.push(Fragment { kind: FragmentKind::Examples, tokens });
     }
+    let Carried { lines: carried_lines, shows_notes, fragments: carried_fragments, message: carried } = carried;
+    fragments.extend(carried_fragments);
     if !history.is_empty() {
         fragments.push(Fragment { kind: FragmentKind::History, tokens: history_tokens });
     }
@@ -166,10 +195,11 @@ pub fn compose(form: &Form, parts: &Parts<'_>, budget: Budget, count: &dyn Fn(&s
     let shared_messages = shared.len();
     let (history_lines, recalled_lines) = (history.len(), recalled.len());
     let mut messages = shared;
+    messages.extend(carried);
     messages.extend(history);
     let person = parts.message.speaker.as_deref().filter(|_| !parts.group);
     messages.push(last_turn(&guidance, &recalled, person, &message));
-    Ok(Prompt { messages, shared_messages, fragments, history_lines, recalled_lines })
+    Ok(Prompt { messages, shared_messages, fragments, history_lines, recalled_lines, carried_lines, shows_notes })
 }
 
 /// How many of the oldest lines of `parts.history` do not fit: those a prompt made of the same parts will not show.
@@ -188,9 +218,19 @@ pub fn history_cut(
 struct Frame {
     message: String,
     guidance: Vec<(FragmentKind, String)>,
+    carried: Carried,
     left: usize,
     /// Tokens kept free for [`Parts::manner`], which is not known yet when the history is cut.
     manner_room: usize,
+}
+
+/// What the persona carries with it, as one message.
+#[derive(Default)]
+struct Carried {
+    message: Option<ChatMessage>,
+    lines: usize,
+    shows_notes: bool,
+    fragments: Vec<Fragment>,
 }
 
 fn frame(
@@ -213,7 +253,42 @@ fn frame(
     let message = cut_middle(&said(parts.message, parts.group), left / 2, count);
     let manner_room = if form.guidance { MANNER_TOKENS.min(left / 8) } else { 0 };
     let taken = count(&message) + MESSAGE_OVERHEAD + HEADING_TOKENS + guidance_tokens + manner_room;
-    Ok(Frame { message, guidance, left: left.saturating_sub(taken), manner_room })
+    let left = left.saturating_sub(taken);
+    let carried = carried(parts, form.carried_tokens.min(left / CARRIED_SHARE), count);
+    let carried_tokens: usize = carried.message.iter().map(|message| count(&message.content) + MESSAGE_OVERHEAD).sum();
+    let left = left.saturating_sub(carried_tokens);
+    Ok(Frame { message, guidance, carried, left, manner_room })
+}
+
+/// What the persona wrote lately, then its notes, each whole or not at all: a beginning without its end misleads.
+fn carried(parts: &Parts<'_>, room: usize, count: &dyn Fn(&str) -> usize) -> Carried {
+    let mut carried = Carried::default();
+    let (mut text, mut left) = (String::new(), room);
+    for writing in parts.carried {
+        let line = format!("{}\n", recalled_line(writing));
+        let tokens = count(&line) + 1;
+        if tokens > left {
+            break;
+        }
+        left -= tokens;
+        text.push_str(&line);
+        carried.lines += 1;
+    }
+    if carried.lines > 0 {
+        carried.fragments.push(Fragment { kind: FragmentKind::Carried, tokens: room - left });
+    }
+    if let Some(notes) = parts.notes {
+        let notes = format!("Your notes:\n{notes}\n");
+        let tokens = count(&notes) + 1;
+        if tokens <= left {
+            text.push_str(&notes);
+            carried.shows_notes = true;
+            carried.fragments.push(Fragment { kind: FragmentKind::Notes, tokens });
+        }
+    }
+    // As a person's turn, like recalled lines: templates differ in what else they take.
+    carried.message = (!text.is_empty()).then(|| ChatMessage::new(Role::User, text.trim_end()));
+    carried
 }
 
 fn chat_message(line: &Line, group: bool) -> ChatMessage {
@@ -315,7 +390,13 @@ fn recalled_line(memory: &Recollection) -> String {
     let text = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let day = memory.at.strftime("%e %B %Y").to_string();
     let speaker = memory.speaker.as_deref().unwrap_or("You");
-    format!("{speaker} said on {}: \"{text}\"", day.trim_start())
+    let said = match memory.came {
+        Came::Said => format!("{speaker} said"),
+        Came::Diary => "You wrote in your diary".to_owned(),
+        Came::Journal => "You wrote in your journal".to_owned(),
+        Came::Dreamt => "You dreamt".to_owned(),
+    };
+    format!("{said} on {}: \"{text}\"", day.trim_start())
 }
 
 fn said(line: &Line, group: bool) -> String {

@@ -12,6 +12,19 @@ pub enum PersonaForm {
     Full,
 }
 
+/// How a model is asked for what a persona writes between messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Writing {
+    /// Lines of what was said that it is given at most.
+    pub lines: usize,
+    /// Whether its first words are given, so that it goes on with them. A small model left alone begins with a greeting.
+    pub led: bool,
+    /// Tokens of a text at most.
+    pub tokens: usize,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+}
+
 /// The form of a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
@@ -24,10 +37,14 @@ pub struct Form {
     /// Share of the best memory's score a recalled memory must have to stand in the prompt. Each line that does not
     /// answer the question makes a small model likelier to answer with that line.
     pub recalled_share: f32,
+    /// Tokens that what the persona carries with it (diary, journal, dream, notes) may take.
+    pub carried_tokens: usize,
     /// Tokens of a reply at most; a small model that goes on for long has lost its way.
     pub reply_tokens: usize,
     /// What ends a reply besides the model's own word.
     pub stop: &'static [&'static str],
+    /// How what is written between messages is asked for.
+    pub writing: Writing,
     /// Whether task behaviours and the role of the person are told.
     pub guidance: bool,
     /// Whether the model may speak to somebody who is in danger. One that may not leaves it to the help lines: a small one was
@@ -45,9 +62,23 @@ pub fn form_for(family: &str) -> Form {
             examples: 2,
             recalled_lines: 8,
             recalled_share: 0.5,
+            carried_tokens: 120,
             reply_tokens: 100,
             // Its first paragraph is the answer; what follows wanders off, as a rule into the end of a letter.
             stop: &["\n\n"],
+            writing: Writing {
+                lines: 4,
+                led: true,
+                tokens: 80,
+                sampling: Sampling {
+                    temperature: 0.7,
+                    top_k: 40,
+                    top_p: 1.0,
+                    min_p: 0.1,
+                    repeat_penalty: 1.15,
+                    ..Sampling::default()
+                },
+            },
             guidance: false,
             trusted_in_danger: false,
             sampling: Sampling {
@@ -66,8 +97,10 @@ pub fn form_for(family: &str) -> Form {
             examples: 3,
             recalled_lines: 20,
             recalled_share: 0.0,
+            carried_tokens: 600,
             reply_tokens: usize::MAX,
             stop: &[],
+            writing: Writing { lines: 40, led: false, tokens: 250, sampling: Sampling::default() },
             guidance: true,
             trusted_in_danger: true,
             sampling: Sampling::default(),

@@ -5,6 +5,10 @@ pub enum FragmentKind {
     Persona,
     /// Example exchanges.
     Examples,
+    /// What the persona wrote lately and carries with it.
+    Carried,
+    /// The persona's working notes of the chat.
+    Notes,
     /// The conversation so far.
     History,
     /// What the persona does for the task at hand.
@@ -27,6 +31,8 @@ impl FragmentKind {
         match self {
             Self::Persona => "persona",
             Self::Examples => "examples",
+            Self::Carried => "carried",
+            Self::Notes => "notes",
             Self::History => "history",
             Self::Task => "task",
             Self::UserPersona => "user persona",

@@ -2,7 +2,7 @@
 //! same prompt.
 //!
 //! Invariants:
-//! - What is stable stands first (persona, examples, history), what changes with every turn last (recalled lines, the
+//! - What is stable stands first (persona, examples, what it carries with it, history), what changes with every turn last (recalled lines, the
 //!   message), so that the engine's prefix cache finds what it evaluated before.
 //! - The first [`Prompt::shared_messages`] messages depend on the persona and the form alone; nothing private stands there.
 //! - A prompt never exceeds its budget. What does not fit goes in this order: history from its oldest end, recalled
@@ -13,6 +13,6 @@ mod form;
 mod fragment;
 mod persona_text;
 
-pub use compose::{Budget, Error, HISTORY_STEP, Line, Parts, Prompt, Recollection, compose, history_cut};
-pub use form::{Form, PersonaForm, form_for};
+pub use compose::{Budget, Came, Error, HISTORY_STEP, Line, Parts, Prompt, Recollection, compose, history_cut};
+pub use form::{Form, PersonaForm, Writing, form_for};
 pub use fragment::{Fragment, FragmentKind};

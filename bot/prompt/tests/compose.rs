@@ -2,7 +2,9 @@
 
 use azera_model::{ChatMessage, Role};
 use azera_personas::{Persona, built_in};
-use azera_prompt::{Budget, Error, Form, HISTORY_STEP, Line, Parts, Recollection, compose, form_for, history_cut};
+use azera_prompt::{
+    Budget, Came, Error, Form, HISTORY_STEP, Line, Parts, Recollection, compose, form_for, history_cut,
+};
 use proptest::prelude::*;
 
 fn words(text: &str) -> usize {
@@ -19,7 +21,7 @@ fn line(depth: u64, speaker: Option<&str>, text: &str) -> Line {
 
 fn recollection(speaker: Option<&str>, text: &str) -> Recollection {
     let at = "2026-05-09T10:00:00Z".parse().expect("a time");
-    Recollection { speaker: speaker.map(str::to_owned), text: text.to_owned(), at }
+    Recollection { came: Came::Said, speaker: speaker.map(str::to_owned), text: text.to_owned(), at }
 }
 
 fn parts<'a>(
@@ -29,7 +31,19 @@ fn parts<'a>(
     recalled: &'a [Recollection],
     message: &'a Line,
 ) -> Parts<'a> {
-    Parts { persona, user_persona: None, lore: &[], group, manner: &[], plainly: false, history, recalled, message }
+    Parts {
+        persona,
+        user_persona: None,
+        lore: &[],
+        group,
+        manner: &[],
+        plainly: false,
+        carried: &[],
+        notes: None,
+        history,
+        recalled,
+        message,
+    }
 }
 
 fn shown(messages: &[ChatMessage]) -> String {
@@ -72,6 +86,34 @@ fn people_of_a_group_are_told_apart() {
 }
 
 #[test]
+fn what_is_carried_stands_before_the_conversation_and_a_dream_is_called_one() {
+    let persona = azera();
+    let wrote = |came, text: &str| Recollection { came, ..recollection(None, text) };
+    let carried = [wrote(Came::Journal, "A quiet day."), wrote(Came::Diary, "Ann told me about her boat.")];
+    let recalled = [wrote(Came::Dreamt, "The boat flew over the roofs.")];
+    let history = [line(0, Some("Ann"), "hello")];
+    let message = line(1, Some("Ann"), "what did you dream?");
+    let notes = Some("About Ann: she has a boat.");
+    let parts = Parts { carried: &carried, notes, ..parts(&persona, false, &history, &recalled, &message) };
+    let prompt = compose(&form_for("smollm2"), &parts, ROOMY, &words).unwrap();
+    assert_eq!((prompt.carried_lines, prompt.shows_notes), (2, true));
+    insta::assert_snapshot!(shown(&prompt.messages[prompt.shared_messages..]), @r#"
+    [user] You wrote in your journal on 9 May 2026: "A quiet day."
+    You wrote in your diary on 9 May 2026: "Ann told me about her boat."
+    Your notes:
+    About Ann: she has a boat.
+    [user] hello
+    [user] What Ann told you before:
+    - You dreamt on 9 May 2026: "The boat flew over the roofs."
+
+    what did you dream?
+    "#);
+    let tight = Form { carried_tokens: 12, ..form_for("smollm2") };
+    let prompt = compose(&tight, &parts, ROOMY, &words).unwrap();
+    assert_eq!((prompt.carried_lines, prompt.shows_notes), (1, false), "whole or not at all");
+}
+
+#[test]
 fn a_persona_without_room_is_refused() {
     let persona = azera();
     let message = line(0, Some("Ann"), "hello");
@@ -94,6 +136,7 @@ proptest! {
         group in any::<bool>(),
         lengths in prop::collection::vec(0_usize..200, 0..60),
         recalled in prop::collection::vec(0_usize..80, 0..25),
+        carried in prop::collection::vec(0_usize..80, 0..4),
         asked in 1_usize..3_000,
         context in 1_200_usize..6_000,
     ) {
@@ -104,9 +147,15 @@ proptest! {
             .map(|(depth, words)| line(depth, (depth % 2 == 0).then_some("Ann"), &text(*words)))
             .collect();
         let recalled: Vec<Recollection> = recalled.iter().map(|words| recollection(Some("Ann"), &text(*words))).collect();
+        let carried: Vec<Recollection> = carried.iter().map(|words| recollection(None, &text(*words))).collect();
+        let notes = text(20);
         let message = line(history.len() as u64, Some("Ann"), &text(asked));
         let budget = Budget { context_tokens: context, reply_tokens: 100 };
-        let parts = parts(&persona, group, &history, &recalled, &message);
+        let parts = Parts {
+            carried: &carried,
+            notes: (!carried.is_empty()).then_some(notes.as_str()),
+            ..parts(&persona, group, &history, &recalled, &message)
+        };
         match compose(&form, &parts, budget, &words) {
             Err(Error::PersonaTooLong { .. }) => {}
             Ok(prompt) => {

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 
 use crate::forgotten::Forgotten;
 use crate::minds::{BondRow, MindRow};
-use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
+use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow, WritingRow};
+use crate::writings::writing_key;
 use crate::{Error, Memory, Store, Table, codec, keys};
 
 /// What a look through the record found.
@@ -171,12 +172,22 @@ impl Checked {
                 self.broke("memories missing from their message", usize::from(!by_message.remove(&key)));
                 self.broke("memories of a message that is missing", usize::from(!known.contains(source)));
             }
-            if let Some(chat) = memory.chat.as_ref().filter(|_| !memory.sources.is_empty()) {
+            if let Some(chat) = memory.conversation() {
                 let key = keys::memory_by_chat(&memory.persona, chat, memory.id);
                 self.broke("memories missing from their chat", usize::from(!by_chat.remove(&key)));
             }
         }
+        let mut writings: HashSet<Vec<u8>> = HashSet::new();
+        for (key, _) in self.rows::<WritingRow>(store, Table::Writings)? {
+            writings.insert(key);
+        }
+        for (_, memory) in memories.iter().filter(|(_, memory)| memory.kind.is_written()) {
+            self.broke("writings without what belongs to them", usize::from(!writings.remove(&writing_key(memory))));
+        }
+        self.broke("rows about writings that are missing", writings.len());
         let ids: HashSet<MemoryId> = memories.iter().map(|(_, memory)| memory.id).collect();
+        let notes: Vec<(_, MemoryId)> = self.rows(store, Table::Notes)?;
+        self.broke("working notes that are missing", notes.iter().filter(|(_, id)| !ids.contains(id)).count());
         let lost = |keys: &HashSet<Vec<u8>>| {
             keys.iter().filter(|key| !keys::number("memories", key).is_ok_and(|id| ids.contains(&MemoryId(id)))).count()
         };

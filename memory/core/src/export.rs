@@ -1,5 +1,7 @@
 //! What is held about one person, for that person.
 
+use std::collections::HashSet;
+
 use azera_types::{PersonId, Scope};
 use serde_json::{Value, json};
 
@@ -17,18 +19,25 @@ impl Memory {
         let Subject(person) = subject;
         let mut messages = Vec::new();
         let mut memories = Vec::new();
+        let mut told = HashSet::new();
         let mut ids = self.messages_of(person, usize::MAX)?;
         ids.reverse();
         for id in ids {
             let Some(message) = self.raw_message(&id)? else { continue };
-            memories.extend(self.memories_of(&id)?.iter().map(memory_json));
+            let own = Scope::Dm(person.clone());
+            // What was written from it elsewhere, or from what others said, is not theirs alone; and what was written from
+            // several of their messages is told of once.
+            let theirs = self.memories_of(&id)?.into_iter().filter(|memory| {
+                let all_theirs = memory.scope == own && memory.needs.iter().all(|need| need.scope == own);
+                !memory.kind.is_written() || all_theirs && told.insert(memory.id)
+            });
+            memories.extend(theirs.map(|memory| memory_json(&memory)));
             let mut row = message_json(&message);
             let answers: Vec<azera_types::MessageId> =
                 codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[id.as_str()]))?;
             let mut replies = Vec::new();
             for reply in answers {
                 // An answer given or built elsewhere is theirs to read only there, and only while they may.
-                let own = Scope::Dm(person.clone());
                 replies.extend(self.raw_message(&reply)?.filter(|reply| reply.scope == own && reply.needs.is_empty()));
             }
             row["answers"] = replies.iter().map(message_json).collect();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forgotten::Forgotten;
 use crate::minds::Gone;
-use crate::rows::{ChatRow, Kind, MemoryRow, MessageRow};
+use crate::rows::{ChatRow, Kind, MemoryRow, MessageRow, WritingRow};
 use crate::{Batch, Durability, Error, Memory, Right, Table, codec, keys};
 
 /// Messages forgotten in one transaction.
@@ -98,6 +98,11 @@ impl Memory {
             self.commit_forgetting(batch, gone)?;
         }
         let mut by_chat: HashMap<ChatId, Vec<(MessageId, bool)>> = HashMap::new();
+        // What was written elsewhere from it goes too, and is nobody's business here.
+        let known = |memory: &MemoryRow| {
+            !memory.kind.is_written()
+                || witness.is_none_or(|right| right.covers(&memory.scope, &memory.needs, memory.at))
+        };
         for id in named.iter().chain(built_on.iter().filter(|_| quotes)) {
             if let Some(message) = self.raw_message(id)? {
                 let told = told(&message);
@@ -110,7 +115,7 @@ impl Memory {
                 let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
                 for (id, told) in page {
                     let tally = if *told { &mut receipt } else { &mut untold };
-                    self.forget_message(&mut batch, id, &mut gone, tally)?;
+                    self.forget_message(&mut batch, id, &mut gone, tally, &known)?;
                 }
                 self.commit_forgetting(batch, gone)?;
             }
@@ -123,7 +128,7 @@ impl Memory {
             let _writing = self.writing(&reply.chat)?;
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             gone.quoting(id.clone());
-            tally.memories += self.unremember_for_good(&mut batch, id, &mut gone)?;
+            tally.memories += self.unremember_for_good(&mut batch, id, &mut gone, &mut tally.touched, &known)?;
             self.commit_forgetting(batch, gone)?;
             tally.touched.insert((reply.chat, reply.persona));
             tally.quoted_by.push(reply.id);
@@ -160,9 +165,25 @@ impl Memory {
         Ok(())
     }
 
-    fn unremember_for_good(&self, batch: &mut Batch, id: &MessageId, gone: &mut Forgotten) -> Result<usize, Error> {
-        self.memories_of(id)?.iter().for_each(|memory| gone.memory(memory.id));
-        self.unremember(batch, id)
+    /// Gives how many memories went that are `known` to whoever asked.
+    fn unremember_for_good(
+        &self,
+        batch: &mut Batch,
+        id: &MessageId,
+        gone: &mut Forgotten,
+        touched: &mut HashSet<(ChatId, PersonaId)>,
+        known: &dyn Fn(&MemoryRow) -> bool,
+    ) -> Result<usize, Error> {
+        let memories = self.memories_of(id)?;
+        for memory in &memories {
+            gone.memory(memory.id);
+            // It may stand in front of every prompt of its chat.
+            if let Some(chat) = memory.chat.as_ref().filter(|_| memory.kind.is_written()) {
+                touched.insert((chat.clone(), memory.persona.clone()));
+            }
+        }
+        self.unremember(batch, id)?;
+        Ok(memories.iter().filter(|memory| known(memory)).count())
     }
 
     /// The replies built on any of these messages and facts, and those built on them in turn, the messages themselves
@@ -201,8 +222,14 @@ impl Memory {
             }
             Forget::Memory(id) => {
                 if let Some(memory) = self.raw_memory(*id)? {
-                    messages.extend(memory.sources.iter().cloned());
-                    loose.extend(memory.sources.is_empty().then_some(memory));
+                    if memory.kind.is_written() {
+                        // It is not made again, so what it rests on stays; where it was posted it goes.
+                        messages.extend(self.raw_writing(&memory)?.and_then(|it| it.posted).map(|it| it.message));
+                        loose.push(memory);
+                    } else {
+                        messages.extend(memory.sources.iter().cloned());
+                        loose.extend(memory.sources.is_empty().then_some(memory));
+                    }
                 }
             }
             Forget::Span { chat, from, to } => {
@@ -221,6 +248,14 @@ impl Memory {
                 self.commit_forgetting(Batch::new(), gone)?;
                 messages.extend(self.messages_of(person, usize::MAX)?);
                 self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;
+                // What they brought from elsewhere is theirs, too.
+                codec::walk(self.store.as_ref(), Table::Writings, b"", |_, value| {
+                    let writing: WritingRow = codec::decode(Table::Writings, value)?;
+                    if writing.imported_by.as_ref() == Some(person) {
+                        loose.extend(self.raw_memory(writing.memory)?);
+                    }
+                    Ok(true)
+                })?;
             }
             Forget::Chat(chat) => {
                 messages.extend(self.log_of(chat)?.into_iter().map(|message| message.id));
@@ -271,13 +306,14 @@ impl Memory {
         id: &MessageId,
         gone: &mut Forgotten,
         receipt: &mut Receipt,
+        known: &dyn Fn(&MemoryRow) -> bool,
     ) -> Result<(), Error> {
         // Also one that is empty already: an older backup may hold what it said.
         gone.message(id.clone());
         let Some(message) = self.raw_message(id)?.filter(|message| message.author != Author::Forgotten) else {
             return Ok(());
         };
-        receipt.memories += self.unremember_for_good(batch, id, gone)?;
+        receipt.memories += self.unremember_for_good(batch, id, gone, &mut receipt.touched, known)?;
         match &message.author {
             Author::Person { id: person, .. } => {
                 batch.remove(Table::PersonLog, keys::numbered(&[person.as_str()], message.seq));

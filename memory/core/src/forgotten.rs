@@ -191,6 +191,8 @@ impl Cleaning<'_> {
             Table::MemoryByMessage | Table::MemoryByChat => {
                 !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?))
             }
+            Table::Writings => !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?)),
+            Table::Notes => !self.dropped.contains(&codec::decode(table, value)?),
             Table::Branches => {
                 let of_gone = what.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()])));
                 !of_gone || newer(codec::decode::<BranchRow>(table, value)?.head.as_ref())

@@ -8,6 +8,9 @@ use crate::{Error, Memory, Order, Right, Table, codec, keys};
 /// Messages a history may be asked for.
 pub const MAX_HISTORY: usize = 2_000;
 
+/// Messages looked through for who spoke last.
+const SPEAKERS_LOOKED_FOR: usize = 100;
+
 impl Memory {
     /// A message, if `right` may read it and it was not forgotten.
     pub fn message(&self, right: &Right, id: &MessageId) -> Result<Option<MessageRow>, Error> {
@@ -88,6 +91,18 @@ impl Memory {
     /// A memory, if `right` may see it.
     pub fn memory(&self, right: &Right, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
         Ok(self.raw_memory(id)?.filter(|memory| right.allows(&memory.persona, &memory.scope, &memory.needs, memory.at)))
+    }
+
+    /// Those who spoke last in a chat, the latest first: whom to ask about it.
+    pub fn spoke_in(&self, chat: &ChatId) -> Result<Vec<PersonId>, Error> {
+        let log = keys::prefix(&[chat.as_str()]);
+        let mut people: Vec<PersonId> = Vec::new();
+        for (_, value) in self.store.scan(Table::ChatLog, &log, None, Order::Descending, SPEAKERS_LOOKED_FOR)? {
+            let message = self.raw_message(&codec::decode(Table::ChatLog, &value)?)?;
+            let person = message.as_ref().and_then(|message| message.author.person());
+            people.extend(person.filter(|person| !people.contains(person)).cloned());
+        }
+        Ok(people)
     }
 
     /// Ids of the newest messages of a person, newest first.

@@ -352,7 +352,9 @@ impl Memory {
     /// Ids of up to `before` memories before and `after` behind one, of the same persona, chat and conversation, in
     /// order, itself left out.
     pub(crate) fn around(&self, memory: &MemoryRow, before: usize, after: usize) -> Result<Vec<MemoryId>, Error> {
-        let Some(chat) = &memory.chat else { return Ok(Vec::new()) };
+        // What was written stands in no conversation: nothing is around it.
+        let chat = memory.chat.as_ref().filter(|_| !memory.kind.is_written());
+        let Some(chat) = chat else { return Ok(Vec::new()) };
         let prefix = keys::prefix(&[memory.persona.as_str(), chat.as_str()]);
         let here = keys::memory_by_chat(&memory.persona, chat, memory.id);
         let mut ids = Vec::with_capacity(before + after);
@@ -465,7 +467,7 @@ fn line(memory: &MemoryRow) -> String {
 fn shelf(kind: Kind) -> Shelf {
     match kind {
         Kind::Message | Kind::Reply => Shelf::Chats,
-        Kind::Fact => Shelf::Memories,
+        Kind::Fact | Kind::Diary | Kind::Reflection | Kind::Dream | Kind::Note => Shelf::Memories,
     }
 }
 

@@ -35,10 +35,12 @@ mod record;
 mod relink;
 mod right;
 mod rows;
+mod settings;
 mod stats;
 mod store;
 mod turns;
 mod working;
+mod writings;
 
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::Checked;
@@ -63,9 +65,11 @@ pub use relink::{Relinked, relink};
 pub use right::{Grant, Right};
 pub use rows::{
     Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, Need, OutboxRow, PersonaRow,
-    WhyHit, WhyRow,
+    Posted, WhyHit, WhyRow, WritingRow,
 };
+pub use settings::{JournalChannel, Stirred, Tended};
 pub use stats::Stats;
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use turns::{NewReply, Received};
 pub use working::{EMBEDDING_TTL, Working};
+pub use writings::{MAX_SOURCES, NewWriting};

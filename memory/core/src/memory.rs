@@ -1,5 +1,6 @@
 //! The one door to everything remembered.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -160,11 +161,24 @@ impl Memory {
 
     /// Holds off other writers of `chat`, and makes sure that what is read from here on will not be taken back.
     pub(crate) fn writing(&self, chat: &ChatId) -> Result<MutexGuard<'_, ()>, Error> {
-        let stripe = self.hasher.hash_one(chat) as usize % STRIPES;
         // A panic while writing leaves no half batch behind, so a poisoned lock guards nothing broken.
-        let writing = self.stripes[stripe].lock().unwrap_or_else(PoisonError::into_inner);
+        let writing = self.stripes[self.stripe(chat)].lock().unwrap_or_else(PoisonError::into_inner);
         self.store.ready()?;
         Ok(writing)
+    }
+
+    /// The same for several chats at once.
+    pub(crate) fn writing_in(&self, chats: &BTreeSet<ChatId>) -> Result<Vec<MutexGuard<'_, ()>>, Error> {
+        // In the order of the stripes, each once: nobody waits for somebody who waits for them.
+        let stripes: BTreeSet<usize> = chats.iter().map(|chat| self.stripe(chat)).collect();
+        let lock = |stripe: usize| self.stripes[stripe].lock().unwrap_or_else(PoisonError::into_inner);
+        let writing = stripes.into_iter().map(lock).collect();
+        self.store.ready()?;
+        Ok(writing)
+    }
+
+    fn stripe(&self, chat: &ChatId) -> usize {
+        self.hasher.hash_one(chat) as usize % STRIPES
     }
 
     /// Bytes the record takes on disk.

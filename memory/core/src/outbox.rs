@@ -40,7 +40,7 @@ impl Memory {
         self.ask_for_scrub()?;
         let _writing = self.writing(&reply.chat)?;
         let (mut batch, mut gone, mut receipt) = (Batch::new(), Forgotten::default(), Receipt::default());
-        self.forget_message(&mut batch, &reply.id, &mut gone, &mut receipt)?;
+        self.forget_message(&mut batch, &reply.id, &mut gone, &mut receipt, &|_| true)?;
         if let (Some(to), Some(asker)) = (&reply.answers, &row.asker)
             && self.raw_message(to)?.is_some_and(|asked| asked.author.person().is_some())
             && !self.has_another_answer(to, &reply.id)?

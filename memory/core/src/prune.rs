@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use azera_types::{ChatId, MemoryId, PersonaId};
 
+use crate::rows::{MemoryRow, WritingRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
 /// Memories removed in one transaction.
@@ -28,6 +29,13 @@ impl Memory {
         let mut held: Vec<(MemoryId, ChatId)> = Vec::new();
         codec::walk(self.store.as_ref(), Table::MemoryByChat, &keys::prefix(&[persona.as_str()]), |key, _| {
             held.push((MemoryId(keys::number("memory_by_chat", key)?), keys::chat_of_memory(persona, key)?));
+            Ok(true)
+        })?;
+        codec::walk(self.store.as_ref(), Table::Writings, &keys::prefix(&[persona.as_str()]), |_, value| {
+            let writing: WritingRow = codec::decode(Table::Writings, value)?;
+            if let Some(MemoryRow { id, chat: Some(chat), .. }) = self.raw_memory(writing.memory)? {
+                held.push((id, chat));
+            }
             Ok(true)
         })?;
         let Some(over) = held.len().checked_sub(keep).filter(|over| *over > 0) else {

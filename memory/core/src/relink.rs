@@ -12,7 +12,10 @@ use serde::de::DeserializeOwned;
 use crate::forgotten::Forgotten;
 use crate::minds::{BondRow, MindRow};
 use crate::record::unused_numbers;
-use crate::rows::{BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow};
+use crate::rows::{
+    BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, Posted, WhyRow, WritingRow,
+};
+use crate::writings::writing_key;
 use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
 
 /// Changes committed at once.
@@ -48,7 +51,7 @@ struct Behind {
 
 /// Makes a store that lost rows a sound record again. Its indexes have to be built anew.
 pub fn relink(store: &dyn Store) -> Result<Relinked, Error> {
-    let mut work = Work { store, batch: Batch::new(), done: Relinked::default(), highest: 0 };
+    let mut work = Work { store, batch: Batch::new(), done: Relinked::default(), highest: 0, written: HashMap::new() };
     for table in FOLLOWING {
         work.empty(table)?;
     }
@@ -78,6 +81,8 @@ struct Work<'a> {
     done: Relinked,
     /// The highest number given out, as far as rows tell.
     highest: u64,
+    /// The writings there are: the key of what belongs to each, and what it rests on.
+    written: HashMap<Vec<u8>, Vec<MessageId>>,
 }
 
 impl Work<'_> {
@@ -197,9 +202,11 @@ impl Work<'_> {
             self.highest = self.highest.max(memory.id.0);
             let before = memory.sources.len();
             memory.sources.retain(|source| places.contains_key(source));
-            let of_nothing = memory.kind != Kind::Fact && memory.sources.is_empty();
+            let of_nothing = memory.kind.is_said() && memory.sources.is_empty();
+            // What was written says what stood in each of its messages.
+            let lost_some = memory.kind.is_written() && memory.sources.len() < before;
             let unexplained = memory.kind == Kind::Reply && !memory.sources.iter().any(|id| behind.noted.contains(id));
-            if of_nothing || unexplained {
+            if of_nothing || unexplained || lost_some {
                 self.remove(Table::Memories, key)?;
                 continue;
             }
@@ -218,8 +225,11 @@ impl Work<'_> {
             for source in &memory.sources {
                 self.batch.put(Table::MemoryByMessage, keys::numbered(&[source.as_str()], memory.id.0), []);
             }
-            if let Some(chat) = memory.chat.as_ref().filter(|_| !memory.sources.is_empty()) {
+            if let Some(chat) = memory.conversation() {
                 self.batch.put(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id), []);
+            }
+            if memory.kind.is_written() {
+                self.written.insert(writing_key(&memory), memory.sources.clone());
             }
             for key in names::keys(&memory) {
                 self.batch.put(Table::Names, key, []);
@@ -227,7 +237,52 @@ impl Work<'_> {
             *self.done.kept.entry(Table::Memories.name()).or_default() += 1;
             self.commit_page()?;
         }
-        Ok(())
+        self.writings()
+    }
+
+    /// Keeps what belongs to the writings there are, and those that have it; links posts with what they rest on.
+    fn writings(&mut self) -> Result<(), Error> {
+        self.commit()?;
+        let mut written = std::mem::take(&mut self.written);
+        let mut notes = HashSet::new();
+        for (key, row) in self.readable::<WritingRow>(Table::Writings)? {
+            let Some(sources) = written.remove(&key) else {
+                self.remove(Table::Writings, key)?;
+                continue;
+            };
+            *self.done.kept.entry(Table::Writings.name()).or_default() += 1;
+            if let Some(Posted { message: post, .. }) = &row.posted {
+                for source in sources.iter().filter(|source| *source != post) {
+                    self.put(Table::Derived, keys::derived(source, post), post)?;
+                }
+            }
+            if row.kind == Kind::Note {
+                notes.insert(row.memory);
+            }
+        }
+        for key in written.into_keys() {
+            let id = MemoryId(keys::number(Table::Writings.name(), &key)?);
+            self.remove(Table::Memories, keys::memory(id))?;
+            for (table, parts) in self.linking(id)? {
+                self.batch.remove(table, parts);
+            }
+        }
+        self.keep::<MemoryId>(Table::Notes, |id| notes.contains(id))
+    }
+
+    /// The rows that link to a memory and follow from others.
+    fn linking(&mut self, id: MemoryId) -> Result<Vec<(Table, Vec<u8>)>, Error> {
+        self.commit()?;
+        let mut found = Vec::new();
+        for table in [Table::MemoryByMessage, Table::Names] {
+            codec::walk(self.store, table, b"", |key, _| {
+                if keys::number(table.name(), key)? == id.0 {
+                    found.push((table, key.to_vec()));
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(found)
     }
 
     /// Lets chats and branches end at messages that are there.

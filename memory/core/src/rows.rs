@@ -143,6 +143,14 @@ pub enum Kind {
     Reply,
     /// Something a person asked it to keep.
     Fact,
+    /// What the persona wrote for itself at the end of a conversation.
+    Diary,
+    /// What it wrote at the end of a day.
+    Reflection,
+    /// What it dreamt: imagined. It can be quoted and is never what happened.
+    Dream,
+    /// Its working notes of a chat; each chat has the newest alone.
+    Note,
 }
 
 impl Kind {
@@ -152,7 +160,21 @@ impl Kind {
             Self::Message => "message",
             Self::Reply => "reply",
             Self::Fact => "fact",
+            Self::Diary => "diary",
+            Self::Reflection => "reflection",
+            Self::Dream => "dream",
+            Self::Note => "note",
         }
+    }
+
+    /// Whether somebody said it in a conversation.
+    pub fn is_said(self) -> bool {
+        matches!(self, Self::Message | Self::Reply)
+    }
+
+    /// Whether the persona wrote it between messages.
+    pub fn is_written(self) -> bool {
+        matches!(self, Self::Diary | Self::Reflection | Self::Dream | Self::Note)
     }
 }
 
@@ -182,6 +204,60 @@ pub struct MemoryRow {
     pub text: Text,
     /// When it was said.
     pub at: Timestamp,
+}
+
+impl MemoryRow {
+    /// The chat in whose conversation it stands. What was kept or written stands in none.
+    pub(crate) fn conversation(&self) -> Option<&ChatId> {
+        self.chat.as_ref().filter(|_| self.kind.is_said() && !self.sources.is_empty())
+    }
+}
+
+/// What belongs to something a persona wrote besides the memory that it is.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct WritingRow {
+    /// The memory.
+    pub memory: MemoryId,
+    /// What it is.
+    pub kind: Kind,
+    /// What the model was asked; `None` for what was imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Text>,
+    /// The model that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Words of what it rests on that it took up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub themes: Vec<String>,
+    /// The persona's mood when it wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mood: Option<String>,
+    /// Where it was posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posted: Option<Posted>,
+    /// Who brought it here from elsewhere; `None` for what was written here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_by: Option<PersonId>,
+}
+
+impl std::fmt::Debug for WritingRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("WritingRow");
+        shown.field("memory", &self.memory).field("kind", &self.kind).field("posted", &self.posted);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// The message that something written was posted as.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Posted {
+    /// Where.
+    pub chat: ChatId,
+    /// The message.
+    pub message: MessageId,
 }
 
 /// A message taken in whose turn is not over.

@@ -46,6 +46,10 @@ pub enum Table {
     Names = 17,
     /// Ids of what was forgotten and may still stand in backups.
     Forgotten = 18,
+    /// What personas wrote between messages: persona, scope, memory.
+    Writings = 19,
+    /// The working notes of a persona in a chat.
+    Notes = 20,
     /// How personas are: persona, scope.
     Minds = 21,
     /// What personas feel towards people: person, persona, scope.
@@ -74,6 +78,8 @@ impl Table {
         Self::Answers,
         Self::Names,
         Self::Forgotten,
+        Self::Writings,
+        Self::Notes,
         Self::Minds,
         Self::Bonds,
     ];
@@ -105,6 +111,8 @@ impl Table {
             Self::Answers => "answers",
             Self::Names => "names",
             Self::Forgotten => "forgotten",
+            Self::Writings => "writings",
+            Self::Notes => "notes",
             Self::Minds => "minds",
             Self::Bonds => "bonds",
         }

@@ -292,7 +292,7 @@ impl Memory {
         for source in &memory.sources {
             batch.put(Table::MemoryByMessage, keys::numbered(&[source.as_str()], memory.id.0), []);
         }
-        if let Some(chat) = memory.chat.as_ref().filter(|_| !memory.sources.is_empty()) {
+        if let Some(chat) = memory.conversation() {
             batch.put(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id), []);
         }
         for key in names::keys(memory) {
@@ -307,7 +307,7 @@ impl Memory {
         Ok(ids.len())
     }
 
-    fn depth_behind(&self, parent: Option<&MessageId>) -> Result<u64, Error> {
+    pub(crate) fn depth_behind(&self, parent: Option<&MessageId>) -> Result<u64, Error> {
         let parent = parent.map(|id| self.raw_message(id)).transpose()?.flatten();
         Ok(parent.map_or(0, |parent| parent.depth + 1))
     }
@@ -355,6 +355,7 @@ impl Memory {
         if let Some(chat) = &memory.chat {
             batch.remove(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id));
         }
+        self.remove_writing(batch, memory)?;
         for key in names::keys(memory) {
             batch.remove(Table::Names, key);
         }
@@ -362,7 +363,7 @@ impl Memory {
     }
 }
 
-fn put_message(batch: &mut Batch, message: &MessageRow) -> Result<(), Error> {
+pub(crate) fn put_message(batch: &mut Batch, message: &MessageRow) -> Result<(), Error> {
     codec::put(batch, Table::Messages, keys::message(&message.id), message)?;
     codec::put(batch, Table::ChatLog, keys::numbered(&[message.chat.as_str()], message.seq), &message.id)
 }

@@ -12,6 +12,9 @@ pub enum EvalCommand {
     /// What is told in one chat and asked for in another, three days later
     #[command(after_help = "Example:\n  azera eval facts --show")]
     Facts(EvalFacts),
+    /// What is dreamt after a day of talk: whether it is about that day, and whether it was dreamt before
+    #[command(after_help = "Example:\n  azera eval dreams --show")]
+    Dreams(EvalDreams),
     /// The mood in what a persona says, told by the product's own sense
     #[command(
         after_help = "Example:\n  azera eval mood bot/mind/labelled/mood.jsonl\n\nEach line: {\"text\": \"...\", \"label\": \"melancholy\"}"
@@ -55,6 +58,25 @@ pub struct EvalFacts {
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// Show each question with its reply
+    #[arg(long)]
+    pub show: bool,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalDreams {
+    /// Nights to sleep
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub nights: usize,
+    /// `default` or a model's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+    /// Makes dreams reproducible
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Show each dream
     #[arg(long)]
     pub show: bool,
     /// Print JSON in one line

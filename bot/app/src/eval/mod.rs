@@ -1,5 +1,6 @@
 //! `azera eval`: measurements anyone can rerun.
 
+pub mod dreams;
 pub mod facts;
 pub mod labels;
 pub mod recall;

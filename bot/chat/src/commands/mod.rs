@@ -1,10 +1,12 @@
 //! Commands: declared once, here, for every platform. Help, permissions and behaviour come from the same table.
 
+mod archive;
 mod chat;
 mod forget;
 mod memory;
 mod persona;
 mod why;
+mod writings;
 
 use azera_adapter::{Access, CommandAnswer, CommandLine, Platform};
 use azera_memory::{ChatRow, Right};
@@ -76,6 +78,18 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Member,
     },
     Command {
+        name: "dream",
+        arguments: "[list | show NUMBER | search WORDS | import TEXT | export]",
+        help: "what I dreamt that may be told here; `import` takes Markdown or JSON",
+        access: Access::Member,
+    },
+    Command {
+        name: "journal",
+        arguments: "[list | show NUMBER | search WORDS | trigger | import TEXT | export | channel [here | off]]",
+        help: "my journal and diary; `trigger` has me write now, `channel` says where dreams and entries are posted",
+        access: Access::Member,
+    },
+    Command {
         name: "answer",
         arguments: "[addressed | always | never]",
         help: "when I answer in this chat",
@@ -121,6 +135,8 @@ impl Azera {
             "remember" => self.remember_command(&at, arguments).await,
             "memory" => self.memory_command(&at, arguments).await,
             "forget" => self.forget_command(&at, arguments).await,
+            "dream" => self.dream_command(&at, arguments).await,
+            "journal" => self.journal_command(&at, arguments).await,
             "answer" => self.answer_command(&at, arguments).await,
             "model" => self.model_command(&at, arguments).await,
             _ => Ok(CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() }),

@@ -72,6 +72,7 @@ fn settled(house: &House, act: &Act) -> Act {
     | Act::Command { chat, .. }
     | Act::Again { chat, .. }
     | Act::Branch { chat, .. }
+    | Act::Import { chat, .. }
     | Act::Forget { chat, .. } = &mut act
         && let Some(talk) = talk.filter(|_| *chat % 4 != 0)
     {
@@ -82,6 +83,7 @@ fn settled(house: &House, act: &Act) -> Act {
     | Act::Command { who, chat, .. }
     | Act::Again { who, chat }
     | Act::Branch { who, chat }
+    | Act::Import { who, chat, .. }
     | Act::Forget { who, chat, .. } = &mut act
     {
         let readers = oracle.readers(*chat);
@@ -138,6 +140,11 @@ async fn perform(house: &mut House, act: &Act, other: &BTreeSet<usize>) {
             let secret = house.watch.oracle().told(*chat, *who);
             house.watch.oracle().names.insert(secret);
             command(house, *who, *chat, &format!("/branch {}", word(secret, other.contains(&secret)))).await;
+        }
+        Act::Import { who, chat, what } => {
+            let secret = house.watch.oracle().told(*chat, *who);
+            let text = text(secret, 0, Way::Quiet, other);
+            command(house, *who, *chat, &format!("{what} {text}")).await;
         }
         Act::Forget { who, chat, what } => forget(house, *who, *chat, *what).await,
         Act::Restart => house.reopen().await,

@@ -10,16 +10,16 @@ use crate::house::{House, chat, person};
 use crate::oracle::{DEFAULT_PERSONA, Origin, secrets_in, word};
 use crate::world::{CHATS, Change, Founding, PEOPLE, Target, World};
 
-const ANN: usize = 0;
-const AN: usize = 1;
-const BOB: usize = 4;
-const HALL: usize = 0;
-const DEN: usize = 3;
-const DM_ANN: usize = 7;
-const DM_AN: usize = 8;
-const DM_BOB: usize = 11;
+pub const ANN: usize = 0;
+pub const AN: usize = 1;
+pub const BOB: usize = 4;
+pub const HALL: usize = 0;
+pub const DEN: usize = 3;
+pub const DM_ANN: usize = 7;
+pub const DM_AN: usize = 8;
+pub const DM_BOB: usize = 11;
 
-const GUILD: Target = Target::Realm(0);
+pub const GUILD: Target = Target::Realm(0);
 
 /// A world in which Ann and An are in the guild and its den, and what hides what from newcomers.
 fn world(guild_joined: bool, den_joined: bool) -> World {
@@ -34,30 +34,30 @@ fn world(guild_joined: bool, den_joined: bool) -> World {
     }
 }
 
-struct Scene {
-    house: House,
+pub struct Scene {
+    pub house: House,
     said: usize,
 }
 
 impl Scene {
-    async fn open(guild_joined: bool, den_joined: bool) -> Self {
+    pub async fn open(guild_joined: bool, den_joined: bool) -> Self {
         let house = House::open(&world(guild_joined, den_joined), Default::default(), &BTreeSet::new()).await;
         Self { house, said: 0 }
     }
 
-    fn pass(&self, seconds: i64) {
+    pub fn pass(&self, seconds: i64) {
         let now = self.house.clock.now().checked_add(azera_types::Span::new().seconds(seconds)).unwrap();
         self.house.clock.advance_to(now);
         self.house.watch.oracle().now = now;
     }
 
-    fn change(&self, change: Change) {
+    pub fn change(&self, change: Change) {
         self.pass(90);
         self.house.change(change);
     }
 
     /// A message of `who`; the model is spoken to. Its text is the oracle's business only in the other tests.
-    fn message(&mut self, who: usize, place: usize, text: &str) -> Inbound {
+    pub fn message(&mut self, who: usize, place: usize, text: &str) -> Inbound {
         self.pass(90);
         self.said += 1;
         let id = format!("m{}", self.said);
@@ -83,7 +83,7 @@ impl Scene {
         }
     }
 
-    async fn say(&mut self, who: usize, place: usize, text: &str) -> Outcome {
+    pub async fn say(&mut self, who: usize, place: usize, text: &str) -> Outcome {
         let inbound = self.message(who, place, text);
         let outcome = self.house.azera.message(self.house.platform.sim.id(), inbound).await.unwrap();
         self.house.azera.settle().await.unwrap();
@@ -91,21 +91,21 @@ impl Scene {
     }
 
     /// A secret told in a chat, of which nothing is made.
-    async fn tell(&mut self, who: usize, place: usize) -> usize {
+    pub async fn tell(&mut self, who: usize, place: usize) -> usize {
         let secret = self.house.watch.oracle().told(place, who);
         self.say(who, place, &format!("the lighthouse password is {} quiet", word(secret, false))).await;
         secret
     }
 
     /// What a person finds.
-    async fn find(&self, who: usize, place: usize, query: &str) -> Vec<String> {
+    pub async fn find(&self, who: usize, place: usize, query: &str) -> Vec<String> {
         self.pass(90);
         let line = ProbeLine { chat: chat(place), person: person(who), query: Text::new(query), limit: Some(50) };
         let hits = self.house.azera.probe(self.house.platform.sim.id(), line).await.unwrap();
         hits.iter().map(|hit| hit.text.as_str().to_owned()).collect()
     }
 
-    async fn command(&self, who: usize, place: usize, text: &str) -> String {
+    pub async fn command(&self, who: usize, place: usize, text: &str) -> String {
         self.pass(90);
         let name = PEOPLE[who].1.to_owned();
         let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text) };
@@ -126,7 +126,7 @@ impl Scene {
     }
 
     /// Texts delivered, in order.
-    fn delivered(&self) -> Vec<String> {
+    pub fn delivered(&self) -> Vec<String> {
         let delivered = self.house.platform.delivered.lock().unwrap();
         delivered.iter().map(|outbound| outbound.text.as_str().to_owned()).collect()
     }

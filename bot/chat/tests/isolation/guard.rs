@@ -11,12 +11,18 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::Record;
 
 /// Ways along which secrets must have been shown rightly, or the worlds prove nothing.
-pub const TELLING: [&str; 14] = [
+pub const TELLING: [&str; 20] = [
     "Host::message",
     "Host::edited",
     "Host::probe",
     "Platform::deliver",
     "Platform::show_again",
+    "Platform::post",
+    "/dream",
+    "/journal",
+    "Memory::writings",
+    "Memory::notes",
+    "Memory::recent",
     "Streaming::event",
     "/memory",
     "/why",
@@ -31,7 +37,7 @@ pub const TELLING: [&str; 14] = [
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 21] = [
+const SHOWN_TO_NOBODY: [&str; 28] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -52,6 +58,15 @@ const SHOWN_TO_NOBODY: [&str; 21] = [
     "open_turn",
     "open_turns",
     "outbox",
+    // What was written is given back to whoever wrote it, and looked up again to be posted.
+    "write",
+    "posted_as",
+    // Settings, times and counts; whom to ask about a chat.
+    "journal_channel",
+    "tended",
+    "diary_until",
+    "stirred",
+    "spoke_in",
     // The indexes are filled, and compared with the record, by the core itself.
     "index_words",
     "indexed",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_adapter::{ChatInfo, Host, Platform};
 use azera_adapter_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
-use azera_chat::{Azera, ChatConfig, ModelShelf, Parts, ShelvedModel};
+use azera_chat::{Azera, ChatConfig, GardenConfig, Gardener, ModelShelf, Parts, ShelvedModel};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamStore, RamWorking};
 use azera_model::{ChatMessage, ChatModel, ScriptedModel};
 use azera_types::{ChatId, Clock, ManualClock, PersonId, PersonaId, RealmId, Timestamp};
@@ -35,7 +35,7 @@ pub struct House {
     pub meanwhile: Meanwhile,
     pub vectors: Vectors,
     pub layers: Layers,
-    model: Arc<dyn ChatModel>,
+    pub model: Arc<dyn ChatModel>,
 }
 
 pub fn person(number: usize) -> PersonId {
@@ -88,6 +88,12 @@ impl House {
         let model = model(meanwhile.clone());
         let (memory, azera) = core(&layers, &clock, &platform, &model);
         Self { clock, watch, platform, memory, azera, meanwhile, vectors, layers, model }
+    }
+
+    /// Another model answers from the next start on.
+    pub async fn answered_by(&mut self, model: Arc<dyn ChatModel>) {
+        self.model = model;
+        self.reopen().await;
     }
 
     /// The platform tells which chats there are, as it does whenever it connects.
@@ -188,7 +194,8 @@ fn tell_realm(watch: &Watch, sim: &SimPlatform, number: usize) {
         members: members.into_iter().map(person).collect(),
         admins: Some(admins.into_iter().map(person).collect()),
         time_zone: None,
-        journal: None,
+        // The first realm has a channel for its journal from the beginning; others are given one by command.
+        journal: (number == 0).then(|| chat(0)),
         history: if joined { History::Joined } else { History::Shared },
     };
     sim.with_world(|world| world.set_realm(&line));
@@ -231,9 +238,18 @@ fn core(
             recalled: None,
             locale: None,
             limits: Limits::default(),
+            // Much is written, at any hour.
+            garden: GardenConfig {
+                diary_messages: 2,
+                notes_every: 3,
+                night: (0, 24),
+                per_day: 10_000,
+                ..GardenConfig::default()
+            },
         },
     });
     azera.attach(platform.clone());
+    azera.add_job(Arc::new(Gardener::of(&azera)));
     (memory, azera)
 }
 
@@ -242,6 +258,9 @@ fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
     Arc::new(ScriptedModel::new(Arc::new(move |messages: &[ChatMessage]| {
         meanwhile.happen();
         let asked = messages.last().map_or("", |message| message.content.trim_end());
+        if let Some(written) = writing(messages, asked) {
+            return written;
+        }
         if asked.ends_with("quiet") {
             return "Noted.".to_owned();
         }
@@ -262,6 +281,25 @@ fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
         }
         format!("I recall {}", words.join(" "))
     })))
+}
+
+/// What is written between messages: every secret of the prompt, among as many words of its own.
+fn writing(messages: &[ChatMessage], asked: &str) -> Option<String> {
+    let task = asked.lines().last()?;
+    if !["Write down the dream.", "Write the diary entry.", "Write the journal entry."].contains(&task)
+        && !task.starts_with("Note what")
+    {
+        return None;
+    }
+    let whole: String = messages.iter().map(|message| format!("{}\n", message.content)).collect();
+    let told = secrets_in(&whole).into_iter().flat_map(|secret| [word(secret, false), word(secret, true)]);
+    let told: Vec<String> = told.filter(|word| whole.contains(word.as_str())).collect();
+    let letters = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap());
+    // Others for other secrets, or every dream would be one dreamt before.
+    let first = secrets_in(&whole).into_iter().sum::<usize>() * 31;
+    let own = (first..first + told.len() + 6)
+        .map(|index| format!("drifting{}{}{}", letters(index / 676), letters(index / 26), letters(index)));
+    Some(format!("Somewhere lanterns were {} {}.", own.collect::<Vec<_>>().join(" "), told.join(" ")))
 }
 
 /// A shelf with the model that answers already.

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use azera_adapter::{CommandLine, Host, Platform, ProbeLine};
-use azera_memory::{Forget, Hit, Limits, Memory, Query, Right, Subject, VectorIndex};
-use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, PlaceKind, Reach, Text};
+use azera_memory::{Forget, Hit, Kind, Limits, Memory, Query, Right, Subject, VectorIndex};
+use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, PlaceKind, Reach, Text, Timestamp};
 use serde::Serialize;
 
 use crate::house::{House, chat, person};
@@ -23,7 +23,7 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 16] = [
+const SHOWING: [&str; 27] = [
     "/why",
     "/memory stats",
     "/memory export",
@@ -40,7 +40,21 @@ const SHOWING: [&str; 16] = [
     "/quit",
     "/forget m99999",
     "/nonsense dm:ann",
+    "/dream list",
+    "/dream show 1",
+    "/dream show m3",
+    "/dream search what is the lighthouse password?",
+    "/dream export",
+    "/journal list",
+    "/journal show 1",
+    "/journal show 2",
+    "/journal search what is the lighthouse password?",
+    "/journal export",
+    "/journal channel",
 ];
+
+/// Everything that is written between messages.
+const WRITTEN: [Kind; 4] = [Kind::Diary, Kind::Reflection, Kind::Dream, Kind::Note];
 
 /// Somebody in a chat, looking.
 struct Looking<'a> {
@@ -88,7 +102,8 @@ fn without_numbers(text: &str) -> String {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let own = !kept.ends_with(|c: char| c.is_alphanumeric());
-        let mark = ["\"id\":", "\"seq\":", "m"].into_iter().find(|mark| own && rest.starts_with(mark));
+        let mark =
+            ["\"id\":", "\"seq\":", "\"memory\":", "post~", "m"].into_iter().find(|mark| own && rest.starts_with(mark));
         let (head, tail) = rest.split_at(mark.map_or(first.len_utf8(), str::len));
         kept.push_str(head);
         rest = if mark.is_some() { tail.trim_start_matches(|c: char| c.is_ascii_digit()) } else { tail };
@@ -98,7 +113,10 @@ fn without_numbers(text: &str) -> String {
 
 #[test]
 fn numbers_are_left_out_and_secrets_are_not() {
-    assert_eq!(without_numbers("`m12` zq3v \"id\":77,\"seq\":4 m1~r0 am5"), "`m` zq3v \"id\":,\"seq\": m~r0 am5");
+    assert_eq!(
+        without_numbers("`m12` zq3v \"id\":77,\"seq\":4 m1~r0 am5 post~9"),
+        "`m` zq3v \"id\":,\"seq\": m~r0 am5 post~"
+    );
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -162,7 +180,7 @@ impl Looking<'_> {
         self.house.watch.shown(path, &Showing { chat: self.chat, asker, persona: &persona, own_words }, &text);
         // One's own words are one's own, whoever else may not see them; and which memories are looked at by number
         // depends on how many there are.
-        if !own_words && path != "Memory::memory" {
+        if !own_words && !["Memory::memory", "Memory::written"].contains(&path) {
             self.seen.push(format!("{path}: {}", without_numbers(&text)));
         }
     }
@@ -227,7 +245,13 @@ impl Looking<'_> {
         }
         for id in house.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
             read!(self, memory.memory(&right, id), |found| json(&found));
+            read!(self, memory.written(&right, id), |found| json(&found));
         }
+        for kind in WRITTEN {
+            read!(self, memory.writings(&right, &[kind], MANY), |found| json(&found));
+        }
+        read!(self, memory.notes(&right, &here), |found| json(&found));
+        read!(self, memory.recent(&right, Timestamp::MIN, MANY), |found| json(&found));
         read!(self, memory.switch_branch(&right, &here, "stolen"), |found| json(&found));
         let nothing = Forget::Message(MessageId::new("never said").unwrap());
         read!(self, memory.forget_as_seen(&right, &nothing, true), |found| json(&found));

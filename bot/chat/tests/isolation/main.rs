@@ -9,6 +9,7 @@
 
 mod drive;
 mod findings;
+mod garden;
 mod guard;
 mod house;
 mod index;

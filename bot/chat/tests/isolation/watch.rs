@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use azera_adapter::{
     Access, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outbound, Outcome, Platform, PlatformError,
-    ProbeLine, StreamEvent, Streaming,
+    Post, ProbeLine, RealmWishes, StreamEvent, Streaming,
 };
 use azera_adapter_sim::SimPlatform;
-use azera_types::{ChatId, Inbound, MessageId, PersonId, Place, PlatformId, Reach, Text, Timestamp};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, Place, PlatformId, Reach, RealmId, Text, Timestamp};
 use tokio::sync::Notify;
 
 use crate::oracle::{Oracle, Showing, secrets_in};
@@ -152,6 +152,15 @@ pub struct WatchedPlatform {
 }
 
 impl WatchedPlatform {
+    /// What was written unasked is judged where it is shown, as the words of who wrote it.
+    fn watched_post(&self, path: &str, outbound: &Outbound) {
+        let Some(chat) = chat_number(&outbound.chat) else { return };
+        let persona = outbound.persona.as_str().replace('@', " of ");
+        let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
+        self.watch.shown(path, &showing, &outbound.text);
+        self.watch.shown(path, &showing, &outbound.persona_name);
+    }
+
     fn watched(&self, path: &str, outbound: &Outbound) {
         self.watch.shown_for(path, outbound.reply_to.as_ref(), &outbound.text);
         self.watch.shown_for(path, outbound.reply_to.as_ref(), &outbound.persona_name);
@@ -191,6 +200,23 @@ impl Platform for WatchedPlatform {
             self.hung.notify_one();
             std::future::pending::<()>().await;
         }
+        Ok(())
+    }
+
+    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+        self.watch.went("Platform::place_for_all");
+        self.sim.place_for_all(chat).await
+    }
+
+    async fn realm(&self, realm: &RealmId) -> Result<RealmWishes, PlatformError> {
+        self.watch.went("Platform::realm");
+        self.sim.realm(realm).await
+    }
+
+    async fn post(&self, post: &Post) -> Result<(), PlatformError> {
+        self.watched_post("Platform::post", &post.outbound);
+        self.sim.post(post).await?;
+        self.delivered.lock().unwrap().push(post.outbound.clone());
         Ok(())
     }
 

@@ -143,6 +143,12 @@ pub enum Act {
         who: usize,
         chat: usize,
     },
+    /// A dream or a journal entry with a secret in it is brought in.
+    Import {
+        who: usize,
+        chat: usize,
+        what: &'static str,
+    },
     Forget {
         who: usize,
         chat: usize,
@@ -167,7 +173,7 @@ pub struct World {
 }
 
 /// Commands that change things and take nothing of one's own.
-const CHANGING: [&str; 16] = [
+const CHANGING: [&str; 21] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -184,6 +190,11 @@ const CHANGING: [&str; 16] = [
     "/new",
     "/model use scripted",
     "/as bob",
+    "/journal trigger",
+    "/journal trigger",
+    "/journal channel here",
+    "/journal channel here",
+    "/journal channel off",
 ];
 
 /// Most happens in a few places, or little would come of it.
@@ -234,9 +245,11 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(who, chat, what)| Act::Command { who, chat, what }),
         3 => (who(), chat()).prop_map(|(who, chat)| Act::Again { who, chat }),
         2 => (who(), chat()).prop_map(|(who, chat)| Act::Branch { who, chat }),
+        2 => (who(), chat(), prop::sample::select(&["/dream import", "/journal import"][..]))
+            .prop_map(|(who, chat, what)| Act::Import { who, chat, what }),
         2 => (who(), chat(), 0_usize..9).prop_map(|(who, chat, what)| Act::Forget { who, chat, what }),
         1 => Just(Act::Restart),
-        1 => (1_u8..5).prop_map(|hours| Act::Wait { hours }),
+        5 => (1_u8..15).prop_map(|hours| Act::Wait { hours }),
     ]
 }
 
@@ -322,6 +335,7 @@ impl fmt::Debug for Act {
             Self::Command { who, chat, what } => write!(f, "{}: {what}", at(who, chat)),
             Self::Again { who, chat } => write!(f, "{}: /regenerate, /swipe previous", at(who, chat)),
             Self::Branch { who, chat } => write!(f, "{}: /branch SECRET", at(who, chat)),
+            Self::Import { who, chat, what } => write!(f, "{}: {what} SECRET", at(who, chat)),
             Self::Forget { who, chat, what } => write!(f, "{}: /forget, form {what}", at(who, chat)),
             Self::Restart => write!(f, "restart"),
             Self::Wait { hours } => write!(f, "{hours} hours pass"),

@@ -16,7 +16,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use azera_types::{Author, MemoryId, MessageId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use crate::rows::MemoryRow;
+use crate::rows::{Kind, MemoryRow};
 use crate::{Error, Facet, FacetWeights, Lexical, Memory, Right, Shelf, Stored, WINDOW_REACH};
 
 pub use dates::DateSpan;
@@ -290,6 +290,10 @@ impl Memory {
         let Some(memory) = self.memory(right, waiting.id)? else { return Ok(None) };
         if !waiting.is_known {
             self.origins.learn(&memory);
+        }
+        // Notes stand in the prompts of their own chat, and are of no use elsewhere.
+        if memory.kind == Kind::Note {
+            return Ok(None);
         }
         if memory.at > until || memory.sources.iter().any(|source| query.exclude.contains(source)) {
             return Ok(None);

@@ -1,0 +1,134 @@
+//! `azera eval dreams`: a night after each day of talk, played through the same path as `azera replay`. A dream counts as
+//! *about the day* if it holds a word of that day's talk that says something, and as a *repetition* if its embedding lies
+//! within 0.85 of an earlier dream's.
+
+use std::collections::HashSet;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use azera_adapter_sim::Timeline;
+use azera_config::Config;
+use azera_model::{Priority, Purpose};
+use azera_types::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cli::EvalDreams;
+use crate::{house, replay};
+
+/// Days of talk, written for this project.
+const DAYS: &str = include_str!("../../eval/days.jsonl");
+
+/// Cosine similarity from which two dreams are one.
+const SAME: f32 = 0.85;
+
+/// Letters from which a word counts as saying something; shorter ones stand in every text.
+const TELLING_LETTERS: usize = 5;
+
+/// Longer words that stand in every text, too.
+const EMPTY: [&str; 12] =
+    ["about", "after", "again", "before", "before", "still", "their", "there", "through", "today", "tomorrow", "which"];
+
+#[derive(Debug, Deserialize)]
+struct Day {
+    said: Vec<(String, String)>,
+}
+
+pub async fn dreams(config: &Config, options: EvalDreams) -> anyhow::Result<ExitCode> {
+    let days = DAYS.lines().filter(|line| !line.trim().is_empty()).enumerate();
+    let days: Vec<Day> = days
+        .map(|(index, line)| serde_json::from_str(line).with_context(|| format!("day {}", index + 1)))
+        .collect::<anyhow::Result<_>>()?;
+    let talk: Vec<&Day> = days.iter().cycle().take(options.nights).collect();
+    // Nothing else is to be written, so that a night takes as long as its dream.
+    let mut config = config.clone();
+    config.gardener.enabled = true;
+    config.gardener.dreams = true;
+    config.gardener.journal = false;
+    config.gardener.diary_messages = 0;
+    config.gardener.notes_every = 0;
+    let timeline = Timeline::read(timeline(&talk)?.as_bytes())?;
+    let mut out = Vec::new();
+    replay::play(&config, &timeline, None, &options.model, options.seed, &mut out).await?;
+    let dreamt = dreamt(&out)?;
+    let texts: Vec<String> = dreamt.iter().map(|(_, text)| text.clone()).collect();
+    let embedder = house::embedder(&config).await?;
+    let vectors = match texts.is_empty() {
+        true => Vec::new(),
+        false => embedder.embed(texts, Purpose::Document, Priority::Live).await?,
+    };
+    let (mut about, mut repeated) = (0, 0);
+    for (index, (night, text)) in dreamt.iter().enumerate() {
+        let day = talk.get(*night).context("a dream of no day")?;
+        let names = names_something(text, day);
+        let cosine = |other: &Vec<f32>| vectors[index].iter().zip(other).map(|(a, b)| a * b).sum::<f32>();
+        let again = vectors[..index].iter().any(|other| cosine(other) >= SAME);
+        about += usize::from(names);
+        repeated += usize::from(again);
+        if options.show {
+            let mark = |is: bool| if is { "+" } else { "-" };
+            eprintln!("{} {} night {}: {text}", mark(names), mark(!again), night + 1);
+        }
+    }
+    let share = |count: usize| count as f64 / options.nights.max(1) as f64;
+    let report = json!({
+        "nights": options.nights,
+        "dreams": dreamt.len(),
+        "about_the_day": share(about),
+        "repeated": repeated,
+    });
+    println!("{}", if options.json { report.to_string() } else { serde_json::to_string_pretty(&report)? });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A realm with a journal, and so many days of talk with a night behind each.
+fn timeline(days: &[&Day]) -> anyhow::Result<String> {
+    let start: Timestamp = "2026-03-02T10:00:00Z".parse()?;
+    let minute = |minute: i64| start + jiff::Span::new().minutes(minute);
+    let members = ["ann", "bob", "cid"];
+    let mut lines = vec![
+        json!({"type": "realm", "at": start, "realm": "guild", "members": members, "journal": "journal"}),
+        json!({"type": "chat", "at": start, "realm": "guild", "chat": "journal", "kind": "public"}),
+        json!({"type": "chat", "at": start, "realm": "guild", "chat": "hall", "kind": "public"}),
+    ];
+    for (number, day) in (0_i64..).zip(days) {
+        for (index, (name, text)) in (0_i64..).zip(&day.said) {
+            lines.push(json!({
+                "type": "message", "at": minute(number * 24 * 60 + index * 3), "id": format!("day-{number}-{index}"),
+                "chat": "hall", "person": name.to_lowercase(), "name": name, "text": text,
+            }));
+        }
+        lines.push(json!({"type": "wait", "until": minute(number * 24 * 60 + 22 * 60)}));
+    }
+    Ok(lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
+/// The dreams, each with the number of the day it is about.
+fn dreamt(out: &[u8]) -> anyhow::Result<Vec<(usize, String)>> {
+    let mut dreams = Vec::new();
+    for line in std::str::from_utf8(out)?.lines() {
+        let value: Value = serde_json::from_str(line)?;
+        if value["type"] == "error" {
+            anyhow::bail!("the replay met an error: {}", value["text"]);
+        }
+        if value["type"] == "post" && value["kind"] == "dream" {
+            let at: Timestamp = value["at"].as_str().unwrap_or_default().parse()?;
+            let start: Timestamp = "2026-03-02T00:00:00Z".parse()?;
+            let night = (at.as_second() - start.as_second()) / 86_400 - 1;
+            dreams.push((usize::try_from(night)?, value["text"].as_str().unwrap_or_default().to_owned()));
+        }
+    }
+    Ok(dreams)
+}
+
+fn names_something(text: &str, day: &Day) -> bool {
+    let said: HashSet<String> = day.said.iter().flat_map(|(name, text)| words(&format!("{name} {text}"))).collect();
+    words(text).any(|word| said.contains(&word))
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() >= TELLING_LETTERS)
+        .map(str::to_lowercase)
+        .filter(|word| !EMPTY.contains(&word.as_str()))
+}

@@ -1,0 +1,265 @@
+//! `/dream` and `/journal`: what was written between messages, as far as it may be shown in the place asked from.
+
+use azera_adapter::{Access, CommandAnswer};
+use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, WritingRow};
+use azera_types::{MemoryId, Text};
+
+use super::archive::{json_of, read};
+use super::{Setting, done, refused};
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// Writings a list shows.
+const LISTED: usize = 20;
+
+/// Hits a search shows.
+const FOUND: usize = 10;
+
+/// Hits looked through for those of the right kind.
+const SEARCHED: usize = 100;
+
+/// Writings an export holds at most.
+const EXPORTED: usize = 1_000;
+
+/// Characters of a writing in a list.
+const SHOWN: usize = 120;
+
+/// Which writings a command is about.
+#[derive(Clone, Copy)]
+struct Shelf {
+    command: &'static str,
+    /// What a list calls them.
+    name: &'static str,
+    kinds: &'static [Kind],
+    /// What is imported becomes this.
+    imported: Kind,
+}
+
+const DREAMS: Shelf = Shelf { command: "dream", name: "dreams", kinds: &[Kind::Dream], imported: Kind::Dream };
+
+const JOURNAL: Shelf = Shelf {
+    command: "journal",
+    name: "journal entries",
+    kinds: &[Kind::Reflection, Kind::Diary],
+    imported: Kind::Reflection,
+};
+
+impl Azera {
+    pub(super) async fn dream_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        match self.shelf_command(at, DREAMS, arguments).await? {
+            Some(answer) => Ok(answer),
+            None => Ok(refused(
+                "`/dream list`, `/dream show 1`, `/dream search WORDS`, `/dream import TEXT` or `/dream export`."
+                    .into(),
+            )),
+        }
+    }
+
+    pub(super) async fn journal_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        if let Some(answer) = self.shelf_command(at, JOURNAL, arguments).await? {
+            return Ok(answer);
+        }
+        match arguments.split_once(char::is_whitespace).map_or((arguments, ""), |(verb, rest)| (verb, rest.trim())) {
+            ("trigger", "") => self.journal_trigger(at).await,
+            ("channel", "") => self.show_journal_channel(at).await,
+            ("channel", "here") => self.set_journal_channel(at, true).await,
+            ("channel", "off") => self.set_journal_channel(at, false).await,
+            _ => Ok(refused(
+                "`/journal list`, `/journal show 1`, `/journal search WORDS`, `/journal trigger`, `/journal import TEXT`, \
+                 `/journal export` or `/journal channel here`."
+                    .into(),
+            )),
+        }
+    }
+
+    async fn shelf_command(
+        &self,
+        at: &Setting<'_>,
+        shelf: Shelf,
+        arguments: &str,
+    ) -> Result<Option<CommandAnswer>, Error> {
+        let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        Ok(Some(match (verb, rest.trim()) {
+            ("" | "list", "") => self.list_writings(at, shelf).await?,
+            ("show", which) if !which.is_empty() => self.show_writing(at, shelf, which).await?,
+            ("search", words) if !words.is_empty() => self.search_writings(at, shelf, words).await?,
+            ("import", text) if !text.is_empty() => self.import_writings(at, shelf, text).await?,
+            ("export", "") => {
+                let written = self.writings_here(at, shelf, EXPORTED).await?;
+                done(serde_json::to_string_pretty(&json_of(&written)).unwrap_or_default())
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    async fn writings_here(
+        &self,
+        at: &Setting<'_>,
+        shelf: Shelf,
+        limit: usize,
+    ) -> Result<Vec<(MemoryRow, WritingRow)>, Error> {
+        let right = at.right.clone();
+        self.blocking(move |memory| memory.writings(&right, shelf.kinds, limit)).await
+    }
+
+    async fn list_writings(&self, at: &Setting<'_>, shelf: Shelf) -> Result<CommandAnswer, Error> {
+        let written = self.writings_here(at, shelf, LISTED).await?;
+        if written.is_empty() {
+            return Ok(done(format!("There are no {} that may be shown here.", shelf.name)));
+        }
+        let mut text = format!("The newest {}; `/{} show NUMBER` shows one whole:\n", shelf.name, shelf.command);
+        for (number, (memory, writing)) in written.iter().enumerate() {
+            text.push_str(&format!("{}. {}\n", number + 1, glimpse(memory, writing)));
+        }
+        Ok(done(text))
+    }
+
+    async fn show_writing(&self, at: &Setting<'_>, shelf: Shelf, which: &str) -> Result<CommandAnswer, Error> {
+        let found = match (which.parse::<usize>(), which.parse::<MemoryId>()) {
+            (Ok(number), _) => {
+                let written = self.writings_here(at, shelf, number.min(EXPORTED)).await?;
+                number.checked_sub(1).and_then(|index| written.into_iter().nth(index))
+            }
+            (_, Ok(id)) => {
+                let right = at.right.clone();
+                let found = self.blocking(move |memory| memory.written(&right, id)).await?;
+                found.filter(|(memory, _)| shelf.kinds.contains(&memory.kind))
+            }
+            _ => None,
+        };
+        let Some((memory, writing)) = found else {
+            return Ok(refused(format!("There is none of that number here; `/{} list` names them.", shelf.command)));
+        };
+        Ok(done(whole(&memory, &writing)))
+    }
+
+    async fn search_writings(&self, at: &Setting<'_>, shelf: Shelf, words: &str) -> Result<CommandAnswer, Error> {
+        let name = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
+        let query = Text::new(words);
+        let recall = self.recall(&at.right, &query, &at.line.person, &name, Default::default(), SEARCHED).await?;
+        let mut text = String::new();
+        for hit in recall.hits.iter().filter(|hit| shelf.kinds.contains(&hit.memory.kind)).take(FOUND) {
+            let (right, id) = (at.right.clone(), hit.memory.id);
+            if let Some((memory, writing)) = self.blocking(move |memory| memory.written(&right, id)).await? {
+                text.push_str(&format!("- {}\n", glimpse(&memory, &writing)));
+            }
+        }
+        if text.is_empty() {
+            return Ok(done(format!("There are no {} like that which may be shown here.", shelf.name)));
+        }
+        Ok(done(text))
+    }
+
+    /// What is brought in is for the place it is brought into, as if it had been said there.
+    async fn import_writings(&self, at: &Setting<'_>, shelf: Shelf, text: &str) -> Result<CommandAnswer, Error> {
+        if !self.may_keep_the_journal(at) {
+            return Ok(refused("In a place of many, archives are brought in by its admins.".into()));
+        }
+        let now = self.0.clock.now();
+        let entries = match read(text, now) {
+            Ok(entries) => entries,
+            Err(why) => return Ok(refused(format!("Nothing was brought in: {why}."))),
+        };
+        let name = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
+        let count = entries.len();
+        for entry in entries {
+            let new = NewWriting {
+                persona: at.chat.persona.clone(),
+                persona_name: name.clone(),
+                kind: shelf.imported,
+                chat: at.chat.id.clone(),
+                scope: at.place.scope(),
+                // It was told here now, whenever it was written.
+                needs: vec![azera_memory::Need { scope: at.place.scope(), from: now }],
+                sources: Vec::new(),
+                text: Text::new(entry.text),
+                at: entry.at.unwrap_or(now),
+                prompt: None,
+                model: None,
+                title: entry.title,
+                themes: entry.themes,
+                mood: entry.mood,
+                imported_by: Some(at.line.person.clone()),
+                post: None,
+            };
+            self.blocking(move |memory| memory.write(new)).await?;
+        }
+        self.0.index_wanted.notify_one();
+        Ok(done(format!("Brought in: {count} {}. `/{} list` shows them.", shelf.name, shelf.command)))
+    }
+
+    async fn journal_trigger(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        if !self.may_keep_the_journal(at) {
+            return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
+        }
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        let Some(written) = self.reflect(&home, self.0.clock.now(), None).await? else {
+            return Ok(refused("Nothing came of it: there is too little to write about, or I found no words.".into()));
+        };
+        let right = at.right.clone();
+        let shown = self.blocking(move |memory| memory.written(&right, written.id)).await?;
+        Ok(done(match shown {
+            Some((memory, writing)) => whole(&memory, &writing),
+            None => "Written, for those who read the journal's channel.".into(),
+        }))
+    }
+
+    async fn show_journal_channel(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        Ok(done(match self.journal_of(&home).await? {
+            Some(chat) if chat == at.chat.id => "Dreams and journal entries are posted here.".into(),
+            Some(_) => "Dreams and journal entries are posted in another channel.".into(),
+            None => {
+                "Dreams and journal entries are posted nowhere; `/journal channel here` has them posted here.".into()
+            }
+        }))
+    }
+
+    async fn set_journal_channel(&self, at: &Setting<'_>, here: bool) -> Result<CommandAnswer, Error> {
+        if !self.may_keep_the_journal(at) {
+            return Ok(refused("Where the journal is posted is the admins' choice.".into()));
+        }
+        let channel = JournalChannel { chat: here.then(|| at.chat.id.clone()), by: at.line.person.clone() };
+        let (platform, place) = (at.platform.clone(), Self::home(at.platform, &at.place, &at.chat.persona).place);
+        self.blocking(move |memory| memory.set_journal_channel(&platform, &place, &channel)).await?;
+        Ok(done(match here {
+            true => {
+                "From now on dreams and journal entries are posted here, made of what everybody here may read.".into()
+            }
+            false => "From now on dreams and journal entries are posted nowhere.".into(),
+        }))
+    }
+
+    /// In a direct message the person keeps the journal, elsewhere the admins.
+    fn may_keep_the_journal(&self, at: &Setting<'_>) -> bool {
+        matches!(at.place.kind, azera_types::PlaceKind::Dm(_)) || at.access >= Access::Admin
+    }
+}
+
+/// A line of a list.
+fn glimpse(memory: &MemoryRow, writing: &WritingRow) -> String {
+    let title = writing.title.as_ref().map_or_else(String::new, |title| format!(" {title}:"));
+    let body: String = memory.text.chars().take(SHOWN).collect();
+    let more = if body.len() < memory.text.len() { "..." } else { "" };
+    format!("`{}` {}, {}:{title} {body}{more}", memory.id, memory.kind.as_str(), memory.at.strftime("%F"))
+}
+
+/// All there is to a writing. What it was written from needs the same right, and stands below it.
+fn whole(memory: &MemoryRow, writing: &WritingRow) -> String {
+    let mut text = format!("`{}` {}, {}", memory.id, memory.kind.as_str(), memory.at.strftime("%F %H:%M UTC"));
+    for (name, value) in [("title", &writing.title), ("mood", &writing.mood)] {
+        if let Some(value) = value {
+            text.push_str(&format!(", {name} {value}"));
+        }
+    }
+    text.push_str(&format!("\n\n{}\n", memory.text.as_str()));
+    if !writing.themes.is_empty() {
+        text.push_str(&format!("\nThemes: {}.", writing.themes.join(", ")));
+    }
+    if let (Some(prompt), Some(model)) = (&writing.prompt, &writing.model) {
+        text.push_str(&format!("\nWritten by {model}, which was asked:\n\n{}", prompt.as_str()));
+    } else if writing.imported_by.is_some() {
+        text.push_str("\nIt was brought here from elsewhere.");
+    }
+    text
+}

@@ -1,0 +1,155 @@
+//! The diary: what a persona writes for itself when a conversation is over.
+
+use azera_memory::{Kind, MemoryRow, NewWriting, Right};
+use azera_types::{Author, ChatId, PersonaId, Place, Reach, Scope, Timestamp};
+
+use super::agenda::{Home, Talk};
+use super::compose::{ATTEMPTS, Composed, Wanted};
+use super::home_of;
+use super::material::{self, Said};
+use super::prompts::{DIARY, Filling, fill};
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// Messages of a conversation looked at.
+const LOOKED_AT: usize = 200;
+
+/// A conversation as it may be written about.
+pub(super) struct Conversation {
+    pub(super) place: Place,
+    /// The persona's name.
+    pub(super) name: String,
+    /// What was said, oldest first.
+    pub(super) said: Vec<Said>,
+}
+
+impl Azera {
+    /// Writes about what was said in a chat since the diary was last written, if that is worth it.
+    pub(super) async fn write_diary(&self, talk: &Talk, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
+        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
+        let until = self.blocking(move |memory| memory.diary_until(&chat, &persona)).await?;
+        let written = match self.conversation(talk, until).await? {
+            Some(conversation) => self.diary_of(talk, conversation, now).await?,
+            None => None,
+        };
+        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
+        self.blocking(move |memory| memory.set_diary_until(&chat, &persona, now)).await?;
+        Ok(written)
+    }
+
+    async fn diary_of(&self, talk: &Talk, at: Conversation, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
+        let by_people: Vec<Said> = at.said.iter().filter(|said| said.author.person().is_some()).cloned().collect();
+        if by_people.len() < self.0.config.garden.diary_messages {
+            return Ok(None);
+        }
+        let form = self.writing_form();
+        // A small model tells what people said; one that holds more sees both sides.
+        let from = if form.led { by_people } else { at.said.clone() };
+        let chosen = material::telling(from, form.lines);
+        let (Some(first), Some(newest)) = (chosen.first(), chosen.last()) else { return Ok(None) };
+        let given = material::lines(&chosen);
+        let lead = format!("{} told me", first.author.name());
+        let Some(about) = newest.sources.first() else { return Ok(None) };
+        let home = Home { platform: talk.platform.clone(), place: home_of(&at.place), persona: talk.persona.clone() };
+        for attempt in 0..ATTEMPTS {
+            if self.budget(&home, now).await? == 0 {
+                return Ok(None);
+            }
+            let messages = fill(DIARY, &Filling { persona: &at.name, lines: &given, mood: None, other: "" });
+            let wanted = Wanted { messages, given: &given, lead: lead.clone(), about, attempt };
+            let composed = self.compose(wanted).await;
+            self.note_done(&home, None, now, 1).await?;
+            match composed? {
+                Ok(composed) => return self.keep_of(talk, Kind::Diary, &chosen, composed, now).await,
+                Err(flaw) => tracing::debug!(?flaw, "what was written is not kept"),
+            }
+        }
+        Ok(None)
+    }
+
+    /// What was said in a chat since `since` that everybody who reads there may read; `None` where there is no such chat
+    /// any more, or the persona may not be there.
+    pub(super) async fn conversation(
+        &self,
+        talk: &Talk,
+        since: Option<Timestamp>,
+    ) -> Result<Option<Conversation>, Error> {
+        let Some((place, right, name, _)) = self.whereabouts(talk).await? else { return Ok(None) };
+        let chat = talk.chat.clone();
+        let rows = self.blocking(move |memory| memory.history(&right, &chat, LOOKED_AT)).await?;
+        // What was posted is not part of what was talked about.
+        let rows = rows.iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
+        let said = rows.filter(|row| since.is_none_or(|since| row.at > since)).map(Said::from).collect();
+        Ok(Some(Conversation { place, name, said }))
+    }
+
+    async fn whereabouts(&self, talk: &Talk) -> Result<Option<(Place, Right, String, Option<Scope>)>, Error> {
+        let Ok(platform) = self.platform(&talk.platform) else { return Ok(None) };
+        let Some(place) = self.place_unasked(platform.as_ref(), &talk.chat).await? else { return Ok(None) };
+        let played = match self.persona(place.shared_realm(), &talk.persona).await {
+            Ok(played) => played,
+            Err(Error::NoPersona(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let right = Right::in_place(talk.persona.clone(), &place, &Reach::default());
+        Ok(Some((place, right, played.persona.name, played.owner.map(Scope::Realm))))
+    }
+
+    /// Keeps what was written about a conversation for its own chat.
+    pub(super) async fn keep_of(
+        &self,
+        talk: &Talk,
+        kind: Kind,
+        chosen: &[Said],
+        composed: Composed,
+        now: Timestamp,
+    ) -> Result<Option<MemoryRow>, Error> {
+        // People may have come and gone while it was written.
+        let Some((place, right, name, owner)) = self.whereabouts(talk).await? else { return Ok(None) };
+        let (scope, needs) = (place.scope(), material::needs(chosen, owner.as_ref(), now));
+        if !right.allows(&talk.persona, &scope, &needs, now) {
+            return Ok(None);
+        }
+        let new = NewWriting {
+            persona: talk.persona.clone(),
+            persona_name: name,
+            kind,
+            chat: talk.chat.clone(),
+            scope,
+            needs,
+            sources: material::sources(chosen),
+            text: composed.text,
+            at: now,
+            prompt: Some(composed.prompt),
+            model: Some(composed.model),
+            title: None,
+            themes: composed.themes,
+            mood: None,
+            imported_by: None,
+            post: None,
+        };
+        let written = self.blocking(move |memory| memory.write(new)).await?;
+        self.0.index_wanted.notify_one();
+        Ok(written.map(|(memory, _)| memory))
+    }
+
+    /// Takes note of what was said somewhere, for what is to be written about it.
+    pub(crate) fn heard(
+        &self,
+        platform: &azera_types::PlatformId,
+        chat: &ChatId,
+        persona: &PersonaId,
+        scope: &Scope,
+        home: &Scope,
+        at: Timestamp,
+    ) {
+        let talk = Talk { platform: platform.clone(), chat: chat.clone(), persona: persona.clone() };
+        self.0.agenda.hear(super::Heard { talk, scope: scope.clone(), home: home.clone(), at }, 1);
+    }
+
+    /// The one who spoke last of people.
+    pub(super) fn other(said: &[Said]) -> Option<&str> {
+        let people = said.iter().rev().map(|said| &said.author);
+        people.filter(|author| matches!(author, Author::Person { .. })).map(Author::name).next()
+    }
+}

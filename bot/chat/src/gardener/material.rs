@@ -1,0 +1,101 @@
+//! What something is written from, and where that comes from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use azera_memory::{MemoryRow, MessageRow, Need};
+use azera_types::{Author, MessageId, Scope, Timestamp};
+
+use super::flaws::weight;
+
+/// Characters of one line at most.
+const LINE_CHARS: usize = 240;
+
+/// Something said that may be written about.
+#[derive(Clone)]
+pub(super) struct Said {
+    pub(super) author: Author,
+    pub(super) text: String,
+    pub(super) sources: Vec<MessageId>,
+    scope: Scope,
+    needs: Vec<Need>,
+    pub(super) at: Timestamp,
+}
+
+impl From<&MessageRow> for Said {
+    fn from(row: &MessageRow) -> Self {
+        Self {
+            author: row.author.clone(),
+            text: one_line(&row.text),
+            sources: vec![row.id.clone()],
+            scope: row.scope.clone(),
+            needs: row.needs.clone(),
+            at: row.at,
+        }
+    }
+}
+
+impl From<&MemoryRow> for Said {
+    fn from(row: &MemoryRow) -> Self {
+        Self {
+            author: row.author.clone(),
+            text: one_line(&row.text),
+            sources: row.sources.clone(),
+            scope: row.scope.clone(),
+            needs: row.needs.clone(),
+            at: row.at,
+        }
+    }
+}
+
+/// A recalled text is one line: its own line breaks would look like further lines.
+fn one_line(text: &str) -> String {
+    let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    whole.chars().take(LINE_CHARS).collect()
+}
+
+/// Lines for a prompt, each with its speaker.
+pub(super) fn lines(said: &[Said]) -> String {
+    said.iter().map(|said| format!("- {}: {}", said.author.name(), said.text)).collect::<Vec<_>>().join("\n")
+}
+
+/// The messages it rests on.
+pub(super) fn sources(said: &[Said]) -> Vec<MessageId> {
+    let all: BTreeSet<&MessageId> = said.iter().flat_map(|said| &said.sources).collect();
+    all.into_iter().cloned().collect()
+}
+
+/// Every place it comes from, as far back as anything in it, and the realm whose persona writes, if it is a realm's.
+pub(super) fn needs(said: &[Said], realm: Option<&Scope>, now: Timestamp) -> Vec<Need> {
+    let mut oldest: BTreeMap<&Scope, Timestamp> = BTreeMap::new();
+    let mut used = |scope, at: Timestamp| {
+        oldest.entry(scope).and_modify(|from| *from = at.min(*from)).or_insert(at);
+    };
+    for said in said {
+        used(&said.scope, said.at);
+        said.needs.iter().for_each(|need| used(&need.scope, need.from));
+    }
+    realm.into_iter().for_each(|realm| used(realm, now));
+    oldest.into_iter().map(|(scope, from)| Need { scope: scope.clone(), from }).collect()
+}
+
+/// The lines that say most, in the order they were said.
+pub(super) fn telling(said: Vec<Said>, count: usize) -> Vec<Said> {
+    let mut weighed: Vec<(usize, usize)> = said.iter().map(|said| weight(&said.text)).enumerate().collect();
+    weighed.retain(|(_, weight)| *weight > 0);
+    weighed.sort_by_key(|(index, weight)| (std::cmp::Reverse(*weight), *index));
+    let mut chosen: Vec<usize> = weighed.into_iter().take(count).map(|(index, _)| index).collect();
+    chosen.sort_unstable();
+    chosen.into_iter().filter_map(|index| said.get(index).cloned()).collect()
+}
+
+/// Some of the lines, others for each attempt, in the order they were said: those that say more come first.
+pub(super) fn some(said: &[Said], count: usize, attempt: usize) -> Vec<Said> {
+    let rich: Vec<Said> = telling(said.to_vec(), count * super::compose::ATTEMPTS);
+    if rich.len() <= count {
+        return rich;
+    }
+    let start = attempt * count % rich.len();
+    let mut chosen: Vec<usize> = (0..count).map(|step| (start + step) % rich.len()).collect();
+    chosen.sort_unstable();
+    chosen.into_iter().filter_map(|index| rich.get(index).cloned()).collect()
+}

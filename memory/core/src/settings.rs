@@ -1,0 +1,140 @@
+//! Settings of places, and how far what is done between messages has come. Ids, times and counts; nothing that was said.
+
+use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::rows::{ChatRow, MessageRow};
+use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+
+/// Messages looked through for the newest one of a person.
+const LOOKED_BACK: usize = 64;
+
+/// Where a realm wants dreams and journal entries posted, as somebody said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalChannel {
+    /// The chat; `None` if nothing is to be posted.
+    pub chat: Option<ChatId>,
+    /// Who said so.
+    pub by: PersonId,
+}
+
+/// What a persona did between messages in a realm.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tended {
+    /// When it last dreamt, or tried to.
+    pub dreamt: Option<Timestamp>,
+    /// When it last reflected, or tried to.
+    pub reflected: Option<Timestamp>,
+    /// The day of the count below, in the realm's time zone, as `2026-03-01`.
+    pub day: String,
+    /// How often the model was asked on that day.
+    pub asked: u32,
+}
+
+/// A chat in which somebody said something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stirred {
+    /// Which.
+    pub chat: ChatId,
+    /// To whom the newest message was said.
+    pub persona: PersonaId,
+    /// The place it was said in.
+    pub scope: Scope,
+    /// When that was.
+    pub last_at: Timestamp,
+}
+
+impl Memory {
+    /// Where the realm behind `home` wants its journal, if anybody said so.
+    pub fn journal_channel(&self, platform: &PlatformId, home: &Scope) -> Result<Option<JournalChannel>, Error> {
+        self.setting(&journal_key(platform, home))
+    }
+
+    /// Says where a realm wants its journal.
+    pub fn set_journal_channel(
+        &self,
+        platform: &PlatformId,
+        home: &Scope,
+        channel: &JournalChannel,
+    ) -> Result<(), Error> {
+        self.set(journal_key(platform, home), channel)
+    }
+
+    /// What `persona` did between messages in the realm behind `home`.
+    pub fn tended(&self, platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Result<Tended, Error> {
+        Ok(self.setting(&tended_key(platform, home, persona))?.unwrap_or_default())
+    }
+
+    /// Notes what it did.
+    pub fn set_tended(
+        &self,
+        platform: &PlatformId,
+        home: &Scope,
+        persona: &PersonaId,
+        tended: &Tended,
+    ) -> Result<(), Error> {
+        self.set(tended_key(platform, home, persona), tended)
+    }
+
+    /// Up to when the conversation of a chat was gone through for the diary of `persona`.
+    pub fn diary_until(&self, chat: &ChatId, persona: &PersonaId) -> Result<Option<Timestamp>, Error> {
+        self.setting(&diary_key(chat, persona))
+    }
+
+    /// Notes up to when it was.
+    pub fn set_diary_until(&self, chat: &ChatId, persona: &PersonaId, until: Timestamp) -> Result<(), Error> {
+        self.set(diary_key(chat, persona), &until)
+    }
+
+    /// The chats of a platform in which something was said from `since` on.
+    pub fn stirred(&self, platform: &PlatformId, since: Timestamp) -> Result<Vec<Stirred>, Error> {
+        let mut stirred = Vec::new();
+        for ChatRow { id, head, last_at, .. } in self.chats(platform)? {
+            if last_at < since {
+                continue;
+            }
+            if let Some(newest) = self.newest_of_people(head)?.filter(|newest| newest.at >= since) {
+                let MessageRow { persona, scope, at, .. } = newest;
+                stirred.push(Stirred { chat: id, persona, scope, last_at: at });
+            }
+        }
+        Ok(stirred)
+    }
+
+    /// The newest message of a person up to `tip`, if it is not far back.
+    fn newest_of_people(&self, mut tip: Option<MessageId>) -> Result<Option<MessageRow>, Error> {
+        for _ in 0..LOOKED_BACK {
+            let Some(message) = tip.map(|id| self.raw_message(&id)).transpose()?.flatten() else { return Ok(None) };
+            if message.author.person().is_some() {
+                return Ok(Some(message));
+            }
+            tip = message.parent;
+        }
+        Ok(None)
+    }
+
+    fn setting<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, Error> {
+        codec::get(self.store.as_ref(), Table::Settings, key)
+    }
+
+    fn set<T: Serialize>(&self, key: Vec<u8>, value: &T) -> Result<(), Error> {
+        self.store.ready()?;
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Settings, key, value)?;
+        self.store.commit(batch, Durability::Flushed)
+    }
+}
+
+fn journal_key(platform: &PlatformId, home: &Scope) -> Vec<u8> {
+    keys::prefix(&["journal", platform.as_str(), &home.to_string()])
+}
+
+fn tended_key(platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Vec<u8> {
+    keys::prefix(&["tended", platform.as_str(), &home.to_string(), persona.as_str()])
+}
+
+fn diary_key(chat: &ChatId, persona: &PersonaId) -> Vec<u8> {
+    keys::prefix(&["diary", chat.as_str(), persona.as_str()])
+}
