@@ -333,6 +333,8 @@ impl Host for Azera {
         self.index_all().await?;
         self.scrub().await?;
         self.run_jobs().await;
+        // What they wrote is found from now on, too.
+        self.index_all().await?;
         Ok(())
     }
 }

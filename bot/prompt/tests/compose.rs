@@ -108,7 +108,7 @@ fn what_is_carried_stands_before_the_conversation_and_a_dream_is_called_one() {
 
     what did you dream?
     "#);
-    let tight = Form { carried_tokens: 12, ..form_for("smollm2") };
+    let tight = Form { carried_tokens: 14, ..form_for("smollm2") };
     let prompt = compose(&tight, &parts, ROOMY, &words).unwrap();
     assert_eq!((prompt.carried_lines, prompt.shows_notes), (1, false), "whole or not at all");
 }

@@ -174,9 +174,10 @@ impl Memory {
         touched: &mut HashSet<(ChatId, PersonaId)>,
         known: &dyn Fn(&MemoryRow) -> bool,
     ) -> Result<usize, Error> {
-        let memories = self.memories_of(id)?;
+        let mut memories = self.memories_of(id)?;
+        // What rests on several messages goes with the first of them.
+        memories.retain(|memory| gone.memory(memory.id));
         for memory in &memories {
-            gone.memory(memory.id);
             // It may stand in front of every prompt of its chat.
             if let Some(chat) = memory.chat.as_ref().filter(|_| memory.kind.is_written()) {
                 touched.insert((chat.clone(), memory.persona.clone()));
@@ -278,11 +279,12 @@ impl Memory {
         Ok(messages)
     }
 
-    /// Memories without a message behind them, such as facts a person asked to keep.
+    /// Memories without a message behind them, such as facts a person asked to keep, and what was written, which may rest on
+    /// messages of other places.
     fn loose_memories(&self, loose: &mut Vec<MemoryRow>, wanted: impl Fn(&MemoryRow) -> bool) -> Result<(), Error> {
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
-            if memory.sources.is_empty() && wanted(&memory) {
+            if (memory.sources.is_empty() || memory.kind.is_written()) && wanted(&memory) {
                 loose.push(memory);
             }
             Ok(true)

@@ -41,8 +41,9 @@ impl Forgotten {
         self.quoting.insert(id);
     }
 
-    pub(crate) fn memory(&mut self, id: MemoryId) {
-        self.memories.insert(id);
+    /// Gives whether it was not among them yet.
+    pub(crate) fn memory(&mut self, id: MemoryId) -> bool {
+        self.memories.insert(id)
     }
 
     pub(crate) fn person(&mut self, id: PersonId, number: u64, with_replies: bool) {

@@ -122,7 +122,7 @@ fn dreamt(out: &[u8]) -> anyhow::Result<Vec<(usize, String)>> {
 }
 
 fn names_something(text: &str, day: &Day) -> bool {
-    let said: HashSet<String> = day.said.iter().flat_map(|(name, text)| words(&format!("{name} {text}"))).collect();
+    let said: HashSet<String> = day.said.iter().flat_map(|(name, text)| words(name).chain(words(text))).collect();
     words(text).any(|word| said.contains(&word))
 }
 

@@ -36,6 +36,9 @@ use crate::jobs::{Job, JobError};
 /// Time after which something that failed for a reason that may pass is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10 * 60);
 
+/// How often a look is taken at what is due for realms: once for each kind.
+const ROUNDS: usize = 2;
+
 /// How far back a start looks for conversations that nobody took up.
 const LOOK_BACK: Duration = Duration::from_secs(2 * 24 * 3_600);
 
@@ -115,6 +118,14 @@ impl Azera {
     async fn tend(&self, now: Timestamp) {
         self.tend_talks(now).await;
         self.look_at_homes(now).await;
+        // Behind one thing that is due there may be another.
+        for _ in 0..ROUNDS {
+            self.tend_homes(now).await;
+            self.look_at_homes(now).await;
+        }
+    }
+
+    async fn tend_homes(&self, now: Timestamp) {
         for (home, activity) in self.0.agenda.due_homes(now) {
             if self.0.stopping.is_cancelled() {
                 return;
@@ -135,7 +146,6 @@ impl Azera {
                 }
             }
         }
-        self.look_at_homes(now).await;
     }
 
     async fn tend_talks(&self, now: Timestamp) {

@@ -34,6 +34,10 @@ pub const TELLING: [&str; 20] = [
     "Memory::export",
 ];
 
+/// Ways that show what was written between messages and nothing else.
+pub const WRITTEN: [&str; 6] =
+    ["Platform::post", "/dream", "/journal", "Memory::writings", "Memory::written", "Memory::notes"];
+
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.

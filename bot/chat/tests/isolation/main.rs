@@ -34,6 +34,9 @@ const WORLDS: u32 = 100;
 /// Showings judged in a run at least.
 const CASES: usize = 10_000;
 
+/// Secrets judged in what was written between messages in a run at least.
+const WRITTEN_SECRETS: usize = 5_000;
+
 /// Time for making a failing world smaller.
 const SHRINKING_MS: u32 = 60_000;
 
@@ -72,7 +75,12 @@ fn nobody_is_shown_what_they_cannot_read_by_any_way_there_is() {
     let cases: usize = record.paths().map(|(_, cases, _)| cases).sum();
     let table: String =
         record.paths().map(|(path, cases, secrets)| format!("\n{cases:>8} {secrets:>8} {path}")).collect();
+    println!("{cases} showings judged:{table}");
     assert!(cases >= CASES, "{cases} showings judged:{table}");
+    // What was written between messages, by the ways that show nothing else.
+    let written: usize =
+        record.paths().filter(|(path, ..)| guard::WRITTEN.contains(path)).map(|(_, _, secrets)| secrets).sum();
+    assert!(written >= WRITTEN_SECRETS, "{written} secrets of writings judged:{table}");
     let silent: Vec<&str> = guard::TELLING.iter().copied().filter(|path| record.secrets(path) == 0).collect();
     assert!(silent.is_empty(), "nothing was ever shown by {silent:?}:{table}");
     let missed = guard::missed(&record);

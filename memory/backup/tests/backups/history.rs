@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azera_memory::{
-    Doc, Error, Facet, FacetWeights, Forget, Found, Layers, Lexical, Memory, MemoryConfig, NewChat, NewFact, NewReply,
-    Point, RamStore, RamWorking, Right, Shelf, Store, Stored, TextIndex, VectorIndex, WhyRow,
+    Doc, Error, Facet, FacetWeights, Forget, Found, Kind, Layers, Lexical, Memory, MemoryConfig, NewChat, NewFact,
+    NewReply, NewWriting, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, TextIndex, VectorIndex, WhyRow,
 };
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Timestamp,
@@ -146,7 +146,8 @@ impl History {
         for [what, which] in script.as_chunks::<2>().0 {
             self.second += 10;
             let earlier = self.said.get(usize::from(*which) % self.said.len().max(1)).cloned();
-            match (what % 8, earlier) {
+            match (what % 10, earlier) {
+                (8..=9, earlier) => self.write(*which, earlier),
                 (0..=2, _) => self.say(*which, &format!("said{}", self.second), "some words of mine", true),
                 (3, _) => self.say(*which, &format!("said{}", self.second), "words nobody answers", false),
                 (4, _) => {
@@ -177,6 +178,31 @@ impl History {
                 _ => {}
             }
         }
+    }
+
+    /// The persona writes something in a chat, about something said anywhere.
+    fn write(&self, which: u8, about: Option<MessageId>) {
+        let kinds = [Kind::Dream, Kind::Diary, Kind::Reflection, Kind::Note];
+        let new = NewWriting {
+            persona: persona(),
+            persona_name: "Azera".into(),
+            kind: kinds[usize::from(which / 4 % 4)],
+            chat: chat(which),
+            scope: scope(which),
+            needs: Vec::new(),
+            imported_by: about.is_none().then(|| person(which)),
+            sources: about.into_iter().collect(),
+            text: format!("written {}", self.second).as_str().into(),
+            at: at(self.second),
+            prompt: Some("about what was said".into()),
+            model: None,
+            title: None,
+            themes: Vec::new(),
+            mood: None,
+            post: which.is_multiple_of(3).then(|| PlatformId::new("test").unwrap()),
+        };
+        // What it is about may be forgotten.
+        self.memory.write(new).unwrap();
     }
 
     pub fn forget(&mut self, what: Forget, quotes: bool) {
