@@ -58,7 +58,7 @@ pub enum Table {
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,

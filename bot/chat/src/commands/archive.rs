@@ -164,8 +164,11 @@ mod tests {
         "2026-06-01T00:00:00Z".parse().unwrap()
     }
 
+    /// A text, its title, its time.
+    type Told<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+
     #[track_caller]
-    fn check(text: &str, want: Result<&[(&str, Option<&str>, Option<&str>)], &str>) {
+    fn check(text: &str, want: Result<&[Told<'_>], &str>) {
         let read = read(text, now());
         let found = read.as_ref().map(|entries| {
             let day = |entry: &Entry| entry.at.map(|at| at.strftime("%F").to_string());
