@@ -163,6 +163,10 @@ pub struct CommandLine {
     pub name: String,
     /// The whole line.
     pub text: Text,
+    /// The message it is about, where the platform lets people point at one: a reply, or a message that was answered. The
+    /// last one if `None`. Heeded by `/why`, `/regenerate`, `/swipe` and `/forget`; one that is not of this chat, or may not
+    /// be read here now, counts as not there.
+    pub about: Option<MessageId>,
 }
 
 /// What a command answered.
@@ -200,6 +204,11 @@ pub trait Host: Send + Sync {
     /// Takes in a message. Returns when it has been answered and the answer delivered, or left unanswered; the message
     /// is in the record, flushed, before anything else happens.
     async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError>;
+
+    /// Takes in a message and returns as soon as it is in the record, flushed: `true`, or `false` if it was there already.
+    /// It is answered afterwards by itself, in its turn. For platforms that hand in what comes in order and must know how far
+    /// they are.
+    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError>;
 
     /// A person changed a message: the record follows, and if it was answered the answer is made anew. `None` if the
     /// message is unknown.

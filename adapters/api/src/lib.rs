@@ -17,5 +17,5 @@ pub use host::{
     ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outcome, ProbeLine, Silence, Turn,
     TurnUsage,
 };
-pub use outbound::{Outbound, Post, State};
+pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmWishes, Streaming};

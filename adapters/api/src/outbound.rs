@@ -41,3 +41,15 @@ pub struct Post {
     /// The messages it rests on.
     pub sources: Vec<MessageId>,
 }
+/// What stands between the id of a message and the number of a reply to it in the reply's id.
+pub const REPLY_MARK: &str = "~r";
+
+/// The message that a reply of this id answers. `None` where the message's id was too long to stand whole in the reply's.
+pub fn answered(reply: &MessageId) -> Option<MessageId> {
+    let (to, number) = reply.as_str().rsplit_once(REPLY_MARK)?;
+    let whole = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && !to.contains(CUT_MARK);
+    MessageId::new(to).ok().filter(|_| whole)
+}
+
+/// What stands in a reply's id in the place of what was cut off its message's.
+pub const CUT_MARK: &str = "~~";

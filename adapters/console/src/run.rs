@@ -318,7 +318,13 @@ impl Talk<'_> {
 
     async fn command(&mut self, text: &str) -> Result<Onward, Error> {
         let Person { id: person, name } = self.console.speaker();
-        let line = CommandLine { chat: self.chat.clone(), person: person.clone(), name, text: Text::new(text.trim()) };
+        let line = CommandLine {
+            chat: self.chat.clone(),
+            person: person.clone(),
+            name,
+            text: Text::new(text.trim()),
+            about: None,
+        };
         self.console.begin_turn(&self.chat);
         let answer = match self.host.command(self.console.id(), line).await {
             Ok(answer) => answer,

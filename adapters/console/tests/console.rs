@@ -117,6 +117,10 @@ impl Host for Core {
         })))
     }
 
+    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
+        self.message(platform, inbound).await.map(|_| true)
+    }
+
     async fn edited(&self, _: &PlatformId, _: &MessageId, _: Text, _: Timestamp) -> Result<Option<Outcome>, HostError> {
         Ok(None)
     }

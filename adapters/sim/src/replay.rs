@@ -176,6 +176,7 @@ impl Player<'_> {
             person: line.person.clone(),
             name: line.person.to_string(),
             text: line.text.clone(),
+            about: None,
         };
         match self.session.host().command(self.platform.id(), given).await {
             Ok(answer) => {

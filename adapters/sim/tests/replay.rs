@@ -83,6 +83,10 @@ impl Host for Core {
         self.answer(&inbound).await
     }
 
+    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
+        self.message(platform, inbound).await.map(|_| true)
+    }
+
     async fn edited(
         &self,
         _: &PlatformId,

@@ -10,6 +10,8 @@ use azera_adapter::{
 };
 use azera_memory::{Forget, NewChat, Received, Right};
 use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, Timestamp};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::azera::Azera;
 use crate::error::Error;
@@ -28,6 +30,26 @@ impl From<Error> for HostError {
             Error::Memory(azera_memory::Error::Full { .. }) => Self::Full,
             other => Self::Failed(other.to_string()),
         }
+    }
+}
+
+/// A message that is being taken in.
+struct Receiving {
+    /// Whether it was new; nothing if it could not be recorded.
+    recorded: oneshot::Receiver<bool>,
+    turn: JoinHandle<Result<Outcome, Error>>,
+}
+
+impl Receiving {
+    async fn recorded(self) -> Result<bool, Error> {
+        match self.recorded.await {
+            Ok(new) => Ok(new),
+            Err(_) => self.turn.await.map_err(|_| Error::Interrupted)?.map(|_| false),
+        }
+    }
+
+    async fn outcome(self) -> Result<Outcome, Error> {
+        self.turn.await.map_err(|_| Error::Interrupted)?
     }
 }
 
@@ -100,7 +122,7 @@ impl Azera {
         self.finish_jobs().await;
     }
 
-    fn spawn_turn(&self, ticket: Ticket, asked: Asked) -> tokio::task::JoinHandle<Result<Outcome, Error>> {
+    fn spawn_turn(&self, ticket: Ticket, asked: Asked) -> JoinHandle<Result<Outcome, Error>> {
         let core = self.clone();
         // A task of its own: an adapter that loses interest must not leave a turn half done.
         self.0.tasks.spawn(async move { core.turn_of(ticket, asked).await })
@@ -140,13 +162,15 @@ impl Azera {
         answered
     }
 
-    async fn receive(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, Error> {
+    /// Takes in a message. What is told first is whether it was new, once it is in the record; then what became of it.
+    async fn receive(&self, platform: &PlatformId, inbound: Inbound) -> Result<Receiving, Error> {
         let adapter = self.platform(platform)?;
         let place = self.place(adapter.as_ref(), &inbound.chat, &inbound.person).await?;
         let place = place.ok_or(Error::NotAllowed)?;
         let ticket = self.0.queues.enter(&inbound.chat).ok_or(Error::QueueFull)?;
         self.ensure_chat(platform, ChatInfo { chat: inbound.chat.clone(), title: None, persona: None }).await?;
         let (core, platform) = (self.clone(), platform.clone());
+        let (tell, recorded) = oneshot::channel();
         // From here on the message is ours: recording it and answering it are one task.
         let turn = self.0.tasks.spawn(async move {
             let (now, scope) = (core.0.clock.now(), place.scope());
@@ -154,6 +178,8 @@ impl Azera {
                 let (platform, inbound) = (platform.clone(), inbound.clone());
                 core.blocking(move |memory| memory.receive(&platform, &inbound, scope, now)).await?
             };
+            // Nobody needs to listen.
+            tell.send(matches!(received, Received::New(_))).ok();
             let Received::New(message) = received else { return Ok(Outcome::Silent(Silence::Duplicate)) };
             let inbox = azera_memory::InboxRow {
                 message: inbound.id,
@@ -164,7 +190,7 @@ impl Azera {
             };
             core.turn_of(ticket, Asked { platform: adapter, message: *message, inbox, again: false }).await
         });
-        turn.await.map_err(|_| Error::Interrupted)?
+        Ok(Receiving { recorded, turn })
     }
 
     async fn ensure_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), Error> {
@@ -298,7 +324,11 @@ impl Host for Azera {
     }
 
     async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
-        Ok(self.receive(platform, inbound).await?)
+        Ok(self.receive(platform, inbound).await?.outcome().await?)
+    }
+
+    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
+        Ok(self.receive(platform, inbound).await?.recorded().await?)
     }
 
     async fn edited(

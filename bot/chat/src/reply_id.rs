@@ -1,5 +1,6 @@
 //! Ids of replies.
 
+use azera_adapter::{CUT_MARK, REPLY_MARK};
 use azera_types::{MAX_ID_BYTES, MessageId};
 use sha2::{Digest, Sha256};
 
@@ -10,16 +11,16 @@ const DIGEST_BYTES: usize = 16;
 /// same one. A message's id that leaves no room is cut, and a digest of the whole of it keeps it apart from others that
 /// begin alike.
 pub(crate) fn reply_id(to: &MessageId, number: usize) -> MessageId {
-    let suffix = format!("~r{number}");
+    let suffix = format!("{REPLY_MARK}{number}");
     let whole = to.as_str();
     let id = if whole.len() + suffix.len() <= MAX_ID_BYTES {
         format!("{whole}{suffix}")
     } else {
         let digest: String =
             Sha256::digest(whole).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
-        let room = MAX_ID_BYTES - suffix.len() - digest.len() - 1;
+        let room = MAX_ID_BYTES - suffix.len() - digest.len() - CUT_MARK.len();
         let beginning = whole.get(..whole.floor_char_boundary(room)).unwrap_or_default();
-        format!("{beginning}~{digest}{suffix}")
+        format!("{beginning}{CUT_MARK}{digest}{suffix}")
     };
     // The beginning of a valid id with a plain ending within the limit is a valid id.
     MessageId::new(id).unwrap_or_else(|_| to.clone())
@@ -37,6 +38,19 @@ mod tests {
     fn a_short_id_is_kept_whole() {
         assert_eq!(reply_id(&id("m1"), 0).as_str(), "m1~r0");
         assert_eq!(reply_id(&id(&"x".repeat(252)), 0).as_str(), format!("{}~r0", "x".repeat(252)));
+    }
+
+    #[test]
+    fn platforms_know_what_a_reply_answers() {
+        let check = |to: &str, want: Option<&str>| {
+            let answered = azera_adapter::answered(&reply_id(&id(to), 12));
+            assert_eq!(answered.as_ref().map(MessageId::as_str), want, "{to}");
+        };
+        check("$event-of_matrix", Some("$event-of_matrix"));
+        check("m2~r0", Some("m2~r0"));
+        check(&"x".repeat(255), None);
+        assert_eq!(azera_adapter::answered(&id("m1")), None);
+        assert_eq!(azera_adapter::answered(&id("m1~rx")), None);
     }
 
     #[test]

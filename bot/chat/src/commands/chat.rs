@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use azera_adapter::{CommandAnswer, Outbound, Outcome, Platform, State};
 use azera_memory::{Answering, ChatChange, MessageRow, persona_file};
-use azera_types::{Author, ChatId, PlaceKind};
+use azera_types::{Author, ChatId, MessageId, PlaceKind};
 
 use super::{Setting, done, refused};
 use crate::azera::Azera;
@@ -69,8 +69,26 @@ impl Azera {
         self.blocking(move |memory| memory.history(&right, &chat, LOOK_BACK)).await
     }
 
-    /// The last reply on the present branch and the message it answers.
-    async fn last_exchange(&self, at: &Setting<'_>) -> Result<Option<(MessageRow, MessageRow)>, Error> {
+    /// The message that a command points at, if it stands in this chat and may be read here.
+    pub(super) async fn pointed_at(&self, at: &Setting<'_>, id: &MessageId) -> Result<Option<MessageRow>, Error> {
+        let (right, id) = (at.right.clone(), id.clone());
+        let found = self.blocking(move |memory| memory.message(&right, &id)).await?;
+        Ok(found.filter(|message| message.chat == at.chat.id))
+    }
+
+    /// A message that was answered, and its answer on the present branch: those the command points at, or the last.
+    pub(super) async fn exchange(&self, at: &Setting<'_>) -> Result<Option<(MessageRow, MessageRow)>, Error> {
+        if let Some(id) = &at.line.about {
+            let Some(named) = self.pointed_at(at, id).await? else { return Ok(None) };
+            let asked = match &named.answers {
+                Some(to) => self.pointed_at(at, to).await?,
+                None => Some(named),
+            };
+            let Some(asked) = asked else { return Ok(None) };
+            let (right, to) = (at.right.clone(), asked.id.clone());
+            let answer = self.blocking(move |memory| memory.present_answer(&right, &to)).await?;
+            return Ok(answer.map(|answer| (asked, answer)));
+        }
         let recent = self.recent(at).await?;
         let Some(reply) = recent.iter().rev().find(|row| row.answers.is_some()) else { return Ok(None) };
         let asked = recent.iter().find(|row| Some(&row.id) == reply.answers.as_ref());
@@ -82,8 +100,8 @@ impl Azera {
         adapter: Arc<dyn Platform>,
         at: &Setting<'_>,
     ) -> Result<CommandAnswer, Error> {
-        let Some((asked, _)) = self.last_exchange(at).await? else {
-            return Ok(refused("There is no reply here yet.".into()));
+        let Some((asked, _)) = self.exchange(at).await? else {
+            return Ok(no_reply(at));
         };
         if asked.author.person() != Some(&at.line.person) && at.access < azera_adapter::Access::Admin {
             return Ok(refused("Only the person I answered, or an admin, can have it answered again.".into()));
@@ -99,8 +117,8 @@ impl Azera {
         ticket.turn().await;
         // While it waited, people may have come and gone.
         let at = &self.setting_now(at.platform, at.adapter, at.line).await?;
-        let Some((asked, present)) = self.last_exchange(at).await? else {
-            return Ok(refused("There is no reply here yet.".into()));
+        let Some((asked, present)) = self.exchange(at).await? else {
+            return Ok(no_reply(at));
         };
         let (right, to) = (at.right.clone(), asked.id.clone());
         let replies = self.blocking(move |memory| memory.alternatives(&right, &to)).await?;
@@ -235,6 +253,14 @@ impl Azera {
         }
         Ok(done(text))
     }
+}
+
+/// There is nothing to do it with.
+pub(super) fn no_reply(at: &Setting<'_>) -> CommandAnswer {
+    refused(match at.line.about {
+        None => "There is no reply here yet.".into(),
+        Some(_) => "There is no reply of mine to that.".into(),
+    })
 }
 
 fn when(answering: Answering) -> &'static str {

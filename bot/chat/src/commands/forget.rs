@@ -2,7 +2,7 @@
 
 use azera_adapter::{Access, CommandAnswer};
 use azera_memory::{Forget, Receipt};
-use azera_types::MemoryId;
+use azera_types::{MemoryId, MessageId};
 
 use super::{Setting, done, refused};
 use crate::azera::Azera;
@@ -15,7 +15,13 @@ impl Azera {
             None => (arguments, false),
         };
         let target = match what {
-            "" | "last" => self.last_of_theirs(at).await?,
+            "" | "last" => match &at.line.about {
+                Some(id) => match self.message_of_theirs(at, id).await? {
+                    Ok(target) => target,
+                    Err(answer) => return Ok(answer),
+                },
+                None => self.last_of_theirs(at).await?,
+            },
             "me" => Some(Forget::Person(at.line.person.clone())),
             "chat" => {
                 let dm = matches!(at.place.kind, azera_types::PlaceKind::Dm(_));
@@ -44,6 +50,28 @@ impl Azera {
         let recent = self.recent(at).await?;
         let last = recent.iter().rev().find(|row| row.author.person() == Some(&at.line.person));
         Ok(last.map(|row| Forget::Message(row.id.clone())))
+    }
+
+    /// The message pointed at, if the person may have it forgotten: their own words, a reply to them, or any of this place
+    /// for an admin.
+    async fn message_of_theirs(
+        &self,
+        at: &Setting<'_>,
+        id: &MessageId,
+    ) -> Result<Result<Option<Forget>, CommandAnswer>, Error> {
+        let Some(message) = self.pointed_at(at, id).await? else { return Ok(Ok(None)) };
+        let asked = match &message.answers {
+            Some(to) => self.pointed_at(at, to).await?,
+            None => None,
+        };
+        let own = [Some(&message), asked.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|row| row.author.person() == Some(&at.line.person));
+        if !own && at.access < Access::Admin {
+            return Ok(Err(refused("That is somebody else's; they, or an admin, can have it forgotten.".into())));
+        }
+        Ok(Ok(Some(Forget::Message(message.id))))
     }
 
     /// A memory that the person may have forgotten: one of their own words, or any in their realm for an admin.

@@ -2,6 +2,7 @@
 
 use azera_adapter::CommandAnswer;
 
+use super::chat::no_reply;
 use super::{Setting, done, refused};
 use crate::azera::Azera;
 use crate::error::Error;
@@ -11,17 +12,22 @@ const SHOWN: usize = 160;
 
 impl Azera {
     pub(super) async fn why_command(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
-        let recent = self.recent(at).await?;
-        let Some(reply) = recent.iter().rev().find(|row| row.answers.is_some()) else {
-            return Ok(refused("There is no reply here yet.".into()));
+        let reply = match &at.line.about {
+            // It need not be the one that stands.
+            Some(id) => match self.pointed_at(at, id).await? {
+                Some(named) if named.answers.is_some() => Some(named),
+                _ => self.exchange(at).await?.map(|(_, reply)| reply),
+            },
+            None => self.recent(at).await?.into_iter().rev().find(|row| row.answers.is_some()),
         };
+        let Some(reply) = reply else { return Ok(no_reply(at)) };
         let (right, id) = (at.right.clone(), reply.id.clone());
         let Some((why, memories, hidden)) = self.blocking(move |memory| memory.why(&right, &id)).await? else {
             return Ok(refused("Nothing is kept about that reply.".into()));
         };
         let mut text = String::new();
         if memories.is_empty() {
-            text.push_str("No memory stood behind the last reply.\n");
+            text.push_str("No memory stood behind it.\n");
         } else {
             text.push_str("These memories stood in front of the model:\n");
             for (hit, memory) in why.recalled.iter().zip(&memories) {

@@ -71,6 +71,7 @@ fn settled(house: &House, act: &Act) -> Act {
     if let Act::Remember { chat, .. }
     | Act::Command { chat, .. }
     | Act::Again { chat, .. }
+    | Act::Point { chat, .. }
     | Act::Branch { chat, .. }
     | Act::Import { chat, .. }
     | Act::Forget { chat, .. } = &mut act
@@ -82,6 +83,7 @@ fn settled(house: &House, act: &Act) -> Act {
     | Act::Remember { who, chat, .. }
     | Act::Command { who, chat, .. }
     | Act::Again { who, chat }
+    | Act::Point { who, chat, .. }
     | Act::Branch { who, chat }
     | Act::Import { who, chat, .. }
     | Act::Forget { who, chat, .. } = &mut act
@@ -136,6 +138,7 @@ async fn perform(house: &mut House, act: &Act, other: &BTreeSet<usize>) {
             command(house, *who, *chat, "/regenerate").await;
             command(house, *who, *chat, "/swipe previous").await;
         }
+        Act::Point { who, chat, nth, reply, what } => point(house, (*who, *chat), *nth, *reply, what).await,
         Act::Branch { who, chat } => {
             let secret = house.watch.oracle().told(*chat, *who);
             house.watch.oracle().names.insert(secret);
@@ -188,10 +191,18 @@ async fn say(
         Fate::Crash { shown, .. } => *house.platform.hang.lock().unwrap() = Some(shown),
     }
     let platform = house.platform.clone();
+    // Half of what is said is not waited for.
+    let waited = fate != Fate::Delivered || hostile % 2 == 0;
     let crashed = {
         let host = WatchedHost { host: &house.azera, watch: &house.watch };
         tokio::select! {
-            outcome = host.message(platform.sim.id(), inbound) => {
+            taken = host.take_in(platform.sim.id(), inbound.clone()), if !waited => {
+                if taken.is_ok() {
+                    house.watch.oracle().order.push(id);
+                }
+                false
+            }
+            outcome = host.message(platform.sim.id(), inbound.clone()), if waited => {
                 if outcome.is_ok() {
                     house.watch.oracle().order.push(id);
                 }
@@ -254,10 +265,24 @@ async fn forget(house: &House, who: usize, place: usize, what: usize) {
     }
 }
 
+/// Gives a command about a message of anywhere, or the first answer to it.
+async fn point(house: &House, (who, place): (usize, usize), nth: usize, reply: bool, what: &str) {
+    let Some(id) = house.watch.oracle().order.iter().rev().nth(nth).cloned() else { return };
+    let about = MessageId::new(if reply { format!("{id}~r0") } else { id }).unwrap();
+    let ok = command_about(house, who, place, what, Some(about)).await;
+    if ok && what == "/forget" {
+        house.watch.oracle().quotes_stand = true;
+    }
+}
+
 /// Gives a command; whether it did what it was told.
 pub async fn command(house: &House, who: usize, place: usize, text: &str) -> bool {
-    let line =
-        CommandLine { chat: chat(place), person: person(who), name: PEOPLE[who].1.to_owned(), text: Text::new(text) };
+    command_about(house, who, place, text, None).await
+}
+
+async fn command_about(house: &House, who: usize, place: usize, text: &str, about: Option<MessageId>) -> bool {
+    let name = PEOPLE[who].1.to_owned();
+    let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about };
     let host = WatchedHost { host: &house.azera, watch: &house.watch };
     host.command(house.platform.sim.id(), line).await.is_ok_and(|answer| answer.ok)
 }

@@ -108,10 +108,25 @@ impl Scene {
     pub async fn command(&self, who: usize, place: usize, text: &str) -> String {
         self.pass(90);
         let name = PEOPLE[who].1.to_owned();
-        let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text) };
+        let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about: None };
         let answer = self.house.azera.command(self.house.platform.sim.id(), line).await.unwrap();
         self.house.azera.settle().await.unwrap();
         answer.text
+    }
+
+    /// The id of what was said last.
+    fn last(&self) -> MessageId {
+        MessageId::new(format!("m{}", self.said)).unwrap()
+    }
+
+    /// Gives a command about a message; whether it did what it was told, and what was answered.
+    async fn point(&self, who: usize, place: usize, text: &str, about: &MessageId) -> (bool, String) {
+        self.pass(90);
+        let (name, about) = (PEOPLE[who].1.to_owned(), Some(about.clone()));
+        let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about };
+        let answer = self.house.azera.command(self.house.platform.sim.id(), line).await.unwrap();
+        self.house.azera.settle().await.unwrap();
+        (answer.ok, answer.text)
     }
 
     /// A message whose reply is written and not delivered, for the machine stops.
@@ -305,6 +320,7 @@ async fn stats_count_what_waits_here() {
         person: person(who),
         name: name(who),
         text: Text::new("/memory stats"),
+        about: None,
     };
     let platform = scene.house.platform.sim.clone();
     let there = scene.house.azera.command(platform.id(), ask(ANN, DM_ANN)).await.unwrap().text;
@@ -430,4 +446,30 @@ fn the_places_here_are_those_they_are_called_by() {
     let places = [(HALL, "hall"), (DEN, "den"), (DM_ANN, "dm:ann"), (DM_AN, "dm:an"), (DM_BOB, "dm:bob")];
     assert!(places.iter().all(|(number, id)| CHATS[*number].0 == *id));
     assert_eq!((PEOPLE[ANN].0, PEOPLE[AN].0, PEOPLE[BOB].0), ("ann", "an", "bob"));
+}
+
+/// Pointing at a message asks nothing of a place one is not in, and takes nothing away there.
+#[tokio::test]
+async fn what_is_pointed_at_elsewhere_is_not_there() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, HALL, "what do you think? launder").await;
+    let hall = scene.last();
+    let secret = scene.tell(ANN, DM_ANN).await;
+    let told = scene.last();
+    let reply = |id: &MessageId| MessageId::new(format!("{id}~r0")).unwrap();
+    for about in [told.clone(), reply(&told)] {
+        for command in ["/why", "/regenerate", "/swipe next", "/forget", "/forget last quotes"] {
+            let (ok, answer) = scene.point(ANN, HALL, command, &about).await;
+            assert!(!ok && !secrets_in(&answer).contains(&secret), "{command}: {answer}");
+        }
+    }
+    assert!(!scene.find(ANN, DM_ANN, "what is the lighthouse password?").await.is_empty());
+    // Where it stands, it does: for whom it was said to, and nobody else.
+    let (ok, answer) = scene.point(ANN, HALL, "/why", &reply(&hall)).await;
+    assert!(ok, "{answer}");
+    let (ok, answer) = scene.point(AN, HALL, "/forget", &reply(&hall)).await;
+    assert!(!ok && answer.contains("somebody else's"), "{answer}");
+    let (ok, answer) = scene.point(ANN, HALL, "/forget", &reply(&hall)).await;
+    assert!(ok && answer.contains("replies 1"), "{answer}");
+    assert!(!scene.point(ANN, HALL, "/why", &reply(&hall)).await.0);
 }

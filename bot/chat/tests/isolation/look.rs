@@ -84,6 +84,12 @@ pub async fn look_closely(house: &House, chat: usize, person: usize) -> Vec<Stri
     for command in SHOWING {
         looking.command(command).await;
     }
+    let order = house.watch.oracle().order.clone();
+    for id in order.iter().rev().take(IDS) {
+        for id in [id.clone(), format!("{id}~r0")] {
+            looking.command_about("/why", Some(MessageId::new(id).unwrap())).await;
+        }
+    }
     let secrets = house.watch.oracle().secrets.len();
     let all: Vec<String> = (0..secrets).flat_map(|secret| [word(secret, false), word(secret, true)]).collect();
     let all = all.join(" ");
@@ -157,11 +163,16 @@ impl Looking<'_> {
     }
 
     async fn command(&mut self, text: &str) {
+        self.command_about(text, None).await;
+    }
+
+    async fn command_about(&mut self, text: &str, about: Option<MessageId>) {
         let line = CommandLine {
             chat: chat(self.chat),
             person: person(self.person),
             name: PEOPLE[self.person].1.to_owned(),
             text: Text::new(text),
+            about,
         };
         let platform = self.house.platform.sim.clone();
         let answer = self.host().command(platform.id(), line).await;

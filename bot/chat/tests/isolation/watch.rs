@@ -300,6 +300,16 @@ impl Host for WatchedHost<'_> {
         outcome.map(|outcome| outcome.unwrap())
     }
 
+    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
+        self.watch.went("Host::take_in");
+        let (chat, person) = (inbound.chat.clone(), inbound.person.clone());
+        let taken = self.host.take_in(platform, inbound).await;
+        if let Err(error) = &taken {
+            self.watch.shown_in("Host::take_in", &chat, &person, &error.to_string());
+        }
+        taken
+    }
+
     async fn edited(
         &self,
         platform: &PlatformId,

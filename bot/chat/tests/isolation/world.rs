@@ -139,6 +139,14 @@ pub enum Act {
         who: usize,
         chat: usize,
     },
+    /// A command about the message of a number, or the answer to it, wherever that stands.
+    Point {
+        who: usize,
+        chat: usize,
+        nth: usize,
+        reply: bool,
+        what: &'static str,
+    },
     Branch {
         who: usize,
         chat: usize,
@@ -197,6 +205,9 @@ const CHANGING: [&str; 21] = [
     "/journal channel off",
 ];
 
+/// Commands that can be about a message.
+const POINTING: [&str; 5] = ["/why", "/regenerate", "/swipe next", "/forget", "/forget last quotes"];
+
 /// Most happens in a few places, or little would come of it.
 fn chat() -> impl Strategy<Value = usize> {
     prop_oneof![2 => prop::sample::select(&BUSY[..]), 1 => 0..CHATS.len()]
@@ -244,6 +255,8 @@ fn act() -> impl Strategy<Value = Act> {
         8 => (who(), chat(), prop::sample::select(&CHANGING[..]))
             .prop_map(|(who, chat, what)| Act::Command { who, chat, what }),
         3 => (who(), chat()).prop_map(|(who, chat)| Act::Again { who, chat }),
+        4 => (who(), chat(), 0_usize..6, any::<bool>(), prop::sample::select(&POINTING[..]))
+            .prop_map(|(who, chat, nth, reply, what)| Act::Point { who, chat, nth, reply, what }),
         2 => (who(), chat()).prop_map(|(who, chat)| Act::Branch { who, chat }),
         2 => (who(), chat(), prop::sample::select(&["/dream import", "/journal import"][..]))
             .prop_map(|(who, chat, what)| Act::Import { who, chat, what }),
@@ -334,6 +347,10 @@ impl fmt::Debug for Act {
             Self::Delete { nth } => write!(f, "message {nth} from the end is deleted"),
             Self::Command { who, chat, what } => write!(f, "{}: {what}", at(who, chat)),
             Self::Again { who, chat } => write!(f, "{}: /regenerate, /swipe previous", at(who, chat)),
+            Self::Point { who, chat, nth, reply, what } => {
+                let to = if *reply { "the answer to " } else { "" };
+                write!(f, "{}: {what} about {to}message {nth} from the end", at(who, chat))
+            }
             Self::Branch { who, chat } => write!(f, "{}: /branch SECRET", at(who, chat)),
             Self::Import { who, chat, what } => write!(f, "{}: {what} SECRET", at(who, chat)),
             Self::Forget { who, chat, what } => write!(f, "{}: /forget, form {what}", at(who, chat)),
