@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Origin, Problem};
+use crate::gardener::Gardener;
 use crate::mind::Mind;
 use crate::read::Draft;
 use crate::sections::{
-    Backup, Chat, ChatServer, Data, EmbeddingServer, Gardener, Log, Memory, Models, Sampling, ServerApi, VectorServer,
+    Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi, VectorServer,
     WorkingServer,
 };
 use crate::surroundings::Surroundings;

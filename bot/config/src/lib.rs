@@ -12,6 +12,7 @@
 mod config;
 mod error;
 mod example;
+mod gardener;
 mod keys;
 mod mind;
 mod read;
@@ -22,9 +23,10 @@ mod value;
 
 pub use config::{Config, MAX_FILE_BYTES};
 pub use error::{Error, Origin, Problem};
+pub use gardener::Gardener;
 pub use mind::Mind;
 pub use secret::Secret;
 pub use sections::{
-    Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Gardener, Log, LogFormat, LogLevel, Memory, Models,
-    Sampling, ServerApi,
+    Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,
+    ServerApi,
 };

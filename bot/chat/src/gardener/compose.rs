@@ -84,7 +84,11 @@ impl Azera {
     async fn ask_quietly(&self, request: ChatRequest) -> Result<String, Error> {
         let live = &self.0.live;
         for way in 0..=GIVE_WAY {
-            if !live.still(LONGEST_WAIT).await {
+            let still = tokio::select! {
+                () = self.0.stopping.cancelled() => false,
+                still = live.still(LONGEST_WAIT) => still,
+            };
+            if !still {
                 return Err(Error::Interrupted);
             }
             let model = self.model();

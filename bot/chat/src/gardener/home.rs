@@ -82,7 +82,13 @@ impl Azera {
         let since = now.checked_sub(azera_types::Span::new().hours(MATERIAL_HOURS)).unwrap_or(Timestamp::MIN);
         let right = at.right.clone();
         let recent = self.blocking(move |memory| memory.recent(&right, since, MAX_MATERIAL)).await?;
-        let said: Vec<Said> = recent.iter().rev().filter(|row| row.kind == Kind::Message).map(Said::from).collect();
+        let mut said: Vec<Said> = recent.iter().rev().filter(|row| row.kind == Kind::Message).map(Said::from).collect();
+        // What was not taken up yet comes first; asked by hand, it may be the same day again.
+        let tended = self.tended(home).await?;
+        let last = if activity == Activity::Dream { tended.dreamt } else { tended.reflected };
+        if said.iter().any(|said| last.is_some_and(|last| said.at > last)) {
+            said.retain(|said| last.is_some_and(|last| said.at > last));
+        }
         let (kind, prompt, lead) = match activity {
             Activity::Dream => (Kind::Dream, DREAM, "I dreamt that"),
             Activity::Reflect => (Kind::Reflection, REFLECTION, "Today"),

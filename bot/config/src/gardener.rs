@@ -1,0 +1,68 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+// The comments of these fields are also the comments of azera.example.toml: they speak to the operator.
+
+/// What a persona writes between messages: its diary, its journal, its dreams, its notes. It asks the model in quiet times
+/// alone and gives way to whoever talks. Hours are those of a realm's own time zone, from the first up to and without the
+/// second; from an hour to itself are none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gardener {
+    /// Let personas write between messages.
+    pub enabled: bool,
+    /// Let them dream of what was said, once a night.
+    pub dreams: bool,
+    /// Let them write into their journal in the evening, if something was said.
+    pub journal: bool,
+    /// Messages of people from which on a conversation gets an entry in the diary when it is over; 0 for never.
+    #[schemars(range(min = 0, max = 1000))]
+    pub diary_messages: u32,
+    /// Messages of people after which working notes of a chat are made anew; 0 for never.
+    #[schemars(range(min = 0, max = 1000))]
+    pub notes_every: u32,
+    /// Minutes of silence after which a conversation counts as over.
+    #[schemars(range(min = 1, max = 10_080))]
+    pub rest_minutes: u32,
+    /// The hour from which on they dream.
+    #[schemars(range(min = 0, max = 23))]
+    pub night_from: u32,
+    /// The hour from which on they dream no more.
+    #[schemars(range(min = 0, max = 23))]
+    pub night_to: u32,
+    /// The hour in which they write into their journal.
+    #[schemars(range(min = 0, max = 23))]
+    pub journal_hour: u32,
+    /// The hour from which on no dream and no journal entry is written or posted.
+    #[schemars(range(min = 0, max = 23))]
+    pub quiet_from: u32,
+    /// The hour from which on they are again.
+    #[schemars(range(min = 0, max = 23))]
+    pub quiet_to: u32,
+    /// How often the model may be asked on a day for one persona in one realm.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub asks_per_day: u32,
+    /// The time zone where a realm says none, by its IANA name.
+    #[schemars(length(min = 1, max = 64))]
+    pub time_zone: String,
+}
+
+impl Default for Gardener {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            dreams: true,
+            journal: true,
+            diary_messages: 4,
+            notes_every: 8,
+            rest_minutes: 30,
+            night_from: 1,
+            night_to: 7,
+            journal_hour: 21,
+            quiet_from: 0,
+            quiet_to: 0,
+            asks_per_day: 60,
+            time_zone: "UTC".into(),
+        }
+    }
+}
