@@ -110,7 +110,7 @@ fn read_markdown(text: &str) -> Result<Vec<Entry>, String> {
         if heading.len() < line.len() && heading.starts_with(' ') {
             let heading = heading.trim();
             let (first, rest) = heading.split_once(char::is_whitespace).unwrap_or((heading, ""));
-            let at = time(first);
+            let at = time(first.trim_end_matches(':'));
             let title = if at.is_some() { rest.trim_start_matches([':', '-', ' ']) } else { heading };
             entries.push(new((!title.is_empty()).then(|| title.to_owned()), at));
             continue;
