@@ -192,7 +192,7 @@ async fn say(
     }
     let platform = house.platform.clone();
     // Half of what is said is not waited for.
-    let waited = fate != Fate::Delivered || hostile % 2 == 0;
+    let waited = fate != Fate::Delivered || hostile.is_multiple_of(2);
     let crashed = {
         let host = WatchedHost { host: &house.azera, watch: &house.watch };
         tokio::select! {
