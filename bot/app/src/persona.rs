@@ -29,7 +29,7 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
     let data = config.data_dir()?;
     let stores = house::open_stores(config, &data, &house::present_embedder_info(config).await?)?;
     let memory = &stores.memory;
-    house::bring_personas(memory, &data, &SystemClock)?;
+    bring_personas(memory, &data, &SystemClock)?;
     match command {
         PersonaCommand::List { realm } => list(memory, owner(realm)?.as_ref())?,
         PersonaCommand::Show { id, version, realm } => {
@@ -145,5 +145,64 @@ fn remove(memory: &Memory, data: &Path, id: &str, owner: Option<RealmId>) -> any
         }
     }
     println!("{id} is removed. What it remembers stays until it is forgotten.");
+    Ok(())
+}
+
+/// Brings the built-in personas into the record, and the record's personas back into the folder where people look
+/// for them. A file somebody changed there becomes a new version, if it is right.
+pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow::Result<()> {
+    let now = clock.now();
+    for built_in in azera_personas::BUILT_INS {
+        let persona = built_in.persona();
+        let id = PersonaId::new(persona.id.as_str())?;
+        let versions = memory.persona_versions(None, &id)?;
+        // A built-in one that somebody changed or removed stays as they left it.
+        if versions.is_empty() {
+            let new = NewPersona { id, owner: None, markdown: Some(persona.to_markdown()), card: None, added_by: None };
+            memory.put_persona(new, now)?;
+        }
+    }
+    let folder = data.join("personas");
+    std::fs::create_dir_all(&folder).with_context(|| format!("making the folder {}", folder.display()))?;
+    for row in memory.personas(None)? {
+        let file = folder.join(format!("{}.md", row.id));
+        match std::fs::read(&file) {
+            Ok(bytes) => take_up(memory, &row, &bytes, now)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::write(&file, &row.markdown).with_context(|| format!("writing {}", file.display()))?;
+            }
+            Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
+        }
+    }
+    Ok(())
+}
+
+fn take_up(memory: &Memory, row: &PersonaRow, bytes: &[u8], now: azera_types::Timestamp) -> anyhow::Result<()> {
+    let (id, known) = (&row.id, &row.markdown);
+    let checked = azera_personas::check_bytes(bytes);
+    match checked.persona {
+        Some(persona) if persona.id.as_str() == id.as_str() => {
+            let markdown = persona.to_markdown();
+            if markdown != *known {
+                tracing::info!(persona = %id, "its file was changed: a new version");
+                let new = NewPersona {
+                    id: id.clone(),
+                    owner: None,
+                    markdown: Some(markdown),
+                    card: row.card.clone(),
+                    added_by: None,
+                };
+                memory.put_persona(new, now)?;
+            }
+        }
+        Some(persona) => {
+            tracing::warn!(persona = %id, file_says = %persona.id.as_str(), "the file's id is another; it is left alone");
+        }
+        None => {
+            for problem in checked.problems {
+                tracing::warn!(persona = %id, %problem, "the persona's file has a mistake; its last version is used");
+            }
+        }
+    }
     Ok(())
 }

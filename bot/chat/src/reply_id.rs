@@ -46,7 +46,7 @@ mod tests {
             let answered = azera_adapter::answered(&reply_id(&id(to), 12));
             assert_eq!(answered.as_ref().map(MessageId::as_str), want, "{to}");
         };
-        check("$event-of_matrix", Some("$event-of_matrix"));
+        check("$event-of_a_room", Some("$event-of_a_room"));
         check("m2~r0", Some("m2~r0"));
         check(&"x".repeat(255), None);
         assert_eq!(azera_adapter::answered(&id("m1")), None);

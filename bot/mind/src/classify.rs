@@ -69,13 +69,14 @@ pub(crate) enum Labels {
     Any,
 }
 
-/// What matters most about a label of which there may be any number.
+/// What matters about a label of which there may be any number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Care {
+pub(crate) struct Care {
     /// How many times worse it is to miss it than to see it where it is not: the beta of an F-measure. 1 is even.
-    Beta(f32),
-    /// The share of those that are there that must be seen.
-    Recall(f32),
+    pub(crate) beta: f32,
+    /// The share of the examples without it that may be taken for it, whatever the measure says. An F-measure knows
+    /// nothing of how rare a label is outside the examples, where nearly all that is said has none. 1 is no limit.
+    pub(crate) alarms: f32,
 }
 
 /// What is taught: a sentence, its vector and its labels by number.
@@ -239,39 +240,37 @@ fn thresholds(samples: &[&Sample], features: usize, care: &[Care]) -> Vec<f32> {
             (weights.probabilities(Labels::Any, &sample.dense, &sample.sparse), sample.labels.as_slice())
         }));
     }
-    let best = |(label, care): (usize, &Care)| match *care {
-        Care::Recall(share) => seeing(&judged, label, share),
-        Care::Beta(beta) => {
-            let measure = |threshold: f32| {
-                let (mut right, mut seen, mut there) = (0.0_f32, 0.0_f32, 0.0_f32);
-                for (probabilities, labels) in &judged {
-                    let (sees, is) = (probabilities[label] >= threshold, labels.contains(&label));
-                    right += f32::from(u8::from(sees && is));
-                    seen += f32::from(u8::from(sees));
-                    there += f32::from(u8::from(is));
-                }
-                (1.0 + beta * beta) * right / (beta * beta * there + seen).max(1.0)
-            };
-            let measures: Vec<(f32, f32)> = TRIED
-                .map(|twentieth| f32::from(twentieth) / 20.0)
-                .map(|threshold| (threshold, measure(threshold)))
-                .collect();
-            // A single best one is often luck.
-            let around = |part: &[(f32, f32)]| part.iter().map(|(_, measure)| measure).sum::<f32>();
-            let best = measures.windows(3).max_by(|a, b| around(a).total_cmp(&around(b)));
-            best.map_or(0.5, |part| part[1].0)
-        }
+    let best = |(label, care): (usize, &Care)| {
+        let measure = |threshold: f32| {
+            let (mut right, mut seen, mut there) = (0.0_f32, 0.0_f32, 0.0_f32);
+            for (probabilities, labels) in &judged {
+                let (sees, is) = (probabilities[label] >= threshold, labels.contains(&label));
+                right += f32::from(u8::from(sees && is));
+                seen += f32::from(u8::from(sees));
+                there += f32::from(u8::from(is));
+            }
+            let beta = care.beta * care.beta;
+            (1.0 + beta) * right / (beta * there + seen).max(1.0)
+        };
+        let measures: Vec<(f32, f32)> = TRIED
+            .map(|twentieth| f32::from(twentieth) / 20.0)
+            .map(|threshold| (threshold, measure(threshold)))
+            .collect();
+        // A single best one is often luck.
+        let around = |part: &[(f32, f32)]| part.iter().map(|(_, measure)| measure).sum::<f32>();
+        let best = measures.windows(3).max_by(|a, b| around(a).total_cmp(&around(b)));
+        let without = judged.iter().filter(|(_, labels)| !labels.contains(&label));
+        let floor = least(without.map(|(probabilities, _)| probabilities[label]).collect(), care.alarms);
+        best.map_or(0.5, |part| part[1].0).max(floor)
     };
     care.iter().enumerate().map(best).collect()
 }
 
-/// The highest threshold at which `share` of those that have the label are seen.
-fn seeing(judged: &[(Vec<f32>, &[usize])], label: usize, share: f32) -> f32 {
-    let there = judged.iter().filter(|(_, labels)| labels.contains(&label));
-    let mut there: Vec<f32> = there.map(|(probabilities, _)| probabilities[label]).collect();
-    there.sort_by(f32::total_cmp);
-    let missed = ((1.0 - share) * there.len() as f32).floor() as usize;
-    there.get(missed).copied().unwrap_or(0.5)
+/// The lowest threshold that no more than `share` of the probabilities reach.
+fn least(mut probabilities: Vec<f32>, share: f32) -> f32 {
+    probabilities.sort_by(|a, b| b.total_cmp(a));
+    let allowed = (share * probabilities.len() as f32).floor() as usize;
+    probabilities.get(allowed).map_or(0.0, |first_refused| first_refused.next_up())
 }
 
 /// An order that has nothing to do with the one given, and is always the same (xorshift, Marsaglia 2003).
@@ -283,5 +282,21 @@ fn shuffle<T>(items: &mut [T]) {
         state ^= state << 17;
         let at = usize::try_from(state % (last as u64 + 1)).unwrap_or(0);
         items.swap(last, at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_the_share_reach_the_least_threshold() {
+        let probabilities = vec![0.9, 0.1, 0.5, 0.5, 0.3];
+        let reach = |share: f32| {
+            let threshold = least(probabilities.clone(), share);
+            probabilities.iter().filter(|probability| **probability >= threshold).count()
+        };
+        assert_eq!([0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(reach), [0, 1, 1, 3, 4, 5]);
+        assert_eq!(least(Vec::new(), 0.1), 0.0);
     }
 }

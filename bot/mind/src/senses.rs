@@ -8,7 +8,7 @@ use crate::mood::{self, MoodSense};
 use crate::tags::{self, TagSense};
 
 /// Rises whenever the same examples would be learned otherwise.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Everything that is learned from the examples, for one embedding model.
 #[derive(Clone, Serialize, Deserialize)]

@@ -80,12 +80,20 @@ impl Tag {
     }
 
     fn care(self) -> Care {
-        match self {
-            // To be shown help that one does not need is a small thing; not to be shown it is none.
-            Self::SelfHarm => Care::Recall(0.95),
-            Self::Minor | Self::Threat => Care::Beta(2.0),
-            _ => Care::Beta(1.0),
-        }
+        let (beta, alarms) = match self {
+            // Not to be shown help is far worse than to be shown it without need, so as much is seen as the limit allows;
+            // but help that comes up in every other talk is soon overlooked.
+            Self::SelfHarm => (10.0, 0.02),
+            // Ordinary talk is hardly ever any of these, and to be taken for it offends.
+            Self::Threat => (2.0, 0.01),
+            Self::Insult => (1.0, 0.01),
+            Self::Escalation => (1.0, 0.005),
+            Self::Hostility => (1.0, 0.02),
+            Self::Flirtation => (1.0, 0.003),
+            Self::Minor => (2.0, 1.0),
+            _ => (1.0, 1.0),
+        };
+        Care { beta, alarms }
     }
 }
 

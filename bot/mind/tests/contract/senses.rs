@@ -7,6 +7,7 @@ use azera_mind::{Error, Labelled, Mood, Senses, Tag, labelled};
 
 const MOODS: &str = include_str!("../../labelled/mood.jsonl");
 const TAGS: &str = include_str!("../../labelled/tags.jsonl");
+const ORDINARY: &str = include_str!("../../labelled/ordinary.jsonl");
 
 /// Vectors of nothing for so many of the examples.
 fn blind(count: usize) -> Vec<Vec<f32>> {
@@ -50,6 +51,18 @@ fn the_same_is_learned_each_time_and_kept() {
     assert_ne!(Senses::name_for("one"), Senses::name_for("two"));
 }
 
+/// A false alarm of these shows help that nobody needs, or lays ill will at somebody's door.
+#[test]
+fn ordinary_talk_seldom_raises_an_alarm() {
+    let sense = learned().tags;
+    let talk = labelled(ORDINARY).unwrap();
+    assert!(talk.len() >= 200, "{}", talk.len());
+    for tag in [Tag::SelfHarm, Tag::Hostility, Tag::Escalation, Tag::Insult, Tag::Threat, Tag::Flirtation] {
+        let alarms = talk.iter().filter(|said| sense.sense(&said.text, &[]).contains(&tag)).count();
+        assert!(alarms * 25 < talk.len(), "{tag}: {alarms} of {}", talk.len());
+    }
+}
+
 /// The labelled sets are for measuring: nothing in them may have been learned.
 #[test]
 fn examples_and_labelled_sentences_have_nothing_in_common() {
@@ -58,7 +71,7 @@ fn examples_and_labelled_sentences_have_nothing_in_common() {
         words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
     };
     let taught: HashSet<String> = Senses::examples().unwrap().iter().map(plain).collect();
-    for sentence in [MOODS, TAGS].into_iter().flat_map(|measured| labelled(measured).unwrap()) {
+    for sentence in [MOODS, TAGS, ORDINARY].into_iter().flat_map(|measured| labelled(measured).unwrap()) {
         let text = plain(&sentence.text);
         assert!(text.split(' ').count() < 3 || !taught.contains(&text), "{text:?} was taught");
     }
