@@ -9,7 +9,7 @@ use azera_chat::{Azera, ChatConfig, GardenConfig, Gardener, Parts};
 use azera_config::Config;
 use azera_ledger::{Installed, Kind, Models, Options};
 use azera_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
-use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, PersonaRow, Store};
+use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, Store};
 use azera_memory_backup::Folder;
 use azera_memory_sled::SledStore;
 use azera_memory_text::TantivyText;
