@@ -22,7 +22,7 @@ fn moods_are_told_from_what_is_said() {
 fn tags_are_told_from_what_people_write() {
     let told = told("tags");
     assert!(told["macro_f1"].as_f64() > Some(0.8), "{told}");
-    assert!(told["by_label"]["self_harm"]["recall"].as_f64() > Some(0.95), "{told}");
+    assert!(told["by_label"]["self_harm"]["recall"].as_f64() > Some(0.9), "{told}");
     assert!(told["by_label"]["none"]["n"].as_u64() > Some(90), "{told}");
 }
 
