@@ -281,12 +281,16 @@ impl Azera {
         quotes: bool,
         seen: Option<Right>,
     ) -> Result<azera_memory::Receipt, Error> {
+        let minds_go = matches!(what, Forget::Person(_) | Forget::Chat(_) | Forget::Realm(..));
         let receipt = self
             .blocking(move |memory| match &seen {
                 Some(right) => memory.forget_as_seen(right, &what, quotes),
                 None => memory.forget(&what, quotes),
             })
             .await?;
+        if minds_go {
+            self.wake().await?;
+        }
         self.carry_out(&receipt).await?;
         Ok(receipt)
     }

@@ -1,7 +1,7 @@
 //! How personas are and what they feel: the one owner of all minds, and what a turn does to them.
 //!
-//! A mind belongs to a persona and a realm; what is said where not everybody of the realm reads moves the mind of that place
-//! alone. Feelings towards a person belong to the place too, so that nothing told in private shows elsewhere.
+//! A mind belongs to a persona and the public places of a realm, or to a private chat or a DM alone; feelings towards a person belong
+//! to the place likewise, so that nothing told in private shows elsewhere.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,19 +44,15 @@ pub(crate) struct Manner {
     bond: Bond,
 }
 
-/// The place whose readers share a mind.
-pub(crate) fn mind_place(place: &Place) -> Scope {
-    place.shared_realm().map_or_else(|| place.scope(), |realm| Scope::Realm(realm.clone()))
-}
-
 fn mind_id(message: &MessageRow, place: &Scope) -> Option<MindId> {
     // A scope is no longer than a realm's id may be, but for ids at the very limit.
     Some(MindId { persona: message.persona.clone(), realm: RealmId::new(place.to_string()).ok()? })
 }
 
 impl Azera {
-    /// Brings back the minds of the last run.
+    /// Brings back the minds as the record has them, and no others.
     pub(crate) async fn wake(&self) -> Result<(), Error> {
+        *self.0.minds.awake() = azera_mind::Minds::new();
         for row in self.blocking(azera_memory::Memory::minds).await? {
             let (Ok(realm), Ok(mind)) = (RealmId::new(row.scope.to_string()), serde_json::from_value::<Mind>(row.mind))
             else {
@@ -129,14 +125,14 @@ impl Azera {
 
     /// The mood in words, unless it is an even one.
     fn mood_words(&self, message: &MessageRow, place: &Place) -> Option<String> {
-        let id = mind_id(message, &mind_place(place))?;
+        let id = mind_id(message, &place.scope())?;
         let state = self.0.minds.awake().state(&id, self.0.clock.now())?;
         (state.mood != Mood::Calm).then(|| format!("You feel {}.", state.mood))
     }
 
     /// How the persona is after a reply in which this was felt.
     pub(crate) fn exchanged(&self, message: &MessageRow, place: &Place, felt: Option<Felt>, again: bool) -> State {
-        let Some(id) = mind_id(message, &mind_place(place)) else { return State::default() };
+        let Some(id) = mind_id(message, &place.scope()) else { return State::default() };
         let (now, nature) = (self.0.clock.now(), &self.0.minds.nature);
         let mut awake = self.0.minds.awake();
         if awake.get(&id).is_none() {
@@ -157,7 +153,7 @@ impl Azera {
 
     /// Keeps mind and feelings as they are after a message's turn.
     pub(crate) async fn keep_state(&self, message: &MessageRow, asker: &PersonId, place: &Place, manner: &Manner) {
-        let scope = mind_place(place);
+        let scope = place.scope();
         let mind = mind_id(message, &scope).and_then(|id| {
             let mind = self.0.minds.awake().get(&id).map(serde_json::to_value)?.ok()?;
             Some(MindRow { persona: id.persona, scope, seq: message.seq, mind })
@@ -169,7 +165,8 @@ impl Azera {
             seq: message.seq,
             bond,
         });
-        if let Err(error) = self.blocking(move |memory| memory.put_state(mind, bond)).await {
+        let message = message.clone();
+        if let Err(error) = self.blocking(move |memory| memory.put_state(&message, mind, bond)).await {
             tracing::warn!(%error, "a persona's state is not kept");
         }
     }

@@ -46,7 +46,7 @@ pub struct Config {
     /// Conversations.
     pub chat: Chat,
     /// How a persona's mind goes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus and sleep
-    /// pressure go from 0 to 1; a persona has one mind for each realm.
+    /// pressure go from 0 to 1; a persona has one mind for each realm, and one for each private chat.
     pub mind: Mind,
     /// What a persona writes between messages: its diary, its journal, its dreams, its notes. It asks the model in quiet
     /// times alone and gives way to whoever talks. Hours are those of a realm's own time zone, from the first up to and

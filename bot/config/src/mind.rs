@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 // The comments of these fields are also the comments of azera.example.toml: they speak to the operator.
 
 /// How a persona's mind goes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus and sleep pressure
-/// go from 0 to 1; a persona has one mind for each realm.
+/// go from 0 to 1; a persona has one mind for each realm, and one for each private chat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mind {

@@ -1,10 +1,11 @@
 //! How personas are, and what they feel towards people: numbers that the host makes and reads; none of them is a word of what
 //! was said.
 
-use azera_types::{ChatId, PersonId, PersonaId, RealmId, Scope};
+use azera_types::{Author, ChatId, PersonId, PersonaId, RealmId, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::forgotten::Forgotten;
+use crate::rows::MessageRow;
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
 /// The mind of a persona among those who read one place.
@@ -46,8 +47,14 @@ impl Memory {
         codec::get(self.store.as_ref(), Table::Bonds, &bond_key(persona, person, scope))
     }
 
-    /// Keeps how a persona is and what it feels. A crash right after it may lose it: the turn it belongs to is kept already.
-    pub fn put_state(&self, mind: Option<MindRow>, bond: Option<BondRow>) -> Result<(), Error> {
+    /// Keeps how a persona is and what it feels after it answered `message`, unless that is forgotten by now. A crash right after
+    /// it may lose it: the turn it belongs to is kept already.
+    pub fn put_state(&self, message: &MessageRow, mind: Option<MindRow>, bond: Option<BondRow>) -> Result<(), Error> {
+        let _writing = self.writing(&message.chat)?;
+        let now = self.raw_message(&message.id)?;
+        if now.is_none_or(|message| message.author == Author::Forgotten) {
+            return Ok(());
+        }
         self.store.ready()?;
         let mut batch = Batch::new();
         if let Some(row) = mind {

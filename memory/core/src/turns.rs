@@ -256,7 +256,10 @@ impl Memory {
         message.edited_at = Some(at);
         codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;
         for memory in self.memories_of(id)? {
-            if memory.sources == [id.clone()] {
+            if memory.kind.is_written() {
+                // It may hold the words that were taken back.
+                self.remove_memory(&mut batch, &memory)?;
+            } else if memory.sources == [id.clone()] {
                 let memory = MemoryRow { text: message.text.clone(), ..memory };
                 codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.queue_with_neighbours(&mut batch, &memory)?;
@@ -268,7 +271,9 @@ impl Memory {
 
     /// Adds the memory of a message to the batch, unless it has one or says nothing.
     pub(crate) fn remember(&self, batch: &mut Batch, message: &MessageRow, kind: Kind) -> Result<(), Error> {
-        if message.text.trim().is_empty() || !self.memories_of(&message.id)?.is_empty() {
+        // What the persona wrote about it is no memory of it.
+        let remembered = self.memories_of(&message.id)?.iter().any(|memory| !memory.kind.is_written());
+        if message.text.trim().is_empty() || remembered {
             return Ok(());
         }
         let memory = MemoryRow {
