@@ -32,7 +32,6 @@ impl Minds {
 }
 
 /// In what manner a message is to be answered.
-#[derive(Default)]
 pub(crate) struct Manner {
     /// For the prompt, the most important first.
     pub(crate) lines: Vec<String>,
@@ -40,7 +39,8 @@ pub(crate) struct Manner {
     pub(crate) plainly: bool,
     /// What stands below the reply, word for word.
     pub(crate) help: Vec<String>,
-    /// What is felt towards the person from now on.
+    /// Towards whom something is felt, and what from now on.
+    towards: PersonId,
     bond: Bond,
 }
 
@@ -70,7 +70,7 @@ impl Azera {
     pub(crate) async fn manner(
         &self,
         message: &MessageRow,
-        asker: &PersonId,
+        towards: &PersonId,
         place: &Place,
         persona: &Persona,
         vector: Option<&[f32]>,
@@ -78,8 +78,8 @@ impl Azera {
     ) -> Result<Manner, Error> {
         let minds = &self.0.minds;
         let constants = &minds.nature.constants;
-        let (of, towards, scope) = (message.persona.clone(), asker.clone(), place.scope());
-        let row = self.blocking(move |memory| memory.bond(&of, &towards, &scope)).await?;
+        let (of, person, scope) = (message.persona.clone(), towards.clone(), place.scope());
+        let row = self.blocking(move |memory| memory.bond(&of, &person, &scope)).await?;
         let mut bond: Bond = row
             .map(|row| serde_json::from_value(row.bond))
             .transpose()
@@ -120,7 +120,7 @@ impl Azera {
         let name = message.author.name();
         let lines = lines.iter().map(|line| fill_placeholders(line, name, &persona.name).into_owned()).collect();
         let help = help.iter().map(|help| help.text(self.0.config.locale.as_deref())).collect();
-        Ok(Manner { lines, plainly: drop_act, help, bond })
+        Ok(Manner { lines, plainly: drop_act, help, towards: towards.clone(), bond })
     }
 
     /// The mood in words, unless it is an even one.
@@ -152,7 +152,7 @@ impl Azera {
     }
 
     /// Keeps mind and feelings as they are after a message's turn.
-    pub(crate) async fn keep_state(&self, message: &MessageRow, asker: &PersonId, place: &Place, manner: &Manner) {
+    pub(crate) async fn keep_state(&self, message: &MessageRow, place: &Place, manner: &Manner) {
         let scope = place.scope();
         let mind = mind_id(message, &scope).and_then(|id| {
             let mind = self.0.minds.awake().get(&id).map(serde_json::to_value)?.ok()?;
@@ -160,7 +160,7 @@ impl Azera {
         });
         let bond = serde_json::to_value(&manner.bond).ok().map(|bond| BondRow {
             persona: message.persona.clone(),
-            person: asker.clone(),
+            person: manner.towards.clone(),
             scope: place.scope(),
             seq: message.seq,
             bond,

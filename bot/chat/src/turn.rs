@@ -212,16 +212,9 @@ impl Azera {
         let floor = recall.hits.first().map_or(0.0, |best| floor(best.score));
         let is_carried = |hit: &azera_memory::Hit| carried.writings.iter().any(|it| it.memory.id == hit.memory.id);
         recall.hits.retain(|hit| hit.score >= floor && !is_carried(hit));
-        let manner = self
-            .manner(
-                message,
-                message.author.person().unwrap_or(&inbox.person),
-                &place,
-                &persona,
-                recall.vector.as_deref(),
-                asked.again,
-            )
-            .await?;
+        // An admin who has a reply made anew is not the one it speaks to.
+        let towards = message.author.person().unwrap_or(&inbox.person);
+        let manner = self.manner(message, towards, &place, &persona, recall.vector.as_deref(), asked.again).await?;
         let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
         let parts = Parts { recalled: &recollections, manner: &manner.lines, plainly: manner.plainly, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;
@@ -334,7 +327,7 @@ impl Azera {
             state: reply.state.clone(),
         };
         let reply = self.blocking(move |memory| memory.reply(reply)).await?;
-        self.keep_state(message, message.author.person().unwrap_or(&inbox.person), &place, &manner).await;
+        self.keep_state(message, &place, &manner).await;
         lap.end("record");
         match self.may_be_shown(platform.as_ref(), &written).await {
             Ok(true) => {

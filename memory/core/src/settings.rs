@@ -1,6 +1,6 @@
 //! Settings of places, and how far what is done between messages has come. Ids, times and counts; nothing that was said.
 
-use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
+use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +15,6 @@ const LOOKED_BACK: usize = 64;
 pub struct JournalChannel {
     /// The chat; `None` if nothing is to be posted.
     pub chat: Option<ChatId>,
-    /// Who said so.
-    pub by: PersonId,
 }
 
 /// What a persona did between messages in a realm.

@@ -219,7 +219,7 @@ impl Azera {
         if !self.may_keep_the_journal(at) {
             return Ok(refused("Where the journal is posted is the admins' choice.".into()));
         }
-        let channel = JournalChannel { chat: here.then(|| at.chat.id.clone()), by: at.line.person.clone() };
+        let channel = JournalChannel { chat: here.then(|| at.chat.id.clone()) };
         let (platform, place) = (at.platform.clone(), Self::home(at.platform, &at.place, &at.chat.persona).place);
         self.blocking(move |memory| memory.set_journal_channel(&platform, &place, &channel)).await?;
         Ok(done(match here {

@@ -202,7 +202,7 @@ impl Azera {
         let (platform, place) = (home.platform.clone(), home.place.clone());
         let said = self.blocking(move |memory| memory.journal_channel(&platform, &place)).await?;
         match (said, &home.place) {
-            (Some(JournalChannel { chat, .. }), _) => Ok(chat),
+            (Some(JournalChannel { chat }), _) => Ok(chat),
             (None, Scope::Realm(realm)) => Ok(self.platform(&home.platform)?.realm(realm).await?.journal),
             (None, _) => Ok(None),
         }
