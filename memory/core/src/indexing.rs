@@ -101,18 +101,28 @@ impl Memory {
     /// The next memories to embed, oldest first, at most `limit`. Memories that are gone are taken out of the indexes
     /// on the way.
     pub fn index_work(&self, limit: usize) -> Result<Vec<IndexWork>, Error> {
+        self.store.ready()?;
         let mut queued: BTreeMap<MemoryId, Vec<Vec<u8>>> = BTreeMap::new();
         for (key, _) in self.store.scan(Table::IndexQueue, b"", None, Order::Ascending, limit)? {
             queued.entry(queued_id(&key)?).or_default().push(key);
         }
-        let (mut gone, mut done, mut work) = (Vec::new(), Vec::new(), Vec::new());
+        if queued.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (mut absent, mut work) = (Vec::new(), Vec::new());
         for (id, tickets) in queued {
             match self.raw_memory(id)? {
                 Some(memory) => work.push(IndexWork { tickets, ..self.texts(&memory)? }),
-                None => {
-                    gone.push(id);
-                    done.extend(tickets);
-                }
+                None => absent.push((id, tickets)),
+            }
+        }
+        // Otherwise the record might take back, with its ticket, what the indexes have by then.
+        self.store.flush()?;
+        let (mut gone, mut done) = (Vec::new(), Vec::new());
+        for (id, tickets) in absent {
+            if self.raw_memory(id)?.is_none() {
+                gone.push(id);
+                done.extend(tickets);
             }
         }
         if !gone.is_empty() {
@@ -151,7 +161,9 @@ impl Memory {
     /// Puts queued memories into the text index alone and leaves them queued, so that words find them while nothing can
     /// be embedded: at most `limit` behind the ticket `after`. Gives the last ticket, `None` behind the last one.
     pub fn index_words(&self, after: Option<&[u8]>, limit: usize) -> Result<Option<Vec<u8>>, Error> {
+        self.store.ready()?;
         let tickets = self.store.scan(Table::IndexQueue, b"", after, Order::Ascending, limit)?;
+        self.store.flush()?;
         let mut docs = Vec::with_capacity(tickets.len());
         for (ticket, _) in &tickets {
             if let Some(memory) = self.raw_memory(queued_id(ticket)?)? {

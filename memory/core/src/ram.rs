@@ -93,6 +93,10 @@ impl Store for RamStore {
         Ok(())
     }
 
+    fn flush(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     fn rewrite(&self) -> Result<(), Error> {
         Ok(())
     }

@@ -258,6 +258,10 @@ pub trait Store: Send + Sync {
     /// Applies a batch as one.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error>;
 
+    /// Makes everything applied so far durable. Whoever makes something elsewhere of what they read, durable by itself,
+    /// does so after this: a store that goes on after a failure to write may take back the rest.
+    fn flush(&self) -> Result<(), Error>;
+
     /// Rewrites what is on disk so that no byte of a removed or replaced value is left, and swaps it in. Readers and
     /// writers wait meanwhile.
     fn rewrite(&self) -> Result<(), Error>;

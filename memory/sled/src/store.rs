@@ -111,7 +111,7 @@ impl SledStore {
 
     /// Makes everything up to `batch` durable, which was applied after so many `reopenings`. Who waits here while another
     /// flushes finds their own batch flushed along with it more often than not.
-    fn flush(&self, batch: u64, reopenings: u64) -> Result<(), Error> {
+    fn flush_batch(&self, batch: u64, reopenings: u64) -> Result<(), Error> {
         let mut flushed = hold(&self.flushed);
         if self.reopenings.load(Atomic::Acquire) != reopenings {
             return Err(self.not_written());
@@ -191,9 +191,21 @@ impl Store for SledStore {
             (number, self.reopenings.load(Atomic::Acquire))
         };
         match durability {
-            Durability::Flushed => self.flush(applied, reopenings),
+            Durability::Flushed => self.flush_batch(applied, reopenings),
             Durability::Soon => Ok(()),
         }
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        let (applied, reopenings) = {
+            let _applying = self.read();
+            (self.applied.load(Atomic::Acquire), self.reopenings.load(Atomic::Acquire))
+        };
+        // What failed to be applied may be read in part.
+        if self.failed.load(Atomic::Acquire) {
+            return Err(self.not_written());
+        }
+        self.flush_batch(applied, reopenings)
     }
 
     /// Others read and write while the rows are copied, and wait only while the copy is put in use.

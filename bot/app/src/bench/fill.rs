@@ -82,6 +82,10 @@ impl Store for Relaxed {
         self.0.commit(batch, Durability::Soon)
     }
 
+    fn flush(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     fn rewrite(&self) -> Result<(), Error> {
         self.0.rewrite()
     }

@@ -113,6 +113,9 @@ impl Store for Torn {
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         self.0.commit(batch, durability)
     }
+    fn flush(&self) -> Result<(), Error> {
+        self.0.flush()
+    }
     fn rewrite(&self) -> Result<(), Error> {
         self.0.rewrite()
     }

@@ -1,0 +1,261 @@
+//! The indexes beside a record that cannot always write.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use azera_memory::{
+    Batch, Doc, Durability, Embedded, Entry, Error, Facet, FacetWeights, Forget, Found, Layers, Lexical, Memory,
+    MemoryConfig, NewChat, Order, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, Table, TextIndex,
+    VectorIndex,
+};
+use azera_types::{ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
+
+/// A store on a disk that may be full. What was applied and not flushed then can be read until it goes on.
+#[derive(Default)]
+struct Disk {
+    applied: Mutex<RamStore>,
+    flushed: Mutex<RamStore>,
+    full: AtomicBool,
+    failed: AtomicBool,
+}
+
+impl Disk {
+    fn applied(&self) -> RamStore {
+        self.applied.lock().unwrap().clone()
+    }
+
+    fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::Relaxed);
+    }
+}
+
+fn copy(of: &RamStore) -> RamStore {
+    let copy = RamStore::new();
+    of.dump(&mut |batch| copy.commit(batch, Durability::Soon)).unwrap();
+    copy
+}
+
+impl Store for Disk {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.applied().get(table, key)
+    }
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        self.applied().scan(table, prefix, after, order, limit)
+    }
+    fn ready(&self) -> Result<(), Error> {
+        if self.failed.load(Ordering::Relaxed) {
+            if self.full.load(Ordering::Relaxed) {
+                return Err(Error::Full { what: "opening the store again" });
+            }
+            *self.applied.lock().unwrap() = copy(&self.flushed.lock().unwrap());
+            self.failed.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        if self.failed.load(Ordering::Relaxed) {
+            return Err(Error::Full { what: "writing" });
+        }
+        self.applied().commit(batch, durability)?;
+        if durability == Durability::Flushed { self.flush() } else { Ok(()) }
+    }
+    fn flush(&self) -> Result<(), Error> {
+        if self.full.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed) {
+            self.failed.store(true, Ordering::Relaxed);
+            return Err(Error::Full { what: "flushing" });
+        }
+        *self.flushed.lock().unwrap() = copy(&self.applied());
+        Ok(())
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
+        self.applied().dump(take)
+    }
+    fn revision(&self) -> u64 {
+        self.applied().revision()
+    }
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        Ok(0)
+    }
+}
+
+/// An index of ids alone.
+#[derive(Default)]
+struct Ids(Mutex<BTreeSet<MemoryId>>);
+
+impl Ids {
+    fn change(&self, with: impl FnOnce(&mut BTreeSet<MemoryId>)) -> Result<(), Error> {
+        with(&mut self.0.lock().unwrap());
+        Ok(())
+    }
+
+    fn held(&self) -> Vec<MemoryId> {
+        self.0.lock().unwrap().iter().copied().collect()
+    }
+}
+
+impl VectorIndex for Ids {
+    fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
+        self.change(|ids| ids.extend(points.iter().map(|point| point.id)))
+    }
+    fn search(&self, _: &Right, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
+        Ok(Vec::new())
+    }
+    fn vectors(&self, _: &[MemoryId]) -> Result<Vec<Stored>, Error> {
+        Ok(Vec::new())
+    }
+    fn remove(&self, gone: &[MemoryId]) -> Result<(), Error> {
+        self.change(|ids| ids.retain(|id| !gone.contains(id)))
+    }
+    fn flush(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn optimize(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn clear(&self) -> Result<(), Error> {
+        self.change(BTreeSet::clear)
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        Ok(self.held())
+    }
+}
+
+impl TextIndex for Ids {
+    fn upsert(&self, docs: Vec<Doc>) -> Result<(), Error> {
+        self.change(|ids| ids.extend(docs.iter().map(|doc| doc.id)))
+    }
+    fn search(&self, _: &Right, _: Shelf, _: &str, _: FacetWeights, _: Timestamp, _: usize) -> Result<Lexical, Error> {
+        Ok(Lexical::default())
+    }
+    fn remove(&self, gone: &[MemoryId]) -> Result<(), Error> {
+        VectorIndex::remove(self, gone)
+    }
+    fn commit(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn clear(&self) -> Result<(), Error> {
+        VectorIndex::clear(self)
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        Ok(self.held())
+    }
+}
+
+fn open(disk: &Arc<Disk>) -> Memory {
+    let layers = Layers {
+        store: Arc::clone(disk) as Arc<dyn Store>,
+        vectors: Arc::new(Ids::default()),
+        text: Arc::new(Ids::default()),
+        working: Arc::new(RamWorking::default()),
+    };
+    let config = MemoryConfig {
+        session_gap: Duration::from_secs(3_600),
+        min_age: Duration::ZERO,
+        snippet_chars: 400,
+        similarity_floor: 0.1,
+        near_duplicate: 0.95,
+        embedder: "none".into(),
+    };
+    let memory = Memory::open(layers, config).unwrap();
+    let platform = PlatformId::new("test").unwrap();
+    let chat = NewChat { id: chat(), platform, title: None, persona: PersonaId::new("azera").unwrap() };
+    memory.open_chat(chat, Timestamp::UNIX_EPOCH).unwrap();
+    memory
+}
+
+fn chat() -> ChatId {
+    ChatId::new("chat").unwrap()
+}
+
+fn say(memory: &Memory, id: &str) -> Result<(), Error> {
+    let inbound = Inbound {
+        id: MessageId::new(id).unwrap(),
+        chat: chat(),
+        person: PersonId::new("ann").unwrap(),
+        name: "Ann".into(),
+        text: "the ferry leaves at seven".into(),
+        at: Timestamp::UNIX_EPOCH,
+        mentions_bot: false,
+        mentions: Vec::new(),
+        reply_to: None,
+    };
+    let platform = PlatformId::new("test").unwrap();
+    let said = memory.receive(&platform, &inbound, Scope::Chat(chat()), Timestamp::UNIX_EPOCH);
+    said.and_then(|_| memory.leave(&inbound.id))
+}
+
+/// Indexes everything queued.
+fn index(memory: &Memory) -> Result<(), Error> {
+    loop {
+        let work = memory.index_work(64)?;
+        if work.is_empty() {
+            return Ok(());
+        }
+        memory.index_words(None, 64)?;
+        let embedded = |work: azera_memory::IndexWork| {
+            let window = work.window.is_some().then(|| vec![1.0]);
+            Embedded { work, own: vec![1.0], window }
+        };
+        memory.index(work.into_iter().map(embedded).collect())?;
+    }
+}
+
+#[track_caller]
+fn assert_equal_to_record(memory: &Memory, memories: usize) {
+    let audit = memory.audit().unwrap();
+    assert_eq!((audit.memories, audit.queued), (memories, 0), "{audit:?}");
+    assert!(audit.missing_vectors.is_empty() && audit.missing_text.is_empty(), "{audit:?}");
+    assert!(audit.stray_vectors.is_empty() && audit.stray_text.is_empty(), "{audit:?}");
+}
+
+/// Whoever finds room first may be whoever indexes.
+#[test]
+fn what_the_record_takes_back_is_in_no_index() {
+    let disk = Arc::new(Disk::default());
+    let memory = open(&disk);
+    say(&memory, "kept").unwrap();
+    index(&memory).unwrap();
+    disk.set_full(true);
+    say(&memory, "taken back").unwrap_err();
+    index(&memory).unwrap_err();
+    disk.set_full(false);
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 1);
+    say(&memory, "said again").unwrap();
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 2);
+}
+
+#[test]
+fn what_was_not_forgotten_after_all_stays_in_the_indexes() {
+    let disk = Arc::new(Disk::default());
+    let memory = open(&disk);
+    say(&memory, "kept").unwrap();
+    index(&memory).unwrap();
+    disk.set_full(true);
+    memory.forget(&Forget::Message(MessageId::new("kept").unwrap()), false).unwrap_err();
+    index(&memory).unwrap_err();
+    disk.set_full(false);
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 1);
+}
