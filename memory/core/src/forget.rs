@@ -234,6 +234,9 @@ impl Memory {
                 }
             }
             Forget::Span { chat, from, to } => {
+                let mut gone = Forgotten::default();
+                gone.span(chat.clone(), *from, *to, self.next_number()?);
+                self.commit_forgetting(Batch::new(), gone)?;
                 for message in self.log_of(chat)? {
                     if message.at >= *from && message.at <= *to {
                         messages.insert(message.id);
@@ -284,7 +287,7 @@ impl Memory {
     fn loose_memories(&self, loose: &mut Vec<MemoryRow>, wanted: impl Fn(&MemoryRow) -> bool) -> Result<(), Error> {
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
-            if (memory.sources.is_empty() || memory.kind.is_written()) && wanted(&memory) {
+            if memory.stands_alone() && wanted(&memory) {
                 loose.push(memory);
             }
             Ok(true)

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope};
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::forget::emptied;
@@ -11,8 +11,8 @@ use crate::minds::{BondRow, MindRow};
 use crate::rows::{BranchRow, ChatRow, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow};
 use crate::{Batch, Change, Error, Table, codec, keys};
 
-/// Ids of what was forgotten. Those of people, chats and realms come with the number given out last when it was done:
-/// what has a larger one came after it and stays.
+/// Ids of what was forgotten. Those of people, chats, times of chats and realms come with the number given out last when
+/// it was done: what has a larger one came after it and stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forgotten {
     messages: BTreeSet<MessageId>,
@@ -25,6 +25,27 @@ pub struct Forgotten {
     with_replies: BTreeSet<PersonId>,
     chats: BTreeMap<ChatId, u64>,
     realms: BTreeMap<RealmId, u64>,
+    #[serde(default)]
+    spans: BTreeSet<Span>,
+}
+
+/// A time of a chat that was forgotten. Its messages are known by their ids; what the persona wrote in it may have made
+/// way for something newer before.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Span {
+    chat: ChatId,
+    from: Timestamp,
+    to: Timestamp,
+    number: u64,
+}
+
+impl Span {
+    fn has(&self, memory: &MemoryRow) -> bool {
+        memory.stands_alone()
+            && memory.id.0 <= self.number
+            && memory.chat.as_ref() == Some(&self.chat)
+            && (self.from..=self.to).contains(&memory.at)
+    }
 }
 
 impl Forgotten {
@@ -61,6 +82,10 @@ impl Forgotten {
         self.realms.insert(id, number);
     }
 
+    pub(crate) fn span(&mut self, chat: ChatId, from: Timestamp, to: Timestamp, number: u64) {
+        self.spans.insert(Span { chat, from, to, number });
+    }
+
     pub(crate) fn absorb(&mut self, other: Self) {
         self.messages.extend(other.messages);
         self.quoting.extend(other.quoting);
@@ -69,6 +94,7 @@ impl Forgotten {
         latest(&mut self.people, other.people);
         latest(&mut self.chats, other.chats);
         latest(&mut self.realms, other.realms);
+        self.spans.extend(other.spans);
     }
 
     /// Whether what somebody said somewhere went by its person, chat or realm. A backup may hold some of it that the record
@@ -242,6 +268,7 @@ impl Cleaning<'_> {
         what.memories.contains(&memory.id)
             || memory.sources.iter().any(|source| sets.iter().any(|set| set.contains(source)))
             || what.has(memory.id.0, &memory.author, memory.chat.as_ref(), &memory.scope)
+            || what.spans.iter().any(|span| span.has(memory))
     }
 }
 

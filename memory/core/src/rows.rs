@@ -211,6 +211,11 @@ impl MemoryRow {
     pub(crate) fn conversation(&self) -> Option<&ChatId> {
         self.chat.as_ref().filter(|_| self.kind.is_said() && !self.sources.is_empty())
     }
+
+    /// Whether it may be in a place without resting on any message of it.
+    pub(crate) fn stands_alone(&self) -> bool {
+        self.sources.is_empty() || self.kind.is_written()
+    }
 }
 
 /// What belongs to something a persona wrote besides the memory that it is.

@@ -51,7 +51,7 @@ pub struct NewWriting {
     pub themes: Vec<String>,
     /// The persona's mood.
     pub mood: Option<String>,
-    /// Who brought it here from elsewhere.
+    /// Who brought it here from elsewhere; not for notes.
     pub imported_by: Option<PersonId>,
     /// The platform that shows it in its chat, if it is to be posted there.
     pub post: Option<PlatformId>,
@@ -72,6 +72,10 @@ impl Memory {
     pub fn write(&self, new: NewWriting) -> Result<Option<(MemoryRow, Option<MessageRow>)>, Error> {
         if new.sources.len() > MAX_SOURCES {
             return Err(Error::Invalid(format!("a writing rests on {MAX_SOURCES} messages at most")));
+        }
+        if new.kind == Kind::Note && new.imported_by.is_some() {
+            // They make way for newer ones, and a backup would not know then who brought them.
+            return Err(Error::Invalid("notes are not brought from elsewhere".into()));
         }
         let mut chats = BTreeSet::from([new.chat.clone()]);
         for source in &new.sources {

@@ -183,14 +183,15 @@ impl History {
     /// The persona writes something in a chat, about something said anywhere.
     fn write(&self, which: u8, about: Option<MessageId>) {
         let kinds = [Kind::Dream, Kind::Diary, Kind::Reflection, Kind::Note];
+        let kind = kinds[usize::from(which / 4 % 4)];
         let new = NewWriting {
             persona: persona(),
             persona_name: "Azera".into(),
-            kind: kinds[usize::from(which / 4 % 4)],
+            kind,
             chat: chat(which),
             scope: scope(which),
             needs: Vec::new(),
-            imported_by: about.is_none().then(|| person(which)),
+            imported_by: (about.is_none() && kind != Kind::Note).then(|| person(which)),
             sources: about.into_iter().collect(),
             text: format!("written {}", self.second).as_str().into(),
             at: at(self.second),
