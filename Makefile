@@ -21,10 +21,10 @@ export ARGS ?=
 task := @bash bot/scripts/make.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak lint fuzz doctor setup clean
+.PHONY: help run test soak lint fuzz doctor demo-matrix setup clean
 
 help: ## List the commands.
-	@sed -n 's/^\([a-z]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
 run: ## Install what is missing, build, fetch the default models, and chat with Azera.
 	$(task) run
@@ -46,6 +46,9 @@ doctor: ## Build, and let Azera check what it needs.
 
 setup: ## Only install what the build needs, and fetch its crates.
 	$(task) setup
+
+demo-matrix: ## A homeserver, a bot and a person on this machine: an encrypted room, a restart, and what is recalled.
+	$(task) demo-matrix
 
 clean: ## Remove what was built. Models and memories stay.
 	$(task) clean

@@ -160,6 +160,15 @@ redis_server() {
     "$AZERA_TEST_REDIS" --version >/dev/null || die "the redis-server that was fetched does not run: see above."
 }
 
+# A Matrix homeserver and a client library for the tests, beside what Cargo builds.
+homeserver() {
+    AZERA_TEST_SYNAPSE=${AZERA_TEST_SYNAPSE:-$(dirname "$CARGO_TARGET_DIR")/tools/matrix}
+    has_pip || die "the tests of Matrix need python3 with pip." "As root: apt-get install python3-pip"
+    [[ -d $AZERA_TEST_SYNAPSE ]] || say "fetching a Matrix homeserver into $AZERA_TEST_SYNAPSE"
+    bash bot/scripts/synapse.sh install "$AZERA_TEST_SYNAPSE" ||
+        die "the homeserver could not be fetched: see above." "With network, once: make test"
+}
+
 # Downloads Debian packages into a folder; the first one must be had.
 apt_download() {
     local dir=$1 package
@@ -173,13 +182,14 @@ apt_download() {
 build_tests() {
     setup
     redis_server
+    homeserver
     say "building the tests in $CARGO_TARGET_DIR"
     # The binary comes along; building it first and alone would compile the heavy crates twice, with other features.
     cargo test --release --workspace --locked --no-run
     # The models for tests are no matter of somebody's own configuration.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
         die "the tests need these models: ${models[*]}; see above." "With network, once: make test"
-    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS
+    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE
 }
 
 test_all() {
@@ -236,6 +246,19 @@ fuzz() {
     done
 }
 
+# A homeserver, a bot and a person on this machine, and what they say to each other.
+demo_matrix() {
+    setup
+    homeserver
+    build
+    "$azera" models pull || die "without its models Azera cannot speak: see above." "With network, once: make run"
+    local folder
+    folder=$(mktemp -d)
+    # shellcheck disable=SC2064
+    trap "rm -rf '$folder'" EXIT
+    AZERA_TEST_SYNAPSE="$AZERA_TEST_SYNAPSE" python3 bot/scripts/demo_matrix.py "$azera" "$folder"
+}
+
 doctor() {
     setup
     build
@@ -245,6 +268,7 @@ doctor() {
 case ${1:-} in
     run | lint | fuzz | doctor | setup | soak) "$1" ;;
     test) test_all ;;
+    demo-matrix) demo_matrix ;;
     clean) cargo clean ;;
     *) die "no such task: ${1:-none}" ;;
 esac

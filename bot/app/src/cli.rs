@@ -33,6 +33,9 @@ pub enum Command {
         after_help = "Examples:\n  azera chat\n  azera chat --as Ann --persona areza\n  echo 'Hello!' | azera chat\n  azera chat --json < messages.txt"
     )]
     Chat(ChatOptions),
+    /// Serve the platforms that are configured, until Ctrl-C
+    #[command(after_help = "Example:\n  AZERA__MATRIX__PASSWORD=... azera run --config azera.toml")]
+    Run(RunOptions),
     /// Play a timeline of many people and chats in virtual time; JSON lines in, JSON lines out
     #[command(after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
     Replay(ReplayOptions),
@@ -95,6 +98,7 @@ impl Command {
     pub fn data(&self) -> Option<&Path> {
         match self {
             Self::Chat(options) => options.data.data.as_deref(),
+            Self::Run(options) => options.data.data.as_deref(),
             Self::Replay(options) => options.data.data.as_deref(),
             Self::Restore(options) => options.data.data.as_deref(),
             Self::Persona { data, .. } | Self::Memory { data, .. } | Self::Backup { data, .. } | Self::Doctor(data) => {
@@ -106,7 +110,7 @@ impl Command {
 
     /// Whether log lines would stand between what a person reads.
     pub fn quiet(&self) -> bool {
-        !matches!(self, Self::Doctor(_))
+        !matches!(self, Self::Doctor(_) | Self::Run(_))
     }
 }
 
@@ -136,6 +140,16 @@ pub struct ChatOptions {
     /// Print events as JSON lines; people (`/as NAME`) then talk at once
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    #[command(flatten)]
+    pub data: DataOption,
+    /// The chat model, by its name in the ledger or on the chat server, `default`, or `scripted` (a short fixed
+    /// acknowledgement, real memory)
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
 }
 
 #[derive(Debug, Args)]

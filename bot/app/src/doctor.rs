@@ -35,6 +35,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("working memory", working(config)),
         ("vector index", vectors(config).await),
         ("backups", backups(config)),
+        ("Matrix", matrix(config).await),
     ] {
         let (mark, text) = match found {
             Found::Good(text) => ("ok  ", text),
@@ -305,5 +306,22 @@ fn backups(config: &Config) -> Found {
             (None, None) if config.backup.enabled => Found::Good(format!("none in {dir} yet")),
             (None, None) => Found::Note("off, and there is none; `azera backup` makes one".into()),
         },
+    }
+}
+
+/// The homeserver is asked, the session looked at and left alone: two of one device would take each other's messages.
+async fn matrix(config: &Config) -> Found {
+    let settings = match crate::matrix::settings(config) {
+        Ok(Some(settings)) => settings,
+        Ok(None) => return Found::Good("not configured".into()),
+        Err(error) => return Found::Bad(format!("{error:#}"), "see [matrix] in the configuration".into()),
+    };
+    match azera_adapter_matrix::look(&settings).await {
+        Ok(look) if look.may_log_in => Found::Good(look.what),
+        Ok(look) => Found::Bad(
+            look.what,
+            "set AZERA__MATRIX__PASSWORD for the first start, or AZERA__MATRIX__TOKEN with an access token".into(),
+        ),
+        Err(error) => Found::Bad(error.to_string(), "see [matrix] in the configuration".into()),
     }
 }

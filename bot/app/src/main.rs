@@ -8,6 +8,7 @@ mod data;
 mod doctor;
 mod eval;
 mod house;
+mod matrix;
 mod measure;
 mod memory;
 mod models;
@@ -15,6 +16,7 @@ mod persona;
 mod progress;
 mod replay;
 mod restore;
+mod run;
 mod senses;
 mod servers;
 mod shelf;
@@ -50,6 +52,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     runtime.block_on(async {
         match cli.command {
             Command::Chat(options) => chat::run(&config, options).await,
+            Command::Run(options) => run::run(&config, options).await,
             Command::Replay(options) => replay::run(&config, options).await,
             Command::Models { command } => models::run(&config, command).await,
             Command::Persona { command, .. } => persona::run(&config, command).await,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Origin, Problem};
 use crate::gardener::Gardener;
+use crate::matrix::Matrix;
 use crate::mind::Mind;
 use crate::read::Draft;
 use crate::sections::{
@@ -52,6 +53,8 @@ pub struct Config {
     /// times alone and gives way to whoever talks. Hours are those of a realm's own time zone, from the first up to and
     /// without the second; from an hour to itself are none.
     pub gardener: Gardener,
+    /// Rooms on a Matrix homeserver. `azera run` serves them.
+    pub matrix: Matrix,
     /// Backups of what is remembered. `azera restore` brings one back.
     pub backup: Backup,
     /// The log. It never holds what people say.
@@ -168,6 +171,9 @@ impl Config {
                     mind.nap_pressure, mind.dream_pressure
                 ),
             );
+        }
+        for (keys, message) in self.matrix.contradictions() {
+            report(keys.map(|key| ("matrix", key)), message);
         }
         let (chat, embedding) = (&self.chat_server, &self.embedding_server);
         for (section, rival, api, url, model, local) in [

@@ -14,6 +14,7 @@ mod error;
 mod example;
 mod gardener;
 mod keys;
+mod matrix;
 mod mind;
 mod read;
 mod secret;
@@ -24,6 +25,7 @@ mod value;
 pub use config::{Config, MAX_FILE_BYTES};
 pub use error::{Error, Origin, Problem};
 pub use gardener::Gardener;
+pub use matrix::{Matrix, MatrixInvites};
 pub use mind::Mind;
 pub use secret::Secret;
 pub use sections::{

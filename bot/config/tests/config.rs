@@ -107,7 +107,7 @@ fn keys_outside_a_section_are_sent_home() {
     assert_snapshot!(complaint("slots = 3\nmodels = 4\nsoup = 1\n", &[]), @r"
     azera.toml:1: there is no section `slots`; `slots` belongs into [models]
     azera.toml:2: `models` is a section, written [models] on a line of its own
-    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, sampling, memory, working_server, vector_server, chat, mind, gardener, backup, log
+    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, sampling, memory, working_server, vector_server, chat, mind, gardener, matrix, backup, log
     ");
 }
 
@@ -150,6 +150,13 @@ fn a_mind_has_nights_and_numbers_within_their_ranges() {
     ");
     let config = load("[mind]\nnight_from_hour = 22\nenergy_per_exchange = 0\n", &[]).unwrap();
     assert_eq!((config.mind.night_from_hour, config.mind.energy_per_exchange), (22, 0.0));
+}
+
+#[test]
+fn a_matrix_account_is_named_whole() {
+    let check = |text: &str| complaint(text, &[]);
+    assert_snapshot!(check("[matrix]\nhomeserver = \"matrix.org\"\n"), @"azera.toml:2: `matrix.user` must name the bot's account");
+    assert_snapshot!(check("[matrix]\ninvites = \"users\"\n"), @"azera.toml:2: `matrix.invites_from` must name accounts, or the bot accepts no invitation");
 }
 
 #[test]

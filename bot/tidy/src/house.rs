@@ -39,6 +39,7 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-adapter", uses: &["azera-types"] },
     Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter"] },
+    Edge { package: "azera-adapter-matrix", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-sim", uses: &["azera-types", "azera-adapter"] },
     Edge {
         package: "azera-chat",
@@ -68,6 +69,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("llama-cpp-2", &["bot/llama"]),
     ("llama-cpp-sys-2", &["bot/llama"]),
     ("matrix-sdk", &["adapters/matrix"]),
+    ("matrix-sdk-base", &["adapters/matrix"]),
     ("poise", &["adapters/discord"]),
     ("qdrant-client", &["memory/qdrant"]),
     ("qdrant-edge", &["memory/vector"]),

@@ -6,6 +6,7 @@ mod disk;
 mod forgetting;
 mod hostile;
 mod kills;
+mod matrix;
 mod memory_commands;
 mod mind;
 mod senses;
@@ -59,9 +60,8 @@ fn lines(output: &Output) -> Vec<Value> {
 #[track_caller]
 fn replay(timeline: &[Value], data: &Path, model: &str) -> Vec<Value> {
     let text: String = timeline.iter().map(|line| format!("{line}\n")).collect();
-    let data_dir = data.join("data");
-    let data_dir = data_dir.to_str().expect("a plain path");
-    lines(&azera(data, &["replay", "-", "--data", data_dir, "--model", model], &text))
+    let folder = data.join("data");
+    lines(&azera(data, &["replay", "-", "--data", folder.to_str().expect("a plain path"), "--model", model], &text))
 }
 
 fn at(minute: usize) -> String {

@@ -1,0 +1,244 @@
+//! Who can read what, by the homeserver's word: the state of rooms as the sync keeps it.
+//!
+//! A room that anybody may read without coming in (`world_readable`, not encrypted) is public; what was said while it was
+//! stays readable by everybody, by Matrix's own rule. Every other room is its members' alone, or, between the bot and one person,
+//! that person's. A thread is read by whoever reads its room.
+
+use azera_adapter::Access;
+use azera_types::{ChatId, PersonId, Place, PlaceKind, Reach, RealmId, Timestamp};
+use futures::StreamExt;
+use matrix_sdk::deserialized_responses::RawMemberEvent;
+use matrix_sdk::room::ParentSpace;
+use matrix_sdk::ruma::events::StateEventType;
+use matrix_sdk::ruma::events::room::history_visibility::{HistoryVisibility, RoomHistoryVisibilityEventContent};
+use matrix_sdk::ruma::events::room::member::MembershipState;
+use matrix_sdk::ruma::events::room::power_levels::UserPowerLevel;
+use matrix_sdk::ruma::{OwnedUserId, UserId};
+use matrix_sdk::{Client, Room, RoomMemberships, RoomState};
+use matrix_sdk_base::deserialized_responses::RawSyncOrStrippedState;
+
+use crate::Error;
+use crate::ids::{chat_id, place_of, realm_id, user_of};
+use crate::ledger::Ledger;
+
+/// The power level from which somebody manages a room: that of moderators, by custom.
+const MANAGES: i64 = 50;
+
+/// Reads who can read what.
+#[derive(Debug, Clone)]
+pub(crate) struct Audience {
+    client: Client,
+    ledger: Ledger,
+    own: OwnedUserId,
+}
+
+/// How far back those can read who come into a room.
+#[derive(Debug, Clone, Copy)]
+enum Past {
+    /// Everything.
+    Open,
+    /// What was said since they came, or since a time, whichever is earlier.
+    Since(Option<Timestamp>),
+}
+
+impl Audience {
+    pub(crate) fn new(client: Client, ledger: Ledger, own: OwnedUserId) -> Self {
+        Self { client, ledger, own }
+    }
+
+    fn room(&self, chat: &ChatId) -> Option<Room> {
+        let (room, _) = place_of(chat)?;
+        self.client.get_room(&room).filter(|room| room.state() == RoomState::Joined)
+    }
+
+    /// See [`azera_adapter::Platform::place`].
+    pub(crate) async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, Error> {
+        let (Some(room), Some(asker)) = (self.room(chat), user_of(asker)) else { return Ok(None) };
+        let (people, invited) = self.people(&room).await?;
+        if asker == self.own || !people.contains(&asker) {
+            return Ok(None);
+        }
+        // Threads have no readers of their own, so what is said in one is remembered as the room's.
+        let chat = chat_id(room.room_id(), None)?;
+        if self.is_public(&room).await? {
+            return Ok(Some(Place { chat, kind: PlaceKind::Public(self.realm(&room).await?.0), since: None }));
+        }
+        let kind = match people.as_slice() {
+            [person] if invited == 0 => PlaceKind::Dm(PersonId::new(person)?),
+            _ => {
+                let (realm, space) = self.realm(&room).await?;
+                let all_in_realm = match &space {
+                    None => true,
+                    Some(space) => {
+                        let (within, _) = self.people(space).await?;
+                        people.iter().all(|person| within.contains(person))
+                    }
+                };
+                let realm_since = match &space {
+                    // The realm is the room, and what was public in it is read as far back as the rest.
+                    None => self.since(&room, &people).await?,
+                    // What is public in a space is open to everybody from its beginning.
+                    Some(_) => None,
+                };
+                PlaceKind::Private { realm: Some(realm), all_in_realm, realm_since }
+            }
+        };
+        let since = match kind {
+            // What was ever said to the bot alone, in this room or another, was said by the one who reads here.
+            PlaceKind::Dm(_) => None,
+            _ => self.since(&room, &people).await?,
+        };
+        Ok(Some(Place { chat, kind, since }))
+    }
+
+    /// See [`azera_adapter::Platform::reach`].
+    pub(crate) async fn reach(&self, person: &PersonId) -> Result<Reach, Error> {
+        let mut reach = Reach::default();
+        let Some(user) = user_of(person).filter(|user| *user != self.own) else { return Ok(reach) };
+        for room in self.client.joined_rooms() {
+            if !self.is_in(&room, &user).await? {
+                continue;
+            }
+            let since = self.since(&room, std::slice::from_ref(&user)).await?;
+            if room.is_space() {
+                reach.realms.push((realm_id(room.room_id())?, None));
+                continue;
+            }
+            let public = self.is_public(&room).await?;
+            // What was public in it once, or is.
+            reach.realms.push((realm_id(room.room_id())?, if public { None } else { since }));
+            reach.private_chats.push((chat_id(room.room_id(), None)?, since));
+        }
+        Ok(reach)
+    }
+
+    /// See [`azera_adapter::Platform::access`].
+    pub(crate) async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, Error> {
+        let (Some(room), Some(user)) = (self.room(chat), user_of(person)) else { return Ok(Access::Member) };
+        let (people, invited) = self.people(&room).await?;
+        if !people.contains(&user) {
+            return Ok(Access::Member);
+        }
+        if people.len() == 1 && invited == 0 {
+            return Ok(Access::Admin);
+        }
+        Ok(match room.get_user_power_level(&user).await? {
+            UserPowerLevel::Infinite => Access::Admin,
+            UserPowerLevel::Int(level) if i64::from(level) >= MANAGES => Access::Admin,
+            _ => Access::Member,
+        })
+    }
+
+    /// Whether a room is one person's and the bot's.
+    pub(crate) async fn is_direct(&self, room: &Room) -> Result<bool, Error> {
+        let (people, invited) = self.people(room).await?;
+        Ok(people.len() == 1 && invited == 0 && !self.is_public(room).await?)
+    }
+
+    /// Who is in a room besides the bot, and how many more are invited.
+    pub(crate) async fn people(&self, room: &Room) -> Result<(Vec<OwnedUserId>, usize), Error> {
+        if !room.are_members_synced() {
+            room.sync_members().await?;
+        }
+        let store = self.client.state_store();
+        let mut people = store.get_user_ids(room.room_id(), RoomMemberships::JOIN).await?;
+        people.retain(|user| *user != self.own);
+        let invited = store.get_user_ids(room.room_id(), RoomMemberships::INVITE).await?;
+        Ok((people, invited.iter().filter(|user| **user != self.own).count()))
+    }
+
+    async fn member(&self, room: &Room, user: &UserId) -> Result<Option<RawMemberEvent>, Error> {
+        let store = self.client.state_store();
+        let found = store.get_state_event(room.room_id(), StateEventType::RoomMember, user.as_str()).await?;
+        Ok(found.map(|raw| raw.cast()))
+    }
+
+    async fn is_in(&self, room: &Room, user: &UserId) -> Result<bool, Error> {
+        let Some(RawSyncOrStrippedState::Sync(raw)) = self.member(room, user).await? else { return Ok(false) };
+        let member = raw.deserialize().ok();
+        Ok(member.is_some_and(|member| *member.membership() == MembershipState::Join))
+    }
+
+    async fn is_public(&self, room: &Room) -> Result<bool, Error> {
+        let open = room.history_visibility_or_default() == HistoryVisibility::WorldReadable;
+        Ok(open && !room.latest_encryption_state().await?.is_encrypted())
+    }
+
+    /// The space around a room that both name each other, if the bot is in it; else the room is a realm of its own.
+    async fn realm(&self, room: &Room) -> Result<(RealmId, Option<Room>), Error> {
+        let mut spaces = Vec::new();
+        let mut parents = std::pin::pin!(room.parent_spaces().await?);
+        while let Some(parent) = parents.next().await {
+            if let Ok(ParentSpace::Reciprocal(space)) = parent
+                && space.state() == RoomState::Joined
+                && space.is_space()
+            {
+                spaces.push(space);
+            }
+        }
+        // The same one every time.
+        spaces.sort_by(|a, b| a.room_id().cmp(b.room_id()));
+        match spaces.into_iter().next() {
+            Some(space) => Ok((realm_id(space.room_id())?, Some(space))),
+            None => Ok((realm_id(room.room_id())?, None)),
+        }
+    }
+
+    /// The time from which all of these people can read a room; `None` is its beginning.
+    async fn since(&self, room: &Room, people: &[OwnedUserId]) -> Result<Option<Timestamp>, Error> {
+        let past = self.past(room).await?;
+        let mut latest = None;
+        for person in people {
+            let since = match past {
+                Past::Open => None,
+                Past::Since(opened) => {
+                    let came = self.came(room, person).await?;
+                    Some(opened.map_or(came, |opened| came.min(opened)))
+                }
+            };
+            latest = latest.max(since);
+        }
+        Ok(latest)
+    }
+
+    /// What a room shows of its past. The rule that held when something was said holds for it, so a room that was closed
+    /// shows what was said since it was opened.
+    async fn past(&self, room: &Room) -> Result<Past, Error> {
+        // Who comes into an encrypted room has no keys to what was said before.
+        if room.latest_encryption_state().await?.is_encrypted() {
+            return Ok(Past::Since(None));
+        }
+        if matches!(room.history_visibility_or_default(), HistoryVisibility::Joined | HistoryVisibility::Invited) {
+            return Ok(Past::Since(None));
+        }
+        let Some(RawSyncOrStrippedState::Sync(raw)) =
+            room.get_state_event_static::<RoomHistoryVisibilityEventContent>().await?
+        else {
+            return Ok(Past::Open);
+        };
+        let Ok(event) = raw.deserialize() else { return Ok(Past::Since(None)) };
+        let replaced = event.as_original().is_none_or(|event| event.unsigned.prev_content.is_some());
+        let at = Timestamp::from_millisecond(event.origin_server_ts().get().into()).ok();
+        Ok(if replaced { Past::Since(at) } else { Past::Open })
+    }
+
+    /// Notes when somebody came into a room, unless it is known.
+    pub(crate) async fn note_came(&self, room: &Room, user: &UserId) -> Result<(), Error> {
+        if self.ledger.came(room.room_id(), user).await?.is_none() {
+            let came = self.came(room, user).await?;
+            self.ledger.set_came(room.room_id(), user, came.as_millisecond()).await?;
+        }
+        Ok(())
+    }
+
+    /// When somebody came into a room, as well as the bot knows; rather too late than too early.
+    async fn came(&self, room: &Room, user: &UserId) -> Result<Timestamp, Error> {
+        if let Some(at) = self.ledger.came(room.room_id(), user).await? {
+            return Ok(Timestamp::from_millisecond(at).unwrap_or(Timestamp::MAX));
+        }
+        let Some(RawSyncOrStrippedState::Sync(raw)) = self.member(room, user).await? else { return Ok(Timestamp::MAX) };
+        // A change of name is such an event too; that makes it too late.
+        let at = raw.deserialize().ok().map(|event| i64::from(event.origin_server_ts().get()));
+        Ok(at.and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX))
+    }
+}

@@ -1,0 +1,195 @@
+//! Commands in rooms: what counts as one, and where its answer goes.
+
+use azera_adapter::{CommandLine, Host, HostError};
+use azera_types::{ChatId, MessageId, Text};
+use matrix_sdk::ruma::{OwnedUserId, UserId};
+use matrix_sdk::{Room, RoomState};
+
+use crate::content::transaction;
+use crate::events::Said;
+use crate::ids::{chat_id, message_id, person_id, place_of};
+use crate::{Error, Matrix};
+
+/// Commands whose answers are about the person alone, wherever they are asked: told in their direct chat.
+const PERSONAL: [&str; 3] = ["memory", "why", "chats"];
+
+/// Of those, the ones that are asked there too: with the right of the direct chat, which shows more than a room may.
+const ASKED_THERE: [&str; 2] = ["memory", "chats"];
+
+/// Commands of the terminal. Rooms and threads are made by people here.
+const ELSEWHERE: [&str; 3] = ["new", "quit", "as"];
+
+/// What the bot is called by.
+pub(crate) struct Names<'a> {
+    pub(crate) own: &'a UserId,
+    pub(crate) display: Option<&'a str>,
+}
+
+impl Names<'_> {
+    /// What follows if a text begins with one of the names.
+    fn after<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let local = self.own.localpart();
+        let at_local = format!("@{local}");
+        let names = [Some(self.own.as_str()), self.display, Some(&at_local), Some(local)];
+        names.into_iter().flatten().find_map(|name| {
+            let (head, rest) = text.split_at_checked(name.len())?;
+            let ends = rest.chars().next().is_none_or(|next| !next.is_alphanumeric());
+            (head.eq_ignore_ascii_case(name) && ends).then(|| rest.trim_start_matches([':', ',']).trim_start())
+        })
+    }
+
+    /// Whether a text calls the bot by its account.
+    pub(crate) fn are_in(&self, text: &str) -> bool {
+        self.after(text).is_some() || text.contains(self.own.as_str())
+    }
+}
+
+/// The command in a text, with a leading slash: behind the prefix, behind the bot's name and a slash or an exclamation mark, or
+/// in a direct chat behind one of these alone.
+pub(crate) fn line_in(text: &str, prefix: &str, names: &Names<'_>, direct: bool) -> Option<String> {
+    let text = text.trim();
+    let line = |rest: &str| format!("/{}", rest.trim());
+    if let Some((head, rest)) = text.split_at_checked(prefix.len())
+        && !prefix.is_empty()
+        && head.eq_ignore_ascii_case(prefix)
+        && (rest.is_empty() || rest.starts_with(char::is_whitespace) || !prefix.ends_with(char::is_alphanumeric))
+    {
+        let rest = rest.trim();
+        return Some(if rest.is_empty() { "/help".into() } else { line(rest.trim_start_matches(['/', '!'])) });
+    }
+    let marked = |text: &str| {
+        let rest = text.strip_prefix(['/', '!'])?;
+        rest.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| line(rest))
+    };
+    match names.after(text) {
+        Some(rest) => marked(rest),
+        None if direct => marked(text),
+        None => None,
+    }
+}
+
+impl Matrix {
+    /// Runs a command of somebody and answers it.
+    pub(crate) async fn run_command(
+        &self,
+        host: &dyn Host,
+        said: &Said,
+        line: String,
+        about: Option<MessageId>,
+    ) -> Result<(), Error> {
+        let Some(room) = self.room_of(said) else { return Ok(()) };
+        let here = chat_id(room.room_id(), said.thread.as_deref())?;
+        let name = line.trim_start_matches('/').split_whitespace().next().unwrap_or_default().to_lowercase();
+        if ELSEWHERE.contains(&name.as_str()) {
+            let text = format!("`/{name}` is for the terminal. Here, open another room or a thread.");
+            return self.tell(&here, Some(said), &text).await;
+        }
+        let direct = self.audience.is_direct(&room).await?;
+        if direct || !PERSONAL.contains(&name.as_str()) {
+            let text = self.ask(host, said, here.clone(), line, about).await;
+            return self.tell(&here, Some(said), &text).await;
+        }
+        let Some(there) = self.direct_chat(&said.by).await? else {
+            let text = "That is for you alone: I have invited you to a direct chat. Come in and ask again.";
+            return self.tell(&here, Some(said), text).await;
+        };
+        let asked_in = if ASKED_THERE.contains(&name.as_str()) { there.clone() } else { here.clone() };
+        let text = self.ask(host, said, asked_in, line, about).await;
+        self.tell(&there, None, &text).await?;
+        self.tell(&here, Some(said), "I have told you in our direct chat.").await
+    }
+
+    async fn ask(&self, host: &dyn Host, said: &Said, chat: ChatId, line: String, about: Option<MessageId>) -> String {
+        let Ok(person) = person_id(&said.by) else { return String::new() };
+        let name = self.name_in(said).await;
+        let line = CommandLine { chat, person, name, text: Text::new(line), about };
+        match host.command(&self.id, line).await {
+            Ok(answer) => match answer.go_to.as_ref().and_then(place_of) {
+                Some((room, _)) => format!("{}\n\nhttps://matrix.to/#/{room}", answer.text),
+                None => answer.text,
+            },
+            Err(HostError::NotAllowed) => "You cannot ask that here.".into(),
+            Err(error) => format!("That failed: {error}."),
+        }
+    }
+
+    /// Answers a command; an empty answer is none.
+    async fn tell(&self, chat: &ChatId, to: Option<&Said>, text: &str) -> Result<(), Error> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        match to {
+            Some(said) => {
+                let about = message_id(&said.event)?;
+                self.replies.notice(chat, Some(&about), text, &transaction("command", &about, 0)).await
+            }
+            None => self.replies.notice(chat, None, text, &matrix_sdk::ruma::TransactionId::new()).await,
+        }
+    }
+
+    /// The direct chat with somebody; `None` if they were invited to a new one just now, or have yet to come in.
+    async fn direct_chat(&self, user: &OwnedUserId) -> Result<Option<ChatId>, Error> {
+        let mut waiting = false;
+        for room in self.client.joined_rooms() {
+            let (people, invited) = self.audience.people(&room).await?;
+            if people.len() == 1 && people.contains(user) && self.audience.is_direct(&room).await? {
+                return Ok(Some(chat_id(room.room_id(), None)?));
+            }
+            waiting |= people.is_empty()
+                && invited > 0
+                && room.direct_targets().iter().any(|target| target.as_str() == user.as_str());
+        }
+        if !waiting {
+            self.client.create_dm(user).await?;
+        }
+        Ok(None)
+    }
+
+    fn room_of(&self, said: &Said) -> Option<Room> {
+        self.client.get_room(&said.room).filter(|room| room.state() == RoomState::Joined)
+    }
+
+    /// The name somebody has in a room; with the account where others have the same.
+    pub(crate) async fn name_in(&self, said: &Said) -> String {
+        let member = match self.room_of(said) {
+            Some(room) => room.get_member_no_sync(&said.by).await.ok().flatten(),
+            None => None,
+        };
+        let name = match member {
+            Some(member) if member.name_ambiguous() => format!("{} ({})", member.name(), said.by),
+            Some(member) => member.name().to_owned(),
+            None => said.by.localpart().to_owned(),
+        };
+        let name: String = name.chars().filter(|c| !c.is_control()).take(azera_types::MAX_NAME_CHARS).collect();
+        if name.trim().is_empty() { said.by.localpart().to_owned() } else { name }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_a_command() {
+        let own = OwnedUserId::try_from("@azera:example.org").unwrap();
+        let names = Names { own: &own, display: Some("Azera") };
+        let check = |text: &str, prefix: &str, direct: bool, want: Option<&str>| {
+            assert_eq!(line_in(text, prefix, &names, direct).as_deref(), want, "{text:?}");
+        };
+        check("!azera persona list", "!azera", false, Some("/persona list"));
+        check("!Azera /why", "!azera", false, Some("/why"));
+        check("!azera", "!azera", false, Some("/help"));
+        check("!azeraphone", "!azera", false, None);
+        check("!help", "!", false, Some("/help"));
+        check("!help", "!azera", false, None);
+        check("!help", "!azera", true, Some("/help"));
+        check("/help", "!azera", true, Some("/help"));
+        check("/help", "!azera", false, None);
+        check("Azera: /help", "!azera", false, Some("/help"));
+        check("@azera:example.org !forget last", "!azera", false, Some("/forget last"));
+        check("Azera, help me", "!azera", true, None);
+        check("Azeraphone /help", "!azera", false, None);
+        check("!!", "!azera", true, None);
+        check("é!", "!azera", true, None);
+    }
+}

@@ -1,0 +1,121 @@
+use std::path::PathBuf;
+
+use azera_adapter::{HostError, PlatformError};
+use azera_types::IdError;
+use matrix_sdk::ruma::api::error::ErrorKind;
+use thiserror::Error;
+
+/// What goes wrong with Matrix.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A file of the session could not be read or written.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file of the session holds something else.
+    #[error("{path} is damaged: {why}", path = path.display())]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The system has no random numbers to give.
+    #[error("no random numbers for a key: {0}")]
+    Random(getrandom::Error),
+    /// The homeserver cannot be used: no address, no Matrix behind it.
+    #[error("the homeserver cannot be used: {0}")]
+    Homeserver(Box<matrix_sdk::ClientBuildError>),
+    /// There is neither a session nor a way to log in.
+    #[error(
+        "there is no session for Matrix yet: set AZERA__MATRIX__PASSWORD, or AZERA__MATRIX__TOKEN with an access token of the \
+         bot's account"
+    )]
+    NoCredentials,
+    /// The homeserver did not accept user, password or token.
+    #[error("the homeserver refused the login: {0}")]
+    Login(String),
+    /// The session ended: logged out elsewhere, or the device was removed.
+    #[error("the homeserver ended the session: log in again with the password (the old session was put aside)")]
+    LoggedOut,
+    /// The session is another account's.
+    #[error("{folder} holds the session of {found}, and the configuration names {wanted}", folder = folder.display())]
+    AnotherAccount {
+        /// The folder of the session.
+        folder: PathBuf,
+        /// Whose it is.
+        found: String,
+        /// Whose it should be.
+        wanted: String,
+    },
+    /// A call failed.
+    #[error(transparent)]
+    Sdk(#[from] matrix_sdk::Error),
+    /// The store of rooms and keys failed.
+    #[error("the store of rooms and keys: {0}")]
+    Store(#[from] matrix_sdk::StoreError),
+    /// A note of the adapter's own could not be read.
+    #[error("a note in the store is damaged: {0}")]
+    Note(#[from] serde_json::Error),
+    /// An id is too long for Azera, or holds control characters.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// The core could not do it.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// There is no such room, or the bot is not in it.
+    #[error("the bot is not in {0}")]
+    NoRoom(String),
+}
+
+impl Error {
+    /// Whether the same call may succeed later: a lost connection, a rate limit, a fault of the server.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Sdk(error) => sdk_is_transient(error),
+            Self::Store(_) => true,
+            Self::Host(error) => matches!(error, HostError::Busy | HostError::Full | HostError::Failed(_)),
+            Self::Homeserver(error) => matches!(&**error, matrix_sdk::ClientBuildError::Http(_)),
+            _ => false,
+        }
+    }
+
+    /// Whether the homeserver no longer knows the session.
+    pub(crate) fn is_logged_out(&self) -> bool {
+        match self {
+            Self::Sdk(error) => matches!(error.client_api_error_kind(), Some(ErrorKind::UnknownToken { .. })),
+            _ => false,
+        }
+    }
+}
+
+/// What the homeserver decided stays so; everything else may pass.
+fn sdk_is_transient(error: &matrix_sdk::Error) -> bool {
+    match error {
+        matrix_sdk::Error::Http(http) => match http.as_client_api_error() {
+            Some(refusal) => {
+                refusal.status_code.is_server_error()
+                    || matches!(http.client_api_error_kind(), Some(ErrorKind::LimitExceeded { .. }))
+            }
+            None => true,
+        },
+        matrix_sdk::Error::AuthenticationRequired | matrix_sdk::Error::WrongRoomState(_) => false,
+        _ => true,
+    }
+}
+
+impl From<matrix_sdk::HttpError> for Error {
+    fn from(error: matrix_sdk::HttpError) -> Self {
+        Self::Sdk(error.into())
+    }
+}
+
+impl From<Error> for PlatformError {
+    fn from(error: Error) -> Self {
+        if error.is_transient() { Self::Transient(error.to_string()) } else { Self::Refused(error.to_string()) }
+    }
+}

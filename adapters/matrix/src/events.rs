@@ -1,0 +1,336 @@
+//! What events of a room say.
+
+use azera_types::{Text, Timestamp};
+use matrix_sdk::deserialized_responses::{TimelineEvent, TimelineEventKind};
+use matrix_sdk::ruma::events::room::member::MembershipState;
+use matrix_sdk::ruma::events::room::message::{
+    MessageType, OriginalSyncRoomMessageEvent, Relation, sanitize::remove_plain_reply_fallback,
+};
+use matrix_sdk::ruma::events::{
+    AnySyncMessageLikeEvent, AnySyncStateEvent, AnySyncTimelineEvent, SyncMessageLikeEvent,
+};
+use matrix_sdk::ruma::{OwnedEventId, OwnedRoomId, OwnedUserId, RoomId, UserId};
+
+use crate::content::AUTOMATED;
+
+/// Accounts that one message may mention; more are left out.
+const MAX_MENTIONS: usize = 50;
+
+/// What a pill links to.
+const PILL: &str = "https://matrix.to/#/";
+
+/// What a person said.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) room: OwnedRoomId,
+    pub(crate) event: OwnedEventId,
+    pub(crate) by: OwnedUserId,
+    pub(crate) text: Text,
+    pub(crate) at: Timestamp,
+    /// The root of the thread it was said in.
+    pub(crate) thread: Option<OwnedEventId>,
+    /// What it replies to.
+    pub(crate) reply_to: Option<OwnedEventId>,
+    /// Whom it mentions by account.
+    pub(crate) mentions: Vec<OwnedUserId>,
+}
+
+impl Said {
+    /// A button that somebody pressed, as if they had said something there.
+    pub(crate) fn pressed(room: &RoomId, event: OwnedEventId, by: OwnedUserId, thread: Option<OwnedEventId>) -> Self {
+        let (room, text) = (room.to_owned(), Text::default());
+        Self { room, event, by, text, at: Timestamp::UNIX_EPOCH, thread, reply_to: None, mentions: Vec::new() }
+    }
+}
+
+/// Something that happened in a room and concerns the bot.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Heard {
+    /// Somebody wrote.
+    Said(Box<Said>),
+    /// Somebody changed what stands in another event.
+    Changed {
+        /// Which.
+        target: OwnedEventId,
+        /// What it says now.
+        now: Box<Said>,
+    },
+    /// Something was taken away.
+    Redacted(OwnedEventId),
+    /// Somebody put a sign to a message.
+    Reacted {
+        /// To which.
+        target: OwnedEventId,
+        /// The sign.
+        key: String,
+        /// Who.
+        by: OwnedUserId,
+    },
+    /// Somebody came into the room who was not in it.
+    Came {
+        /// Who.
+        user: OwnedUserId,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// The room goes on in another.
+    Upgraded(OwnedRoomId),
+    /// The keys are missing.
+    Undecryptable,
+}
+
+/// What an event says; `None` if it is nothing to the bot. What the bot did itself is not told apart here.
+pub(crate) fn heard(event: &TimelineEvent, room: &RoomId) -> Option<Heard> {
+    if let TimelineEventKind::UnableToDecrypt { .. } = &event.kind {
+        return Some(Heard::Undecryptable);
+    }
+    match event.raw().deserialize().ok()? {
+        AnySyncTimelineEvent::MessageLike(AnySyncMessageLikeEvent::RoomMessage(SyncMessageLikeEvent::Original(
+            message,
+        ))) => {
+            if is_automated(event) {
+                None
+            } else {
+                said(message, room)
+            }
+        }
+        AnySyncTimelineEvent::MessageLike(AnySyncMessageLikeEvent::RoomEncrypted(SyncMessageLikeEvent::Original(
+            _,
+        ))) => Some(Heard::Undecryptable),
+        AnySyncTimelineEvent::MessageLike(AnySyncMessageLikeEvent::Reaction(SyncMessageLikeEvent::Original(
+            reaction,
+        ))) => {
+            let relation = reaction.content.relates_to;
+            Some(Heard::Reacted { target: relation.event_id, key: relation.key, by: reaction.sender })
+        }
+        AnySyncTimelineEvent::MessageLike(AnySyncMessageLikeEvent::RoomRedaction(_)) => {
+            // Rooms before version 11 name the target beside the content.
+            let beside = event.raw().get_field::<OwnedEventId>("redacts").ok().flatten();
+            let within = || {
+                let content = event.raw().get_field::<serde_json::Value>("content").ok().flatten()?;
+                OwnedEventId::try_from(content.get("redacts")?.as_str()?).ok()
+            };
+            beside.or_else(within).map(Heard::Redacted)
+        }
+        AnySyncTimelineEvent::State(AnySyncStateEvent::RoomMember(member)) => {
+            let member = member.as_original()?;
+            let was = member.prev_content().map(|before| &before.membership);
+            let came = member.content.membership == MembershipState::Join && was != Some(&MembershipState::Join);
+            let at = i64::from(member.origin_server_ts.get());
+            came.then(|| Heard::Came { user: member.state_key.clone(), at })
+        }
+        AnySyncTimelineEvent::State(AnySyncStateEvent::RoomTombstone(tombstone)) => {
+            Some(Heard::Upgraded(tombstone.as_original()?.content.replacement_room.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an event is the bot's own coming into a room, or its invitation: nothing before it was said to the bot.
+pub(crate) fn is_beginning(event: &TimelineEvent, own: &UserId) -> bool {
+    let Ok(AnySyncTimelineEvent::State(AnySyncStateEvent::RoomMember(member))) = event.raw().deserialize() else {
+        return false;
+    };
+    let Some(member) = member.as_original().filter(|member| member.state_key == own) else { return false };
+    let was = member.prev_content().map(|before| before.membership.clone());
+    match member.content.membership {
+        MembershipState::Invite => true,
+        // An invitation comes before, and what was said since counts.
+        MembershipState::Join => !matches!(was, Some(MembershipState::Join | MembershipState::Invite)),
+        _ => false,
+    }
+}
+
+/// Whether a bot says of a message that it wrote it.
+fn is_automated(event: &TimelineEvent) -> bool {
+    let content = event.raw().get_field::<serde_json::Value>("content").ok().flatten();
+    content.is_some_and(|content| content.get(AUTOMATED).is_some_and(|automated| *automated != false))
+}
+
+/// The root of the thread that a message stands in.
+pub(crate) fn thread_of(event: &TimelineEvent) -> Option<OwnedEventId> {
+    let content = event.raw().get_field::<serde_json::Value>("content").ok().flatten()?;
+    let relation =
+        content.get("m.relates_to").filter(|relation| relation.get("rel_type").is_some_and(|it| it == "m.thread"))?;
+    OwnedEventId::try_from(relation.get("event_id")?.as_str()?).ok()
+}
+
+fn said(message: OriginalSyncRoomMessageEvent, room: &RoomId) -> Option<Heard> {
+    let at = Timestamp::from_millisecond(message.origin_server_ts.get().into()).ok()?;
+    let mut said = Said {
+        room: room.to_owned(),
+        event: message.event_id,
+        by: message.sender,
+        text: Text::default(),
+        at,
+        thread: None,
+        reply_to: None,
+        mentions: Vec::new(),
+    };
+    let (mut msgtype, mut mentions) = (message.content.msgtype, message.content.mentions);
+    let mut target = None;
+    match message.content.relates_to {
+        Some(Relation::Reply(reply)) => said.reply_to = Some(reply.in_reply_to.event_id),
+        Some(Relation::Thread(thread)) => {
+            said.reply_to = thread.in_reply_to.filter(|_| !thread.is_falling_back).map(|to| to.event_id);
+            said.thread = Some(thread.event_id);
+        }
+        Some(Relation::Replacement(replacement)) => {
+            (msgtype, mentions) = (replacement.new_content.msgtype, replacement.new_content.mentions);
+            target = Some(replacement.event_id);
+        }
+        _ => {}
+    }
+    let (text, html) = words(&msgtype)?;
+    let text = if said.reply_to.is_some() { remove_plain_reply_fallback(&text) } else { &text };
+    said.text = Text::new(text.trim());
+    said.mentions = match mentions {
+        Some(mentions) => mentions.user_ids.into_iter().take(MAX_MENTIONS).collect(),
+        // Older clients tell by their links whom they mean.
+        None => html.map(|html| pills(&html)).unwrap_or_default(),
+    };
+    Some(match target {
+        Some(target) => Heard::Changed { target, now: Box::new(said) },
+        None => Heard::Said(Box::new(said)),
+    })
+}
+
+/// What a message says in words, and its HTML. Files are named. `None` for what no person says: notices are how bots speak.
+fn words(msgtype: &MessageType) -> Option<(String, Option<String>)> {
+    let html = |formatted: &Option<matrix_sdk::ruma::events::room::message::FormattedBody>| {
+        formatted.as_ref().map(|formatted| formatted.body.clone())
+    };
+    let file = |what: &str, name: &str, caption: Option<&str>, bytes: Option<u64>| {
+        let size = bytes.map_or_else(String::new, |bytes| format!(", {} kB", bytes.div_ceil(1_000)));
+        let caption = caption.map_or_else(String::new, |caption| format!("\n{caption}"));
+        (format!("[{what}: {name}{size}]{caption}"), None)
+    };
+    Some(match msgtype {
+        MessageType::Text(text) => (text.body.clone(), html(&text.formatted)),
+        MessageType::Emote(emote) => (format!("*{}*", emote.body), html(&emote.formatted)),
+        MessageType::Image(it) => {
+            let bytes = it.info.as_ref().and_then(|info| info.size).map(u64::from);
+            file("image", it.filename(), it.caption(), bytes)
+        }
+        MessageType::Audio(it) => {
+            let bytes = it.info.as_ref().and_then(|info| info.size).map(u64::from);
+            file("audio", it.filename(), it.caption(), bytes)
+        }
+        MessageType::Video(it) => {
+            let bytes = it.info.as_ref().and_then(|info| info.size).map(u64::from);
+            file("video", it.filename(), it.caption(), bytes)
+        }
+        MessageType::File(it) => {
+            let bytes = it.info.as_ref().and_then(|info| info.size).map(u64::from);
+            file("file", it.filename(), it.caption(), bytes)
+        }
+        MessageType::Location(it) => (format!("[location: {}]", it.body), None),
+        _ => return None,
+    })
+}
+
+/// The accounts that the links of a message name.
+fn pills(html: &str) -> Vec<OwnedUserId> {
+    let mut users = Vec::new();
+    for link in html.split(PILL).skip(1) {
+        let id: String = link.chars().take_while(|c| !"\"'<>?/".contains(*c)).collect();
+        let id = id.replace("%40", "@").replace("%3A", ":").replace("%3a", ":");
+        match OwnedUserId::try_from(id) {
+            Ok(user) if !users.contains(&user) && users.len() < MAX_MENTIONS => users.push(user),
+            _ => {}
+        }
+    }
+    users
+}
+
+#[cfg(test)]
+mod tests {
+    use matrix_sdk::ruma::room_id;
+    use matrix_sdk::ruma::serde::Raw;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn event(kind: &str, content: Value, more: Value) -> TimelineEvent {
+        let mut event = json!({
+            "type": kind, "event_id": "$e", "sender": "@ann:a", "origin_server_ts": 1_000, "content": content,
+        });
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        TimelineEvent::from_plaintext(Raw::new(&event).unwrap().cast_unchecked())
+    }
+
+    fn message(content: Value) -> Option<Heard> {
+        heard(&event("m.room.message", content, json!({})), room_id!("!r:a"))
+    }
+
+    fn plain(content: Value) -> Said {
+        match message(content) {
+            Some(Heard::Said(said)) => *said,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_people_say() {
+        let said = plain(json!({ "msgtype": "m.text", "body": "hello" }));
+        assert_eq!((&*said.text, said.by.as_str(), said.at.as_millisecond()), ("hello", "@ann:a", 1_000));
+        let reply = json!({
+            "msgtype": "m.text", "body": "> <@bob:a> what?\n\nthat", "m.mentions": { "user_ids": ["@bob:a"] },
+            "m.relates_to": { "m.in_reply_to": { "event_id": "$bob" } },
+        });
+        let reply = plain(reply);
+        assert_eq!((&*reply.text, reply.reply_to.unwrap().as_str(), reply.mentions.len()), ("that", "$bob", 1));
+        let thread = json!({
+            "msgtype": "m.text", "body": "in it",
+            "m.relates_to": {
+                "rel_type": "m.thread", "event_id": "$root", "is_falling_back": true,
+                "m.in_reply_to": { "event_id": "$last" },
+            },
+        });
+        let thread = plain(thread);
+        assert_eq!((thread.thread.unwrap().as_str(), thread.reply_to), ("$root", None));
+        let pill = plain(json!({
+            "msgtype": "m.text", "body": "Azera: hi", "format": "org.matrix.custom.html",
+            "formatted_body": "<a href=\"https://matrix.to/#/%40azera%3Aa\">Azera</a>: hi",
+        }));
+        assert_eq!(pill.mentions, ["@azera:a"]);
+        let image = plain(json!({
+            "msgtype": "m.image", "body": "look", "filename": "cat.png", "url": "mxc://a/b", "info": { "size": 12_345 },
+        }));
+        assert_eq!(&*image.text, "[image: cat.png, 13 kB]\nlook");
+        assert_eq!(message(json!({ "msgtype": "m.notice", "body": "beep" })), None);
+        assert_eq!(message(json!({ "msgtype": "m.text", "body": "beep", AUTOMATED: true })), None);
+    }
+
+    #[test]
+    fn what_people_change_and_take_away() {
+        let edit = message(json!({
+            "msgtype": "m.text", "body": "* better", "m.new_content": { "msgtype": "m.text", "body": "better" },
+            "m.relates_to": { "rel_type": "m.replace", "event_id": "$first" },
+        }));
+        let Some(Heard::Changed { target, now }) = edit else { panic!("{edit:?}") };
+        assert_eq!((target.as_str(), &*now.text), ("$first", "better"));
+        for (content, more) in [(json!({ "redacts": "$x" }), json!({})), (json!({}), json!({ "redacts": "$x" }))] {
+            let redaction = heard(&event("m.room.redaction", content, more), room_id!("!r:a"));
+            assert_eq!(redaction, Some(Heard::Redacted(OwnedEventId::try_from("$x").unwrap())));
+        }
+    }
+
+    #[test]
+    fn who_comes() {
+        let own = OwnedUserId::try_from("@azera:a").unwrap();
+        #[track_caller]
+        fn check(was: Option<&str>, is: &str, own: &UserId, came: bool, begins: bool) {
+            let before = was.map_or_else(|| json!({}), |was| json!({ "prev_content": { "membership": was } }));
+            let more = json!({ "state_key": own, "unsigned": before });
+            let event = event("m.room.member", json!({ "membership": is }), more);
+            assert_eq!(matches!(heard(&event, room_id!("!r:a")), Some(Heard::Came { .. })), came, "{was:?} {is}");
+            assert_eq!(is_beginning(&event, own), begins, "{was:?} {is}");
+        }
+        check(None, "join", &own, true, true);
+        check(None, "invite", &own, false, true);
+        check(Some("invite"), "join", &own, true, false);
+        check(Some("join"), "join", &own, false, false);
+        check(Some("join"), "leave", &own, false, false);
+    }
+}

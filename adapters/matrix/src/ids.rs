@@ -1,0 +1,69 @@
+//! Ids of Matrix as Azera's ids, and back.
+
+use azera_types::{ChatId, IdError, MessageId, PersonId, RealmId};
+use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedRoomId, OwnedUserId, RoomId, UserId};
+
+/// The chat of a room, or of a thread in it.
+pub fn chat_id(room: &RoomId, thread: Option<&EventId>) -> Result<ChatId, IdError> {
+    match thread {
+        None => ChatId::new(room),
+        Some(root) => ChatId::new(format!("{room}/{root}")),
+    }
+}
+
+/// The person behind an account.
+pub fn person_id(user: &UserId) -> Result<PersonId, IdError> {
+    PersonId::new(user)
+}
+
+pub(crate) fn message_id(event: &EventId) -> Result<MessageId, IdError> {
+    MessageId::new(event)
+}
+
+pub(crate) fn realm_id(room: &RoomId) -> Result<RealmId, IdError> {
+    RealmId::new(room)
+}
+
+/// The room of a chat and the thread's root, if it is one; `None` if it is no chat of Matrix.
+pub(crate) fn place_of(chat: &ChatId) -> Option<(OwnedRoomId, Option<OwnedEventId>)> {
+    // A room's id may not contain a slash followed by an event's mark and still be one of a homeserver's making.
+    match chat.as_str().split_once("/$") {
+        None => Some((RoomId::parse(chat.as_str()).ok()?, None)),
+        Some((room, root)) => Some((RoomId::parse(room).ok()?, Some(EventId::parse(format!("${root}")).ok()?))),
+    }
+}
+
+pub(crate) fn user_of(person: &PersonId) -> Option<OwnedUserId> {
+    UserId::parse(person.as_str()).ok()
+}
+
+pub(crate) fn event_of(message: &MessageId) -> Option<OwnedEventId> {
+    EventId::parse(message.as_str()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chats_read_what_they_write() {
+        #[track_caller]
+        fn check(room: &str, root: Option<&str>, want: &str) {
+            let (room, root) = (RoomId::parse(room).unwrap(), root.map(|root| EventId::parse(root).unwrap()));
+            let chat = chat_id(&room, root.as_deref()).unwrap();
+            assert_eq!(chat.as_str(), want);
+            assert_eq!(place_of(&chat), Some((room, root)));
+        }
+        check("!a:example.org", None, "!a:example.org");
+        check("!of-version-12", None, "!of-version-12");
+        check("!a:example.org", Some("$root"), "!a:example.org/$root");
+        check("!a/b:example.org", Some("$r/o-t_"), "!a/b:example.org/$r/o-t_");
+    }
+
+    #[test]
+    fn what_is_not_of_matrix_is_nothing() {
+        assert_eq!(place_of(&ChatId::new("console:ann:main").unwrap()), None);
+        assert_eq!(user_of(&PersonId::new("console:ann").unwrap()), None);
+        assert_eq!(event_of(&MessageId::new("m1~r0").unwrap()), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! The few things the adapter must know again after a restart: what was handed in, where replies stand, what could not be
+//! decrypted. Ids and times alone, in the encrypted store of matrix-sdk, each written before it is relied on.
+
+use azera_types::MessageId;
+use matrix_sdk::Client;
+use matrix_sdk::ruma::{EventId, OwnedEventId, RoomId, UserId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// Undecryptable events kept of one room; the oldest are given up first.
+const MAX_LATE: usize = 500;
+
+/// A reply as it stands in a room. The alternatives to one message take turns in the same events.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Shown {
+    /// The reply that stands there; `None` while the first one is being made.
+    pub(crate) reply: Option<MessageId>,
+    /// The events it stands in, in order.
+    pub(crate) parts: Vec<OwnedEventId>,
+    /// How many events were begun to be made; noted before each is.
+    pub(crate) attempted: usize,
+    /// How often what was shown was taken back. What is shown after that are other events.
+    pub(crate) generation: usize,
+}
+
+impl Shown {
+    /// What is left of it when its events are taken back.
+    pub(crate) fn taken_back(&self) -> Self {
+        Self { generation: self.generation + 1, ..Self::default() }
+    }
+
+    /// What its events are made as.
+    pub(crate) fn making(&self) -> String {
+        format!("reply {}", self.generation)
+    }
+}
+
+/// Notes in the store of a client.
+#[derive(Debug, Clone)]
+pub(crate) struct Ledger(Client);
+
+impl Ledger {
+    pub(crate) fn new(client: Client) -> Self {
+        Self(client)
+    }
+
+    async fn get<T: DeserializeOwned>(&self, kind: &str, id: &str) -> Result<Option<T>, Error> {
+        let found = self.0.state_store().get_custom_value(&key(kind, id)).await?;
+        Ok(found.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
+    }
+
+    async fn put<T: Serialize>(&self, kind: &str, id: &str, value: &T) -> Result<(), Error> {
+        let value = serde_json::to_vec(value)?;
+        Ok(self.0.state_store().set_custom_value_no_read(&key(kind, id), value).await?)
+    }
+
+    async fn remove(&self, kind: &str, id: &str) -> Result<(), Error> {
+        self.0.state_store().remove_custom_value(&key(kind, id)).await?;
+        Ok(())
+    }
+
+    /// Whether the account was in use before: what stood in its rooms at the first start is not answered.
+    pub(crate) async fn has_begun(&self) -> Result<bool, Error> {
+        Ok(self.get("begun", "").await?.unwrap_or(false))
+    }
+
+    pub(crate) async fn begin(&self) -> Result<(), Error> {
+        self.put("begun", "", &true).await
+    }
+
+    /// The last event of a room that was handed in.
+    pub(crate) async fn handled(&self, room: &RoomId) -> Result<Option<OwnedEventId>, Error> {
+        self.get("handled", room.as_str()).await
+    }
+
+    pub(crate) async fn set_handled(&self, room: &RoomId, event: &EventId) -> Result<(), Error> {
+        self.put("handled", room.as_str(), &event).await
+    }
+
+    /// Whether something that must not be done twice was done: a command, a change, a button.
+    pub(crate) async fn is_done(&self, event: &EventId) -> Result<bool, Error> {
+        Ok(self.get("done", event.as_str()).await?.unwrap_or(false))
+    }
+
+    pub(crate) async fn set_done(&self, event: &EventId) -> Result<(), Error> {
+        self.put("done", event.as_str(), &true).await
+    }
+
+    /// Where the reply to a message stands.
+    pub(crate) async fn shown(&self, to: &MessageId) -> Result<Option<Shown>, Error> {
+        self.get("shown", to.as_str()).await
+    }
+
+    /// Notes where the reply to a message stands, and of each of its events what it answers.
+    pub(crate) async fn set_shown(&self, to: &MessageId, shown: &Shown) -> Result<(), Error> {
+        for event in &shown.parts {
+            self.put("answers", event.as_str(), to).await?;
+        }
+        self.put("shown", to.as_str(), shown).await
+    }
+
+    /// Notes that the reply to a message no longer stands where it stood.
+    pub(crate) async fn replace_shown(&self, to: &MessageId, shown: &Shown, kept: &Shown) -> Result<(), Error> {
+        for event in &shown.parts {
+            self.remove("answers", event.as_str()).await?;
+        }
+        self.set_shown(to, kept).await
+    }
+
+    /// The reply that stands in an event of the bot's own.
+    pub(crate) async fn reply_in(&self, event: &EventId) -> Result<Option<MessageId>, Error> {
+        let Some(to) = self.get::<MessageId>("answers", event.as_str()).await? else { return Ok(None) };
+        Ok(self.shown(&to).await?.and_then(|shown| shown.reply))
+    }
+
+    /// Events of a room that could not be decrypted yet, oldest first.
+    pub(crate) async fn late(&self, room: &RoomId) -> Result<Vec<OwnedEventId>, Error> {
+        Ok(self.get("late", room.as_str()).await?.unwrap_or_default())
+    }
+
+    /// Notes one; gives how many were given up for it.
+    pub(crate) async fn add_late(&self, room: &RoomId, event: &EventId) -> Result<usize, Error> {
+        let mut late = self.late(room).await?;
+        if late.iter().any(|known| known == event) {
+            return Ok(0);
+        }
+        late.push(event.to_owned());
+        let too_many = late.len().saturating_sub(MAX_LATE);
+        late.drain(..too_many);
+        self.put("late", room.as_str(), &late).await?;
+        Ok(too_many)
+    }
+
+    pub(crate) async fn set_late(&self, room: &RoomId, late: &[OwnedEventId]) -> Result<(), Error> {
+        self.put("late", room.as_str(), &late).await
+    }
+
+    /// When somebody came into a room, in milliseconds since 1970, where the bot saw it.
+    pub(crate) async fn came(&self, room: &RoomId, user: &UserId) -> Result<Option<i64>, Error> {
+        self.get("came", &format!("{room}/{user}")).await
+    }
+
+    pub(crate) async fn set_came(&self, room: &RoomId, user: &UserId, at: i64) -> Result<(), Error> {
+        self.put("came", &format!("{room}/{user}"), &at).await
+    }
+}
+
+fn key(kind: &str, id: &str) -> Vec<u8> {
+    format!("azera/{kind}/{id}").into_bytes()
+}

@@ -1,0 +1,268 @@
+//! The session: logging in once, taking it up again afterwards.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use matrix_sdk::authentication::matrix::MatrixSession;
+use matrix_sdk::config::RequestConfig;
+use matrix_sdk::cross_process_lock::CrossProcessLockConfig;
+use matrix_sdk::encryption::recovery::RecoveryState;
+use matrix_sdk::encryption::{BackupDownloadStrategy, EncryptionSettings};
+use matrix_sdk::ruma::{OwnedDeviceId, OwnedUserId, owned_device_id, owned_user_id};
+use matrix_sdk::store::RoomLoadSettings;
+use matrix_sdk::{Client, ClientBuilder, SessionMeta, SessionTokens, SqliteStoreConfig};
+use matrix_sdk_base::crypto::{CollectStrategy, DecryptionSettings, TrustRequirement};
+
+use crate::{Error, Settings};
+
+/// What the bot's device is called in the account's list of sessions.
+const DEVICE: &str = "Azera";
+
+/// Bytes that a file of the session may have.
+const MAX_FILE_BYTES: u64 = 64 * 1024;
+
+/// Time one request may take, the sync's own waiting apart.
+const REQUEST_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// Attempts at one request before whoever made it decides.
+const ATTEMPTS: usize = 3;
+
+/// The files of a session.
+struct Files<'a>(&'a Path);
+
+impl Files<'_> {
+    /// What the store is encrypted with.
+    fn key(&self) -> PathBuf {
+        self.0.join("store.key")
+    }
+
+    fn session(&self) -> PathBuf {
+        self.0.join("session.json")
+    }
+
+    fn store(&self) -> PathBuf {
+        self.0.join("store")
+    }
+
+    /// What brings the account's keys back when everything else is lost.
+    fn recovery(&self) -> PathBuf {
+        self.0.join("recovery.key")
+    }
+}
+
+/// A client that is logged in.
+pub(crate) async fn client(settings: &Settings) -> Result<Client, Error> {
+    let files = Files(&settings.folder);
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(files.0);
+    made.map_err(|source| Error::File { path: files.0.to_path_buf(), source })?;
+    let session = present_session(settings, &files)?;
+    if session.is_none() {
+        // What an interrupted login left behind belongs to a device that nobody knows.
+        remove(&files.store())?;
+    }
+    let key = store_key(&files.key())?;
+    let built = builder(settings, &files.store(), &key).build().await;
+    let client = built.map_err(|error| Error::Homeserver(Box::new(error)))?;
+    match session {
+        Some(session) => client.matrix_auth().restore_session(session, RoomLoadSettings::All).await?,
+        None => {
+            log_in(&client, settings).await?;
+            let session = client.matrix_auth().session().ok_or(Error::LoggedOut)?;
+            write_secret(&files.session(), &serde_json::to_vec(&session)?)?;
+        }
+    }
+    client.encryption().wait_for_e2ee_initialization_tasks().await;
+    Ok(client)
+}
+
+/// What can be seen without logging in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// Whether there is a session, or a way to get one.
+    pub may_log_in: bool,
+    /// What was found, in words.
+    pub what: String,
+}
+
+/// Asks a homeserver whether it is one, and looks whether there is a session. Nothing is changed.
+pub async fn look(settings: &Settings) -> Result<Look, Error> {
+    let built = Client::builder().server_name_or_homeserver_url(&settings.homeserver);
+    let client = built.build().await.map_err(|error| Error::Homeserver(Box::new(error)))?;
+    let versions = client.fetch_server_versions(None).await?;
+    let newest = versions.versions.last().map_or("no version", String::as_str).to_owned();
+    let server = format!("{} speaks Matrix {newest}", client.homeserver());
+    let files = Files(&settings.folder);
+    let session = read(&files.session())?.and_then(|bytes| serde_json::from_slice::<MatrixSession>(&bytes).ok());
+    let login = settings.login.password.is_some() || settings.login.token.is_some();
+    let what = match (&session, login) {
+        (Some(session), _) => {
+            let keys = if files.recovery().exists() { "keys can be recovered" } else { "no recovery key yet" };
+            format!("{server}; logged in as {} ({}), {keys}", session.meta.user_id, session.meta.device_id)
+        }
+        (None, true) => format!("{server}; {} logs in at the first start", settings.login.user),
+        (None, false) => format!("{server}; there is neither a session nor a password or token"),
+    };
+    Ok(Look { may_log_in: session.is_some() || login, what })
+}
+
+/// The session of the last start, if there is one that can be taken up.
+fn present_session(settings: &Settings, files: &Files<'_>) -> Result<Option<MatrixSession>, Error> {
+    let Some(bytes) = read(&files.session())? else { return Ok(None) };
+    let session: MatrixSession = serde_json::from_slice(&bytes)
+        .map_err(|error| Error::Damaged { path: files.session(), why: error.to_string() })?;
+    let (found, wanted) = (&session.meta.user_id, settings.login.user.as_str());
+    let named = if wanted.starts_with('@') { wanted == found.as_str() } else { wanted == found.localpart() };
+    if !named {
+        let (found, wanted) = (found.to_string(), wanted.to_owned());
+        return Err(Error::AnotherAccount { folder: files.0.to_path_buf(), found, wanted });
+    }
+    if !files.store().join("matrix-sdk-crypto.sqlite3").exists() {
+        // A device without its keys can read and write nothing, and others do not know that.
+        tracing::warn!("the keys of the Matrix session are gone: logging in anew");
+        forget_session(&settings.folder)?;
+        return Ok(None);
+    }
+    Ok(Some(session))
+}
+
+fn builder(settings: &Settings, store: &Path, key: &[u8; 32]) -> ClientBuilder {
+    let builder = Client::builder();
+    let builder = if settings.homeserver.contains("://") {
+        builder.homeserver_url(&settings.homeserver)
+    } else {
+        builder.server_name_or_homeserver_url(&settings.homeserver)
+    };
+    let builder = builder
+        .sqlite_store_with_config_and_cache_path(
+            SqliteStoreConfig::with_low_memory_config(store).key(Some(key)),
+            None::<&Path>,
+        )
+        .cross_process_store_config(CrossProcessLockConfig::SingleProcess)
+        .request_config(RequestConfig::new().timeout(REQUEST_TIMEOUT).retry_limit(ATTEMPTS))
+        .with_encryption_settings(EncryptionSettings {
+            auto_enable_cross_signing: true,
+            auto_enable_backups: true,
+            backup_download_strategy: BackupDownloadStrategy::AfterDecryptionFailure,
+        });
+    if settings.strict {
+        builder.with_room_key_recipient_strategy(CollectStrategy::IdentityBasedStrategy).with_decryption_settings(
+            DecryptionSettings { sender_device_trust_requirement: TrustRequirement::CrossSigned },
+        )
+    } else {
+        builder
+    }
+}
+
+async fn log_in(client: &Client, settings: &Settings) -> Result<(), Error> {
+    let refused = |error: matrix_sdk::Error| match error.client_api_error_kind() {
+        Some(_) => Error::Login(error.to_string()),
+        None => Error::Sdk(error),
+    };
+    if let Some(password) = &settings.login.password {
+        let login = client.matrix_auth().login_username(&settings.login.user, password);
+        login.initial_device_display_name(DEVICE).send().await.map_err(refused)?;
+        return Ok(());
+    }
+    let Some(token) = &settings.login.token else { return Err(Error::NoCredentials) };
+    let tokens = SessionTokens { access_token: token.clone(), refresh_token: None };
+    let (user_id, device_id) = owner(client, &tokens).await?;
+    let Some(device_id) = device_id else {
+        return Err(Error::Login("the token belongs to no device; take one of a login".into()));
+    };
+    let session = MatrixSession { meta: SessionMeta { user_id, device_id }, tokens };
+    client.matrix_auth().restore_session(session, RoomLoadSettings::All).await.map_err(refused)
+}
+
+/// Whose a token is, and of which device; only the homeserver knows. A client asks that keeps nothing and is nobody.
+async fn owner(client: &Client, tokens: &SessionTokens) -> Result<(OwnedUserId, Option<OwnedDeviceId>), Error> {
+    let asking = Client::new(client.homeserver()).await.map_err(|error| Error::Homeserver(Box::new(error)))?;
+    let nobody = SessionMeta { user_id: owned_user_id!("@nobody:localhost"), device_id: owned_device_id!("NOBODY") };
+    let session = MatrixSession { meta: nobody, tokens: tokens.clone() };
+    asking.matrix_auth().restore_session(session, RoomLoadSettings::All).await?;
+    let who = asking.whoami().await.map_err(|error| match error.client_api_error_kind() {
+        Some(_) => Error::Login(error.to_string()),
+        None => Error::from(error),
+    })?;
+    Ok((who.user_id, who.device_id))
+}
+
+/// Makes the account's keys recoverable, or recovers them: `recovery.key` in the folder is the key. Needs the first sync.
+pub(crate) async fn make_recoverable(client: &Client, folder: &Path) -> Result<(), Error> {
+    let file = Files(folder).recovery();
+    let recovery = client.encryption().recovery();
+    let failed = |error: matrix_sdk::encryption::recovery::RecoveryError| Error::Login(error.to_string());
+    match (recovery.state(), read(&file)?) {
+        (RecoveryState::Enabled, _) => {}
+        (RecoveryState::Disabled, None) => {
+            let key = recovery.enable().wait_for_backups_to_upload().await.map_err(failed)?;
+            write_secret(&file, key.as_bytes())?;
+            tracing::info!(file = %file.display(), "the account's keys are backed up; this file brings them back, keep a copy");
+        }
+        (_, Some(key)) => {
+            recovery.recover(String::from_utf8_lossy(&key).trim()).await.map_err(failed)?;
+            tracing::info!("the account's keys are recovered");
+        }
+        (state, None) => {
+            tracing::warn!(
+                ?state, file = %file.display(),
+                "the account has keys that this device lacks: write the account's recovery key into that file and start again"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Forgets a session that cannot be taken up again; the next start logs in.
+pub(crate) fn forget_session(folder: &Path) -> Result<(), Error> {
+    let files = Files(folder);
+    remove(&files.session())?;
+    remove(&files.store())
+}
+
+/// The key of the store, made on the first start.
+fn store_key(path: &Path) -> Result<[u8; 32], Error> {
+    if let Some(bytes) = read(path)? {
+        let why = || Error::Damaged { path: path.to_path_buf(), why: format!("it has {} bytes, not 32", bytes.len()) };
+        return bytes.as_slice().try_into().map_err(|_| why());
+    }
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(Error::Random)?;
+    write_secret(path, &key)?;
+    Ok(key)
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::File { path: path.to_path_buf(), source }),
+    }
+}
+
+/// Writes a file that its owner alone can read, whole or not at all.
+fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let new = path.with_extension("new");
+    let written = || -> std::io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    };
+    written().map_err(|source| Error::File { path: path.to_path_buf(), source })
+}
+
+/// Removes a file or a folder, if it is there.
+fn remove(path: &Path) -> Result<(), Error> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::File { path: path.to_path_buf(), source: error })
+        }
+        _ => Ok(()),
+    }
+}

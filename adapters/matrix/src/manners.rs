@@ -1,0 +1,105 @@
+//! How much of the bot's time one person and one room get.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use matrix_sdk::ruma::{OwnedRoomId, OwnedUserId};
+use tokio::time::Instant;
+
+use crate::Limits;
+
+/// People and rooms kept in mind; when there are more, those that are at rest are dropped.
+const MAX_KEPT: usize = 10_000;
+
+/// What is to be done with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heed {
+    /// It is heeded.
+    Yes,
+    /// It is too much, and that is said, once until there is room again.
+    Tell,
+    /// It is too much.
+    No,
+}
+
+/// A bucket that fills evenly and holds a minute's worth (token bucket).
+#[derive(Debug)]
+struct Bucket {
+    left: f64,
+    at: Instant,
+    told: bool,
+}
+
+impl Bucket {
+    fn take(&mut self, per_minute: u32, now: Instant) -> Heed {
+        let most = f64::from(per_minute);
+        let filled = now.duration_since(self.at).as_secs_f64() / 60.0 * most;
+        (self.left, self.at) = ((self.left + filled).min(most), now);
+        if self.left >= 1.0 {
+            self.left -= 1.0;
+            self.told = false;
+            return Heed::Yes;
+        }
+        if std::mem::replace(&mut self.told, true) { Heed::No } else { Heed::Tell }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Who {
+    Person(OwnedUserId),
+    Room(OwnedRoomId),
+}
+
+/// The buckets of everybody.
+#[derive(Debug)]
+pub(crate) struct Manners {
+    limits: Limits,
+    buckets: Mutex<HashMap<Who, Bucket>>,
+}
+
+impl Manners {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, buckets: Mutex::default() }
+    }
+
+    /// Counts a message of somebody in a room.
+    pub(crate) fn heed(&self, user: &OwnedUserId, room: &OwnedRoomId) -> Heed {
+        self.heed_at(user, room, Instant::now())
+    }
+
+    fn heed_at(&self, user: &OwnedUserId, room: &OwnedRoomId, now: Instant) -> Heed {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() > MAX_KEPT {
+            // After a minute at rest a bucket is full, and as good as none.
+            buckets.retain(|_, bucket| now.duration_since(bucket.at) < Duration::from_secs(60));
+        }
+        let mut take = |who, per_minute: u32| {
+            let full = || Bucket { left: f64::from(per_minute), at: now, told: false };
+            buckets.entry(who).or_insert_with(full).take(per_minute, now)
+        };
+        match take(Who::Person(user.clone()), self.limits.person_per_minute) {
+            Heed::Yes => take(Who::Room(room.clone()), self.limits.room_per_minute),
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_much_is_told_once_and_heeded_again_later() {
+        let manners = Manners::new(Limits { person_per_minute: 2, room_per_minute: 3 });
+        let user = |name: &str| OwnedUserId::try_from(format!("@{name}:a")).unwrap();
+        let room = OwnedRoomId::try_from("!r:a").unwrap();
+        let now = Instant::now();
+        let heed = |name, later| manners.heed_at(&user(name), &room, now + Duration::from_secs(later));
+        assert_eq!([heed("ann", 0), heed("ann", 0), heed("ann", 0), heed("ann", 1)], {
+            [Heed::Yes, Heed::Yes, Heed::Tell, Heed::No]
+        });
+        assert_eq!([heed("bob", 1), heed("bob", 1)], [Heed::Yes, Heed::Tell], "the room has had enough");
+        assert_eq!([heed("ann", 40), heed("ann", 41)], [Heed::Yes, Heed::Tell]);
+    }
+}

@@ -1,0 +1,47 @@
+use async_trait::async_trait;
+use azera_adapter::{Access, Outbound, Platform, PlatformError, StreamEvent, Streaming};
+use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach};
+
+use crate::Matrix;
+
+#[async_trait]
+impl Platform for Matrix {
+    fn id(&self) -> &PlatformId {
+        &self.id
+    }
+
+    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
+        Ok(self.audience.place(chat, asker).await?)
+    }
+
+    async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
+        Ok(self.audience.reach(person).await?)
+    }
+
+    async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
+        Ok(self.audience.access(chat, person).await?)
+    }
+
+    async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        Ok(self.replies.deliver(outbound).await?)
+    }
+
+    async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        Ok(self.replies.show_again(outbound).await?)
+    }
+
+    async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
+        Ok(self.replies.retract(chat, reply).await?)
+    }
+
+    fn streaming(&self) -> Option<&dyn Streaming> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Streaming for Matrix {
+    async fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
+        self.replies.event(chat, reply, event);
+    }
+}

@@ -1,0 +1,479 @@
+//! Replies as they stand in rooms: shown while they are made, finished, replaced by others, taken back.
+//!
+//! The first reply to a message makes events; other answers to the same message take their place there by edits. So what
+//! somebody asked has one answer to it in the room, whichever stands.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use azera_adapter::{Outbound, StreamEvent, answered};
+use azera_types::{ChatId, MessageId};
+use matrix_sdk::config::RequestConfig;
+use matrix_sdk::deserialized_responses::TimelineEvent;
+use matrix_sdk::room::{IncludeRelations, RelationsOptions};
+use matrix_sdk::ruma::api::client::typing::create_typing_event::v3 as typing;
+use matrix_sdk::ruma::events::relation::RelationType;
+use matrix_sdk::ruma::{OwnedEventId, OwnedTransactionId, OwnedUserId, TransactionId, uint};
+use matrix_sdk::{Client, Room};
+use serde_json::{Map, Value};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::Error;
+use crate::audience::Audience;
+use crate::content::{Kind, Message, Relation, Speaker, transaction};
+use crate::ids::{event_of, place_of};
+use crate::ledger::Ledger;
+use crate::markdown::{PART_BYTES, parts};
+use crate::matrix::Authors;
+
+/// Time between two edits of a reply that is being made.
+const EDIT_EVERY: Duration = Duration::from_secs(1);
+
+/// Time the homeserver may take to show a piece of it. Nothing is repeated: the next edit holds it too.
+const EDIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time for which others are told that an answer is being written, if nothing else tells them.
+const TYPING: Duration = Duration::from_secs(30);
+
+/// Chats whose persona is kept in mind.
+const MAX_SPEAKERS: usize = 4_096;
+
+/// Pages of edits looked through when a reply is taken back; a page is fifty.
+const MAX_EDIT_PAGES: usize = 20;
+
+/// A reply that is being made or shown.
+struct Slot {
+    /// What it answers.
+    to: MessageId,
+    chat: ChatId,
+    /// What there is of it.
+    text: Mutex<String>,
+    changed: Notify,
+    /// It is finished or given up: nothing more of its making is shown.
+    closed: CancellationToken,
+    /// Held by whoever shows something.
+    showing: tokio::sync::Mutex<Showing>,
+}
+
+/// What each event of a reply says and in whose name, as far as that is known.
+type Showing = Vec<Option<(Option<Speaker>, String)>>;
+
+/// Shows replies.
+#[derive(Clone)]
+pub(crate) struct Replies(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    ledger: Ledger,
+    audience: Audience,
+    authors: Arc<Authors>,
+    /// The account's own display name.
+    own_name: OnceLock<String>,
+    slots: Mutex<HashMap<MessageId, Arc<Slot>>>,
+    /// Who spoke last in a chat: the persona of a reply is told only when it is finished.
+    speakers: Mutex<HashMap<ChatId, Speaker>>,
+}
+
+/// How far a reply is.
+#[derive(Clone, Copy)]
+enum Stage<'a> {
+    /// It is being made.
+    Making,
+    /// It is whole.
+    Whole(&'a Outbound),
+    /// It was whole before, and is wanted again.
+    Again(&'a Outbound),
+    /// It is whole, and goes on in another event.
+    Moved,
+}
+
+impl Replies {
+    pub(crate) fn new(client: Client, ledger: Ledger, audience: Audience, authors: Arc<Authors>) -> Self {
+        Self(Arc::new(Inner {
+            client,
+            ledger,
+            audience,
+            authors,
+            own_name: OnceLock::new(),
+            slots: Mutex::default(),
+            speakers: Mutex::default(),
+        }))
+    }
+
+    /// Sets the account's display name; personas of that name need no profile of their own.
+    pub(crate) fn set_own_name(&self, name: String) {
+        self.0.own_name.get_or_init(|| name);
+    }
+
+    /// The account's display name, if it is known.
+    pub(crate) fn own_name(&self) -> Option<&str> {
+        self.0.own_name.get().map(String::as_str)
+    }
+
+    /// What happens while a reply is made.
+    pub(crate) fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
+        let Some(to) = answered(reply) else { return };
+        match event {
+            StreamEvent::Content { text } => {
+                let (slot, new) = self.0.slot(&to, chat);
+                lock(&slot.text).push_str(text);
+                if new {
+                    tokio::spawn(self.0.clone().show_making(slot));
+                } else {
+                    slot.changed.notify_one();
+                }
+            }
+            StreamEvent::Error { message } => {
+                let (replies, inner, chat) = (self.clone(), self.0.clone(), chat.clone());
+                let (about, message) = (reply.clone(), message.clone());
+                tokio::spawn(async move {
+                    inner.typing(&chat, false).await;
+                    if let Err(error) = replies.break_off(&chat, &to).await {
+                        tracing::warn!(%chat, %error, "a piece of a reply that failed still stands");
+                    }
+                    let text = format!("I could not answer: {message}.");
+                    if let Err(error) = inner.notice(&chat, Some(&to), &text, &transaction("trouble", &about, 0)).await
+                    {
+                        tracing::warn!(%chat, %error, "trouble could not be told");
+                    }
+                });
+            }
+            StreamEvent::ThinkingStart
+            | StreamEvent::Thinking { .. }
+            | StreamEvent::ThinkingEnd
+            | StreamEvent::Done { .. } => {}
+        }
+    }
+
+    /// Shows a finished reply.
+    pub(crate) async fn deliver(&self, outbound: &Outbound) -> Result<(), Error> {
+        self.finish(outbound, Stage::Whole(outbound)).await
+    }
+
+    /// Shows a reply in the place of another answer to the same message.
+    pub(crate) async fn show_again(&self, outbound: &Outbound) -> Result<(), Error> {
+        self.finish(outbound, Stage::Again(outbound)).await
+    }
+
+    async fn finish(&self, outbound: &Outbound, stage: Stage<'_>) -> Result<(), Error> {
+        let to = outbound.reply_to.as_ref().unwrap_or(&outbound.id);
+        self.0.note_speaker(outbound);
+        let (slot, _) = self.0.slot(to, &outbound.chat);
+        slot.closed.cancel();
+        let done = {
+            let mut showing = slot.showing.lock().await;
+            self.0.show(&slot, &mut showing, &outbound.text, stage).await
+        };
+        if done.is_ok() {
+            self.0.take(to);
+            let (inner, chat) = (self.0.clone(), outbound.chat.clone());
+            tokio::spawn(async move { inner.typing(&chat, false).await });
+        }
+        done
+    }
+
+    /// Takes a reply back with everything it ever said.
+    pub(crate) async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), Error> {
+        let to = answered(reply).unwrap_or_else(|| reply.clone());
+        let slot = self.0.close(&to, chat);
+        // Who shows something of it is waited for.
+        let _showing = slot.showing.lock().await;
+        let Some(shown) = self.0.ledger.shown(&to).await? else { return Ok(()) };
+        let Some(room) = self.0.room(chat) else { return Err(Error::NoRoom(chat.to_string())) };
+        let stands = shown.reply.as_ref().filter(|stands| *stands != reply);
+        let mut kept = shown.taken_back();
+        kept.reply = stands.cloned();
+        for (number, event) in shown.parts.iter().enumerate() {
+            let edits = edits_of(&room, event).await?;
+            if let Some(stands) = stands {
+                // Another answer stands in events whose past holds this one, so it goes on in new ones.
+                let content = self.0.moved(&room, &slot, number, event, edits.first()).await?;
+                let id = transaction(&kept.making(), stands, number);
+                kept.parts.push(send(&room, content, &id, Stage::Moved).await?);
+                kept.attempted = kept.parts.len();
+            }
+            redact(&room, event, &edits).await?;
+        }
+        self.0.ledger.replace_shown(&to, &shown, &kept).await
+    }
+
+    /// Takes back what was shown of a first reply that failed.
+    async fn break_off(&self, chat: &ChatId, to: &MessageId) -> Result<(), Error> {
+        let slot = self.0.close(to, chat);
+        let _showing = slot.showing.lock().await;
+        let Some(shown) = self.0.ledger.shown(to).await?.filter(|shown| shown.reply.is_none()) else { return Ok(()) };
+        let Some(room) = self.0.room(chat) else { return Err(Error::NoRoom(chat.to_string())) };
+        for event in &shown.parts {
+            redact(&room, event, &edits_of(&room, event).await?).await?;
+        }
+        self.0.ledger.replace_shown(to, &shown, &shown.taken_back()).await
+    }
+
+    /// Tells others that an answer is being written.
+    pub(crate) fn begin_typing(&self, chat: &ChatId) {
+        let (inner, chat) = (self.0.clone(), chat.clone());
+        tokio::spawn(async move { inner.typing(&chat, true).await });
+    }
+
+    /// Says something that is no conversation, in reply to a message.
+    pub(crate) async fn notice(
+        &self,
+        chat: &ChatId,
+        to: Option<&MessageId>,
+        text: &str,
+        transaction: &TransactionId,
+    ) -> Result<(), Error> {
+        self.0.notice(chat, to, text, transaction).await
+    }
+}
+
+impl Inner {
+    fn room(&self, chat: &ChatId) -> Option<Room> {
+        place_of(chat).and_then(|(room, _)| self.client.get_room(&room))
+    }
+
+    /// The slot of a message's reply; the flag says whether it was made just now.
+    fn slot(&self, to: &MessageId, chat: &ChatId) -> (Arc<Slot>, bool) {
+        let mut slots = lock(&self.slots);
+        if let Some(slot) = slots.get(to).filter(|slot| !slot.closed.is_cancelled()) {
+            return (slot.clone(), false);
+        }
+        let slot = Arc::new(Slot {
+            to: to.clone(),
+            chat: chat.clone(),
+            text: Mutex::default(),
+            changed: Notify::new(),
+            closed: CancellationToken::new(),
+            showing: tokio::sync::Mutex::default(),
+        });
+        slots.insert(to.clone(), slot.clone());
+        (slot, true)
+    }
+
+    fn take(&self, to: &MessageId) {
+        lock(&self.slots).remove(to);
+    }
+
+    /// Ends the showing of a message's reply; gives its slot, which nobody else gets any more.
+    fn close(&self, to: &MessageId, chat: &ChatId) -> Arc<Slot> {
+        let (slot, _) = self.slot(to, chat);
+        slot.closed.cancel();
+        self.take(to);
+        slot
+    }
+
+    fn note_speaker(&self, outbound: &Outbound) {
+        let own = self.own_name.get().is_some_and(|own| own.eq_ignore_ascii_case(&outbound.persona_name));
+        let mut speakers = lock(&self.speakers);
+        if own {
+            speakers.remove(&outbound.chat);
+            return;
+        }
+        if speakers.len() >= MAX_SPEAKERS {
+            speakers.clear();
+        }
+        let speaker = Speaker { id: outbound.persona.to_string(), name: outbound.persona_name.clone() };
+        speakers.insert(outbound.chat.clone(), speaker);
+    }
+
+    /// Shows a reply while it is made, until it is finished. Where another answer stands, that stays until then.
+    async fn show_making(self: Arc<Self>, slot: Arc<Slot>) {
+        let another = match self.ledger.shown(&slot.to).await {
+            Ok(shown) => shown.is_some_and(|shown| shown.reply.is_some()),
+            Err(_) => true,
+        };
+        if another {
+            return self.typing(&slot.chat, true).await;
+        }
+        loop {
+            {
+                let mut showing = slot.showing.lock().await;
+                if slot.closed.is_cancelled() {
+                    return;
+                }
+                let text = lock(&slot.text).clone();
+                if let Err(error) = self.show(&slot, &mut showing, &text, Stage::Making).await {
+                    // What matters comes at its end.
+                    tracing::debug!(chat = %slot.chat, %error, "a piece of a reply was not shown");
+                }
+            }
+            let next = Instant::now() + EDIT_EVERY;
+            let more = async {
+                slot.changed.notified().await;
+                sleep_until(next).await;
+            };
+            tokio::select! {
+                () = more => {}
+                () = slot.closed.cancelled() => return,
+            }
+        }
+    }
+
+    /// Makes a reply's events say `text`. What they are known to say already is not sent again.
+    async fn show(&self, slot: &Slot, showing: &mut Showing, text: &str, stage: Stage<'_>) -> Result<(), Error> {
+        let room = self.room(&slot.chat).ok_or_else(|| Error::NoRoom(slot.chat.to_string()))?;
+        let speaker = lock(&self.speakers).get(&slot.chat).cloned();
+        let mut shown = self.ledger.shown(&slot.to).await?.unwrap_or_default();
+        let parts = parts(text, PART_BYTES);
+        for (number, part) in parts.iter().enumerate() {
+            let saying = Some((speaker.clone(), part.clone()));
+            let (kind, speaker, nowhere) = (Kind::Text, speaker.as_ref(), Relation::default());
+            let message = Message { kind, text: part, speaker, relation: &nowhere, mentions: &[] };
+            if showing.len() <= number {
+                showing.push(None);
+            }
+            let event = match shown.parts.get(number) {
+                Some(event) => event.clone(),
+                None => {
+                    // Of an event that may have been made before, only its id is certain.
+                    let first = shown.attempted <= number;
+                    if first {
+                        shown.attempted = number + 1;
+                        self.ledger.set_shown(&slot.to, &shown).await?;
+                    }
+                    let (relation, mentions) = self.relation(&room, slot, number).await?;
+                    let message = Message { relation: &relation, mentions: &mentions, ..message.clone() };
+                    let event =
+                        send(&room, message.content(), &transaction(&shown.making(), &slot.to, number), stage).await?;
+                    shown.parts.push(event.clone());
+                    self.ledger.set_shown(&slot.to, &shown).await?;
+                    if first && let Some(says) = showing.get_mut(number) {
+                        says.clone_from(&saying);
+                    }
+                    event
+                }
+            };
+            if showing.get(number) == Some(&saying) {
+                continue;
+            }
+            let id = match stage {
+                Stage::Whole(outbound) => transaction(&shown.making(), &outbound.id, number),
+                Stage::Making | Stage::Again(_) | Stage::Moved => TransactionId::new(),
+            };
+            send(&room, message.edit_of(&event), &id, stage).await?;
+            if let Some(says) = showing.get_mut(number) {
+                *says = saying;
+            }
+        }
+        if let Stage::Whole(outbound) | Stage::Again(outbound) = stage {
+            let kept = parts.len().min(shown.parts.len());
+            for event in shown.parts.drain(kept..) {
+                room.redact(&event, None, None).await?;
+            }
+            shown.reply = Some(outbound.id.clone());
+            self.ledger.set_shown(&slot.to, &shown).await?;
+        }
+        Ok(())
+    }
+
+    /// What an event of a reply relates to, and whom it mentions.
+    async fn relation(&self, room: &Room, slot: &Slot, number: usize) -> Result<(Relation, Vec<OwnedUserId>), Error> {
+        let thread = place_of(&slot.chat).and_then(|(_, thread)| thread);
+        let to = event_of(&slot.to);
+        // Between two, it is plain what is answered.
+        if thread.is_none() && self.audience.is_direct(room).await? {
+            return Ok((Relation::default(), Vec::new()));
+        }
+        let author = to.as_ref().and_then(|to| self.authors.of(to)).filter(|_| number == 0);
+        Ok((Relation { reply_to: to, thread }, author.into_iter().collect()))
+    }
+
+    /// What an event says after its newest edit, as a message of its own.
+    async fn moved(
+        &self,
+        room: &Room,
+        slot: &Slot,
+        number: usize,
+        event: &OwnedEventId,
+        newest: Option<&TimelineEvent>,
+    ) -> Result<Value, Error> {
+        let content = |event: &TimelineEvent| event.raw().get_field::<Map<String, Value>>("content").ok().flatten();
+        let edited = newest.and_then(content).and_then(|mut content| content.remove("m.new_content"));
+        let mut said = match edited {
+            Some(Value::Object(said)) => said,
+            _ => content(&room.event(event, None).await?).unwrap_or_default(),
+        };
+        let (relation, _) = self.relation(room, slot, number).await?;
+        said.remove("m.relates_to");
+        said.extend(relation.content().map(|relation| ("m.relates_to".to_owned(), relation)));
+        Ok(Value::Object(said))
+    }
+
+    async fn notice(
+        &self,
+        chat: &ChatId,
+        to: Option<&MessageId>,
+        text: &str,
+        transaction: &TransactionId,
+    ) -> Result<(), Error> {
+        let room = self.room(chat).ok_or_else(|| Error::NoRoom(chat.to_string()))?;
+        let thread = place_of(chat).and_then(|(_, thread)| thread);
+        let reply_to = to.and_then(event_of);
+        for (number, part) in parts(text, PART_BYTES).iter().enumerate() {
+            let relation = Relation { reply_to: reply_to.clone().filter(|_| number == 0), thread: thread.clone() };
+            let message = Message { kind: Kind::Notice, text: part, speaker: None, relation: &relation, mentions: &[] };
+            let id: OwnedTransactionId = format!("{transaction}.{number}").into();
+            room.send_raw("m.room.message", message.content()).with_transaction_id(&id).await?;
+        }
+        Ok(())
+    }
+
+    async fn typing(&self, chat: &ChatId, on: bool) {
+        let Some(room) = self.room(chat) else { return };
+        let state = if on { typing::Typing::Yes(typing::TypingInfo::new(TYPING)) } else { typing::Typing::No };
+        let (own, room) = (room.own_user_id().to_owned(), room.room_id().to_owned());
+        let config = RequestConfig::new().disable_retry().timeout(EDIT_TIMEOUT);
+        let told = self.client.send(typing::Request::new(own, room, state)).with_request_config(config).await;
+        if let Err(error) = told {
+            tracing::debug!(%chat, %error, "typing was not told");
+        }
+    }
+}
+
+/// Sends a message; gives its event. What is only a piece of a reply in the making is not tried again.
+async fn send(room: &Room, content: Value, id: &TransactionId, stage: Stage<'_>) -> Result<OwnedEventId, Error> {
+    let sending = room.send_raw("m.room.message", content).with_transaction_id(id);
+    let sent = match stage {
+        Stage::Making => {
+            sending.with_request_config(RequestConfig::new().disable_retry().timeout(EDIT_TIMEOUT)).await?
+        }
+        Stage::Whole(_) | Stage::Again(_) | Stage::Moved => sending.await?,
+    };
+    Ok(sent.response.event_id)
+}
+
+/// Takes back an event and its edits.
+async fn redact(room: &Room, event: &OwnedEventId, edits: &[TimelineEvent]) -> Result<(), Error> {
+    for gone in edits.iter().filter_map(|edit| edit.event_id()).chain([event.clone()]) {
+        room.redact(&gone, None, None).await?;
+    }
+    Ok(())
+}
+
+/// Every edit of an event, the newest first: each still holds what it said.
+async fn edits_of(room: &Room, event: &OwnedEventId) -> Result<Vec<TimelineEvent>, Error> {
+    let mut edits = Vec::new();
+    let mut from = None;
+    for _ in 0..MAX_EDIT_PAGES {
+        let options = RelationsOptions {
+            from,
+            limit: Some(uint!(50)),
+            include_relations: IncludeRelations::RelationsOfType(RelationType::Replacement),
+            ..RelationsOptions::default()
+        };
+        let page = room.relations(event.clone(), options).await?;
+        edits.extend(page.chunk);
+        from = page.next_batch_token;
+        if from.is_none() {
+            break;
+        }
+    }
+    Ok(edits)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,56 @@
+//! Matrix as this machine's configuration describes it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use azera_adapter::{Host, Platform};
+use azera_adapter_matrix::{Invites, Limits, Login, Matrix, Settings};
+use azera_config::{Config, MatrixInvites};
+use tokio_util::sync::CancellationToken;
+
+use crate::run::Connection;
+
+/// What the adapter is to know; `None` where no homeserver is configured.
+pub fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
+    let matrix = &config.matrix;
+    let (Some(homeserver), Some(user)) = (&matrix.homeserver, &matrix.user) else { return Ok(None) };
+    Ok(Some(Settings {
+        homeserver: homeserver.clone(),
+        login: Login {
+            user: user.clone(),
+            password: matrix.password.as_ref().map(|password| password.expose().to_owned()),
+            token: matrix.token.as_ref().map(|token| token.expose().to_owned()),
+        },
+        folder: config.data_dir()?.join("matrix"),
+        invites: match matrix.invites {
+            MatrixInvites::Anyone => Invites::Anyone,
+            MatrixInvites::Servers => Invites::Servers(matrix.invites_from.clone()),
+            MatrixInvites::Users => Invites::Users(matrix.invites_from.clone()),
+        },
+        strict: matrix.strict,
+        prefix: matrix.prefix.clone(),
+        limits: Limits { person_per_minute: matrix.person_per_minute, room_per_minute: matrix.room_per_minute },
+    }))
+}
+
+/// Logs in, or takes up the session.
+pub async fn connect(settings: Settings) -> anyhow::Result<Arc<dyn Connection>> {
+    Ok(Arc::new(Connected(Matrix::connect(settings).await?)))
+}
+
+struct Connected(Arc<Matrix>);
+
+#[async_trait]
+impl Connection for Connected {
+    fn platform(&self) -> Arc<dyn Platform> {
+        self.0.clone()
+    }
+
+    async fn begin(&self) -> anyhow::Result<()> {
+        Ok(self.0.begin().await?)
+    }
+
+    async fn listen(&self, host: Arc<dyn Host>, stop: CancellationToken) -> anyhow::Result<()> {
+        Ok(self.0.listen(host, stop).await?)
+    }
+}

@@ -1,0 +1,82 @@
+//! A real homeserver, Synapse, on loopback.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// What `bot/scripts/synapse.sh` makes accounts with.
+pub const SECRET: &str = "loopback-only";
+
+/// The password of every account that `matrix_person.py` makes.
+pub const PASSWORD: &str = "correct horse";
+
+/// The folder of Synapse and matrix-nio, which `make test` names.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+pub fn tools() -> PathBuf {
+    let dir = std::env::var_os("AZERA_TEST_SYNAPSE");
+    dir.map(PathBuf::from).expect("AZERA_TEST_SYNAPSE names the folder of Synapse; run `make test`")
+}
+
+pub struct Homeserver {
+    pub url: String,
+    port: u16,
+    state: PathBuf,
+    /// The process; its input is held open, and it ends with it.
+    child: Option<Child>,
+}
+
+impl Homeserver {
+    pub fn start(scratch: &Path) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        let state = scratch.join("synapse");
+        let mut homeserver = Self { url: format!("http://127.0.0.1:{port}"), port, state, child: None };
+        homeserver.serve();
+        homeserver
+    }
+
+    fn serve(&mut self) {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/synapse.sh");
+        let mut child = Command::new("bash")
+            .args([script, "serve"])
+            .args([tools(), self.state.clone()])
+            .arg(self.port.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("bash runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("the script writes");
+        assert_eq!(line.trim(), "ready", "Synapse did not start");
+        self.child = Some(child);
+    }
+
+    /// Stops it, with everything it knows on disk.
+    pub fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.stdin.take());
+            child.wait().expect("the script ends");
+        }
+    }
+
+    /// Starts it again where it was.
+    pub fn start_again(&mut self) {
+        self.serve();
+    }
+}
+
+impl Drop for Homeserver {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Runs the client library's side.
+pub fn python(arguments: &[&str]) -> Command {
+    let mut command = Command::new("python3");
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/matrix_person.py")).args(arguments);
+    command.env("PYTHONPATH", tools()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}

@@ -1,0 +1,123 @@
+//! A model on a server that speaks OpenAI's interface: it says what the test wants, at the pace the test wants, and notes what it was
+//! asked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+
+use serde_json::{Value, json};
+
+/// What somebody says to have the answer held in its middle.
+pub const HOLD: &str = "slowly";
+
+#[derive(Default)]
+struct State {
+    /// The prompts, whole.
+    asked: Vec<String>,
+    /// Whether answers that stand in their middle go on.
+    released: bool,
+}
+
+/// Answers `answer to qN` to a message that says qN, and gives away every secret of its prompt.
+pub struct Model {
+    pub url: String,
+    state: Arc<(Mutex<State>, Condvar)>,
+}
+
+impl Model {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
+        let state: Arc<(Mutex<State>, Condvar)> = Arc::default();
+        let shared = state.clone();
+        // It ends with the test process.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let shared = shared.clone();
+                // The other side may hang up whenever it likes.
+                std::thread::spawn(move || answer(stream, &shared).ok());
+            }
+        });
+        Self { url, state }
+    }
+
+    /// The prompts so far.
+    pub fn asked(&self) -> Vec<String> {
+        self.state.0.lock().expect("no panic").asked.clone()
+    }
+
+    /// Lets everything go on that is held, and holds nothing any more.
+    pub fn release(&self) {
+        self.state.0.lock().expect("no panic").released = true;
+        self.state.1.notify_all();
+    }
+}
+
+fn answer(stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let (mut line, mut path, mut length) = (String::new(), String::new(), 0);
+    while stream.read_line(&mut line)? > 2 {
+        match line.split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.trim().parse().unwrap_or(0);
+            }
+            None => path = line.split(' ').nth(1).unwrap_or_default().to_owned(),
+            Some(_) => {}
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    let out = stream.get_mut();
+    if !path.ends_with("/chat/completions") {
+        let models = json!({"data": [{"id": "talker"}]}).to_string();
+        return write!(out, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{models}", models.len());
+    }
+    let request: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let (said, slowly) = reply(&request);
+    state.0.lock().expect("no panic").asked.push(request["messages"].to_string());
+    write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+    let words: Vec<&str> = said.split_inclusive(' ').collect();
+    let (first, rest) = words.split_at(words.len() / 2);
+    for word in first {
+        piece(out, word)?;
+    }
+    if slowly {
+        let held = state.0.lock().expect("no panic");
+        drop(state.1.wait_while(held, |state| !state.released).expect("no panic"));
+    }
+    for word in rest {
+        piece(out, word)?;
+    }
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    write!(out, "data: {end}\n\ndata: [DONE]\n\n")
+}
+
+fn piece(out: &mut TcpStream, text: &str) -> std::io::Result<()> {
+    let piece = json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": null}]});
+    write!(out, "data: {piece}\n\n")?;
+    out.flush()
+}
+
+/// What is said to a prompt, and whether slowly.
+fn reply(request: &Value) -> (String, bool) {
+    let texts: Vec<&str> = request["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|message| message["content"].as_str())
+        .collect();
+    let last = texts.last().copied().unwrap_or_default();
+    let words = |text: &'static str| move |word: &&str| word.starts_with(text);
+    let word = |c: char| !c.is_alphanumeric() && c != '-';
+    let question =
+        |word: &&str| word.strip_prefix('q').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let asked = last.split(word).filter(question).next_back().unwrap_or("nothing");
+    let mut secrets: Vec<&str> = texts.iter().flat_map(|text| text.split(word)).filter(words("secret-")).collect();
+    secrets.sort_unstable();
+    secrets.dedup();
+    let told = if secrets.is_empty() { String::new() } else { format!(" I know {}.", secrets.join(" ")) };
+    // What stands in the message itself, behind all that is recalled.
+    let newest = last.rsplit('\n').next().unwrap_or_default();
+    (format!("This is the whole answer to {asked}.{told}"), newest.contains(HOLD))
+}

@@ -1,0 +1,154 @@
+"""A person at a Matrix client, by matrix-nio: commands as JSON lines on the input, what they see as JSON lines on the output.
+
+Usage: matrix_person.py HOMESERVER SECRET NAME STORE
+
+The account is made if it is not there. Each command has an `id` and is answered by {"type": "done", "id": ...}.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+
+import nio
+
+PASSWORD = "correct horse"
+
+
+def call(url, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=60) as answer:
+        return json.load(answer)
+
+
+def register(homeserver, secret, name):
+    """Makes an account through the registration secret; one that is there stays."""
+    url = f"{homeserver}/_synapse/admin/v1/register"
+    nonce = call(url)["nonce"]
+    mac = hmac.new(secret.encode(), "\0".join([nonce, name, PASSWORD, "notadmin"]).encode(), hashlib.sha1).hexdigest()
+    body = {"nonce": nonce, "username": name, "password": PASSWORD, "displayname": name.capitalize(), "admin": False, "mac": mac}
+    try:
+        call(url, body)
+    except urllib.error.HTTPError as error:
+        if json.load(error)["errcode"] != "M_USER_IN_USE":
+            raise
+
+
+def tell(**event):
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
+
+
+def succeeded(answer):
+    if isinstance(answer, nio.ErrorResponse):
+        raise RuntimeError(str(answer))
+    return answer
+
+
+class Person:
+    def __init__(self, homeserver, name, store):
+        os.makedirs(store, exist_ok=True)
+        config = nio.AsyncClientConfig(store_sync_tokens=True, encryption_enabled=True)
+        self.client = nio.AsyncClient(homeserver, f"@{name}:localhost", store_path=store, config=config)
+        self.client.add_event_callback(self.heard, nio.Event)
+        self.client.add_event_callback(self.invited, nio.InviteMemberEvent)
+
+    async def heard(self, room, event):
+        source = event.source
+        tell(
+            type="event",
+            room=room.room_id,
+            event=event.event_id,
+            sender=event.sender,
+            state_key=source.get("state_key"),
+            kind=source.get("type"),
+            content=source.get("content", {}),
+            redacts=source.get("redacts") or source.get("content", {}).get("redacts"),
+            encrypted=bool(getattr(event, "decrypted", False)) or isinstance(event, nio.MegolmEvent),
+            readable=not isinstance(event, nio.MegolmEvent),
+        )
+
+    async def invited(self, room, event):
+        if event.state_key == self.client.user_id and event.membership == "invite":
+            tell(type="invited", room=room.room_id, sender=event.sender)
+
+    async def create(self, invite, encrypted=False, preset="private_chat", history=None, visibility="private", direct=False):
+        state = []
+        if encrypted:
+            state.append(nio.EnableEncryptionBuilder().as_dict())
+        if history:
+            state.append({"type": "m.room.history_visibility", "state_key": "", "content": {"history_visibility": history}})
+        answer = await self.client.room_create(
+            visibility=nio.RoomVisibility[visibility],
+            preset=nio.RoomPreset[preset],
+            invite=invite,
+            initial_state=state,
+            is_direct=direct,
+        )
+        return {"room": succeeded(answer).room_id}
+
+    async def join(self, room):
+        succeeded(await self.client.join(room))
+        return {}
+
+    async def leave(self, room):
+        succeeded(await self.client.room_leave(room))
+        return {}
+
+    async def invite(self, room, user):
+        succeeded(await self.client.room_invite(room, user))
+        return {}
+
+    async def send(self, room, content, kind="m.room.message", encrypted=False):
+        # What the homeserver answered must have come by the sync too.
+        while room not in self.client.rooms or self.client.rooms[room].encrypted != encrypted:
+            await self.client.synced.wait()
+        if encrypted and self.client.should_query_keys:
+            await self.client.keys_query()
+        answer = await self.client.room_send(room, kind, content, ignore_unverified_devices=True)
+        return {"event": succeeded(answer).event_id}
+
+    async def redact(self, room, event):
+        succeeded(await self.client.room_redact(room, event))
+        return {}
+
+    async def state(self, room, kind, content):
+        succeeded(await self.client.room_put_state(room, kind, content))
+        return {}
+
+    async def run(self):
+        succeeded(await self.client.login(PASSWORD, device_name="test"))
+        if self.client.should_upload_keys:
+            await self.client.keys_upload()
+        only = {"room": {"timeline": {"limit": 500}}}
+        sync = asyncio.create_task(self.client.sync_forever(timeout=30_000, sync_filter=only, full_state=True))
+        await self.client.synced.wait()
+        tell(type="ready")
+        reader = asyncio.StreamReader(limit=1 << 20)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        while line := await reader.readline():
+            command = json.loads(line)
+            number, do = command.pop("id"), command.pop("do")
+            if sync.done():
+                sync.result()
+            try:
+                tell(type="done", id=number, **await getattr(self, do)(**command))
+            except Exception as error:
+                tell(type="failed", id=number, why=repr(error))
+        sync.cancel()
+        await self.client.close()
+
+
+def main():
+    homeserver, secret, name, store = sys.argv[1:5]
+    register(homeserver, secret, name)
+    if store != "-":
+        asyncio.run(Person(homeserver, name, store).run())
+
+
+if __name__ == "__main__":
+    main()
