@@ -233,12 +233,17 @@ impl Audience {
 
     /// When somebody came into a room, as well as the bot knows; rather too late than too early.
     async fn came(&self, room: &Room, user: &UserId) -> Result<Timestamp, Error> {
-        if let Some(at) = self.ledger.came(room.room_id(), user).await? {
-            return Ok(Timestamp::from_millisecond(at).unwrap_or(Timestamp::MAX));
-        }
         let Some(RawSyncOrStrippedState::Sync(raw)) = self.member(room, user).await? else { return Ok(Timestamp::MAX) };
-        // A change of name is such an event too; that makes it too late.
-        let at = raw.deserialize().ok().map(|event| i64::from(event.origin_server_ts().get()));
-        Ok(at.and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX))
+        let Ok(member) = raw.deserialize() else { return Ok(Timestamp::MAX) };
+        let before = member.as_original().and_then(|member| member.prev_content());
+        let seen = match before {
+            // A change of name: when they came was another event.
+            Some(before) if before.membership == MembershipState::Join => {
+                self.ledger.came(room.room_id(), user).await?
+            }
+            _ => None,
+        };
+        let at = seen.unwrap_or_else(|| member.origin_server_ts().get().into());
+        Ok(Timestamp::from_millisecond(at).unwrap_or(Timestamp::MAX))
     }
 }
