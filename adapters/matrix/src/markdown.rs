@@ -183,7 +183,7 @@ mod tests {
             (0..3_000).map(|number| format!("word{number} {}", if number % 40 == 0 { "\n\n" } else { "" })).collect();
         let whole = parts(&text, 900);
         for end in (0..text.len()).step_by(487) {
-            let so_far = parts(&text[..end], 900);
+            let so_far = parts(text.get(..end).unwrap(), 900);
             let settled = so_far.len().saturating_sub(1);
             assert_eq!(so_far[..settled], whole[..settled]);
         }

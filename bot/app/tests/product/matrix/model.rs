@@ -112,7 +112,7 @@ fn reply(request: &Value) -> (String, bool) {
     let word = |c: char| !c.is_alphanumeric() && c != '-';
     let question =
         |word: &&str| word.strip_prefix('q').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    let asked = last.split(word).filter(question).next_back().unwrap_or("nothing");
+    let asked = last.split(word).rfind(question).unwrap_or("nothing");
     let mut secrets: Vec<&str> = texts.iter().flat_map(|text| text.split(word)).filter(words("secret-")).collect();
     secrets.sort_unstable();
     secrets.dedup();
