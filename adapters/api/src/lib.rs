@@ -7,11 +7,13 @@
 //! - A platform's word about who may read what holds for the moment it is given and is never cached by the core.
 //! - [`Platform::deliver`] is idempotent by the reply's id: delivering twice shows it once.
 
+mod command;
 mod event;
 mod host;
 mod outbound;
 mod platform;
 
+pub use command::{Command, CommandOption, Form, OptionKind};
 pub use event::StreamEvent;
 pub use host::{
     ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outcome, ProbeLine, Silence, Turn,

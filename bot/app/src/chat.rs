@@ -47,7 +47,7 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
             .iter()
             .map(|command| CommandHint {
                 name: command.name.to_owned(),
-                args: command.arguments.to_owned(),
+                args: command.arguments(),
                 help: command.help.to_owned(),
             })
             .collect(),

@@ -35,7 +35,7 @@ mod sources;
 mod turn;
 
 pub use azera::{Azera, Parts};
-pub use commands::{COMMANDS, Command};
+pub use commands::COMMANDS;
 pub use config::{ChatConfig, GardenConfig};
 pub use decide::{Addressing, calls, decide};
 pub use error::Error;

@@ -2,11 +2,14 @@
 
 mod archive;
 mod chat;
+mod declared;
 mod forget;
 mod memory;
 mod persona;
 mod why;
 mod writings;
+
+pub use declared::COMMANDS;
 
 use azera_adapter::{Access, CommandAnswer, CommandLine, Platform};
 use azera_memory::{ChatRow, Right};
@@ -14,90 +17,6 @@ use azera_types::{Place, PlatformId};
 
 use crate::azera::Azera;
 use crate::error::Error;
-
-/// A command as it is declared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Command {
-    /// Its name, without the slash.
-    pub name: &'static str,
-    /// What may follow, for help.
-    pub arguments: &'static str,
-    /// What it does, in one line.
-    pub help: &'static str,
-    /// Who may use it at all; single forms may ask for more.
-    pub access: Access,
-}
-
-/// Every command there is.
-pub const COMMANDS: &[Command] = &[
-    Command { name: "help", arguments: "", help: "what there is to say to me", access: Access::Member },
-    Command {
-        name: "new",
-        arguments: "",
-        help: "begin another chat; what was said stays remembered",
-        access: Access::Member,
-    },
-    Command { name: "chats", arguments: "[NUMBER]", help: "list your chats, or go to one", access: Access::Member },
-    Command {
-        name: "persona",
-        arguments: "[list | use NAME | show NAME]",
-        help: "who answers in this chat",
-        access: Access::Member,
-    },
-    Command {
-        name: "as",
-        arguments: "NAME",
-        help: "speak as somebody else (in the terminal)",
-        access: Access::Operator,
-    },
-    Command { name: "why", arguments: "", help: "what stood behind the last reply", access: Access::Member },
-    Command {
-        name: "branch",
-        arguments: "[NAME [N messages back] | list | switch NAME]",
-        help: "try another way on from here; the old one stays",
-        access: Access::Member,
-    },
-    Command { name: "regenerate", arguments: "", help: "answer the last message again", access: Access::Member },
-    Command {
-        name: "swipe",
-        arguments: "[next | previous]",
-        help: "choose among the answers made",
-        access: Access::Member,
-    },
-    Command { name: "remember", arguments: "TEXT", help: "keep something for good", access: Access::Member },
-    Command {
-        name: "memory",
-        arguments: "[search WORDS | stats | export]",
-        help: "what I remember that may be shown here",
-        access: Access::Member,
-    },
-    Command {
-        name: "forget",
-        arguments: "[last | mNUMBER | me | chat] [quotes]",
-        help: "forget for good, with a receipt; `quotes` takes along the replies built on it",
-        access: Access::Member,
-    },
-    Command {
-        name: "dream",
-        arguments: "[list | show NUMBER | search WORDS | import TEXT | export]",
-        help: "what I dreamt that may be told here; `import` takes Markdown or JSON",
-        access: Access::Member,
-    },
-    Command {
-        name: "journal",
-        arguments: "[list | show NUMBER | search WORDS | trigger | import TEXT | export | channel [here | off]]",
-        help: "my journal and diary; `trigger` has me write now, `channel` says where dreams and entries are posted",
-        access: Access::Member,
-    },
-    Command {
-        name: "answer",
-        arguments: "[addressed | always | never]",
-        help: "when I answer in this chat",
-        access: Access::Admin,
-    },
-    Command { name: "model", arguments: "[list | use NAME]", help: "the model that answers", access: Access::Member },
-    Command { name: "quit", arguments: "", help: "leave the terminal", access: Access::Member },
-];
 
 /// Where, by whom and with what right a command runs.
 struct Setting<'a> {
@@ -183,8 +102,9 @@ fn split(text: &str) -> (&str, &str) {
 fn help(access: Access) -> String {
     let mut text = String::from("Talk to me as you like. Besides that:\n");
     for command in COMMANDS.iter().filter(|command| command.access <= access) {
-        let space = if command.arguments.is_empty() { "" } else { " " };
-        text.push_str(&format!("- `/{}{space}{}`: {}\n", command.name, command.arguments, command.help));
+        let arguments = command.arguments();
+        let space = if arguments.is_empty() { "" } else { " " };
+        text.push_str(&format!("- `/{}{space}{arguments}`: {}\n", command.name, command.help));
     }
     text
 }

@@ -120,7 +120,8 @@ pub fn missed(record: &Record) -> Vec<String> {
     }
     for command in COMMANDS {
         let path = format!("/{}", command.name);
-        let verbs = verbs(command.arguments).map(|verb| format!("{path} {verb}"));
+        let arguments = command.arguments();
+        let verbs = verbs(&arguments).map(|verb| format!("{path} {verb}"));
         missed.extend(std::iter::once(path.clone()).chain(verbs).filter(|path| !record.has(path)));
     }
     let excused: BTreeSet<&str> = SHOWN_TO_NOBODY.into();
