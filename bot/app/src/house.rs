@@ -375,7 +375,10 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
         embedder: embedder.clone(),
         clock: opening.clock,
         models: Arc::new(Shelf::new(config.clone(), models)),
-        nature: Arc::new(azera_mind::Nature { constants: config.mind.clone(), zone: jiff::tz::TimeZone::system() }),
+        nature: Arc::new(azera_mind::Nature {
+            constants: config.mind.clone(),
+            zone: jiff::tz::TimeZone::get(&config.gardener.time_zone).unwrap_or(jiff::tz::TimeZone::UTC),
+        }),
         config: chat_config(config, model.info().family.as_str(), opening.seed)?,
     });
     let (learning, teacher) = (config.clone(), embedder.clone());
@@ -438,8 +441,6 @@ fn garden_config(config: &azera_config::Gardener) -> GardenConfig {
         diary_messages: if config.enabled { config.diary_messages as usize } else { 0 },
         notes_every: if config.enabled { config.notes_every as usize } else { 0 },
         rest: Duration::from_secs(u64::from(config.rest_minutes) * 60),
-        night: (hour(config.night_from), hour(config.night_to)),
-        journal_hour: hour(config.journal_hour),
         quiet: (hour(config.quiet_from), hour(config.quiet_to)),
         per_day: config.asks_per_day,
         time_zone: config.time_zone.clone(),

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::ChatConfig;
+use crate::customs::Held;
 use crate::error::Error;
 use crate::gardener::Agenda;
 use crate::jobs::Scheduled;
@@ -66,6 +67,12 @@ pub(crate) struct Inner {
     pub(crate) indexing: tokio::sync::Mutex<()>,
     pub(crate) live: Live,
     pub(crate) minds: Minds,
+    /// What minds go by where nobody chose otherwise.
+    pub(crate) nature: Arc<Nature>,
+    /// What realms chose.
+    pub(crate) customs: Held,
+    /// Held by whoever writes for a realm: once for each reason.
+    pub(crate) writing: tokio::sync::Mutex<()>,
     /// How moods and tags are told, once that is learned.
     pub(crate) senses: OnceLock<Arc<Senses>>,
     /// Held while it is being learned.
@@ -106,7 +113,10 @@ impl Azera {
             leftovers: tokio::sync::Mutex::new(()),
             indexing: tokio::sync::Mutex::new(()),
             live: Live::new(),
-            minds: Minds::new(parts.nature),
+            minds: Minds::default(),
+            nature: parts.nature,
+            customs: Held::default(),
+            writing: tokio::sync::Mutex::new(()),
             senses: OnceLock::new(),
             learning: Arc::default(),
             agenda: Agenda::default(),

@@ -45,7 +45,7 @@ pub struct ChatConfig {
 pub struct GardenConfig {
     /// Whether it dreams.
     pub dreams: bool,
-    /// Whether it writes into its journal each evening.
+    /// Whether it writes into its journal.
     pub reflections: bool,
     /// Messages of people from which on a conversation is worth an entry in the diary; 0 for never.
     pub diary_messages: usize,
@@ -55,10 +55,6 @@ pub struct GardenConfig {
     pub rest: Duration,
     /// Silence after which working notes are made.
     pub pause: Duration,
-    /// The hours of dreams.
-    pub night: (i8, i8),
-    /// The hour of the journal.
-    pub journal_hour: i8,
     /// Hours in which nothing is written for a realm.
     pub quiet: (i8, i8),
     /// How often the model may be asked on a day for one persona in one realm.
@@ -76,8 +72,6 @@ impl Default for GardenConfig {
             notes_every: 8,
             rest: Duration::from_secs(30 * 60),
             pause: Duration::from_secs(20),
-            night: (1, 7),
-            journal_hour: 21,
             quiet: (0, 0),
             per_day: 60,
             time_zone: "UTC".into(),

@@ -13,6 +13,7 @@ mod azera;
 mod carried;
 mod commands;
 mod config;
+mod customs;
 mod decide;
 mod deliver;
 mod error;

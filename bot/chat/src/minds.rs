@@ -1,4 +1,4 @@
-//! How personas are and what they feel: the one owner of all minds, and what a turn does to them.
+//! How personas are and what they feel: the one owner of all minds, and what a turn or the night does to them.
 //!
 //! A mind belongs to a persona and the public places of a realm, or to a private chat or a DM alone; feelings towards a person belong
 //! to the place likewise, so that nothing told in private shows elsewhere.
@@ -7,27 +7,56 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use azera_adapter::State;
 use azera_memory::{BondRow, MessageRow, MindRow};
-use azera_mind::{Bond, Event, Felt, Layer, Matched, Mind, MindId, Mood, Nature, Rules, Tag, blend};
+use azera_mind::{Activity, Bond, Effect, Event, Felt, Layer, Matched, Mind, MindId, Mood, Nature, Tag, blend};
 use azera_personas::{Persona, fill_placeholders};
-use azera_types::{PersonId, Place, RealmId, Scope};
+use azera_types::{PersonId, PersonaId, Place, RealmId, Scope, Timestamp};
 
 use crate::azera::Azera;
+use crate::customs::Customs;
 use crate::error::Error;
 
-/// All minds, and what they go by.
-pub(crate) struct Minds {
-    awake: Mutex<azera_mind::Minds>,
-    nature: Arc<Nature>,
-    rules: Rules,
-}
+/// All minds.
+#[derive(Default)]
+pub(crate) struct Minds(Mutex<azera_mind::Minds>);
 
 impl Minds {
-    pub(crate) fn new(nature: Arc<Nature>) -> Self {
-        Self { awake: Mutex::default(), nature, rules: Rules::builtin() }
+    fn awake(&self) -> MutexGuard<'_, azera_mind::Minds> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn awake(&self) -> MutexGuard<'_, azera_mind::Minds> {
-        self.awake.lock().unwrap_or_else(PoisonError::into_inner)
+    /// When one of them has something due next.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.awake().next_due()
+    }
+
+    /// What minds want to do by now.
+    pub(crate) fn tick(&self, now: Timestamp) -> Vec<(MindId, Activity)> {
+        let due = |effects: Vec<Effect>| {
+            effects
+                .into_iter()
+                .find_map(|effect| if let Effect::Due(activity) = effect { Some(activity) } else { None })
+        };
+        self.awake().tick(now).into_iter().filter_map(|(id, effects)| Some((id, due(effects)?))).collect()
+    }
+
+    /// How a persona is in a place, if anything was said to it there.
+    pub(crate) fn state(&self, persona: &PersonaId, place: &Scope, now: Timestamp) -> Option<azera_mind::State> {
+        self.awake().state(&mind_id(persona, place)?, now)
+    }
+
+    /// Minds of a home go by another nature from `now` on.
+    pub(crate) fn follow(&self, home: &Scope, nature: &Arc<Nature>, now: Timestamp) {
+        let mut awake = self.awake();
+        for id in awake.ids_in(&home.to_string()) {
+            awake.renature(&id, now, nature);
+        }
+    }
+
+    /// The same for the mind of one persona there.
+    pub(crate) fn follows(&self, persona: &PersonaId, home: &Scope, nature: &Arc<Nature>, now: Timestamp) {
+        if let Some(id) = mind_id(persona, home) {
+            self.awake().renature(&id, now, nature);
+        }
     }
 }
 
@@ -44,23 +73,32 @@ pub(crate) struct Manner {
     bond: Bond,
 }
 
-fn mind_id(message: &MessageRow, place: &Scope) -> Option<MindId> {
+pub(crate) fn mind_id(persona: &PersonaId, place: &Scope) -> Option<MindId> {
     // A scope is no longer than a realm's id may be, but for ids at the very limit.
-    Some(MindId { persona: message.persona.clone(), realm: RealmId::new(place.to_string()).ok()? })
+    Some(MindId { persona: persona.clone(), realm: RealmId::new(place.to_string()).ok()? })
+}
+
+/// The place that a mind belongs to.
+pub(crate) fn place_of(mind: &MindId) -> Option<Scope> {
+    mind.realm.as_str().parse().ok()
 }
 
 impl Azera {
     /// Brings back the minds as the record has them, and no others.
     pub(crate) async fn wake(&self) -> Result<(), Error> {
-        *self.0.minds.awake() = azera_mind::Minds::new();
-        for row in self.blocking(azera_memory::Memory::minds).await? {
+        let rows = self.blocking(azera_memory::Memory::minds).await?;
+        self.0.customs.forget_direct();
+        let mut awake = self.0.minds.awake();
+        let before = std::mem::take(&mut *awake);
+        for row in rows {
             let (Ok(realm), Ok(mind)) = (RealmId::new(row.scope.to_string()), serde_json::from_value::<Mind>(row.mind))
             else {
                 tracing::warn!(persona = %row.persona, scope = %row.scope, "a mind cannot be read and begins anew");
                 continue;
             };
-            let nature = self.0.minds.nature.clone();
-            self.0.minds.awake().insert(MindId { persona: row.persona, realm }, mind, nature);
+            let id = MindId { persona: row.persona, realm };
+            let nature = before.nature(&id).unwrap_or(&self.0.nature).clone();
+            awake.insert(id, mind, nature);
         }
         Ok(())
     }
@@ -73,26 +111,18 @@ impl Azera {
         towards: &PersonId,
         place: &Place,
         persona: &Persona,
+        customs: &Customs,
         vector: Option<&[f32]>,
         again: bool,
     ) -> Result<Manner, Error> {
-        let minds = &self.0.minds;
-        let constants = &minds.nature.constants;
+        let constants = &customs.nature.constants;
         let (of, person, scope) = (message.persona.clone(), towards.clone(), place.scope());
-        let row = self.blocking(move |memory| memory.bond(&of, &person, &scope)).await?;
-        let mut bond: Bond = row
-            .map(|row| serde_json::from_value(row.bond))
-            .transpose()
-            .unwrap_or_else(|error| {
-                tracing::warn!(%error, "what is felt towards somebody cannot be read and begins anew");
-                None
-            })
-            .unwrap_or_default();
+        let mut bond = self.bond(of, person, scope).await?;
         let tags: Vec<Tag> = vector.map_or_else(Vec::new, |vector| self.tags(&message.text, vector));
         if !again {
             bond.learn(&tags);
         }
-        let Matched { endings, deltas, drop_act, help, .. } = minds.rules.matching(&tags, &bond);
+        let Matched { endings, deltas, drop_act, help, .. } = customs.rules.matching(&tags, &bond);
         if !again {
             bond.decay_turn(constants.emotion_decay_rate);
             bond.apply(&deltas, constants.emotion_max_delta);
@@ -123,21 +153,40 @@ impl Azera {
         Ok(Manner { lines, plainly: drop_act, help, towards: towards.clone(), bond })
     }
 
+    /// What is felt towards a person in a place.
+    pub(crate) async fn bond(&self, persona: PersonaId, person: PersonId, place: Scope) -> Result<Bond, Error> {
+        let row = self.blocking(move |memory| memory.bond(&persona, &person, &place)).await?;
+        let read = row.map(|row| serde_json::from_value(row.bond)).transpose();
+        Ok(read
+            .unwrap_or_else(|error| {
+                tracing::warn!(%error, "what is felt towards somebody cannot be read and begins anew");
+                None
+            })
+            .unwrap_or_default())
+    }
+
     /// The mood in words, unless it is an even one.
     fn mood_words(&self, message: &MessageRow, place: &Place) -> Option<String> {
-        let id = mind_id(message, &place.scope())?;
-        let state = self.0.minds.awake().state(&id, self.0.clock.now())?;
+        let state = self.0.minds.state(&message.persona, &place.scope(), self.0.clock.now())?;
         (state.mood != Mood::Calm).then(|| format!("You feel {}.", state.mood))
     }
 
     /// How the persona is after a reply in which this was felt.
-    pub(crate) fn exchanged(&self, message: &MessageRow, place: &Place, felt: Option<Felt>, again: bool) -> State {
-        let Some(id) = mind_id(message, &place.scope()) else { return State::default() };
-        let (now, nature) = (self.0.clock.now(), &self.0.minds.nature);
+    pub(crate) fn exchanged(
+        &self,
+        message: &MessageRow,
+        place: &Place,
+        nature: &Arc<Nature>,
+        felt: Option<Felt>,
+        again: bool,
+    ) -> State {
+        let Some(id) = mind_id(&message.persona, &place.scope()) else { return State::default() };
+        let now = self.0.clock.now();
         let mut awake = self.0.minds.awake();
         if awake.get(&id).is_none() {
             awake.insert(id.clone(), Mind::new(now, nature), nature.clone());
         }
+        awake.renature(&id, now, nature);
         // Making a reply anew is the same exchange.
         if !again {
             awake.apply(&id, now, Event::Exchange { felt });
@@ -154,7 +203,7 @@ impl Azera {
     /// Keeps mind and feelings as they are after a message's turn.
     pub(crate) async fn keep_state(&self, message: &MessageRow, place: &Place, manner: &Manner) {
         let scope = place.scope();
-        let mind = mind_id(message, &scope).and_then(|id| {
+        let mind = mind_id(&message.persona, &scope).and_then(|id| {
             let mind = self.0.minds.awake().get(&id).map(serde_json::to_value)?.ok()?;
             Some(MindRow { persona: id.persona, scope, seq: message.seq, mind })
         });
@@ -167,6 +216,19 @@ impl Azera {
         });
         let message = message.clone();
         if let Err(error) = self.blocking(move |memory| memory.put_state(&message, mind, bond)).await {
+            tracing::warn!(%error, "a persona's state is not kept");
+        }
+    }
+
+    /// Something that a mind wanted was done, or put off.
+    pub(crate) async fn ended(&self, id: &MindId, event: Event) {
+        let mind = {
+            let mut awake = self.0.minds.awake();
+            awake.apply(id, self.0.clock.now(), event);
+            awake.get(id).map(serde_json::to_value)
+        };
+        let (Some(Ok(mind)), Some(place), persona) = (mind, place_of(id), id.persona.clone()) else { return };
+        if let Err(error) = self.blocking(move |memory| memory.put_mind(&persona, &place, mind)).await {
             tracing::warn!(%error, "a persona's state is not kept");
         }
     }

@@ -214,7 +214,9 @@ impl Azera {
         recall.hits.retain(|hit| hit.score >= floor && !is_carried(hit));
         // An admin who has a reply made anew is not the one it speaks to.
         let towards = message.author.person().unwrap_or(&inbox.person);
-        let manner = self.manner(message, towards, &place, &persona, recall.vector.as_deref(), asked.again).await?;
+        let customs = self.customs(platform.id(), &home_of(&place)).await?;
+        let vector = recall.vector.as_deref();
+        let manner = self.manner(message, towards, &place, &persona, &customs, vector, asked.again).await?;
         let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
         let parts = Parts { recalled: &recollections, manner: &manner.lines, plainly: manner.plainly, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;
@@ -273,7 +275,7 @@ impl Azera {
         lap.end("generate");
         let rests_on = sources::rests_on(&generated.text, &hits, &carried_hits);
         let felt = if generated.text.is_empty() { None } else { self.felt(&generated.text).await };
-        let state = self.exchanged(message, &place, felt, asked.again);
+        let state = self.exchanged(message, &place, &customs.nature, felt, asked.again);
         lap.end("feel");
         let mut text = generated.text.clone();
         for help in &manner.help {

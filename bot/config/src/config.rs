@@ -154,23 +154,8 @@ impl Config {
                 ),
             );
         }
-        let mind = &self.mind;
-        if mind.night_from_hour == mind.night_to_hour {
-            let hour = mind.night_from_hour;
-            report(
-                [("mind", "night_from_hour"), ("mind", "night_to_hour")],
-                format!("`mind.night_from_hour` and `mind.night_to_hour` are both {hour}: the night has no hours"),
-            );
-        }
-        if mind.nap_pressure < mind.dream_pressure {
-            report(
-                [("mind", "nap_pressure"), ("mind", "dream_pressure")],
-                format!(
-                    "`mind.nap_pressure` ({}) must not be less than `mind.dream_pressure` ({}), or it would nap before it is \
-                     tired enough to dream",
-                    mind.nap_pressure, mind.dream_pressure
-                ),
-            );
+        for (keys, message) in self.mind.contradictions() {
+            report(keys.map(|key| ("mind", key)), message);
         }
         for (keys, message) in self.matrix.contradictions() {
             report(keys.map(|key| ("matrix", key)), message);

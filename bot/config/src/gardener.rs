@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct Gardener {
     /// Let personas write between messages.
     pub enabled: bool,
-    /// Let them dream of what was said, once a night.
+    /// Let them dream of what was said. When they sleep stands in [mind].
     pub dreams: bool,
-    /// Let them write into their journal in the evening, if something was said.
+    /// Let them write into their journal, if something was said. When they reflect stands in [mind].
     pub journal: bool,
     /// Messages of people from which on a conversation gets an entry in the diary when it is over; 0 for never.
     #[schemars(range(min = 0, max = 1000))]
@@ -24,22 +24,14 @@ pub struct Gardener {
     /// Minutes of silence after which a conversation counts as over.
     #[schemars(range(min = 1, max = 10_080))]
     pub rest_minutes: u32,
-    /// The hour from which on they dream.
-    #[schemars(range(min = 0, max = 23))]
-    pub night_from: u32,
-    /// The hour from which on they dream no more.
-    #[schemars(range(min = 0, max = 23))]
-    pub night_to: u32,
-    /// The hour in which they write into their journal.
-    #[schemars(range(min = 0, max = 23))]
-    pub journal_hour: u32,
     /// The hour from which on no dream and no journal entry is written or posted.
     #[schemars(range(min = 0, max = 23))]
     pub quiet_from: u32,
     /// The hour from which on they are again.
     #[schemars(range(min = 0, max = 23))]
     pub quiet_to: u32,
-    /// How often the model may be asked on a day for one persona in one realm.
+    /// How often the model may be asked on a day for one persona in one realm. The diary and the notes take half of that at
+    /// most, so that something is left for the night.
     #[schemars(range(min = 1, max = 100_000))]
     pub asks_per_day: u32,
     /// The time zone where a realm says none, by its IANA name.
@@ -56,9 +48,6 @@ impl Default for Gardener {
             diary_messages: 4,
             notes_every: 8,
             rest_minutes: 30,
-            night_from: 1,
-            night_to: 7,
-            journal_hour: 21,
             quiet_from: 0,
             quiet_to: 0,
             asks_per_day: 60,

@@ -20,6 +20,7 @@ mod read;
 mod secret;
 mod sections;
 mod surroundings;
+mod tuning;
 mod value;
 
 pub use config::{Config, MAX_FILE_BYTES};
@@ -32,3 +33,4 @@ pub use sections::{
     Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,
     ServerApi,
 };
+pub use tuning::Tunable;

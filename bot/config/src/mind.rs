@@ -149,3 +149,30 @@ impl Default for Mind {
         }
     }
 }
+
+impl Mind {
+    /// Values that are allowed each, but not together: their keys, and what is wrong.
+    pub(crate) fn contradictions(&self) -> Vec<([&'static str; 2], String)> {
+        let mut problems = Vec::new();
+        if self.night_from_hour == self.night_to_hour {
+            problems.push((
+                ["night_from_hour", "night_to_hour"],
+                format!(
+                    "`mind.night_from_hour` and `mind.night_to_hour` are both {}: the night has no hours",
+                    self.night_from_hour
+                ),
+            ));
+        }
+        if self.nap_pressure < self.dream_pressure {
+            problems.push((
+                ["nap_pressure", "dream_pressure"],
+                format!(
+                    "`mind.nap_pressure` ({}) must not be less than `mind.dream_pressure` ({}), or it would nap before it is \
+                     tired enough to dream",
+                    self.nap_pressure, self.dream_pressure
+                ),
+            ));
+        }
+        problems
+    }
+}

@@ -67,6 +67,16 @@ impl Minds {
         self.kept.get(id).map(|kept| kept.mind.state(now, &kept.nature))
     }
 
+    /// What a mind goes by.
+    pub fn nature(&self, id: &MindId) -> Option<&Arc<Nature>> {
+        self.kept.get(id).map(|kept| &kept.nature)
+    }
+
+    /// The minds of a realm.
+    pub fn ids_in(&self, realm: &str) -> Vec<MindId> {
+        self.kept.keys().filter(|id| id.realm.as_str() == realm).cloned().collect()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.kept.len()
@@ -108,16 +118,12 @@ impl Minds {
         Some(effects)
     }
 
-    /// Gives the minds of a realm another nature from `now` on. What passed until then passed under the one before.
-    pub fn renature(&mut self, realm: &RealmId, now: Timestamp, nature: &Arc<Nature>) {
-        let ids: Vec<MindId> = self.kept.keys().filter(|id| id.realm == *realm).cloned().collect();
-        for id in ids {
-            if let Some(kept) = self.kept.get_mut(&id) {
-                kept.mind.perceive(now, &kept.nature);
-                kept.nature = Arc::clone(nature);
-            }
-            self.queue_up(&id);
-        }
+    /// Gives a mind another nature from `now` on. What passed until then passed under the one before.
+    pub fn renature(&mut self, id: &MindId, now: Timestamp, nature: &Arc<Nature>) {
+        let Some(kept) = self.kept.get_mut(id).filter(|kept| !Arc::ptr_eq(&kept.nature, nature)) else { return };
+        kept.mind.perceive(now, &kept.nature);
+        kept.nature = Arc::clone(nature);
+        self.queue_up(id);
     }
 
     /// After the clock went back: all of them go on from the time it is now.

@@ -135,6 +135,11 @@ impl Forgotten {
     }
 }
 
+/// Whether a part of a key names the direct messages of somebody.
+pub(crate) fn is_dm(part: &[u8], person: &PersonId) -> bool {
+    part == Scope::Dm(person.clone()).to_string().as_bytes()
+}
+
 /// Of two forgettings of the same the later one counts.
 fn latest<T: Ord>(known: &mut BTreeMap<T, u64>, more: BTreeMap<T, u64>) {
     for (id, number) in more {
@@ -227,6 +232,10 @@ impl Cleaning<'_> {
             Table::Minds => {
                 let MindRow { scope, seq, .. } = codec::decode(table, value)?;
                 !what.has_state(seq, None, &scope)
+            }
+            Table::Settings => {
+                let of_gone = |part: &[u8]| what.people.keys().any(|person| is_dm(part, person));
+                !keys::parts(key).skip(1).any(of_gone)
             }
             Table::Bonds => {
                 let BondRow { person, scope, seq, .. } = codec::decode(table, value)?;

@@ -15,6 +15,11 @@ pub(crate) fn prefix(parts: &[&str]) -> Vec<u8> {
     key
 }
 
+/// The parts of such a prefix.
+pub(crate) fn parts(key: &[u8]) -> impl Iterator<Item = &[u8]> {
+    key.split(|byte| *byte == 0)
+}
+
 /// A prefix and a number.
 pub(crate) fn numbered(parts: &[&str], number: u64) -> Vec<u8> {
     let mut key = prefix(parts);

@@ -14,6 +14,7 @@ pub mod conformance;
 mod chats;
 mod check;
 mod codec;
+mod embeddings;
 mod error;
 mod export;
 mod forget;
@@ -44,6 +45,7 @@ mod writings;
 
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::Checked;
+pub use embeddings::CacheUse;
 pub use error::Error;
 pub use export::Subject;
 pub use forget::{Forget, NewFact, Receipt};
@@ -53,7 +55,7 @@ pub use index::{
     Doc, Facet, FacetWeights, Found, Label, Lexical, MAX_SEARCH_LIMIT, Point, PointSource, Shelf, Stored, TextIndex,
     VectorIndex,
 };
-pub use indexing::{Audit, CacheUse, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
+pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use memory::{Layers, Memory, MemoryConfig};
 pub use minds::{BondRow, MindRow};
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona, persona_file, persona_identity};

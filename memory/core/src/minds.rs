@@ -67,6 +67,16 @@ impl Memory {
         self.store.commit(batch, Durability::Soon)
     }
 
+    /// Keeps how a persona is after time went by, where it was somehow before. A crash right after it may lose it.
+    pub fn put_mind(&self, persona: &PersonaId, scope: &Scope, mind: serde_json::Value) -> Result<(), Error> {
+        self.store.ready()?;
+        let key = keys::prefix(&[persona.as_str(), &scope.to_string()]);
+        let Some(row) = codec::get::<MindRow>(self.store.as_ref(), Table::Minds, &key)? else { return Ok(()) };
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Minds, key, &MindRow { mind, ..row })?;
+        self.store.commit(batch, Durability::Soon)
+    }
+
     /// What is felt towards a person, everywhere.
     pub(crate) fn bonds_of(&self, person: &PersonId) -> Result<Vec<BondRow>, Error> {
         codec::rows(self.store.as_ref(), Table::Bonds, &keys::prefix(&[person.as_str()]))
@@ -88,6 +98,9 @@ impl Memory {
             }
             Ok(true)
         })?;
+        if let Gone::Person(person) = gone {
+            self.forget_settings(&mut batch, person)?;
+        }
         self.commit_forgetting(batch, Forgotten::default())
     }
 }

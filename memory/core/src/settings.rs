@@ -1,9 +1,10 @@
 //! Settings of places, and how far what is done between messages has come. Ids, times and counts; nothing that was said.
 
-use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Scope, Timestamp};
+use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::forgotten::is_dm;
 use crate::rows::{ChatRow, MessageRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
@@ -76,6 +77,16 @@ impl Memory {
         self.set(tended_key(platform, home, persona), tended)
     }
 
+    /// What the realm behind `home` made of how personas are there, in the host's form.
+    pub fn customs(&self, platform: &PlatformId, home: &Scope) -> Result<Option<serde_json::Value>, Error> {
+        self.setting(&customs_key(platform, home))
+    }
+
+    /// Keeps that.
+    pub fn set_customs(&self, platform: &PlatformId, home: &Scope, customs: &serde_json::Value) -> Result<(), Error> {
+        self.set(customs_key(platform, home), customs)
+    }
+
     /// Up to when the conversation of a chat was gone through for the diary of `persona`.
     pub fn diary_until(&self, chat: &ChatId, persona: &PersonaId) -> Result<Option<Timestamp>, Error> {
         self.setting(&diary_key(chat, persona))
@@ -113,6 +124,16 @@ impl Memory {
         Ok(None)
     }
 
+    /// Takes out the settings of the direct messages of somebody who is forgotten.
+    pub(crate) fn forget_settings(&self, batch: &mut Batch, person: &PersonId) -> Result<(), Error> {
+        codec::walk(self.store.as_ref(), Table::Settings, b"", |key, _| {
+            if keys::parts(key).skip(1).any(|part| is_dm(part, person)) {
+                batch.remove(Table::Settings, key.to_vec());
+            }
+            Ok(true)
+        })
+    }
+
     fn setting<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, Error> {
         codec::get(self.store.as_ref(), Table::Settings, key)
     }
@@ -129,8 +150,12 @@ fn journal_key(platform: &PlatformId, home: &Scope) -> Vec<u8> {
     keys::prefix(&["journal", platform.as_str(), &home.to_string()])
 }
 
-fn tended_key(platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Vec<u8> {
+pub(crate) fn tended_key(platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Vec<u8> {
     keys::prefix(&["tended", platform.as_str(), &home.to_string(), persona.as_str()])
+}
+
+fn customs_key(platform: &PlatformId, home: &Scope) -> Vec<u8> {
+    keys::prefix(&["customs", platform.as_str(), &home.to_string()])
 }
 
 fn diary_key(chat: &ChatId, persona: &PersonaId) -> Vec<u8> {

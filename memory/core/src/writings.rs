@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 
 use crate::rows::{Kind, MemoryRow, MessageRow, Need, OutboxRow, Posted, WritingRow};
+use crate::settings::Tended;
 use crate::turns::put_message;
 use crate::{Batch, Durability, Error, Grant, Memory, Order, Right, Table, codec, keys};
 
@@ -55,6 +56,8 @@ pub struct NewWriting {
     pub imported_by: Option<PersonId>,
     /// The platform that shows it in its chat, if it is to be posted there.
     pub post: Option<PlatformId>,
+    /// What else was done with it, to be noted along with it: then a crash makes nobody write it again.
+    pub tended: Option<(PlatformId, Scope, Tended)>,
 }
 
 impl std::fmt::Debug for NewWriting {
@@ -131,6 +134,10 @@ impl Memory {
             posted: post.as_ref().map(|post| Posted { chat: post.chat.clone(), message: post.id.clone() }),
             imported_by: new.imported_by,
         };
+        if let Some((platform, home, tended)) = &new.tended {
+            let key = crate::settings::tended_key(platform, home, &memory.persona);
+            codec::put(&mut batch, Table::Settings, key, tended)?;
+        }
         self.put_memory(&mut batch, &memory)?;
         codec::put(&mut batch, Table::Writings, writing_key(&memory), &writing)?;
         self.store.commit(batch, Durability::Flushed)?;

@@ -5,6 +5,7 @@ mod chat;
 mod declared;
 mod forget;
 mod memory;
+mod mind;
 mod persona;
 mod why;
 mod writings;
@@ -55,6 +56,9 @@ impl Azera {
             "memory" => self.memory_command(&at, arguments).await,
             "forget" => self.forget_command(&at, arguments).await,
             "dream" => self.dream_command(&at, arguments).await,
+            "status" => self.status_command(&at).await,
+            "rules" => self.rules_command(&at, arguments).await,
+            "tune" => self.tune_command(&at, arguments).await,
             "journal" => self.journal_command(&at, arguments).await,
             "answer" => self.answer_command(&at, arguments).await,
             "model" => self.model_command(&at, arguments).await,

@@ -1,10 +1,11 @@
 //! `/dream` and `/journal`: what was written between messages, as far as it may be shown in the place asked from.
 
-use azera_adapter::{Access, CommandAnswer};
+use azera_adapter::CommandAnswer;
 use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, WritingRow};
 use azera_types::{MemoryId, Text};
 
 use super::archive::{json_of, read};
+use super::mind::keeps_the_place;
 use super::{Setting, done, refused};
 use crate::azera::Azera;
 use crate::error::Error;
@@ -152,7 +153,7 @@ impl Azera {
 
     /// What is brought in is for the place it is brought into, as if it had been said there.
     async fn import_writings(&self, at: &Setting<'_>, shelf: Shelf, text: &str) -> Result<CommandAnswer, Error> {
-        if !self.may_keep_the_journal(at) {
+        if !keeps_the_place(at) {
             return Ok(refused("In a place of many, archives are brought in by its admins.".into()));
         }
         let now = self.0.clock.now();
@@ -181,6 +182,7 @@ impl Azera {
                 mood: entry.mood,
                 imported_by: Some(at.line.person.clone()),
                 post: None,
+                tended: None,
             };
             self.blocking(move |memory| memory.write(new)).await?;
         }
@@ -189,11 +191,11 @@ impl Azera {
     }
 
     async fn journal_trigger(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
-        if !self.may_keep_the_journal(at) {
+        if !keeps_the_place(at) {
             return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
         }
         let home = Self::home(at.platform, &at.place, &at.chat.persona);
-        let Some(written) = self.reflect(&home, self.0.clock.now(), None).await? else {
+        let Some(written) = self.reflect_now(&home).await? else {
             return Ok(refused("Nothing came of it: there is too little to write about, or I found no words.".into()));
         };
         let right = at.right.clone();
@@ -216,7 +218,7 @@ impl Azera {
     }
 
     async fn set_journal_channel(&self, at: &Setting<'_>, here: bool) -> Result<CommandAnswer, Error> {
-        if !self.may_keep_the_journal(at) {
+        if !keeps_the_place(at) {
             return Ok(refused("Where the journal is posted is the admins' choice.".into()));
         }
         let channel = JournalChannel { chat: here.then(|| at.chat.id.clone()) };
@@ -228,11 +230,6 @@ impl Azera {
             }
             false => "From now on dreams and journal entries are posted nowhere.".into(),
         }))
-    }
-
-    /// In a direct message the person keeps the journal, elsewhere the admins.
-    fn may_keep_the_journal(&self, at: &Setting<'_>) -> bool {
-        matches!(at.place.kind, azera_types::PlaceKind::Dm(_)) || at.access >= Access::Admin
     }
 }
 

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use azera_types::{ChatId, PersonaId, PlatformId, Scope, Timestamp};
 
-use super::schedule::{Activity, after};
+use super::schedule::after;
 use crate::config::GardenConfig;
 
 /// Places of which something is known at most; with more, those in which least happened lately are let go.
 const MAX_PLACES: usize = 20_000;
+
+/// Time after which a platform is asked again what time it is somewhere.
+const ASK_AGAIN: Duration = Duration::from_secs(24 * 3_600);
 
 /// A realm, a room outside any or a direct message, and a persona in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -54,16 +58,9 @@ struct HomeState {
     said: Timestamp,
     /// The chat that everybody of the home reads in which something was said last.
     chat: Option<ChatId>,
-    due: Due,
-}
-
-/// When something is to be done for a home.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Due {
-    /// It is to be worked out, from then on: something was said since.
-    Unknown(Timestamp),
-    At(Timestamp, Activity),
-    Never,
+    /// When its platform is to be asked what time it is there; `None` if it was lately.
+    ask: Option<Timestamp>,
+    asked: Option<Timestamp>,
 }
 
 /// What is to be done in a conversation.
@@ -94,9 +91,11 @@ impl Agenda {
         let mut state = self.lock();
         let home = Home { platform: talk.platform.clone(), place, persona: talk.persona.clone() };
         let open = (scope == home.place).then(|| talk.chat.clone());
-        let held = state.homes.entry(home).or_insert(HomeState { said: at, chat: None, due: Due::Unknown(at) });
+        let held = state.homes.entry(home).or_insert(HomeState { said: at, chat: None, ask: None, asked: None });
         held.said = held.said.max(at);
-        held.due = Due::Unknown(at);
+        if held.asked.is_none_or(|asked| after(asked, ASK_AGAIN) <= at) {
+            held.ask.get_or_insert(at);
+        }
         if open.is_some() {
             held.chat = open;
         }
@@ -112,10 +111,7 @@ impl Agenda {
     pub(crate) fn next_due(&self, config: &GardenConfig) -> Option<Timestamp> {
         let state = self.lock();
         let talks = state.talks.values().flat_map(|talk| talk.tasks(config)).map(|(at, _)| at);
-        let homes = state.homes.values().filter_map(|home| match home.due {
-            Due::Unknown(at) | Due::At(at, _) => Some(at),
-            Due::Never => None,
-        });
+        let homes = state.homes.values().filter_map(|home| home.ask);
         talks.chain(homes).min()
     }
 
@@ -151,42 +147,30 @@ impl Agenda {
         }
     }
 
-    /// The homes for which it is not known what is to be done, each with when something was said there.
-    pub(crate) fn unknown_homes(&self, now: Timestamp) -> Vec<(Home, Timestamp)> {
+    /// The homes in which it is to be asked what time it is there.
+    pub(crate) fn homes_to_ask(&self, now: Timestamp) -> Vec<Home> {
         let state = self.lock();
-        let unknown = state.homes.iter().filter(|(_, held)| matches!(held.due, Due::Unknown(at) if at <= now));
-        let mut unknown: Vec<_> = unknown.map(|(home, held)| (home.clone(), held.said)).collect();
-        unknown.sort_by(|a, b| a.0.order().cmp(&b.0.order()));
-        unknown
-    }
-
-    /// What is to be done for a home, if nothing was said there since `said`.
-    pub(crate) fn settle(&self, home: &Home, said: Timestamp, due: Option<(Timestamp, Activity)>) {
-        if let Some(held) = self.lock().homes.get_mut(home).filter(|held| held.said == said) {
-            held.due = due.map_or(Due::Never, |(at, activity)| Due::At(at, activity));
-        }
-    }
-
-    /// The homes for which something is to be done by now.
-    pub(crate) fn due_homes(&self, now: Timestamp) -> Vec<(Home, Activity)> {
-        let state = self.lock();
-        let mut due: Vec<_> = state
+        let mut ask: Vec<Home> = state
             .homes
             .iter()
-            .filter_map(|(home, held)| match held.due {
-                Due::At(at, activity) if at <= now => Some((at, home, activity)),
-                _ => None,
-            })
+            .filter(|(_, held)| held.ask.is_some_and(|at| at <= now))
+            .map(|(home, _)| home.clone())
             .collect();
-        due.sort_by(|a, b| (a.0, a.1.order()).cmp(&(b.0, b.1.order())));
-        due.into_iter().map(|(_, home, activity)| (home.clone(), activity)).collect()
+        ask.sort_by(|a, b| a.order().cmp(&b.order()));
+        ask
     }
 
-    /// What is due for a home is to be worked out anew, at `at`.
-    pub(crate) fn look_again(&self, home: &Home, at: Timestamp) {
+    /// It was asked at `now`, or is to be asked again at `again`.
+    pub(crate) fn asked(&self, home: &Home, now: Timestamp, again: Option<Timestamp>) {
         if let Some(held) = self.lock().homes.get_mut(home) {
-            held.due = Due::Unknown(at);
+            held.asked = Some(now);
+            held.ask = again;
         }
+    }
+
+    /// Whether something was heard in a home.
+    pub(crate) fn knows(&self, home: &Home) -> bool {
+        self.lock().homes.contains_key(home)
     }
 
     /// The chat of a home that everybody there reads in which something was said last.

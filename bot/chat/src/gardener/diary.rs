@@ -28,10 +28,13 @@ impl Azera {
     pub(super) async fn write_diary(&self, talk: &Talk, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         let until = self.blocking(move |memory| memory.diary_until(&chat, &persona)).await?;
-        let written = match self.conversation(talk, until).await? {
-            Some(conversation) => self.diary_of(talk, conversation, now).await?,
-            None => None,
-        };
+        let Some(conversation) = self.conversation(talk, until).await? else { return Ok(None) };
+        let by_people = conversation.said.iter().filter(|said| said.author.person().is_some()).count();
+        if by_people < self.0.config.garden.diary_messages {
+            // It counts with what is said next.
+            return Ok(None);
+        }
+        let written = self.diary_of(talk, conversation, now).await?;
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         self.blocking(move |memory| memory.set_diary_until(&chat, &persona, now)).await?;
         Ok(written)
@@ -39,9 +42,6 @@ impl Azera {
 
     async fn diary_of(&self, talk: &Talk, at: Conversation, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
         let by_people: Vec<Said> = at.said.iter().filter(|said| said.author.person().is_some()).cloned().collect();
-        if by_people.len() < self.0.config.garden.diary_messages {
-            return Ok(None);
-        }
         let form = self.writing_form();
         // A small model tells what people said; one that holds more sees both sides.
         let from = if form.led { by_people } else { at.said.clone() };
@@ -52,8 +52,8 @@ impl Azera {
         let Some(about) = newest.sources.first() else { return Ok(None) };
         let home = Home { platform: talk.platform.clone(), place: home_of(&at.place), persona: talk.persona.clone() };
         for attempt in 0..ATTEMPTS {
-            if self.budget(&home, now).await? == 0 {
-                return Ok(None);
+            if self.budget_by_day(&home, now).await? == 0 {
+                return Err(Error::Interrupted);
             }
             let messages = fill(DIARY, &Filling { persona: &at.name, lines: &given, mood: None, other: "" });
             let wanted = Wanted { messages, given: &given, lead: lead.clone(), about, attempt };
@@ -127,6 +127,7 @@ impl Azera {
             mood: None,
             imported_by: None,
             post: None,
+            tended: None,
         };
         let written = self.blocking(move |memory| memory.write(new)).await?;
         self.0.index_wanted.notify_one();

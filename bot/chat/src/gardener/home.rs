@@ -1,13 +1,13 @@
 //! Dreams and reflections: what a persona writes for a realm, a room or a person.
 
-use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, Right};
+use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, Right, Tended};
+use azera_mind::Mood;
 use azera_types::{ChatId, Place, Reach, Scope, Text, Timestamp};
 
 use super::agenda::Home;
 use super::compose::{ATTEMPTS, Composed, Wanted};
 use super::material::{self, Said};
 use super::prompts::{DREAM, Filling, REFLECTION, fill};
-use super::schedule::Activity;
 use crate::azera::Azera;
 use crate::error::Error;
 
@@ -36,48 +36,29 @@ struct Setting {
 }
 
 impl Azera {
-    /// Dreams for a home out of what was said there lately; gives the dream, if one came that is worth telling.
-    pub(crate) async fn dream(
-        &self,
-        home: &Home,
-        now: Timestamp,
-        mood: Option<&str>,
-    ) -> Result<Option<MemoryRow>, Error> {
-        self.write_for(home, Activity::Dream, now, mood).await
-    }
-
-    /// Writes an entry of the journal, likewise.
-    pub(crate) async fn reflect(
-        &self,
-        home: &Home,
-        now: Timestamp,
-        mood: Option<&str>,
-    ) -> Result<Option<MemoryRow>, Error> {
-        self.write_for(home, Activity::Reflect, now, mood).await
-    }
-
-    async fn write_for(
-        &self,
-        home: &Home,
-        activity: Activity,
-        now: Timestamp,
-        mood: Option<&str>,
-    ) -> Result<Option<MemoryRow>, Error> {
+    /// Writes a dream or an entry of the journal for a home, out of what was said there lately; gives it, if one came that is
+    /// worth telling.
+    pub(crate) async fn write_for(&self, home: &Home, kind: Kind, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
+        let _writing = self.0.writing.lock().await;
         let mut asked = 0;
-        let written = self.write_or_not(home, activity, now, mood, &mut asked).await;
-        let tried = written.as_ref().err().is_none_or(|error| !error.is_transient());
-        self.note_done(home, tried.then_some(activity), now, asked).await?;
+        let written = self.write_or_not(home, kind, now, &mut asked).await;
+        match &written {
+            // That is noted along with it.
+            Ok(Some(_)) => {}
+            Ok(None) => self.note_done(home, Some(kind), now, asked).await?,
+            Err(error) => self.note_done(home, (!error.is_transient()).then_some(kind), now, asked).await?,
+        }
         written
     }
 
     async fn write_or_not(
         &self,
         home: &Home,
-        activity: Activity,
+        kind: Kind,
         now: Timestamp,
-        mood: Option<&str>,
         asked: &mut u32,
     ) -> Result<Option<MemoryRow>, Error> {
+        let mood = self.mood_of(home, now).map(Mood::name);
         let Some(at) = self.setting_of(home).await? else { return Ok(None) };
         let since = now.checked_sub(azera_types::Span::new().hours(MATERIAL_HOURS)).unwrap_or(Timestamp::MIN);
         let right = at.right.clone();
@@ -85,15 +66,12 @@ impl Azera {
         let mut said: Vec<Said> = recent.iter().rev().filter(|row| row.kind == Kind::Message).map(Said::from).collect();
         // What was not taken up yet comes first; asked by hand, it may be the same day again.
         let tended = self.tended(home).await?;
-        let last = if activity == Activity::Dream { tended.dreamt } else { tended.reflected };
+        let last = if kind == Kind::Dream { tended.dreamt } else { tended.reflected };
         if said.iter().any(|said| last.is_some_and(|last| said.at > last)) {
             said.retain(|said| last.is_some_and(|last| said.at > last));
         }
-        let (kind, prompt, lead) = match activity {
-            Activity::Dream => (Kind::Dream, DREAM, "I dreamt that"),
-            Activity::Reflect => (Kind::Reflection, REFLECTION, "Today"),
-        };
-        let budget = self.budget(home, now).await?;
+        let (prompt, lead) = if kind == Kind::Dream { (DREAM, "I dreamt that") } else { (REFLECTION, "Today") };
+        let budget = self.budget(home, now, self.0.config.garden.per_day).await?;
         for attempt in 0..ATTEMPTS {
             if *asked >= budget {
                 break;
@@ -115,7 +93,8 @@ impl Azera {
                 tracing::debug!("the same dream again is not kept");
                 continue;
             }
-            return self.keep(home, &at, kind, &chosen, composed, mood, now).await;
+            let tended = self.tended_then(home, Some(kind), now, *asked).await?;
+            return self.keep(home, &at, kind, &chosen, composed, mood, tended).await;
         }
         Ok(None)
     }
@@ -130,8 +109,9 @@ impl Azera {
         chosen: &[Said],
         composed: Composed,
         mood: Option<&str>,
-        now: Timestamp,
+        tended: Tended,
     ) -> Result<Option<MemoryRow>, Error> {
+        let now = self.0.clock.now();
         // People may have come and gone while it was written.
         let Some(setting) = self.setting_of(home).await?.filter(|setting| setting.chat == at.chat) else {
             return Ok(None);
@@ -157,13 +137,16 @@ impl Azera {
             mood: mood.map(str::to_owned),
             imported_by: None,
             post: setting.posted.then(|| home.platform.clone()),
+            tended: Some((home.platform.clone(), home.place.clone(), tended)),
         };
         let written = self.blocking(move |memory| memory.write(new)).await?;
         self.0.index_wanted.notify_one();
         let Some((memory, post)) = written else { return Ok(None) };
         if post.is_some() {
             // What cannot be shown now stays in the outbox.
-            self.deliver_outbox().await?;
+            if let Err(error) = self.deliver_outbox().await {
+                tracing::warn!(%error, "what was written waits in the outbox");
+            }
         }
         Ok(Some(memory))
     }

@@ -4,8 +4,9 @@
 //! Invariants:
 //! - Whatever is written is made under the [`azera_memory::Right`] of the place it is for, rests on messages, and needs the
 //!   right to every place these come from.
-//! - Whether something is due is decided in `schedule` for realms and in `agenda` for conversations, by what the record
-//!   holds: the agenda in memory is a hint and may be lost.
+//! - When a persona sleeps and when it reflects its mind decides (`azera_mind`), for a realm, a room outside any or a person;
+//!   what is due for single conversations, `agenda`, which is a hint in memory and may be lost.
+//! - That something was written is noted with what was written, in one transaction: nothing is written twice.
 //! - What has a flaw is not kept: no template stands in for a model that fails.
 
 mod agenda;
@@ -22,25 +23,25 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use azera_memory::Kind;
+use azera_mind::{Activity, Event, MindId, Mood};
 use azera_types::{Place, PlaceKind, Scope, Timestamp};
 use jiff::tz::TimeZone;
 
 use agenda::TalkTask;
 pub(crate) use agenda::{Agenda, Heard, Home, Talk};
-use schedule::{Activity, after};
+use schedule::after;
 
 use crate::azera::{Azera, Inner};
 use crate::error::Error;
 use crate::jobs::{Job, JobError};
+use crate::minds::{mind_id, place_of};
 
 /// Time after which something that failed for a reason that may pass is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10 * 60);
 
-/// How often a look is taken at what is due for realms: once for each kind.
-const ROUNDS: usize = 2;
-
-/// How far back a start looks for conversations that nobody took up.
-const LOOK_BACK: Duration = Duration::from_secs(2 * 24 * 3_600);
+/// How far back a start looks for conversations that nobody took up, and for places whose minds may want something.
+const LOOK_BACK: Duration = Duration::from_secs(14 * 24 * 3_600);
 
 /// The job of the Gardener.
 pub struct Gardener {
@@ -69,7 +70,7 @@ impl Job for Gardener {
 
     fn next_due(&self) -> Option<Timestamp> {
         let core = self.core.upgrade()?;
-        core.agenda.next_due(&core.config.garden)
+        core.agenda.next_due(&core.config.garden).into_iter().chain(core.minds.next_due()).min()
     }
 
     async fn run(&self, now: Timestamp) -> Result<(), JobError> {
@@ -107,7 +108,14 @@ impl Azera {
                 let talk = Talk { platform: platform.clone(), chat: stirred.chat, persona: stirred.persona };
                 // How many messages there are the diary sees when it looks.
                 let enough = self.0.config.garden.diary_messages;
-                let home = stirred.scope.clone();
+                let home = match &stirred.scope {
+                    // A private channel belongs to its realm, which its platform alone knows.
+                    Scope::Chat(chat) => match self.place_unasked(self.platform(&platform)?.as_ref(), chat).await {
+                        Ok(Some(place)) => home_of(&place),
+                        Ok(None) | Err(_) => continue,
+                    },
+                    open => open.clone(),
+                };
                 self.0.agenda.hear(Heard { talk, scope: stirred.scope, home, at: stirred.last_at }, enough);
             }
         }
@@ -117,35 +125,97 @@ impl Azera {
     /// Does what is due.
     async fn tend(&self, now: Timestamp) {
         self.tend_talks(now).await;
-        self.look_at_homes(now).await;
-        // Behind one thing that is due there may be another.
-        for _ in 0..ROUNDS {
-            self.tend_homes(now).await;
-            self.look_at_homes(now).await;
-        }
+        self.ask_for_time_zones(now).await;
+        self.tend_minds(now).await;
     }
 
-    async fn tend_homes(&self, now: Timestamp) {
-        for (home, activity) in self.0.agenda.due_homes(now) {
+    async fn tend_minds(&self, now: Timestamp) {
+        for (id, activity) in self.0.minds.tick(now) {
             if self.0.stopping.is_cancelled() {
                 return;
             }
-            let done = match activity {
-                Activity::Dream => self.dream(&home, now, None).await.map(drop),
-                Activity::Reflect => self.reflect(&home, now, None).await.map(drop),
+            let event = match self.home_of_mind(&id) {
+                Some(home) => self.act_on(&home, activity, now).await,
+                // Nobody said anything there for a long time: it sleeps, and there is nothing to tell.
+                None => Event::Done(activity),
             };
-            match done {
-                Ok(()) => self.0.agenda.look_again(&home, now),
-                Err(error) if error.is_transient() => {
-                    tracing::info!(%error, "what was to be written waits");
-                    self.0.agenda.look_again(&home, after(now, TRY_AGAIN));
-                }
-                Err(error) => {
-                    tracing::warn!(persona = %home.persona, %error, "nothing could be written");
-                    self.note_tried(&home, activity, now).await;
-                }
+            self.ended(&id, event).await;
+        }
+    }
+
+    /// Does what a mind wants, and tells what came of it.
+    async fn act_on(&self, home: &Home, activity: Activity, now: Timestamp) -> Event {
+        let kind = match activity {
+            Activity::Dream | Activity::Nap => Kind::Dream,
+            Activity::Reflection => Kind::Reflection,
+        };
+        match self.write_if_it_may(home, kind, now).await {
+            Ok(true) => Event::Done(activity),
+            Ok(false) => Event::PutOff(activity),
+            Err(error) if error.is_transient() => {
+                tracing::info!(%error, "what was to be written waits");
+                Event::PutOff(activity)
+            }
+            Err(error) => {
+                tracing::warn!(persona = %home.persona, %error, "nothing could be written");
+                Event::Done(activity)
             }
         }
+    }
+
+    /// Whether what a mind wants is over: it was done, there was nothing to do, or nobody wants to hear of it.
+    async fn write_if_it_may(&self, home: &Home, kind: Kind, now: Timestamp) -> Result<bool, Error> {
+        let config = &self.0.config.garden;
+        if !(if kind == Kind::Dream { config.dreams } else { config.reflections }) {
+            return Ok(true);
+        }
+        let zone = self.customs(&home.platform, &home.place).await?.nature.zone.clone();
+        if schedule::within(config.quiet, now, &zone) {
+            return Ok(false);
+        }
+        // A crash may have come between what was written and the mind's rest after it.
+        let tended = self.tended(home).await?;
+        let state = self.0.minds.state(&home.persona, &home.place, now);
+        let (written, rested) = match kind {
+            Kind::Dream => (tended.dreamt, state.and_then(|state| state.last_dream)),
+            _ => (tended.reflected, state.and_then(|state| state.last_reflection)),
+        };
+        if written > rested {
+            return Ok(true);
+        }
+        if self.budget(home, now, config.per_day).await? == 0 {
+            return Ok(false);
+        }
+        self.write_for(home, kind, now).await?;
+        Ok(true)
+    }
+
+    /// Writes an entry of the journal now, because somebody asked for it.
+    pub(crate) async fn reflect_now(&self, home: &Home) -> Result<Option<azera_memory::MemoryRow>, Error> {
+        let written = self.write_for(home, Kind::Reflection, self.0.clock.now()).await?;
+        if written.is_some()
+            && let Some(id) = mind_id(&home.persona, &home.place)
+        {
+            self.ended(&id, Event::Done(Activity::Reflection)).await;
+        }
+        Ok(written)
+    }
+
+    /// The mood of a persona in a home, unless it is an even one.
+    fn mood_of(&self, home: &Home, now: Timestamp) -> Option<Mood> {
+        let state = self.0.minds.state(&home.persona, &home.place, now)?;
+        Some(state.mood).filter(|mood| *mood != Mood::Calm)
+    }
+
+    fn home_of_mind(&self, id: &MindId) -> Option<Home> {
+        let place = place_of(id)?;
+        let platforms = self.0.platforms.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let home = |platform: &azera_types::PlatformId| Home {
+            platform: platform.clone(),
+            place: place.clone(),
+            persona: id.persona.clone(),
+        };
+        platforms.keys().map(home).find(|home| self.0.agenda.knows(home))
     }
 
     async fn tend_talks(&self, now: Timestamp) {
@@ -171,20 +241,18 @@ impl Azera {
         }
     }
 
-    /// Works out when something is due for the homes in which something was said.
-    async fn look_at_homes(&self, now: Timestamp) {
-        for (home, said) in self.0.agenda.unknown_homes(now) {
-            let due = async {
-                let (zone, tended) = (self.zone(&home).await?, self.tended(&home).await?);
-                Ok::<_, Error>(schedule::next_due(said, &tended, &self.0.config.garden, &zone))
-            };
-            match due.await {
-                Ok(due) => self.0.agenda.settle(&home, said, due),
+    /// Learns what time it is where something was said.
+    async fn ask_for_time_zones(&self, now: Timestamp) {
+        for home in self.0.agenda.homes_to_ask(now) {
+            let learned = async { self.acclimatise(&home, self.zone(&home).await?).await };
+            let again = match learned.await {
+                Ok(()) => None,
                 Err(error) => {
-                    tracing::warn!(%error, "it is not known what is due");
-                    self.0.agenda.look_again(&home, after(now, TRY_AGAIN));
+                    tracing::warn!(%error, "it is not known what time it is somewhere");
+                    Some(after(now, TRY_AGAIN))
                 }
-            }
+            };
+            self.0.agenda.asked(&home, now, again);
         }
     }
 
@@ -203,38 +271,43 @@ impl Azera {
         self.blocking(move |memory| memory.tended(&home.platform, &home.place, &home.persona)).await
     }
 
-    /// Notes that something was tried, whatever came of it, and how often the model was asked.
-    async fn note_done(
+    /// What was done for a home, if the model was asked so often now, and something was tried or written.
+    async fn tended_then(
         &self,
         home: &Home,
-        activity: Option<Activity>,
+        tried: Option<Kind>,
         now: Timestamp,
         asked: u32,
-    ) -> Result<(), Error> {
-        let day = schedule::day(now, &self.zone(home).await?);
+    ) -> Result<azera_memory::Tended, Error> {
+        let day = schedule::day(now, &self.customs(&home.platform, &home.place).await?.nature.zone);
         let mut tended = self.tended(home).await?;
-        match activity {
-            Some(Activity::Dream) => tended.dreamt = Some(now),
-            Some(Activity::Reflect) => tended.reflected = Some(now),
+        match tried {
+            Some(Kind::Dream) => tended.dreamt = Some(now),
+            Some(_) => tended.reflected = Some(now),
             None => {}
         }
         tended.asked = if tended.day == day { tended.asked + asked } else { asked };
         tended.day = day;
+        Ok(tended)
+    }
+
+    /// Notes that something was tried, whatever came of it, and how often the model was asked.
+    async fn note_done(&self, home: &Home, tried: Option<Kind>, now: Timestamp, asked: u32) -> Result<(), Error> {
+        let tended = self.tended_then(home, tried, now, asked).await?;
         let home = home.clone();
         self.blocking(move |memory| memory.set_tended(&home.platform, &home.place, &home.persona, &tended)).await
     }
 
-    async fn note_tried(&self, home: &Home, activity: Activity, now: Timestamp) {
-        if let Err(error) = self.note_done(home, Some(activity), now, 0).await {
-            tracing::warn!(%error, "that something was tried cannot be noted");
-        }
-        self.0.agenda.look_again(home, now);
+    /// How often the model may still be asked today, of so many times.
+    async fn budget(&self, home: &Home, now: Timestamp, most: u32) -> Result<u32, Error> {
+        let tended = self.tended(home).await?;
+        let zone = self.customs(&home.platform, &home.place).await?.nature.zone.clone();
+        let today = tended.day == schedule::day(now, &zone);
+        Ok(most.saturating_sub(if today { tended.asked } else { 0 }))
     }
 
-    /// How often the model may still be asked today.
-    async fn budget(&self, home: &Home, now: Timestamp) -> Result<u32, Error> {
-        let tended = self.tended(home).await?;
-        let today = tended.day == schedule::day(now, &self.zone(home).await?);
-        Ok(self.0.config.garden.per_day.saturating_sub(if today { tended.asked } else { 0 }))
+    /// The same for what is written about a single conversation, which leaves something for the night.
+    async fn budget_by_day(&self, home: &Home, now: Timestamp) -> Result<u32, Error> {
+        self.budget(home, now, self.0.config.garden.per_day.div_ceil(2)).await
     }
 }

@@ -32,7 +32,7 @@ impl Azera {
             let Some(newest) = chosen.last().and_then(|said| said.sources.first()).cloned() else { continue };
             let mut found = None;
             for attempt in 0..ATTEMPTS {
-                if self.budget(&home, now).await? == 0 {
+                if self.budget_by_day(&home, now).await? == 0 {
                     break;
                 }
                 let filling = Filling { persona: &at.name, lines: &given, mood: None, other: &other };

@@ -63,6 +63,27 @@ async fn a_dream_of_the_day_is_posted_once_to_the_journal_and_remembered_as_one(
     assert!(scene.house.memory.check().unwrap().is_sound());
 }
 
+/// As a crash leaves it between a dream and the rest that the mind has of it.
+#[tokio::test]
+async fn a_dream_is_not_dreamt_again_by_a_mind_that_lost_its_rest() {
+    let mut scene = Scene::open(false, false).await;
+    let of_the_hall = |scene: &Scene| {
+        let minds = scene.house.memory.minds().unwrap();
+        minds.into_iter().find(|row| matches!(row.scope, azera_types::Scope::Realm(_))).unwrap()
+    };
+    scene.tell(ANN, HALL).await;
+    scene.tell(AN, HALL).await;
+    let tired = of_the_hall(&scene);
+    scene.wait(HOUR).await;
+    assert_eq!(scene.written(ANN, HALL, Kind::Dream).await.len(), 1);
+    assert_ne!(of_the_hall(&scene).mind, tired.mind);
+    scene.house.memory.put_mind(&tired.persona, &tired.scope, tired.mind.clone()).unwrap();
+    scene.house.reopen().await;
+    scene.wait(HOUR).await;
+    assert_eq!(scene.written(ANN, HALL, Kind::Dream).await.len(), 1);
+    assert_ne!(of_the_hall(&scene).mind, tired.mind, "it is rested all the same");
+}
+
 #[tokio::test]
 async fn what_is_written_goes_with_the_first_it_rests_on() {
     let mut scene = Scene::open(false, false).await;

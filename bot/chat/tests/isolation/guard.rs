@@ -41,7 +41,7 @@ pub const WRITTEN: [&str; 6] =
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 28] = [
+const SHOWN_TO_NOBODY: [&str; 29] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -68,6 +68,7 @@ const SHOWN_TO_NOBODY: [&str; 28] = [
     // Settings, times and counts; whom to ask about a chat.
     "journal_channel",
     "tended",
+    "customs",
     "diary_until",
     "stirred",
     "spoke_in",

@@ -9,8 +9,10 @@ use azera_adapter::{ChatInfo, Host, Platform};
 use azera_adapter_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
 use azera_chat::{Azera, ChatConfig, GardenConfig, Gardener, ModelShelf, Parts, ShelvedModel};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamStore, RamWorking};
+use azera_mind::{Constants, Nature};
 use azera_model::{ChatMessage, ChatModel, ScriptedModel};
 use azera_types::{ChatId, Clock, ManualClock, PersonId, PersonaId, RealmId, Timestamp};
+use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 
 use crate::index::{DIMENSION, Vectors, WordEmbedder, Words};
@@ -222,7 +224,18 @@ fn core(
         embedder: Arc::new(WordEmbedder::new()),
         clock: Arc::new(clock.clone()),
         models: Arc::new(OneModel(model.clone())),
-        nature: Arc::default(),
+        // It is night nearly always, and they are always tired.
+        nature: Arc::new(Nature {
+            constants: Constants {
+                dream_pressure: 0.0,
+                night_from_hour: 0,
+                night_to_hour: 23,
+                reflection_min_exchanges: 2,
+                clarity_threshold: 0.0,
+                ..Constants::default()
+            },
+            zone: TimeZone::UTC,
+        }),
         config: ChatConfig {
             persona: PersonaId::new(DEFAULT_PERSONA).unwrap(),
             user_persona: PersonaId::new("protag").unwrap(),
@@ -239,13 +252,7 @@ fn core(
             locale: None,
             limits: Limits::default(),
             // Much is written, at any hour.
-            garden: GardenConfig {
-                diary_messages: 2,
-                notes_every: 3,
-                night: (0, 24),
-                per_day: 10_000,
-                ..GardenConfig::default()
-            },
+            garden: GardenConfig { diary_messages: 2, notes_every: 3, per_day: 10_000, ..GardenConfig::default() },
         },
     });
     azera.attach(platform.clone());

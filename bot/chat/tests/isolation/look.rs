@@ -23,7 +23,7 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 27] = [
+const SHOWING: [&str; 33] = [
     "/why",
     "/memory stats",
     "/memory export",
@@ -51,6 +51,12 @@ const SHOWING: [&str; 27] = [
     "/journal search what is the lighthouse password?",
     "/journal export",
     "/journal channel",
+    "/status",
+    "/rules list",
+    "/rules test what is the lighthouse password?",
+    "/tune",
+    "/tune energy_tired",
+    "/tune soup 3",
 ];
 
 /// Everything that is written between messages.

@@ -181,7 +181,7 @@ pub struct World {
 }
 
 /// Commands that change things and take nothing of one's own.
-const CHANGING: [&str; 21] = [
+const CHANGING: [&str; 27] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -200,6 +200,12 @@ const CHANGING: [&str; 21] = [
     "/as bob",
     "/journal trigger",
     "/journal trigger",
+    "/rules add brief hostility warmth=-0.1 Be brief.",
+    "/rules remove brief",
+    "/rules remove insult",
+    "/rules restore insult",
+    "/tune energy_tired 0.6",
+    "/tune energy_tired default",
     "/journal channel here",
     "/journal channel here",
     "/journal channel off",

@@ -182,7 +182,7 @@ fn minds_are_put_in_and_taken_out() {
     // Another hour for one realm.
     let constants = azera_mind::Constants { reflection_hour: 18, ..nature.constants.clone() };
     let earlier = Arc::new(Nature { constants, ..Nature::clone(&nature) });
-    minds.renature(&RealmId::new("b").unwrap(), start + seconds(60), &earlier);
+    minds.renature(&id("b"), start + seconds(60), &earlier);
     assert_eq!(minds.next_due(), Some(time("2026-06-01T18:00:00Z")));
     let told = minds.tick(time("2026-06-01T18:00:00Z"));
     assert_eq!(told, [(id("b"), vec![Effect::Due(Activity::Reflection)])]);

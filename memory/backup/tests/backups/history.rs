@@ -201,7 +201,10 @@ impl History {
             themes: Vec::new(),
             mood: None,
             post: which.is_multiple_of(3).then(|| PlatformId::new("test").unwrap()),
+            tended: None,
         };
+        let platform = PlatformId::new("test").unwrap();
+        self.memory.set_customs(&platform, &Scope::Dm(person(which)), &which.into()).unwrap();
         // What it is about may be forgotten.
         self.memory.write(new).unwrap();
     }

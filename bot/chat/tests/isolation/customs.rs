@@ -1,0 +1,97 @@
+//! Rules and numbers of a realm: whose they are to change, where they hold, and that they do.
+
+use azera_adapter::Host;
+
+use crate::findings::{AN, ANN, DM_ANN, HALL, Scene};
+
+const HOUR: i64 = 3_600;
+
+#[tokio::test]
+async fn rules_hold_where_they_were_made_and_go_with_whose_they_are() {
+    let mut scene = Scene::open(false, false).await;
+    let refused = scene.command(AN, HALL, "/rules list").await;
+    assert!(refused.contains("the admins'"), "{refused}");
+    let added = scene.command(ANN, DM_ANN, "/rules add vow joke,good_news warmth=0.1 Speak of the vow.").await;
+    assert!(added.contains("`vow` holds from now on"), "{added}");
+    assert!(
+        scene
+            .command(ANN, DM_ANN, "/rules list")
+            .await
+            .contains("`vow`, your own (joke, good_news): Speak of the vow.")
+    );
+    assert!(!scene.command(ANN, HALL, "/rules list").await.contains("vow"));
+    for (line, want) in [
+        ("/rules add vow soup Hm.", "names the tag \"soup\""),
+        ("/rules add self_harm joke Laugh.", "`self_harm` is a safety rule"),
+        ("/rules remove self_harm", "`self_harm` is a safety rule"),
+        ("/rules remove nonsense", "no built-in rule `nonsense`"),
+        ("/rules restore insult", "No built-in rule `insult` was removed"),
+    ] {
+        let refused = scene.command(ANN, DM_ANN, line).await;
+        assert!(refused.contains(want), "{line}: {refused}");
+    }
+    assert!(scene.command(ANN, DM_ANN, "/rules remove insult").await.contains("`/rules restore insult`"));
+    assert!(scene.command(ANN, DM_ANN, "/rules list").await.contains("Removed: insult."));
+    assert!(scene.command(ANN, DM_ANN, "/rules restore insult").await.contains("holds again"));
+    scene.house.reopen().await;
+    let removed = scene.command(ANN, DM_ANN, "/rules remove vow").await;
+    assert!(removed.contains("It was: `/rules add vow joke,good_news warmth=0.1 Speak of the vow.`"), "{removed}");
+    scene.command(ANN, DM_ANN, "/rules add vow joke Speak of the vow.").await;
+    scene.command(ANN, DM_ANN, "/forget me").await;
+    assert!(!scene.command(ANN, DM_ANN, "/rules list").await.contains("vow"));
+}
+
+#[tokio::test]
+async fn numbers_are_tuned_for_one_place_and_show_in_its_status() {
+    let mut scene = Scene::open(false, false).await;
+    assert!(scene.command(AN, HALL, "/tune energy_per_exchange 1").await.contains("the admins'"));
+    for line in ["/tune energy_per_exchange 1", "/tune energy_recovery_per_s 0"] {
+        let told = scene.command(ANN, HALL, line).await;
+        assert!(told.contains("from now on"), "{told}");
+    }
+    for (line, want) in [
+        ("/tune energy_per_exchange 2", "must be a number from 0 to 1, not 2"),
+        ("/tune energy_per_exchange much", "`/tune energy_per_exchange NUMBER`"),
+        ("/tune soup 1", "there is no number `soup`"),
+        ("/tune night_to_hour 0", "the night has no hours"),
+        ("/tune energy_tired default", "is not tuned here"),
+    ] {
+        let refused = scene.command(ANN, HALL, line).await;
+        assert!(refused.contains(want), "{line}: {refused}");
+    }
+    scene.tell(ANN, HALL).await;
+    scene.tell(ANN, DM_ANN).await;
+    let status = scene.command(AN, HALL, "/status").await;
+    assert!(status.contains("energy     \u{2591}\u{2591}") && status.contains(" 0.00\n"), "{status}");
+    assert!(!scene.command(ANN, DM_ANN, "/status").await.contains(" 0.00\n"));
+    scene.house.reopen().await;
+    assert!(scene.command(ANN, HALL, "/tune").await.contains("(tuned here)"));
+    assert!(!scene.command(ANN, DM_ANN, "/tune").await.contains("(tuned here)"));
+    assert!(
+        scene.command(ANN, HALL, "/tune energy_per_exchange default").await.contains("as the configuration has it")
+    );
+}
+
+/// The night of the place, and not the clock of the house, brings the dream; what was dreamt is rested from.
+#[tokio::test]
+async fn a_mind_dreams_in_its_own_night_and_is_rested_then() {
+    let mut scene = Scene::open(false, false).await;
+    // It begins at six minutes past three in the afternoon.
+    scene.command(ANN, HALL, "/tune night_from_hour 3").await;
+    scene.command(ANN, HALL, "/tune night_to_hour 5").await;
+    scene.tell(ANN, HALL).await;
+    scene.tell(AN, HALL).await;
+    let dreams = |scene: &Scene| {
+        let all = scene.delivered();
+        all.into_iter().filter(|text| text.starts_with("Somewhere")).count()
+    };
+    scene.pass(8 * HOUR);
+    scene.house.azera.settle().await.unwrap();
+    let before = dreams(&scene);
+    scene.pass(4 * HOUR);
+    scene.house.azera.settle().await.unwrap();
+    assert_eq!(dreams(&scene), before + 1, "one dream, in the night");
+    let status = scene.command(ANN, HALL, "/status").await;
+    assert!(status.contains("Last dreamt"), "{status}");
+    assert_eq!(scene.house.memory.check().unwrap().broken, Default::default());
+}
