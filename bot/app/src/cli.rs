@@ -36,6 +36,8 @@ pub enum Command {
     /// Serve the platforms that are configured, until Ctrl-C
     #[command(after_help = "Example:\n  AZERA__MATRIX__PASSWORD=... azera run --config azera.toml")]
     Run(RunOptions),
+    /// A few made-up days in a few minutes, with the models of this machine: what Azera is like
+    Tour(TourOptions),
     /// Play a timeline of many people and chats in virtual time; JSON lines in, JSON lines out
     #[command(after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
     Replay(ReplayOptions),
@@ -104,7 +106,7 @@ impl Command {
             Self::Persona { data, .. } | Self::Memory { data, .. } | Self::Backup { data, .. } | Self::Doctor(data) => {
                 data.data.as_deref()
             }
-            Self::Models { .. } | Self::Eval { .. } | Self::Bench { .. } | Self::Config => None,
+            Self::Tour(_) | Self::Models { .. } | Self::Eval { .. } | Self::Bench { .. } | Self::Config => None,
         }
     }
 
@@ -150,6 +152,13 @@ pub struct RunOptions {
     /// acknowledgement, real memory)
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct TourOptions {
+    /// The model that answers: `default`, `scripted` or the name of one that is there
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
 }
 
 #[derive(Debug, Args)]

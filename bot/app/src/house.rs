@@ -440,6 +440,7 @@ fn garden_config(config: &azera_config::Gardener) -> GardenConfig {
         reflections: config.enabled && config.journal,
         diary_messages: if config.enabled { config.diary_messages as usize } else { 0 },
         notes_every: if config.enabled { config.notes_every as usize } else { 0 },
+        sift_every: usize::from(config.enabled && config.keep),
         rest: Duration::from_secs(u64::from(config.rest_minutes) * 60),
         quiet: (hour(config.quiet_from), hour(config.quiet_to)),
         per_day: config.asks_per_day,

@@ -21,6 +21,7 @@ mod senses;
 mod servers;
 mod shelf;
 mod stores;
+mod tour;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
         match cli.command {
             Command::Chat(options) => chat::run(&config, options).await,
             Command::Run(options) => run::run(&config, options).await,
+            Command::Tour(options) => tour::run(&config, options).await,
             Command::Replay(options) => replay::run(&config, options).await,
             Command::Models { command } => models::run(&config, command).await,
             Command::Persona { command, .. } => persona::run(&config, command).await,
@@ -60,6 +62,9 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Eval { command: EvalCommand::Recall(options) } => eval::recall::recall(&config, options).await,
             Command::Eval { command: EvalCommand::Mood(options) } => eval::labels::mood(&config, options).await,
             Command::Eval { command: EvalCommand::Tags(options) } => eval::labels::tags(&config, options).await,
+            Command::Eval { command: EvalCommand::Extraction(options) } => {
+                eval::extraction::extraction(&config, options).await
+            }
             Command::Eval { command: EvalCommand::Dreams(options) } => eval::dreams::dreams(&config, options).await,
             Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,
             Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,

@@ -37,27 +37,58 @@ pub async fn play(
     seed: u64,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
-    let scratch = match data {
-        Some(_) => None,
-        None => Some(tempfile::tempdir().context("making a folder for the replay")?),
-    };
-    let config = match (data, &scratch) {
-        (None, Some(scratch)) => stores::apart(config, scratch.path()),
-        (data, _) => {
-            let mut config = config.clone();
-            config.data.dir = data.map(Path::to_path_buf);
-            config
-        }
-    };
-    let answers = Answers::named(model);
-    let clock = ManualClock::new(timeline.start().unwrap_or(Timestamp::UNIX_EPOCH));
-    let platform = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-    let mut session = Virtual { config, answers, seed, clock, platform: platform.clone(), house: None };
-    session.open().await?;
-    let played = replay(timeline, &platform, &mut session, out).await;
-    session.close().await;
-    played?;
-    Ok(())
+    let mut stage = Stage::open(config, data, model, seed, timeline.start()).await?;
+    let played = stage.play(timeline, out).await;
+    stage.close().await;
+    played
+}
+
+/// Where timelines are played, one after the other.
+pub struct Stage {
+    platform: Arc<SimPlatform>,
+    session: Virtual,
+    /// Removed with the stage.
+    _scratch: Option<tempfile::TempDir>,
+}
+
+impl Stage {
+    /// Opens the product in a data folder, or in one that is gone afterwards, at the time `start`.
+    pub async fn open(
+        config: &Config,
+        data: Option<&Path>,
+        model: &str,
+        seed: u64,
+        start: Option<Timestamp>,
+    ) -> anyhow::Result<Self> {
+        let scratch = match data {
+            Some(_) => None,
+            None => Some(tempfile::tempdir().context("making a folder for the replay")?),
+        };
+        let config = match (data, &scratch) {
+            (None, Some(scratch)) => stores::apart(config, scratch.path()),
+            (data, _) => {
+                let mut config = config.clone();
+                config.data.dir = data.map(Path::to_path_buf);
+                config
+            }
+        };
+        let answers = Answers::named(model);
+        let clock = ManualClock::new(start.unwrap_or(Timestamp::UNIX_EPOCH));
+        let platform = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
+        let mut session = Virtual { config, answers, seed, clock, platform: platform.clone(), house: None };
+        session.open().await?;
+        Ok(Self { platform, session, _scratch: scratch })
+    }
+
+    /// Plays a timeline, after those before it.
+    pub async fn play(&mut self, timeline: &Timeline, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+        replay(timeline, &self.platform, &mut self.session, out).await?;
+        Ok(())
+    }
+
+    pub async fn close(mut self) {
+        self.session.close().await;
+    }
 }
 
 /// The product on a clock that the timeline moves.

@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 /// Examples embedded at a time.
 const BATCH: usize = 16;
 
-/// The senses for an embedding model: those that were kept, or else learned now, which takes half a minute of a core.
+/// The senses for an embedding model: those that were kept, or else learned now, which takes most of a minute of a core.
 /// `progress` is told how many examples of how many are embedded.
 pub async fn senses(
     config: &Config,

@@ -51,6 +51,8 @@ pub struct GardenConfig {
     pub diary_messages: usize,
     /// Messages of people after which working notes are made anew; 0 for never.
     pub notes_every: usize,
+    /// Messages of people after which a conversation that is over is looked through for what is worth keeping; 0 for never.
+    pub sift_every: usize,
     /// Silence after which a conversation counts as over, and nobody is awake any more.
     pub rest: Duration,
     /// Silence after which working notes are made.
@@ -70,6 +72,7 @@ impl Default for GardenConfig {
             reflections: true,
             diary_messages: 4,
             notes_every: 8,
+            sift_every: 1,
             rest: Duration::from_secs(30 * 60),
             pause: Duration::from_secs(20),
             quiet: (0, 0),

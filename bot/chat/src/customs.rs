@@ -1,5 +1,6 @@
-//! What a realm made of how its personas are: numbers of their minds, rules of its own. Kept in the record, and here as what
-//! minds go by.
+//! What a place made of how its personas are: numbers of their minds, rules of its own. Kept in the record, and here as what
+//! minds go by. Like a mind, customs belong to the public places of a realm together, or to a private chat or a direct message
+//! alone: what a rule says stands in prompts, and shows where it holds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,8 +14,11 @@ use crate::azera::Azera;
 use crate::error::Error;
 use crate::gardener::Home;
 
-/// Homes whose customs are held at once; beyond that they are read from the record anew.
+/// Places whose customs are held at once; beyond that they are read from the record anew.
 const MAX_HELD: usize = 10_000;
+
+/// Places whose time zone is known at once; beyond that it is asked anew.
+const MAX_ZONES: usize = 100_000;
 
 /// Customs as they are saved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,140 +36,180 @@ pub(crate) struct Customs {
     pub(crate) nature: Arc<Nature>,
     /// What messages call for.
     pub(crate) rules: Rules,
-    pub(crate) saved: Saved,
+    /// As they are saved, whatever of it holds; `None` if that cannot be read.
+    pub(crate) saved: Option<Saved>,
 }
 
 impl Customs {
     /// What the saved ones come to; an error says what is wrong with them.
     fn of(base: &Nature, zone: TimeZone, saved: Saved) -> Result<Self, String> {
-        // Numbers that are allowed together only are set together: what was wrong on the way may be right in the end.
-        let mut constants = base.constants.clone();
-        let mut left: Vec<(&String, &f64)> = saved.tuned.iter().collect();
-        while !left.is_empty() {
-            let before = left.len();
-            let mut wrong = String::new();
-            left.retain(|(name, value)| match constants.with(name, **value) {
-                Ok(tuned) => {
-                    constants = tuned;
-                    false
-                }
-                Err(why) => {
-                    wrong = why;
-                    true
-                }
-            });
-            if left.len() == before {
-                return Err(wrong);
-            }
-        }
+        let tuned = saved.tuned.iter().map(|(name, value)| (name.as_str(), *value));
+        let constants = base.constants.with(tuned)?;
         let rules = Rules::with(&saved.rules).map_err(|error| error.to_string())?;
-        Ok(Self { nature: Arc::new(Nature { constants, zone }), rules, saved })
+        Ok(Self { nature: Arc::new(Nature { constants, zone }), rules, saved: Some(saved) })
+    }
+
+    /// As much of the saved ones as still holds: the configuration may be another by now, or the version.
+    fn holding(base: &Nature, zone: TimeZone, saved: Option<Saved>) -> Self {
+        let mut constants = base.constants.clone();
+        let mut rules = RealmRules::default();
+        if let Some(saved) = &saved {
+            let tuned = saved.tuned.iter().map(|(name, value)| (name.as_str(), *value));
+            match constants.with(tuned) {
+                Ok(tuned) => constants = tuned,
+                Err(why) => tracing::warn!(why, "what was tuned in a place does not hold any more"),
+            }
+            let alone = |own, off| Rules::with(&RealmRules { own, off });
+            for rule in &saved.rules.own {
+                match alone(vec![rule.clone()], Vec::new()) {
+                    Ok(_) => rules.own.push(rule.clone()),
+                    Err(_) => tracing::warn!("a rule of a place does not hold any more"),
+                }
+            }
+            let still = |name: &&String| alone(Vec::new(), vec![(*name).clone()]).is_ok();
+            rules.off = saved.rules.off.iter().filter(still).cloned().collect();
+        }
+        let rules = Rules::with(&rules).unwrap_or_else(|_| Rules::builtin());
+        Self { nature: Arc::new(Nature { constants, zone }), rules, saved }
     }
 }
 
-/// The customs of every home that was asked for.
+impl Customs {
+    /// Whether a number is another here.
+    pub(crate) fn is_tuned(&self, name: &str) -> bool {
+        self.saved.as_ref().is_some_and(|saved| saved.tuned.contains_key(name))
+    }
+
+    /// The built-in rules that were taken out.
+    pub(crate) fn off(&self) -> &[String] {
+        self.saved.as_ref().map_or(&[], |saved| &saved.rules.off)
+    }
+}
+
+type Where = (PlatformId, Scope);
+
+/// The customs of every place that was asked for, and what time it is there.
 #[derive(Default)]
-pub(crate) struct Held(Mutex<HashMap<(PlatformId, Scope), Arc<Customs>>>);
+pub(crate) struct Held {
+    customs: Mutex<HashMap<Where, Arc<Customs>>>,
+    zones: Mutex<HashMap<Where, TimeZone>>,
+    /// Held while customs are changed, from reading them on.
+    changing: tokio::sync::Mutex<()>,
+}
+
+fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Held {
-    fn lock(&self) -> MutexGuard<'_, HashMap<(PlatformId, Scope), Arc<Customs>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn get(&self, platform: &PlatformId, home: &Scope) -> Option<Arc<Customs>> {
-        self.lock().get(&(platform.clone(), home.clone())).cloned()
-    }
-
-    fn put(&self, platform: &PlatformId, home: &Scope, customs: &Arc<Customs>) {
-        let mut held = self.lock();
+    fn put(&self, of: Where, customs: &Arc<Customs>) {
+        let mut held = lock(&self.customs);
         if held.len() >= MAX_HELD {
             held.clear();
         }
-        held.insert((platform.clone(), home.clone()), customs.clone());
+        held.insert(of, customs.clone());
     }
 
-    /// Those of direct messages may be forgotten.
-    pub(crate) fn forget_direct(&self) {
-        self.lock().retain(|(_, home), _| !matches!(home, Scope::Dm(_)));
+    /// What the record has may be forgotten by now.
+    pub(crate) fn clear(&self) {
+        lock(&self.customs).clear();
     }
 }
 
 impl Azera {
-    /// The customs of a realm, a room outside any or a direct message.
-    pub(crate) async fn customs(&self, platform: &PlatformId, home: &Scope) -> Result<Arc<Customs>, Error> {
-        if let Some(held) = self.0.customs.get(platform, home) {
-            return Ok(held);
+    /// The customs of a place.
+    pub(crate) async fn customs(&self, platform: &PlatformId, place: &Scope) -> Result<Arc<Customs>, Error> {
+        let of = (platform.clone(), place.clone());
+        if let Some(held) = lock(&self.0.customs.customs).get(&of) {
+            return Ok(held.clone());
         }
-        let of = (platform.clone(), home.clone());
-        let saved = self.blocking(move |memory| memory.customs(&of.0, &of.1)).await?;
-        let saved: Option<Saved> = saved.and_then(|saved| {
-            let read = serde_json::from_value(saved);
-            read.inspect_err(|error| tracing::warn!(%home, %error, "a realm's customs cannot be read")).ok()
-        });
+        let _changing = self.0.customs.changing.lock().await;
+        self.read_customs(of).await
+    }
+
+    async fn read_customs(&self, of: Where) -> Result<Arc<Customs>, Error> {
+        let (platform, place) = of.clone();
+        let json = self.blocking(move |memory| memory.customs(&platform, &place)).await?;
+        let saved = match json.map(serde_json::from_value::<Saved>) {
+            None => Some(Saved::default()),
+            Some(Ok(saved)) => Some(saved),
+            Some(Err(error)) => {
+                tracing::warn!(place = %of.1, %error, "the customs of a place cannot be read");
+                None
+            }
+        };
         let base = &self.0.nature;
-        let zone = base.zone.clone();
-        let customs = Customs::of(base, zone.clone(), saved.unwrap_or_default()).or_else(|why| {
-            // The configuration may have changed since, so that the two do not go together any more.
-            tracing::warn!(%home, why, "a realm's customs do not hold");
-            Customs::of(base, zone, Saved::default())
-        });
-        let customs = Arc::new(customs.map_err(|_| Error::Interrupted)?);
-        self.0.customs.put(platform, home, &customs);
+        let zone = lock(&self.0.customs.zones).get(&of).cloned().unwrap_or_else(|| base.zone.clone());
+        let customs = Arc::new(Customs::holding(base, zone, saved));
+        self.0.customs.put(of, &customs);
         Ok(customs)
     }
 
-    /// Gives a home other customs, and its minds at once what they go by; an inner error says what is wrong with them.
-    pub(crate) async fn set_customs(
+    /// Changes the customs of a place, and gives its minds at once what they go by; an inner error says why nothing was changed.
+    pub(crate) async fn change_customs(
         &self,
         platform: &PlatformId,
-        home: &Scope,
-        saved: Saved,
-    ) -> Result<Result<Arc<Customs>, String>, Error> {
-        let zone = self.customs(platform, home).await?.nature.zone.clone();
-        let customs = match Customs::of(&self.0.nature, zone, saved) {
+        place: &Scope,
+        change: impl FnOnce(&mut Saved),
+    ) -> Result<Result<(), String>, Error> {
+        let of = (platform.clone(), place.clone());
+        let _changing = self.0.customs.changing.lock().await;
+        let before = self.read_customs(of.clone()).await?;
+        let Some(mut saved) = before.saved.clone() else {
+            return Ok(Err("what was chosen here before cannot be read by this version".into()));
+        };
+        change(&mut saved);
+        let customs = match Customs::of(&self.0.nature, before.nature.zone.clone(), saved) {
             Ok(customs) => Arc::new(customs),
             Err(why) => return Ok(Err(why)),
         };
         let json = serde_json::to_value(&customs.saved).map_err(|_| Error::Interrupted)?;
-        let of = (platform.clone(), home.clone());
-        self.blocking(move |memory| memory.set_customs(&of.0, &of.1, &json)).await?;
-        self.0.customs.put(platform, home, &customs);
-        self.0.minds.follow(home, &customs.nature, self.0.clock.now());
-        Ok(Ok(customs))
+        let (on, at) = of.clone();
+        self.blocking(move |memory| memory.set_customs(&on, &at, &json)).await?;
+        self.0.customs.put(of, &customs);
+        self.0.minds.follow(place, &customs.nature, self.0.clock.now());
+        Ok(Ok(()))
     }
 
-    /// The mind of a persona goes by the customs of its home, in this time zone.
+    /// The mind of a persona goes by the customs of its place, in this time zone.
     pub(crate) async fn acclimatise(&self, home: &Home, zone: TimeZone) -> Result<(), Error> {
-        let Home { platform, place: home, persona } = home;
-        let mut customs = self.customs(platform, home).await?;
-        if customs.nature.zone != zone {
-            let nature = Nature { constants: customs.nature.constants.clone(), zone };
-            let (rules, saved) = (customs.rules.clone(), customs.saved.clone());
-            customs = Arc::new(Customs { nature: Arc::new(nature), rules, saved });
-            self.0.customs.put(platform, home, &customs);
+        let of = (home.platform.clone(), home.place.clone());
+        let _changing = self.0.customs.changing.lock().await;
+        {
+            let mut zones = lock(&self.0.customs.zones);
+            if zones.len() >= MAX_ZONES {
+                zones.clear();
+            }
+            zones.insert(of.clone(), zone.clone());
         }
-        self.0.minds.follows(persona, home, &customs.nature, self.0.clock.now());
+        let held = lock(&self.0.customs.customs).get(&of).filter(|held| held.nature.zone == zone).cloned();
+        let customs = match held {
+            Some(customs) => customs,
+            None => self.read_customs(of).await?,
+        };
+        self.0.minds.follows(&home.persona, &home.place, &customs.nature, self.0.clock.now());
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use azera_mind::Rule;
+
     use super::*;
 
     #[test]
-    fn numbers_that_go_together_alone_are_set_together() {
-        #[track_caller]
-        fn check(tuned: &[(&str, f64)], want: Result<(u8, u8), &str>) {
-            let tuned = tuned.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-            let saved = Saved { tuned, ..Saved::default() };
-            let customs = Customs::of(&Nature::default(), TimeZone::UTC, saved);
-            let found = customs.map(|it| (it.nature.constants.night_from_hour, it.nature.constants.night_to_hour));
-            assert_eq!(found, want.map_err(str::to_owned));
-        }
-        check(&[], Ok((1, 7)));
-        // The first alone would leave the night without hours.
-        check(&[("night_from_hour", 7.0), ("night_to_hour", 12.0)], Ok((7, 12)));
-        check(&[("soup", 1.0)], Err("there is no number `soup`"));
+    fn what_holds_no_more_is_left_out_and_kept_for_a_version_that_knows_it() {
+        let rule = Rule::new("jokes", ["joke"], "Laugh along.", []).unwrap();
+        let saved = Saved {
+            tuned: [("soup".to_owned(), 1.0)].into(),
+            rules: RealmRules { own: vec![rule], off: vec!["a_rule_of_old".into(), "insult".into()] },
+        };
+        assert!(Customs::of(&Nature::default(), TimeZone::UTC, saved.clone()).is_err());
+        let customs = Customs::holding(&Nature::default(), TimeZone::UTC, Some(saved.clone()));
+        let names: Vec<&str> = customs.rules.iter().map(|(rule, _)| rule.name.as_str()).collect();
+        assert!(names.contains(&"jokes") && !names.contains(&"insult"));
+        assert_eq!(customs.nature.constants, Nature::default().constants);
+        assert_eq!(customs.saved, Some(saved));
     }
 }

@@ -3,6 +3,7 @@
 //! A mind belongs to a persona and the public places of a realm, or to a private chat or a DM alone; feelings towards a person belong
 //! to the place likewise, so that nothing told in private shows elsewhere.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use azera_adapter::State;
@@ -44,10 +45,12 @@ impl Minds {
         self.awake().state(&mind_id(persona, place)?, now)
     }
 
-    /// Minds of a home go by another nature from `now` on.
+    /// The minds of a place go by another nature from `now` on.
     pub(crate) fn follow(&self, home: &Scope, nature: &Arc<Nature>, now: Timestamp) {
         let mut awake = self.awake();
-        for id in awake.ids_in(&home.to_string()) {
+        let home = home.to_string();
+        let ids: Vec<MindId> = awake.ids().filter(|id| id.realm.as_str() == home).cloned().collect();
+        for id in ids {
             awake.renature(&id, now, nature);
         }
     }
@@ -84,22 +87,26 @@ pub(crate) fn place_of(mind: &MindId) -> Option<Scope> {
 }
 
 impl Azera {
-    /// Brings back the minds as the record has them, and no others.
+    /// Brings back the minds that the record has, and lets go of those that it has no more.
     pub(crate) async fn wake(&self) -> Result<(), Error> {
         let rows = self.blocking(azera_memory::Memory::minds).await?;
-        self.0.customs.forget_direct();
+        self.0.customs.clear();
         let mut awake = self.0.minds.awake();
-        let before = std::mem::take(&mut *awake);
+        let mut gone: HashSet<MindId> = awake.ids().cloned().collect();
         for row in rows {
-            let (Ok(realm), Ok(mind)) = (RealmId::new(row.scope.to_string()), serde_json::from_value::<Mind>(row.mind))
-            else {
-                tracing::warn!(persona = %row.persona, scope = %row.scope, "a mind cannot be read and begins anew");
+            let Some(id) = mind_id(&row.persona, &row.scope) else { continue };
+            gone.remove(&id);
+            if awake.get(&id).is_some() {
                 continue;
-            };
-            let id = MindId { persona: row.persona, realm };
-            let nature = before.nature(&id).unwrap_or(&self.0.nature).clone();
-            awake.insert(id, mind, nature);
+            }
+            match serde_json::from_value::<Mind>(row.mind) {
+                Ok(mind) => awake.insert(id, mind, self.0.nature.clone()),
+                Err(error) => {
+                    tracing::warn!(persona = %row.persona, scope = %row.scope, %error, "a mind cannot be read and begins anew");
+                }
+            }
         }
+        gone.iter().for_each(|id| drop(awake.remove(id)));
         Ok(())
     }
 

@@ -131,7 +131,8 @@ impl Azera {
         let mut removed = 0;
         for (persona, keep) in full {
             let of = persona.clone();
-            let pruned = self.blocking(move |memory| memory.prune(&of, keep)).await?;
+            let now = self.0.clock.now();
+            let pruned = self.blocking(move |memory| memory.prune(&of, keep, now)).await?;
             removed += pruned.removed;
             if let Some(bound) = self.bounded().get_mut(&persona) {
                 bound.room = keep.saturating_sub(pruned.left);

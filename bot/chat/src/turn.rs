@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use azera_adapter::{Outcome, Platform, Silence, StreamEvent, Turn};
 use azera_memory::{InboxRow, Kind, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
@@ -13,7 +14,6 @@ use crate::azera::{Azera, Played};
 use crate::decide::{Addressing, calls, decide};
 use crate::deliver::{DELIVERY_ATTEMPTS, Written};
 use crate::error::Error;
-use crate::gardener::home_of;
 use crate::generate::{Asking, Generated, Shown, any_seed, derived_seed, generate};
 use crate::lap::Lap;
 use crate::overlap::says_something_new;
@@ -34,6 +34,8 @@ pub(crate) struct Asked {
     pub(crate) inbox: InboxRow,
     /// The answer that stands is made anew.
     pub(crate) again: bool,
+    /// An answer that had to be withdrawn moved feelings already.
+    pub(crate) felt: AtomicBool,
 }
 
 /// Where and for whom a turn takes place, by the platform's word at its beginning.
@@ -63,10 +65,10 @@ impl Azera {
             let Some(setting) = self.setting(&asked).await? else {
                 return Ok(Outcome::Silent(Silence::NotAddressed));
             };
-            let (scope, home) = (setting.place.scope(), home_of(&setting.place));
+            let scope = setting.place.scope();
             let heard = |core: &Self| {
                 let MessageRow { chat, persona, .. } = &asked.message;
-                core.heard(asked.platform.id(), chat, persona, &scope, &home, core.0.clock.now());
+                core.heard(asked.platform.id(), chat, persona, &scope, core.0.clock.now());
             };
             let (persona, keep) = (asked.message.persona.clone(), setting.played.persona.memory.prune_keep);
             if !asked.again
@@ -214,9 +216,10 @@ impl Azera {
         recall.hits.retain(|hit| hit.score >= floor && !is_carried(hit));
         // An admin who has a reply made anew is not the one it speaks to.
         let towards = message.author.person().unwrap_or(&inbox.person);
-        let customs = self.customs(platform.id(), &home_of(&place)).await?;
+        let customs = self.customs(platform.id(), &place.scope()).await?;
         let vector = recall.vector.as_deref();
-        let manner = self.manner(message, towards, &place, &persona, &customs, vector, asked.again).await?;
+        let felt_before = asked.again || asked.felt.load(Ordering::Relaxed);
+        let manner = self.manner(message, towards, &place, &persona, &customs, vector, felt_before).await?;
         let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
         let parts = Parts { recalled: &recollections, manner: &manner.lines, plainly: manner.plainly, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;
@@ -275,7 +278,7 @@ impl Azera {
         lap.end("generate");
         let rests_on = sources::rests_on(&generated.text, &hits, &carried_hits);
         let felt = if generated.text.is_empty() { None } else { self.felt(&generated.text).await };
-        let state = self.exchanged(message, &place, &customs.nature, felt, asked.again);
+        let state = self.exchanged(message, &place, &customs.nature, felt, felt_before);
         lap.end("feel");
         let mut text = generated.text.clone();
         for help in &manner.help {
@@ -330,6 +333,7 @@ impl Azera {
         };
         let reply = self.blocking(move |memory| memory.reply(reply)).await?;
         self.keep_state(message, &place, &manner).await;
+        asked.felt.store(true, Ordering::Relaxed);
         lap.end("record");
         match self.may_be_shown(platform.as_ref(), &written).await {
             Ok(true) => {

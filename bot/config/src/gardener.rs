@@ -21,6 +21,9 @@ pub struct Gardener {
     /// Messages of people after which working notes of a chat are made anew; 0 for never.
     #[schemars(range(min = 0, max = 1000))]
     pub notes_every: u32,
+    /// Look through conversations that are over for what is worth keeping: `/me` shows it, and bounds on memories take it last.
+    /// No model is asked for it.
+    pub keep: bool,
     /// Minutes of silence after which a conversation counts as over.
     #[schemars(range(min = 1, max = 10_080))]
     pub rest_minutes: u32,
@@ -47,6 +50,7 @@ impl Default for Gardener {
             journal: true,
             diary_messages: 4,
             notes_every: 8,
+            keep: true,
             rest_minutes: 30,
             quiet_from: 0,
             quiet_to: 0,

@@ -1,4 +1,3 @@
-use serde_json::Value as Json;
 use toml::Value as Toml;
 
 use crate::Mind;
@@ -30,24 +29,24 @@ impl Mind {
         keys().iter().filter_map(tunable).collect()
     }
 
-    /// The same with another value for one number; within the limits that the configuration file has.
+    /// The same with other values for some numbers, each within the limits that the configuration file has.
     ///
     /// # Errors
-    /// What is wrong with it, in words for whoever wrote it.
-    pub fn with(&self, name: &str, value: f64) -> Result<Self, String> {
-        let Some(key) = keys().iter().find(|key| key.name == name) else {
-            return Err(format!("there is no number `{}`", name.chars().take(40).collect::<String>()));
-        };
-        // What is whole may stand for either kind of number.
-        let whole = value.fract() == 0.0 && value.abs() < f64::from(u32::MAX);
-        let written = if whole { Toml::Integer(value as i64) } else { Toml::Float(value) };
-        let checked = key
-            .kind
-            .check(&written)
-            .ok_or_else(|| format!("`{name}` must be {}, not {}", key.kind, shown(&written)))?;
+    /// What is wrong with them, in words for whoever wrote them.
+    pub fn with<'a>(&self, tuned: impl IntoIterator<Item = (&'a str, f64)>) -> Result<Self, String> {
         let mut json = serde_json::to_value(self).map_err(|error| error.to_string())?;
-        if let Some(numbers) = json.as_object_mut() {
-            numbers.insert(name.to_owned(), if whole { checked } else { Json::from(value) });
+        for (name, value) in tuned {
+            let Some(key) = keys().iter().find(|key| key.name == name) else {
+                return Err(format!("there is no number `{}`", name.chars().take(40).collect::<String>()));
+            };
+            // What is whole may stand for either kind of number.
+            let whole = value.fract() == 0.0 && value.abs() < f64::from(u32::MAX);
+            let written = if whole { Toml::Integer(value as i64) } else { Toml::Float(value) };
+            let checked = key.kind.check(&written);
+            let checked = checked.ok_or_else(|| format!("`{name}` must be {}, not {}", key.kind, shown(&written)))?;
+            if let Some(numbers) = json.as_object_mut() {
+                numbers.insert(name.to_owned(), checked);
+            }
         }
         let mind: Self = serde_json::from_value(json).map_err(|error| error.to_string())?;
         match mind.contradictions().into_iter().next() {
@@ -65,7 +64,7 @@ mod tests {
     fn one_number_changes_within_its_limits() {
         #[track_caller]
         fn check(name: &str, value: f64, want: Result<f64, &str>) {
-            let changed = Mind::default().with(name, value);
+            let changed = Mind::default().with([(name, value)]);
             let found = changed.as_ref().map_err(String::as_str).map(|mind| {
                 let numbers = mind.numbers();
                 let others = numbers.iter().zip(Mind::default().numbers()).filter(|(now, before)| *now != before);
@@ -86,6 +85,12 @@ mod tests {
             1.0,
             Err("`mind.night_from_hour` and `mind.night_to_hour` are both 1: the night has no hours"),
         );
+    }
+
+    #[test]
+    fn numbers_that_go_together_alone_are_set_together() {
+        let night = Mind::default().with([("night_from_hour", 7.0), ("night_to_hour", 1.0)]).unwrap();
+        assert_eq!((night.night_from_hour, night.night_to_hour), (7, 1));
     }
 
     #[test]

@@ -10,6 +10,8 @@
 //! - [`MoodSense`], [`TagSense`]: the mood in what the persona says, and the tags of what people say. Both are linear classifiers
 //!   over a sentence's embedding, its words and its letters, learned from the sentences in `examples/` with the embedding
 //!   model that is in use ([`Senses`]), so that they cost no call of a chat model.
+//! - [`WorthSense`]: likewise, which sentences are worth keeping as memories of their own, and of what [`Kind`]. A whole
+//!   conversation gives what is [`Kept`] of it: people's own words, with the messages they stand in.
 //!
 //! # A turn
 //!
@@ -73,6 +75,7 @@
 //!   back changes none.
 //! - A mind that is left alone until [`Mind::next_due`] misses nothing.
 //! - Every feeling stays within its bounds, and no message changes one by more than the configured limit.
+//! - What is kept of a conversation is text of its people, byte for byte; none of it is the persona's.
 //! - No rule of a realm takes away what a safety rule says, shows or silences.
 //! - The same examples and vectors give the same sense.
 //! - `Debug` shows no text.
@@ -84,6 +87,7 @@ mod due;
 mod examples;
 mod features;
 mod help;
+mod kept;
 mod mind;
 mod minds;
 mod mood;
@@ -92,15 +96,18 @@ mod rule;
 mod rules;
 mod saved;
 mod senses;
+mod sentences;
 mod style;
 mod tags;
 mod tick;
+mod worth;
 
 pub use azera_config::Mind as Constants;
 pub use bond::{Bond, Deltas};
 pub use classify::Error;
 pub use examples::{Labelled, labelled};
 pub use help::{Help, MAX_HELP_CHARS};
+pub use kept::{Kept, Part, Said};
 pub use mind::{Activity, Effect, Event, Mind, State};
 pub use minds::{MindId, Minds};
 pub use mood::{Felt, Mood, MoodSense};
@@ -110,3 +117,4 @@ pub use rules::{MAX_ENDINGS, MAX_ENDINGS_CHARS, Matched, Origin, RealmRules, Rul
 pub use senses::Senses;
 pub use style::{Layer, blend};
 pub use tags::{Tag, TagSense};
+pub use worth::{Kind, Worth, WorthSense};

@@ -67,14 +67,9 @@ impl Minds {
         self.kept.get(id).map(|kept| kept.mind.state(now, &kept.nature))
     }
 
-    /// What a mind goes by.
-    pub fn nature(&self, id: &MindId) -> Option<&Arc<Nature>> {
-        self.kept.get(id).map(|kept| &kept.nature)
-    }
-
-    /// The minds of a realm.
-    pub fn ids_in(&self, realm: &str) -> Vec<MindId> {
-        self.kept.keys().filter(|id| id.realm.as_str() == realm).cloned().collect()
+    /// Whose they are.
+    pub fn ids(&self) -> impl Iterator<Item = &MindId> {
+        self.kept.keys()
     }
 
     /// How many there are.

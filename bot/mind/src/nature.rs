@@ -23,6 +23,11 @@ impl Default for Nature {
 }
 
 impl Nature {
+    /// Whether a time lies in a night.
+    pub fn is_night(&self, at: Timestamp) -> bool {
+        self.next_night(at) == Some(at)
+    }
+
     /// The first time from `at` on that lies in a night. A night goes from its first hour, included, to its last, excluded, by
     /// the zone's clocks, and so lasts an hour less or more when these are changed in it. `None` near the end of time.
     pub(crate) fn next_night(&self, at: Timestamp) -> Option<Timestamp> {

@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 use crate::classify::Error;
 use crate::mood::{self, MoodSense};
 use crate::tags::{self, TagSense};
+use crate::worth::{self, WorthSense};
 
 /// Rises whenever the same examples would be learned otherwise.
 const VERSION: u32 = 3;
@@ -17,6 +18,8 @@ pub struct Senses {
     pub mood: MoodSense,
     /// Tags.
     pub tags: TagSense,
+    /// What is worth keeping.
+    pub worth: WorthSense,
 }
 
 impl fmt::Debug for Senses {
@@ -30,6 +33,7 @@ impl Senses {
     pub fn examples() -> Result<Vec<String>, Error> {
         let mut examples = MoodSense::examples()?;
         examples.extend(TagSense::examples()?);
+        examples.extend(WorthSense::examples()?);
         Ok(examples)
     }
 
@@ -39,10 +43,11 @@ impl Senses {
     ///
     /// If there is not one vector of the same length for each of them.
     pub fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
-        let moods = MoodSense::examples()?.len();
-        let wrong = || Error::Vectors { got: vectors.len(), want: moods };
-        let (moods, tags) = vectors.split_at_checked(moods).ok_or_else(wrong)?;
-        Ok(Self { mood: MoodSense::learn(moods)?, tags: TagSense::learn(tags)? })
+        let (moods, tags) = (MoodSense::examples()?.len(), TagSense::examples()?.len());
+        let wrong = |want: usize| move || Error::Vectors { got: vectors.len(), want };
+        let (moods, others) = vectors.split_at_checked(moods).ok_or_else(wrong(moods))?;
+        let (tags, worth) = others.split_at_checked(tags).ok_or_else(wrong(tags))?;
+        Ok(Self { mood: MoodSense::learn(moods)?, tags: TagSense::learn(tags)?, worth: WorthSense::learn(worth)? })
     }
 
     /// What was learned, to be kept: JSON.
@@ -57,7 +62,7 @@ impl Senses {
     /// [`Error::Stored`] if it is damaged; then it has to be learned anew.
     pub fn from_json(json: &[u8]) -> Result<Self, Error> {
         let senses: Self = serde_json::from_slice(json).map_err(|error| Error::Stored(error.to_string()))?;
-        if senses.mood.fits() && senses.tags.fits() {
+        if senses.mood.fits() && senses.tags.fits() && senses.worth.fits() {
             Ok(senses)
         } else {
             Err(Error::Stored("its parts do not fit each other".into()))
@@ -68,7 +73,7 @@ impl Senses {
     /// with the model, the examples and how they are learned.
     pub fn name_for(embedder: &str) -> String {
         let mut hash = Sha256::new();
-        for part in [&VERSION.to_string(), embedder, mood::EXAMPLES, tags::EXAMPLES] {
+        for part in [&VERSION.to_string(), embedder, mood::EXAMPLES, tags::EXAMPLES, worth::EXAMPLES] {
             hash.update(part);
             hash.update([0]);
         }

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::forgotten::Forgotten;
 use crate::minds::{BondRow, MindRow};
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow, WritingRow};
+use crate::worth::mark_key;
 use crate::writings::writing_key;
 use crate::{Error, Memory, Store, Table, codec, keys};
 
@@ -177,6 +178,12 @@ impl Checked {
                 self.broke("memories missing from their chat", usize::from(!by_chat.remove(&key)));
             }
         }
+        let mut marks = self.key_set(store, Table::Marks)?;
+        for (_, memory) in memories.iter().filter(|(_, memory)| memory.worth.is_some()) {
+            let missing = mark_key(memory).is_none_or(|key| !marks.remove(&key));
+            self.broke("marked memories missing from their person", usize::from(missing));
+        }
+        self.broke("marks of memories that are missing", marks.len());
         let mut writings: HashSet<Vec<u8>> = HashSet::new();
         for (key, _) in self.rows::<WritingRow>(store, Table::Writings)? {
             writings.insert(key);

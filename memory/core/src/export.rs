@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use azera_types::{PersonId, Scope};
 use serde_json::{Value, json};
 
-use crate::rows::{MemoryRow, MessageRow};
+use crate::rows::{MemoryRow, MessageRow, WritingRow};
 use crate::{Error, Memory, Table, codec, keys};
 
 /// A person asking for what is their own. The host makes one only for the person who asks, and hands what it opens to
@@ -50,12 +50,23 @@ impl Memory {
             }
             Ok(true)
         })?;
+        // What they brought from elsewhere.
+        codec::walk(self.store.as_ref(), Table::Writings, b"", |_, value| {
+            let writing: WritingRow = codec::decode(Table::Writings, value)?;
+            if writing.imported_by.as_ref() == Some(person) && told.insert(writing.memory) {
+                memories.extend(self.raw_memory(writing.memory)?.map(|memory| memory_json(&memory)));
+            }
+            Ok(true)
+        })?;
         let feelings: Vec<Value> = self
             .bonds_of(person)?
             .into_iter()
             .map(|row| json!({"persona": row.persona, "scope": row.scope, "feelings": row.bond}))
             .collect();
-        Ok(json!({ "person": person, "messages": messages, "memories": memories, "feelings": feelings }))
+        let customs = self.customs_of(person)?;
+        Ok(json!({
+            "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": customs,
+        }))
     }
 }
 
@@ -72,7 +83,7 @@ fn message_json(message: &MessageRow) -> Value {
 }
 
 fn memory_json(memory: &MemoryRow) -> Value {
-    json!({
+    let mut row = json!({
         "id": memory.id.to_string(),
         "kind": memory.kind,
         "scope": memory.scope,
@@ -80,5 +91,9 @@ fn memory_json(memory: &MemoryRow) -> Value {
         "persona": memory.persona,
         "sources": memory.sources,
         "text": memory.text,
-    })
+    });
+    if let Some(worth) = &memory.worth {
+        row["worth"] = json!(worth);
+    }
+    row
 }

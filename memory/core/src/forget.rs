@@ -418,6 +418,7 @@ impl Memory {
             sources: Vec::new(),
             text: fact.text,
             at: fact.at,
+            worth: None,
         };
         let mut batch = Batch::new();
         self.put_memory(&mut batch, &memory)?;

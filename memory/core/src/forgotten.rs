@@ -7,8 +7,9 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope,
 use serde::{Deserialize, Serialize};
 
 use crate::forget::emptied;
-use crate::minds::{BondRow, MindRow};
+use crate::minds::{BondRow, Gone, MindRow};
 use crate::rows::{BranchRow, ChatRow, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow};
+use crate::settings::is_of;
 use crate::{Batch, Change, Error, Table, codec, keys};
 
 /// Ids of what was forgotten. Those of people, chats, times of chats and realms come with the number given out last when
@@ -135,11 +136,6 @@ impl Forgotten {
     }
 }
 
-/// Whether a part of a key names the direct messages of somebody.
-pub(crate) fn is_dm(part: &[u8], person: &PersonId) -> bool {
-    part == Scope::Dm(person.clone()).to_string().as_bytes()
-}
-
 /// Of two forgettings of the same the later one counts.
 fn latest<T: Ord>(known: &mut BTreeMap<T, u64>, more: BTreeMap<T, u64>) {
     for (id, number) in more {
@@ -223,7 +219,7 @@ impl Cleaning<'_> {
             Table::MemoryByMessage | Table::MemoryByChat => {
                 !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?))
             }
-            Table::Writings => !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?)),
+            Table::Writings | Table::Marks => !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?)),
             Table::Notes => !self.dropped.contains(&codec::decode(table, value)?),
             Table::Branches => {
                 let of_gone = what.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()])));
@@ -234,8 +230,10 @@ impl Cleaning<'_> {
                 !what.has_state(seq, None, &scope)
             }
             Table::Settings => {
-                let of_gone = |part: &[u8]| what.people.keys().any(|person| is_dm(part, person));
-                !keys::parts(key).skip(1).any(of_gone)
+                let people = what.people.keys().map(Gone::Person);
+                let chats = what.chats.keys().map(Gone::Chat);
+                let realms = what.realms.keys().map(Gone::Realm);
+                !people.chain(chats).chain(realms).any(|gone| is_of(key, &gone))
             }
             Table::Bonds => {
                 let BondRow { person, scope, seq, .. } = codec::decode(table, value)?;

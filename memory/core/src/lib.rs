@@ -41,6 +41,7 @@ mod stats;
 mod store;
 mod turns;
 mod working;
+mod worth;
 mod writings;
 
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
@@ -69,9 +70,10 @@ pub use rows::{
     Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, Need, OutboxRow, PersonaRow,
     Posted, WhyHit, WhyRow, WritingRow,
 };
-pub use settings::{JournalChannel, Stirred, Tended};
+pub use settings::{JournalChannel, Sifted, Stirred, Tended};
 pub use stats::Stats;
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use turns::{NewReply, Received};
 pub use working::{EMBEDDING_TTL, Working};
+pub use worth::{Superseded, Worth};
 pub use writings::{MAX_SOURCES, NewWriting};

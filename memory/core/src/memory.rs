@@ -72,6 +72,8 @@ pub struct Memory {
     reserved: Mutex<u64>,
     /// Held while the wish for a scrub is written or taken back.
     pub(crate) scrubbing: Mutex<()>,
+    /// Held while minds are changed outside of a turn, or forgotten.
+    pub(crate) states: Mutex<()>,
     pub(crate) origins: Origins,
     pub(crate) embeddings_asked: AtomicU64,
     pub(crate) embeddings_cached: AtomicU64,
@@ -118,6 +120,7 @@ impl Memory {
             next: AtomicU64::new(reserved),
             reserved: Mutex::new(reserved),
             scrubbing: Mutex::new(()),
+            states: Mutex::new(()),
             origins: Origins::default(),
             embeddings_asked: AtomicU64::new(0),
             embeddings_cached: AtomicU64::new(0),

@@ -1,6 +1,8 @@
 //! How personas are, and what they feel towards people: numbers that the host makes and reads; none of them is a word of what
 //! was said.
 
+use std::sync::PoisonError;
+
 use azera_types::{Author, ChatId, PersonId, PersonaId, RealmId, Scope};
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +72,7 @@ impl Memory {
     /// Keeps how a persona is after time went by, where it was somehow before. A crash right after it may lose it.
     pub fn put_mind(&self, persona: &PersonaId, scope: &Scope, mind: serde_json::Value) -> Result<(), Error> {
         self.store.ready()?;
+        let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let key = keys::prefix(&[persona.as_str(), &scope.to_string()]);
         let Some(row) = codec::get::<MindRow>(self.store.as_ref(), Table::Minds, &key)? else { return Ok(()) };
         let mut batch = Batch::new();
@@ -84,6 +87,7 @@ impl Memory {
 
     /// Takes out minds and feelings that belong to what is forgotten.
     pub(crate) fn forget_states(&self, gone: &Gone<'_>) -> Result<(), Error> {
+        let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = Batch::new();
         codec::walk(self.store.as_ref(), Table::Minds, b"", |key, value| {
             if gone.has(&codec::decode::<MindRow>(Table::Minds, value)?.scope, None) {
@@ -98,9 +102,7 @@ impl Memory {
             }
             Ok(true)
         })?;
-        if let Gone::Person(person) = gone {
-            self.forget_settings(&mut batch, person)?;
-        }
+        self.forget_settings(&mut batch, gone)?;
         self.commit_forgetting(batch, Forgotten::default())
     }
 }

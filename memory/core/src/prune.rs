@@ -1,9 +1,10 @@
 //! Keeping a persona's memories within a bound: the oldest go first. The conversation itself stays in the record; what
-//! goes is found by recall no more. What a person asked to keep is neither counted nor taken.
+//! goes is found by recall no more. What a person asked to keep is neither counted nor taken, and what is worth keeping goes
+//! last.
 
 use std::collections::BTreeMap;
 
-use azera_types::{ChatId, MemoryId, PersonaId};
+use azera_types::{ChatId, MemoryId, PersonaId, Scope, Timestamp};
 
 use crate::rows::{MemoryRow, WritingRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
@@ -24,8 +25,9 @@ pub struct Pruned {
 }
 
 impl Memory {
-    /// Removes the oldest memories of `persona` if it has more than `keep`.
-    pub fn prune(&self, persona: &PersonaId, keep: usize) -> Result<Pruned, Error> {
+    /// Removes the oldest memories of `persona` if it has more than `keep`, of each place those that are worth keeping at `now`
+    /// last.
+    pub fn prune(&self, persona: &PersonaId, keep: usize, now: Timestamp) -> Result<Pruned, Error> {
         let mut held: Vec<(MemoryId, ChatId)> = Vec::new();
         codec::walk(self.store.as_ref(), Table::MemoryByChat, &keys::prefix(&[persona.as_str()]), |key, _| {
             held.push((MemoryId(keys::number("memory_by_chat", key)?), keys::chat_of_memory(persona, key)?));
@@ -45,10 +47,7 @@ impl Memory {
         // Ids ascend with time.
         held.sort_unstable();
         let going = over + keep / SLACK;
-        let mut by_chat: BTreeMap<ChatId, Vec<MemoryId>> = BTreeMap::new();
-        for (id, chat) in held.into_iter().take(going) {
-            by_chat.entry(chat).or_default().push(id);
-        }
+        let by_chat = self.choose(&held, going, now)?;
         let mut removed = 0;
         for (chat, ids) in by_chat {
             for page in ids.chunks(PAGE) {
@@ -66,5 +65,42 @@ impl Memory {
             }
         }
         Ok(Pruned { removed, left: count.saturating_sub(going) })
+    }
+
+    /// Those of `held`, the oldest first, of which so many go. How many of each place go is decided by age alone: what is kept in one
+    /// place must not depend on what was said in another. Which of a place's own they are, by what is worth keeping, too.
+    fn choose(
+        &self,
+        held: &[(MemoryId, ChatId)],
+        going: usize,
+        now: Timestamp,
+    ) -> Result<BTreeMap<ChatId, Vec<MemoryId>>, Error> {
+        let mut wanted: BTreeMap<(ChatId, Scope), usize> = BTreeMap::new();
+        for (id, chat) in held.iter().take(going) {
+            if let Some(memory) = self.raw_memory(*id)? {
+                *wanted.entry((chat.clone(), memory.scope)).or_default() += 1;
+            }
+        }
+        let mut lasting: BTreeMap<(ChatId, Scope), Vec<MemoryId>> = BTreeMap::new();
+        let mut chosen: BTreeMap<ChatId, Vec<MemoryId>> = BTreeMap::new();
+        for (id, chat) in held {
+            if wanted.values().all(|count| *count == 0) {
+                break;
+            }
+            let Some(memory) = self.raw_memory(*id)? else { continue };
+            let place = (chat.clone(), memory.scope.clone());
+            let Some(count) = wanted.get_mut(&place).filter(|count| **count > 0) else { continue };
+            if memory.lasts(now) {
+                lasting.entry(place).or_default().push(*id);
+            } else {
+                *count -= 1;
+                chosen.entry(chat.clone()).or_default().push(*id);
+            }
+        }
+        for (place, count) in wanted {
+            let rest = lasting.remove(&place).unwrap_or_default();
+            chosen.entry(place.0).or_default().extend(rest.into_iter().take(count));
+        }
+        Ok(chosen)
     }
 }

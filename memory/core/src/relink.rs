@@ -15,6 +15,7 @@ use crate::record::unused_numbers;
 use crate::rows::{
     BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, Posted, WhyRow, WritingRow,
 };
+use crate::worth::mark_key;
 use crate::writings::writing_key;
 use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
 
@@ -22,8 +23,15 @@ use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
 const PAGE: usize = 4_096;
 
 /// Tables that are written again from messages and memories.
-const FOLLOWING: [Table; 6] =
-    [Table::ChatLog, Table::PersonLog, Table::Answers, Table::MemoryByMessage, Table::MemoryByChat, Table::Names];
+const FOLLOWING: [Table; 7] = [
+    Table::ChatLog,
+    Table::PersonLog,
+    Table::Answers,
+    Table::MemoryByMessage,
+    Table::MemoryByChat,
+    Table::Names,
+    Table::Marks,
+];
 
 /// What was done to make a record sound.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -227,6 +235,9 @@ impl Work<'_> {
             }
             if let Some(chat) = memory.conversation() {
                 self.batch.put(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id), []);
+            }
+            if let Some(key) = mark_key(&memory).filter(|_| memory.worth.is_some()) {
+                self.batch.put(Table::Marks, key, []);
             }
             if memory.kind.is_written() {
                 self.written.insert(writing_key(&memory), memory.sources.clone());

@@ -204,6 +204,9 @@ pub struct MemoryRow {
     pub text: Text,
     /// When it was said.
     pub at: Timestamp,
+    /// Why it is worth keeping, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<crate::Worth>,
 }
 
 impl MemoryRow {

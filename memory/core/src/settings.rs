@@ -1,10 +1,11 @@
-//! Settings of places, and how far what is done between messages has come. Ids, times and counts; nothing that was said.
+//! Settings of places, and how far what is done between messages has come: ids, times and counts, and the rules that people
+//! wrote for a place. They go with the place, or with the person whose direct messages it is.
 
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::forgotten::is_dm;
+use crate::minds::Gone;
 use crate::rows::{ChatRow, MessageRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
@@ -30,6 +31,15 @@ pub struct Tended {
     pub day: String,
     /// How often the model was asked on that day.
     pub asked: u32,
+}
+
+/// How far a conversation was looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sifted {
+    /// The number of the last message.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// A chat in which somebody said something.
@@ -97,6 +107,16 @@ impl Memory {
         self.set(diary_key(chat, persona), &until)
     }
 
+    /// How far what was said in a chat to `persona` was looked through for what is worth keeping.
+    pub fn sifted(&self, chat: &ChatId, persona: &PersonaId) -> Result<Option<Sifted>, Error> {
+        self.setting(&sifted_key(chat, persona))
+    }
+
+    /// Notes how far it was.
+    pub fn set_sifted(&self, chat: &ChatId, persona: &PersonaId, sifted: &Sifted) -> Result<(), Error> {
+        self.set(sifted_key(chat, persona), sifted)
+    }
+
     /// The chats of a platform in which something was said from `since` on.
     pub fn stirred(&self, platform: &PlatformId, since: Timestamp) -> Result<Vec<Stirred>, Error> {
         let mut stirred = Vec::new();
@@ -124,14 +144,26 @@ impl Memory {
         Ok(None)
     }
 
-    /// Takes out the settings of the direct messages of somebody who is forgotten.
-    pub(crate) fn forget_settings(&self, batch: &mut Batch, person: &PersonId) -> Result<(), Error> {
+    /// Takes out the settings of somebody or somewhere that is forgotten.
+    pub(crate) fn forget_settings(&self, batch: &mut Batch, gone: &Gone<'_>) -> Result<(), Error> {
         codec::walk(self.store.as_ref(), Table::Settings, b"", |key, _| {
-            if keys::parts(key).skip(1).any(|part| is_dm(part, person)) {
+            if is_of(key, gone) {
                 batch.remove(Table::Settings, key.to_vec());
             }
             Ok(true)
         })
+    }
+
+    /// What a person made of how personas are in their direct messages.
+    pub(crate) fn customs_of(&self, person: &PersonId) -> Result<Vec<serde_json::Value>, Error> {
+        let mut found = Vec::new();
+        codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&["customs"]), |key, value| {
+            if is_of(key, &Gone::Person(person)) {
+                found.push(codec::decode(Table::Settings, value)?);
+            }
+            Ok(true)
+        })?;
+        Ok(found)
     }
 
     fn setting<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, Error> {
@@ -160,4 +192,24 @@ fn customs_key(platform: &PlatformId, home: &Scope) -> Vec<u8> {
 
 fn diary_key(chat: &ChatId, persona: &PersonaId) -> Vec<u8> {
     keys::prefix(&["diary", chat.as_str(), persona.as_str()])
+}
+
+fn sifted_key(chat: &ChatId, persona: &PersonaId) -> Vec<u8> {
+    keys::prefix(&["sifted", chat.as_str(), persona.as_str()])
+}
+
+/// Whether a setting belongs to somebody or somewhere that is forgotten.
+pub(crate) fn is_of(key: &[u8], gone: &Gone<'_>) -> bool {
+    let scope = match gone {
+        Gone::Person(person) => Scope::Dm((*person).clone()),
+        Gone::Chat(chat) => Scope::Chat((*chat).clone()),
+        Gone::Realm(realm) => Scope::Realm((*realm).clone()),
+    };
+    let scope = scope.to_string();
+    let mut parts = keys::parts(key);
+    let of_a_chat = parts.next().is_some_and(|what| what == b"diary" || what == b"sifted");
+    match gone {
+        Gone::Chat(chat) if of_a_chat => parts.next() == Some(chat.as_str().as_bytes()),
+        _ => !of_a_chat && parts.any(|part| part == scope.as_bytes()),
+    }
 }

@@ -54,11 +54,13 @@ pub enum Table {
     Minds = 21,
     /// What personas feel towards people: person, persona, scope.
     Bonds = 22,
+    /// What is worth keeping: person, scope, memory.
+    Marks = 23,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -82,6 +84,7 @@ impl Table {
         Self::Notes,
         Self::Minds,
         Self::Bonds,
+        Self::Marks,
     ];
 
     /// The table of a number.
@@ -115,6 +118,7 @@ impl Table {
             Self::Notes => "notes",
             Self::Minds => "minds",
             Self::Bonds => "bonds",
+            Self::Marks => "marks",
         }
     }
 }

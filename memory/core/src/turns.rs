@@ -3,6 +3,7 @@
 use azera_types::{Author, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 
 use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, Need, OutboxRow, WhyRow};
+use crate::worth::mark_key;
 use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys, names};
 
 /// What became of a message taken in.
@@ -260,7 +261,10 @@ impl Memory {
                 // It may hold the words that were taken back.
                 self.remove_memory(&mut batch, &memory)?;
             } else if memory.sources == [id.clone()] {
-                let memory = MemoryRow { text: message.text.clone(), ..memory };
+                if let Some(key) = mark_key(&memory) {
+                    batch.remove(Table::Marks, key);
+                }
+                let memory = MemoryRow { text: message.text.clone(), worth: None, ..memory };
                 codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.queue_with_neighbours(&mut batch, &memory)?;
             }
@@ -288,6 +292,7 @@ impl Memory {
             sources: vec![message.id.clone()],
             text: message.text.clone(),
             at: message.at,
+            worth: None,
         };
         self.put_memory(batch, &memory)
     }
@@ -361,6 +366,9 @@ impl Memory {
             batch.remove(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id));
         }
         self.remove_writing(batch, memory)?;
+        if let Some(key) = mark_key(memory) {
+            batch.remove(Table::Marks, key);
+        }
         for key in names::keys(memory) {
             batch.remove(Table::Names, key);
         }

@@ -113,6 +113,7 @@ impl Memory {
             sources: post.iter().map(|post| post.id.clone()).chain(new.sources).collect(),
             text: new.text,
             at: new.at,
+            worth: None,
         };
         if memory.kind == Kind::Note {
             let key = notes_key(&memory.persona, &new.chat);

@@ -25,6 +25,10 @@ pub enum EvalCommand {
         after_help = "Example:\n  azera eval tags bot/mind/labelled/tags.jsonl\n\nEach line: {\"text\": \"...\", \"labels\": [\"grief\"]}"
     )]
     Tags(EvalLabels),
+    /// What is kept of conversations: lines of JSON with `turns` (`id`, `speaker`, `bot`, `text`) and `facts` (`kind`, `text`,
+    /// `sources`, `keys`); what is kept counts as right if it shares a source with a fact and holds a word of each group of keys
+    #[command(after_help = "Example:\n  azera eval extraction conversations.jsonl --json")]
+    Extraction(EvalLabels),
 }
 
 #[derive(Debug, Args)]

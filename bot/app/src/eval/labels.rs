@@ -55,7 +55,7 @@ fn read(file: &Path, known: &[&str], one_each: bool) -> anyhow::Result<Vec<Label
     Ok(sentences)
 }
 
-async fn senses(config: &Config, embedder: &Arc<dyn Embedder>) -> anyhow::Result<Arc<Senses>> {
+pub(super) async fn senses(config: &Config, embedder: &Arc<dyn Embedder>) -> anyhow::Result<Arc<Senses>> {
     let bar = Bar::new();
     crate::senses::senses(config, embedder, &|done, of| bar.count(crate::models::LEARNING, done, of)).await
 }

@@ -1,6 +1,7 @@
 //! `azera eval`: measurements anyone can rerun.
 
 pub mod dreams;
+pub mod extraction;
 pub mod facts;
 pub mod labels;
 pub mod recall;

@@ -89,6 +89,7 @@ pub const COMMANDS: &[Command] = &[
         Access::Member,
         &[form("", "", "", &[needed("text", "what to keep", OptionKind::Text)])],
     ),
+    command("me", "what I keep in mind about you, as far as it may be shown here", Access::Member, ALONE),
     command(
         "memory",
         "what I remember that may be shown here",

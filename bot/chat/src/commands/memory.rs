@@ -11,6 +11,9 @@ use crate::error::Error;
 /// Hits a search shows.
 const SEARCH_HITS: usize = 10;
 
+/// What is kept in mind of one person, shown at once.
+const KEPT: usize = 40;
+
 /// Characters of a memory shown.
 const SHOWN: usize = 160;
 
@@ -60,6 +63,34 @@ impl Azera {
         if stats.queued > 0 {
             text.push_str(&format!("{} are still being indexed.", stats.queued));
         }
+        Ok(done(text))
+    }
+
+    /// What the asker said that is worth keeping.
+    pub(super) async fn me_command(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        let (right, person) = (at.right.clone(), at.line.person.clone());
+        let kept = self.blocking(move |memory| memory.kept(&right, &person, KEPT)).await?;
+        if kept.is_empty() {
+            return Ok(done(
+                "Nothing yet that may be shown here. When a conversation is over I look through what was said for what is \
+                 worth keeping; `/remember TEXT` keeps something at once."
+                    .into(),
+            ));
+        }
+        let mut text = String::from("What I keep in mind about you, in your own words:\n");
+        for memory in &kept {
+            let Some(worth) = &memory.worth else { continue };
+            let gist: String = memory.gist().chars().take(SHOWN).collect();
+            let over = worth.superseded.as_ref();
+            let over = over.map_or_else(String::new, |later| format!(", until {}", later.at.strftime("%F")));
+            text.push_str(&format!(
+                "- `{}` {}, {}{over}: \"{gist}\"\n",
+                memory.id,
+                worth.kind,
+                memory.at.strftime("%F")
+            ));
+        }
+        text.push_str("`/forget mNUMBER` forgets one, with the message it stands in.");
         Ok(done(text))
     }
 

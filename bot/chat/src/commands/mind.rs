@@ -3,13 +3,12 @@
 use azera_adapter::{Access, CommandAnswer};
 use azera_mind::{Bond, Origin, Rule, Tag};
 use azera_model::Purpose;
-use azera_types::{Dimension, PlaceKind, Scope, Timestamp};
+use azera_types::{Dimension, PlaceKind, Timestamp};
 
 use super::{Setting, done, refused};
 use crate::azera::Azera;
 use crate::customs::{Customs, Saved};
 use crate::error::Error;
-use crate::gardener::home_of;
 
 /// Blocks of a full bar.
 const BAR: usize = 10;
@@ -42,7 +41,7 @@ impl Azera {
             "" => format!("Towards {name}: nothing in particular.\n"),
             felt => format!("Towards {name}: {felt}.\n"),
         });
-        for (what, when) in [("Last dreamt", state.last_dream), ("Last reflected", state.last_reflection)] {
+        for (what, when) in [("Last slept", state.last_dream), ("Last reflected", state.last_reflection)] {
             if let Some(when) = when {
                 text.push_str(&format!("{what} {}.\n", ago(when, now)));
             }
@@ -76,7 +75,7 @@ impl Azera {
             Err(why) => return Ok(refused(why)),
         };
         let name = rule.name.clone();
-        self.change_customs(
+        self.change(
             at,
             format!("The rule `{name}` holds from now on; `/rules remove {name}` takes it back."),
             |saved| {
@@ -88,24 +87,24 @@ impl Azera {
     }
 
     async fn remove_rule(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
-        let saved = self.customs_of(at).await?.saved.clone();
+        let saved = self.customs_of(at).await?.saved.clone().unwrap_or_default();
         if let Some(own) = saved.rules.own.iter().find(|own| own.name == name) {
             let told = format!("The rule `{name}` is gone. It was: `/rules add {}`", as_written(own));
-            return self.change_customs(at, told, |saved| saved.rules.own.retain(|own| own.name != name)).await;
+            return self.change(at, told, |saved| saved.rules.own.retain(|own| own.name != name)).await;
         }
         if saved.rules.off.iter().any(|off| off == name) {
             return Ok(refused(format!("The rule `{name}` does not hold anyway.")));
         }
         let told = format!("The rule `{name}` does not hold here any more; `/rules restore {name}` brings it back.");
-        self.change_customs(at, told, |saved| saved.rules.off.push(name.to_owned())).await
+        self.change(at, told, |saved| saved.rules.off.push(name.to_owned())).await
     }
 
     async fn restore_rule(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
-        if !self.customs_of(at).await?.saved.rules.off.iter().any(|off| off == name) {
+        if !self.customs_of(at).await?.off().iter().any(|off| off == name) {
             return Ok(refused(format!("No built-in rule `{name}` was removed here.")));
         }
         let told = format!("The rule `{name}` holds again.");
-        self.change_customs(at, told, |saved| saved.rules.off.retain(|off| off != name)).await
+        self.change(at, told, |saved| saved.rules.off.retain(|off| off != name)).await
     }
 
     /// What a message would call for, without anything being felt or kept.
@@ -149,11 +148,11 @@ impl Azera {
                 })
             }
             (Some(name), Some(DEFAULT), None) => {
-                if !customs.saved.tuned.contains_key(name) {
+                if !customs.is_tuned(name) {
                     return Ok(refused(format!("`{name}` is not tuned here.")));
                 }
                 let told = format!("`{name}` is as the configuration has it again.");
-                self.change_customs(at, told, |saved| {
+                self.change(at, told, |saved| {
                     saved.tuned.remove(name);
                 })
                 .await
@@ -163,7 +162,7 @@ impl Azera {
                     return Ok(refused(format!("`/tune {name} NUMBER`, or `/tune {name} {DEFAULT}`.")));
                 };
                 let told = format!("`{name}` is {value} here from now on; `/tune {name} {DEFAULT}` takes it back.");
-                self.change_customs(at, told, |saved| {
+                self.change(at, told, |saved| {
                     saved.tuned.insert(name.to_owned(), value);
                 })
                 .await
@@ -173,20 +172,17 @@ impl Azera {
     }
 
     async fn customs_of(&self, at: &Setting<'_>) -> Result<std::sync::Arc<Customs>, Error> {
-        self.customs(at.platform, &home_of(&at.place)).await
+        self.customs(at.platform, &at.place.scope()).await
     }
 
-    async fn change_customs(
+    async fn change(
         &self,
         at: &Setting<'_>,
         told: String,
         change: impl FnOnce(&mut Saved),
     ) -> Result<CommandAnswer, Error> {
-        let mut saved = self.customs_of(at).await?.saved.clone();
-        change(&mut saved);
-        let home: Scope = home_of(&at.place);
-        Ok(match self.set_customs(at.platform, &home, saved).await? {
-            Ok(_) => done(told),
+        Ok(match self.change_customs(at.platform, &at.place.scope(), change).await? {
+            Ok(()) => done(told),
             Err(why) => refused(format!("Nothing was changed: {why}.")),
         })
     }
@@ -234,8 +230,8 @@ fn listed(customs: &Customs) -> String {
         };
         text.push_str(&format!("- `{}`{origin} ({}): {}\n", rule.name, names(&rule.tags), what_it_does(rule)));
     }
-    if !customs.saved.rules.off.is_empty() {
-        text.push_str(&format!("Removed: {}.\n", customs.saved.rules.off.join(", ")));
+    if !customs.off().is_empty() {
+        text.push_str(&format!("Removed: {}.\n", customs.off().join(", ")));
     }
     text
 }
@@ -254,7 +250,7 @@ fn names(tags: &[Tag]) -> String {
 fn numbers(customs: &Customs) -> String {
     let mut text = String::from("`/tune NAME` says what a number is, `/tune NAME NUMBER` changes it here:\n```\n");
     for number in customs.nature.constants.numbers() {
-        let changed = if customs.saved.tuned.contains_key(number.name) { "  (tuned here)" } else { "" };
+        let changed = if customs.is_tuned(number.name) { "  (tuned here)" } else { "" };
         text.push_str(&format!("{:<26} {}{changed}\n", number.name, number.value));
     }
     text + "```"

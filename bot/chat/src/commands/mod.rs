@@ -53,6 +53,7 @@ impl Azera {
             "regenerate" => self.regenerate_command(adapter.clone(), &at).await,
             "swipe" => self.swipe_command(&at, arguments).await,
             "remember" => self.remember_command(&at, arguments).await,
+            "me" => self.me_command(&at).await,
             "memory" => self.memory_command(&at, arguments).await,
             "forget" => self.forget_command(&at, arguments).await,
             "dream" => self.dream_command(&at, arguments).await,

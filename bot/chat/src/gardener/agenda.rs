@@ -15,11 +15,11 @@ const MAX_PLACES: usize = 20_000;
 /// Time after which a platform is asked again what time it is somewhere.
 const ASK_AGAIN: Duration = Duration::from_secs(24 * 3_600);
 
-/// A realm, a room outside any or a direct message, and a persona in it.
+/// The public places of a realm, a private chat or a direct message, and a persona in it: where it has one mind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Home {
     pub(crate) platform: PlatformId,
-    /// The realm, room or person.
+    /// The place.
     pub(crate) place: Scope,
     pub(crate) persona: PersonaId,
 }
@@ -38,8 +38,6 @@ pub(crate) struct Heard {
     pub(crate) talk: Talk,
     /// The place it was said in.
     pub(crate) scope: Scope,
-    /// The realm, room or person it belongs to.
-    pub(crate) home: Scope,
     pub(crate) at: Timestamp,
 }
 
@@ -50,13 +48,15 @@ struct TalkState {
     for_diary: usize,
     /// Messages since notes were made.
     for_notes: usize,
+    /// Messages since what was said was looked through for what is worth keeping.
+    for_sift: usize,
     not_before: Timestamp,
 }
 
 #[derive(Debug, Clone)]
 struct HomeState {
     said: Timestamp,
-    /// The chat that everybody of the home reads in which something was said last.
+    /// The chat of it in which something was said last.
     chat: Option<ChatId>,
     /// When its platform is to be asked what time it is there; `None` if it was lately.
     ask: Option<Timestamp>,
@@ -67,6 +67,8 @@ struct HomeState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TalkTask {
     Notes,
+    /// Looking for what is worth keeping, before the diary is written.
+    Sift,
     Diary,
 }
 
@@ -87,23 +89,21 @@ impl Agenda {
 
     /// So many messages were heard.
     pub(crate) fn hear(&self, heard: Heard, messages: usize) {
-        let Heard { talk, scope, home: place, at } = heard;
+        let Heard { talk, scope: place, at } = heard;
         let mut state = self.lock();
         let home = Home { platform: talk.platform.clone(), place, persona: talk.persona.clone() };
-        let open = (scope == home.place).then(|| talk.chat.clone());
         let held = state.homes.entry(home).or_insert(HomeState { said: at, chat: None, ask: None, asked: None });
         held.said = held.said.max(at);
         if held.asked.is_none_or(|asked| after(asked, ASK_AGAIN) <= at) {
             held.ask.get_or_insert(at);
         }
-        if open.is_some() {
-            held.chat = open;
-        }
-        let first = TalkState { last_at: at, for_diary: 0, for_notes: 0, not_before: Timestamp::MIN };
+        held.chat = Some(talk.chat.clone());
+        let first = TalkState { last_at: at, for_diary: 0, for_notes: 0, for_sift: 0, not_before: Timestamp::MIN };
         let held = state.talks.entry(talk).or_insert(first);
         held.last_at = held.last_at.max(at);
         held.for_diary += messages;
         held.for_notes += messages;
+        held.for_sift += messages.max(1);
         state.keep_within_bounds();
     }
 
@@ -136,6 +136,7 @@ impl Agenda {
         let rest = usize::from(held.last_at > until);
         match task {
             TalkTask::Notes => held.for_notes = rest,
+            TalkTask::Sift => held.for_sift = rest,
             TalkTask::Diary => held.for_diary = rest,
         }
     }
@@ -173,7 +174,7 @@ impl Agenda {
         self.lock().homes.contains_key(home)
     }
 
-    /// The chat of a home that everybody there reads in which something was said last.
+    /// The chat of a home in which something was said last.
     pub(crate) fn open_chat(&self, home: &Home) -> Option<ChatId> {
         self.lock().homes.get(home).and_then(|held| held.chat.clone())
     }
@@ -191,8 +192,9 @@ impl TalkState {
         let enough = |count: usize, least: usize| least > 0 && count >= least;
         let notes = enough(self.for_notes, config.notes_every).then(|| after(self.last_at, config.pause));
         let diary = enough(self.for_diary, config.diary_messages).then(|| after(self.last_at, config.rest));
+        let sift = enough(self.for_sift, config.sift_every).then(|| after(self.last_at, config.rest));
         let not_before = self.not_before;
-        let tasks = [(notes, TalkTask::Notes), (diary, TalkTask::Diary)];
+        let tasks = [(notes, TalkTask::Notes), (sift, TalkTask::Sift), (diary, TalkTask::Diary)];
         tasks.into_iter().filter_map(move |(at, task)| at.map(|at| (at.max(not_before), task)))
     }
 }

@@ -5,14 +5,13 @@ use azera_types::{Author, ChatId, PersonaId, Place, Reach, Scope, Timestamp};
 
 use super::agenda::{Home, Talk};
 use super::compose::{ATTEMPTS, Composed, Wanted};
-use super::home_of;
 use super::material::{self, Said};
 use super::prompts::{DIARY, Filling, fill};
 use crate::azera::Azera;
 use crate::error::Error;
 
 /// Messages of a conversation looked at.
-const LOOKED_AT: usize = 200;
+pub(super) const LOOKED_AT: usize = 200;
 
 /// A conversation as it may be written about.
 pub(super) struct Conversation {
@@ -34,6 +33,11 @@ impl Azera {
             // It counts with what is said next.
             return Ok(None);
         }
+        let home =
+            Home { platform: talk.platform.clone(), place: conversation.place.scope(), persona: talk.persona.clone() };
+        if self.budget_by_day(&home, now).await? == 0 {
+            return Ok(None);
+        }
         let written = self.diary_of(talk, conversation, now).await?;
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         self.blocking(move |memory| memory.set_diary_until(&chat, &persona, now)).await?;
@@ -50,15 +54,15 @@ impl Azera {
         let given = material::lines(&chosen);
         let lead = format!("{} told me", first.author.name());
         let Some(about) = newest.sources.first() else { return Ok(None) };
-        let home = Home { platform: talk.platform.clone(), place: home_of(&at.place), persona: talk.persona.clone() };
+        let home = Home { platform: talk.platform.clone(), place: at.place.scope(), persona: talk.persona.clone() };
         for attempt in 0..ATTEMPTS {
             if self.budget_by_day(&home, now).await? == 0 {
-                return Err(Error::Interrupted);
+                return Ok(None);
             }
             let messages = fill(DIARY, &Filling { persona: &at.name, lines: &given, mood: None, other: "" });
             let wanted = Wanted { messages, given: &given, lead: lead.clone(), about, attempt };
             let composed = self.compose(wanted).await;
-            self.note_done(&home, None, now, 1).await?;
+            self.note_asked(&home, now, 1).await?;
             match composed? {
                 Ok(composed) => return self.keep_of(talk, Kind::Diary, &chosen, composed, now).await,
                 Err(flaw) => tracing::debug!(?flaw, "what was written is not kept"),
@@ -83,7 +87,10 @@ impl Azera {
         Ok(Some(Conversation { place, name, said }))
     }
 
-    async fn whereabouts(&self, talk: &Talk) -> Result<Option<(Place, Right, String, Option<Scope>)>, Error> {
+    pub(super) async fn whereabouts(
+        &self,
+        talk: &Talk,
+    ) -> Result<Option<(Place, Right, String, Option<Scope>)>, Error> {
         let Ok(platform) = self.platform(&talk.platform) else { return Ok(None) };
         let Some(place) = self.place_unasked(platform.as_ref(), &talk.chat).await? else { return Ok(None) };
         let played = match self.persona(place.shared_realm(), &talk.persona).await {
@@ -141,11 +148,10 @@ impl Azera {
         chat: &ChatId,
         persona: &PersonaId,
         scope: &Scope,
-        home: &Scope,
         at: Timestamp,
     ) {
         let talk = Talk { platform: platform.clone(), chat: chat.clone(), persona: persona.clone() };
-        self.0.agenda.hear(super::Heard { talk, scope: scope.clone(), home: home.clone(), at }, 1);
+        self.0.agenda.hear(super::Heard { talk, scope: scope.clone(), at }, 1);
     }
 
     /// The one who spoke last of people.

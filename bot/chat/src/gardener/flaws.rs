@@ -93,9 +93,9 @@ pub(super) fn weight(text: &str) -> usize {
 /// The text up to the end of its last sentence: what a limit cut off is not told. `None` without a whole sentence.
 pub(super) fn whole_sentences(text: &str) -> Option<&str> {
     let text = text.trim();
-    let end = text.rfind(['.', '!', '?', '\u{2026}'])?;
+    let end = text.rfind(['.', '!', '?', '\u{2026}', '\u{3002}', '\u{ff01}', '\u{ff1f}'])?;
     let rest = text.get(end..)?;
-    let closing = rest.chars().skip(1).take_while(|c| matches!(c, '"' | '\'' | '\u{201d}' | '*' | ')'));
+    let closing = rest.chars().skip(1).take_while(|c| matches!(c, '"' | '\'' | '\u{201d}' | '\u{300d}' | '*' | ')'));
     let length = rest.chars().next().map_or(0, char::len_utf8) + closing.map(char::len_utf8).sum::<usize>();
     text.get(..end + length)
 }
@@ -158,6 +158,7 @@ mod tests {
     fn a_text_ends_with_a_sentence() {
         assert_eq!(whole_sentences("One. Two and"), Some("One."));
         assert_eq!(whole_sentences(" She said \"go!\" and then "), Some("She said \"go!\""));
+        assert_eq!(whole_sentences("\u{6211}\u{68a6}\u{3002}\u{7136}"), Some("\u{6211}\u{68a6}\u{3002}"));
         assert_eq!(whole_sentences("no end"), None);
     }
 }

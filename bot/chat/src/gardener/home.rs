@@ -2,7 +2,7 @@
 
 use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, Right, Tended};
 use azera_mind::Mood;
-use azera_types::{ChatId, Place, Reach, Scope, Text, Timestamp};
+use azera_types::{ChatId, Place, PlaceKind, Reach, Scope, Text, Timestamp};
 
 use super::agenda::Home;
 use super::compose::{ATTEMPTS, Composed, Wanted};
@@ -37,16 +37,13 @@ struct Setting {
 
 impl Azera {
     /// Writes a dream or an entry of the journal for a home, out of what was said there lately; gives it, if one came that is
-    /// worth telling.
+    /// worth telling. One at a time: whoever calls holds `writing`.
     pub(crate) async fn write_for(&self, home: &Home, kind: Kind, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
-        let _writing = self.0.writing.lock().await;
         let mut asked = 0;
         let written = self.write_or_not(home, kind, now, &mut asked).await;
-        match &written {
-            // That is noted along with it.
-            Ok(Some(_)) => {}
-            Ok(None) => self.note_done(home, Some(kind), now, asked).await?,
-            Err(error) => self.note_done(home, (!error.is_transient()).then_some(kind), now, asked).await?,
+        // What was written was noted along with it.
+        if !matches!(written, Ok(Some(_))) {
+            self.note_asked(home, now, asked).await?;
         }
         written
     }
@@ -165,8 +162,12 @@ impl Azera {
             return Ok(None);
         }
         let Some(place) = self.place_unasked(platform.as_ref(), &chat).await? else { return Ok(None) };
-        // Another realm's channel is not this one's.
-        if super::home_of(&place) != home.place {
+        // A realm's journal may stand in a private channel of it; another place's is not this one's.
+        let realm = match &place.kind {
+            PlaceKind::Private { realm: Some(realm), .. } => Some(Scope::Realm(realm.clone())),
+            _ => None,
+        };
+        if place.scope() != home.place && realm.as_ref() != Some(&home.place) {
             return Ok(None);
         }
         let played = match self.persona(place.shared_realm(), &home.persona).await {
@@ -226,6 +227,6 @@ impl Azera {
 
     /// The home of a place for a persona.
     pub(crate) fn home(platform: &azera_types::PlatformId, place: &Place, persona: &azera_types::PersonaId) -> Home {
-        Home { platform: platform.clone(), place: super::home_of(place), persona: persona.clone() }
+        Home { platform: platform.clone(), place: place.scope(), persona: persona.clone() }
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Said {
     scope: Scope,
     needs: Vec<Need>,
     pub(super) at: Timestamp,
+    /// How much it is worth keeping, from 0 to 1.
+    importance: f32,
 }
 
 impl From<&MessageRow> for Said {
@@ -30,6 +32,7 @@ impl From<&MessageRow> for Said {
             scope: row.scope.clone(),
             needs: row.needs.clone(),
             at: row.at,
+            importance: 0.0,
         }
     }
 }
@@ -43,7 +46,19 @@ impl From<&MemoryRow> for Said {
             scope: row.scope.clone(),
             needs: row.needs.clone(),
             at: row.at,
+            importance: row
+                .worth
+                .as_ref()
+                .filter(|worth| worth.superseded.is_none())
+                .map_or(0.0, |worth| worth.importance.clamp(0.0, 1.0)),
         }
+    }
+}
+
+impl Said {
+    /// How much it says, in telling words; what is worth keeping counts up to twice.
+    fn weight(&self) -> usize {
+        (weight(&self.text) as f32 * (1.0 + self.importance)).round() as usize
     }
 }
 
@@ -80,7 +95,7 @@ pub(super) fn needs(said: &[Said], realm: Option<&Scope>, now: Timestamp) -> Vec
 
 /// The lines that say most, in the order they were said.
 pub(super) fn telling(said: Vec<Said>, count: usize) -> Vec<Said> {
-    let mut weighed: Vec<(usize, usize)> = said.iter().map(|said| weight(&said.text)).enumerate().collect();
+    let mut weighed: Vec<(usize, usize)> = said.iter().map(Said::weight).enumerate().collect();
     weighed.retain(|(_, weight)| *weight > 0);
     weighed.sort_by_key(|(index, weight)| (std::cmp::Reverse(*weight), *index));
     let mut chosen: Vec<usize> = weighed.into_iter().take(count).map(|(index, _)| index).collect();

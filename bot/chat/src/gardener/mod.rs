@@ -18,6 +18,7 @@ mod material;
 mod notes;
 mod prompts;
 mod schedule;
+mod sift;
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_memory::Kind;
 use azera_mind::{Activity, Event, MindId, Mood};
-use azera_types::{Place, PlaceKind, Scope, Timestamp};
+use azera_types::{PlaceKind, Scope, Timestamp};
 use jiff::tz::TimeZone;
 
 use agenda::TalkTask;
@@ -39,6 +40,9 @@ use crate::minds::{mind_id, place_of};
 
 /// Time after which something that failed for a reason that may pass is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10 * 60);
+
+/// Time within which something written was written for the same reason.
+const JUST_NOW: Duration = Duration::from_secs(6 * 3_600);
 
 /// How far back a start looks for conversations that nobody took up, and for places whose minds may want something.
 const LOOK_BACK: Duration = Duration::from_secs(14 * 24 * 3_600);
@@ -85,14 +89,6 @@ impl Job for Gardener {
     }
 }
 
-/// The realm, room or person that a place belongs to.
-pub(crate) fn home_of(place: &Place) -> Scope {
-    match &place.kind {
-        PlaceKind::Private { realm: Some(realm), .. } => Scope::Realm(realm.clone()),
-        PlaceKind::Public(_) | PlaceKind::Private { .. } | PlaceKind::Dm(_) => place.scope(),
-    }
-}
-
 impl Azera {
     /// Takes note of what was said before this start and may not be taken up yet.
     pub(crate) async fn hear_again(&self) -> Result<(), Error> {
@@ -108,15 +104,7 @@ impl Azera {
                 let talk = Talk { platform: platform.clone(), chat: stirred.chat, persona: stirred.persona };
                 // How many messages there are the diary sees when it looks.
                 let enough = self.0.config.garden.diary_messages;
-                let home = match &stirred.scope {
-                    // A private channel belongs to its realm, which its platform alone knows.
-                    Scope::Chat(chat) => match self.place_unasked(self.platform(&platform)?.as_ref(), chat).await {
-                        Ok(Some(place)) => home_of(&place),
-                        Ok(None) | Err(_) => continue,
-                    },
-                    open => open.clone(),
-                };
-                self.0.agenda.hear(Heard { talk, scope: stirred.scope, home, at: stirred.last_at }, enough);
+                self.0.agenda.hear(Heard { talk, scope: stirred.scope, at: stirred.last_at }, enough);
             }
         }
         Ok(())
@@ -134,6 +122,8 @@ impl Azera {
             if self.0.stopping.is_cancelled() {
                 return;
             }
+            // Those before it may have taken long.
+            let now = self.0.clock.now();
             let event = match self.home_of_mind(&id) {
                 Some(home) => self.act_on(&home, activity, now).await,
                 // Nobody said anything there for a long time: it sleeps, and there is nothing to tell.
@@ -149,7 +139,7 @@ impl Azera {
             Activity::Dream | Activity::Nap => Kind::Dream,
             Activity::Reflection => Kind::Reflection,
         };
-        match self.write_if_it_may(home, kind, now).await {
+        match self.write_if_it_may(home, activity, kind, now).await {
             Ok(true) => Event::Done(activity),
             Ok(false) => Event::PutOff(activity),
             Err(error) if error.is_transient() => {
@@ -164,23 +154,33 @@ impl Azera {
     }
 
     /// Whether what a mind wants is over: it was done, there was nothing to do, or nobody wants to hear of it.
-    async fn write_if_it_may(&self, home: &Home, kind: Kind, now: Timestamp) -> Result<bool, Error> {
+    async fn write_if_it_may(
+        &self,
+        home: &Home,
+        activity: Activity,
+        kind: Kind,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         let config = &self.0.config.garden;
         if !(if kind == Kind::Dream { config.dreams } else { config.reflections }) {
             return Ok(true);
         }
-        let zone = self.customs(&home.platform, &home.place).await?.nature.zone.clone();
-        if schedule::within(config.quiet, now, &zone) {
+        let nature = self.customs(&home.platform, &home.place).await?.nature.clone();
+        let night_is_over = activity == Activity::Dream && !nature.is_night(now);
+        if night_is_over || schedule::within(config.quiet, now, &nature.zone) {
             return Ok(false);
         }
-        // A crash may have come between what was written and the mind's rest after it.
+        let _writing = self.0.writing.lock().await;
+        // It may have been written meanwhile, because somebody asked for it or before a crash that came between what was written
+        // and the mind's rest after it.
         let tended = self.tended(home).await?;
         let state = self.0.minds.state(&home.persona, &home.place, now);
         let (written, rested) = match kind {
             Kind::Dream => (tended.dreamt, state.and_then(|state| state.last_dream)),
             _ => (tended.reflected, state.and_then(|state| state.last_reflection)),
         };
-        if written > rested {
+        let lately = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < JUST_NOW;
+        if written.is_some_and(lately) && written > rested {
             return Ok(true);
         }
         if self.budget(home, now, config.per_day).await? == 0 {
@@ -192,6 +192,7 @@ impl Azera {
 
     /// Writes an entry of the journal now, because somebody asked for it.
     pub(crate) async fn reflect_now(&self, home: &Home) -> Result<Option<azera_memory::MemoryRow>, Error> {
+        let _writing = self.0.writing.lock().await;
         let written = self.write_for(home, Kind::Reflection, self.0.clock.now()).await?;
         if written.is_some()
             && let Some(id) = mind_id(&home.persona, &home.place)
@@ -226,6 +227,7 @@ impl Azera {
             let done = match task {
                 TalkTask::Diary => self.write_diary(&talk, now).await.map(drop),
                 TalkTask::Notes => self.take_notes(&talk, now).await.map(drop),
+                TalkTask::Sift => self.sift(&talk, now).await,
             };
             match done {
                 Ok(()) => self.0.agenda.did(&talk, task, until),
@@ -258,9 +260,18 @@ impl Azera {
 
     /// The time zone of a home, the configured one where nobody says or it is none.
     async fn zone(&self, home: &Home) -> Result<TimeZone, Error> {
-        let named = match (&home.place, self.platform(&home.platform)) {
-            (Scope::Realm(realm), Ok(platform)) => platform.realm(realm).await?.time_zone,
+        let Ok(platform) = self.platform(&home.platform) else { return Ok(TimeZone::UTC) };
+        let realm = match &home.place {
+            Scope::Realm(realm) => Some(realm.clone()),
+            Scope::Chat(chat) => match self.place_unasked(platform.as_ref(), chat).await?.map(|place| place.kind) {
+                Some(PlaceKind::Private { realm, .. }) => realm,
+                _ => None,
+            },
             _ => None,
+        };
+        let named = match realm {
+            Some(realm) => platform.realm(&realm).await?.time_zone,
+            None => None,
         };
         let named = named.and_then(|name| TimeZone::get(&name).ok());
         Ok(named.or_else(|| TimeZone::get(&self.0.config.garden.time_zone).ok()).unwrap_or(TimeZone::UTC))
@@ -271,17 +282,17 @@ impl Azera {
         self.blocking(move |memory| memory.tended(&home.platform, &home.place, &home.persona)).await
     }
 
-    /// What was done for a home, if the model was asked so often now, and something was tried or written.
+    /// What was done for a home, if the model was asked so often now and something was written.
     async fn tended_then(
         &self,
         home: &Home,
-        tried: Option<Kind>,
+        written: Option<Kind>,
         now: Timestamp,
         asked: u32,
     ) -> Result<azera_memory::Tended, Error> {
         let day = schedule::day(now, &self.customs(&home.platform, &home.place).await?.nature.zone);
         let mut tended = self.tended(home).await?;
-        match tried {
+        match written {
             Some(Kind::Dream) => tended.dreamt = Some(now),
             Some(_) => tended.reflected = Some(now),
             None => {}
@@ -291,9 +302,12 @@ impl Azera {
         Ok(tended)
     }
 
-    /// Notes that something was tried, whatever came of it, and how often the model was asked.
-    async fn note_done(&self, home: &Home, tried: Option<Kind>, now: Timestamp, asked: u32) -> Result<(), Error> {
-        let tended = self.tended_then(home, tried, now, asked).await?;
+    /// Notes how often the model was asked, unless the place is forgotten by now.
+    async fn note_asked(&self, home: &Home, now: Timestamp, asked: u32) -> Result<(), Error> {
+        if asked == 0 || self.0.minds.state(&home.persona, &home.place, now).is_none() {
+            return Ok(());
+        }
+        let tended = self.tended_then(home, None, now, asked).await?;
         let home = home.clone();
         self.blocking(move |memory| memory.set_tended(&home.platform, &home.place, &home.persona, &tended)).await
     }

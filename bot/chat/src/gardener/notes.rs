@@ -5,7 +5,6 @@ use azera_types::{Text, Timestamp};
 
 use super::agenda::{Home, Talk};
 use super::compose::{ATTEMPTS, Composed, Wanted};
-use super::home_of;
 use super::material::{self, Said};
 use super::prompts::{Filling, NOTES_OTHER, NOTES_SELF, fill};
 use crate::azera::Azera;
@@ -19,7 +18,7 @@ impl Azera {
         let newest = 2 * self.0.config.garden.notes_every.max(form.lines);
         let said: Vec<Said> = at.said.iter().skip(at.said.len().saturating_sub(newest)).cloned().collect();
         let Some(other) = Self::other(&said).map(str::to_owned) else { return Ok(None) };
-        let home = Home { platform: talk.platform.clone(), place: home_of(&at.place), persona: talk.persona.clone() };
+        let home = Home { platform: talk.platform.clone(), place: at.place.scope(), persona: talk.persona.clone() };
         let of_people: Vec<Said> = said.iter().filter(|said| said.author.name() == other).cloned().collect();
         let about = [
             (NOTES_OTHER, material::telling(of_people, form.lines), other.clone(), format!("About {other}: ")),
@@ -39,7 +38,7 @@ impl Azera {
                 let messages = fill(prompt, &filling);
                 let wanted = Wanted { messages, given: &given, lead: lead.clone(), about: &newest, attempt };
                 let composed = self.compose(wanted).await;
-                self.note_done(&home, None, now, 1).await?;
+                self.note_asked(&home, now, 1).await?;
                 match composed? {
                     Ok(composed) => {
                         found = Some(composed);

@@ -2,7 +2,7 @@
 
 use azera_adapter::Host;
 
-use crate::findings::{AN, ANN, DM_ANN, HALL, Scene};
+use crate::findings::{AN, ANN, DEN, DM_ANN, HALL, Scene};
 
 const HOUR: i64 = 3_600;
 
@@ -39,6 +39,19 @@ async fn rules_hold_where_they_were_made_and_go_with_whose_they_are() {
     scene.command(ANN, DM_ANN, "/rules add vow joke Speak of the vow.").await;
     scene.command(ANN, DM_ANN, "/forget me").await;
     assert!(!scene.command(ANN, DM_ANN, "/rules list").await.contains("vow"));
+}
+
+/// What a rule says is shown in prompts, and so to whoever is answered.
+#[tokio::test]
+async fn a_rule_of_the_realm_is_not_for_a_private_channel_nor_the_other_way_round() {
+    let scene = Scene::open(false, false).await;
+    for (place, name) in [(HALL, "open"), (DEN, "closed")] {
+        let added = scene.command(ANN, place, &format!("/rules add {name} joke The vault code is 4471.")).await;
+        assert!(added.contains("holds from now on"), "{added}");
+    }
+    let [open, closed] = [scene.command(ANN, HALL, "/rules list").await, scene.command(ANN, DEN, "/rules list").await];
+    assert!(open.contains("`open`") && !open.contains("`closed`"), "{open}");
+    assert!(closed.contains("`closed`") && !closed.contains("`open`"), "{closed}");
 }
 
 #[tokio::test]
@@ -92,6 +105,6 @@ async fn a_mind_dreams_in_its_own_night_and_is_rested_then() {
     scene.house.azera.settle().await.unwrap();
     assert_eq!(dreams(&scene), before + 1, "one dream, in the night");
     let status = scene.command(ANN, HALL, "/status").await;
-    assert!(status.contains("Last dreamt"), "{status}");
+    assert!(status.contains("Last slept"), "{status}");
     assert_eq!(scene.house.memory.check().unwrap().broken, Default::default());
 }

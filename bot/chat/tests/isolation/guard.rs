@@ -41,7 +41,7 @@ pub const WRITTEN: [&str; 6] =
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 29] = [
+const SHOWN_TO_NOBODY: [&str; 30] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -68,8 +68,10 @@ const SHOWN_TO_NOBODY: [&str; 29] = [
     // Settings, times and counts; whom to ask about a chat.
     "journal_channel",
     "tended",
-    "customs",
     "diary_until",
+    // Numbers, and rules, which commands are judged for that show them.
+    "customs",
+    "sifted",
     "stirred",
     "spoke_in",
     // The indexes are filled, and compared with the record, by the core itself.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use azera_adapter::{CommandLine, Host, Platform, ProbeLine};
-use azera_memory::{Forget, Hit, Kind, Limits, Memory, Query, Right, Subject, VectorIndex};
+use azera_memory::{Forget, Hit, Kind, Limits, Memory, Query, Right, Subject, VectorIndex, Worth};
 use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, PlaceKind, Reach, Text, Timestamp};
 use serde::Serialize;
 
@@ -23,7 +23,8 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 33] = [
+const SHOWING: [&str; 34] = [
+    "/me",
     "/why",
     "/memory stats",
     "/memory export",
@@ -242,6 +243,21 @@ impl Looking<'_> {
         read!(self, memory.stats(&right), |found| format!("{found:?}"));
         read!(self, memory.export(&Subject(me.clone())), |found| found.to_string());
         let order = house.watch.oracle().order.clone();
+        // Everything is worth keeping here.
+        for id in order.iter().rev().take(IDS) {
+            let worth = Worth {
+                kind: "fact".into(),
+                importance: 1.0,
+                from: 0,
+                to: usize::MAX,
+                with: Vec::new(),
+                superseded: None,
+            };
+            memory.mark(&MessageId::new(id).unwrap(), Some(worth)).unwrap();
+        }
+        for person in (0..PEOPLE.len()).map(person) {
+            read!(self, memory.kept(&right, &person, MANY), |found| json(&found));
+        }
         for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {
             let reply = MessageId::new(format!("{id}~r0")).unwrap();
             for id in [&id, &reply] {

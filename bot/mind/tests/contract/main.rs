@@ -6,3 +6,4 @@ mod many;
 mod rules;
 mod senses;
 mod style;
+mod worth;

@@ -2,6 +2,7 @@
 //! measured by `azera eval mood | tags`, and tested in `bot/app/tests/product`.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use azera_mind::{Error, Labelled, Mood, Senses, Tag, labelled};
 
@@ -14,6 +15,9 @@ fn blind(count: usize) -> Vec<Vec<f32>> {
     vec![vec![0.0; 8]; count]
 }
 
+/// Learned once for all tests that only ask it.
+pub(crate) static LEARNED: LazyLock<Senses> = LazyLock::new(learned);
+
 fn learned() -> Senses {
     let count = Senses::examples().expect("the examples are sound").len();
     Senses::learn(&blind(count)).expect("a vector for each")
@@ -21,7 +25,7 @@ fn learned() -> Senses {
 
 #[test]
 fn a_mood_is_told_by_words_alone_more_often_than_not() {
-    let sense = learned().mood;
+    let sense = &LEARNED.mood;
     let sentences = labelled(MOODS).unwrap();
     let right = |sentence: &&Labelled| sense.sense(&sentence.text, &[]).mood.name() == sentence.labels[0];
     let right = sentences.iter().filter(right).count();
@@ -34,12 +38,13 @@ fn a_mood_is_told_by_words_alone_more_often_than_not() {
 
 #[test]
 fn the_same_is_learned_each_time_and_kept() {
-    let one = learned();
+    let one = &*LEARNED;
     let kept = one.to_json().unwrap();
     for two in [learned(), Senses::from_json(&kept).unwrap()] {
         for sentence in labelled(TAGS).unwrap() {
             assert_eq!(one.tags.sense(&sentence.text, &[]), two.tags.sense(&sentence.text, &[]));
             assert_eq!(one.mood.sense(&sentence.text, &[]), two.mood.sense(&sentence.text, &[]));
+            assert_eq!(one.worth.sense(&sentence.text, &[]), two.worth.sense(&sentence.text, &[]));
         }
     }
     let kept = String::from_utf8(kept).unwrap();
@@ -56,7 +61,7 @@ fn the_same_is_learned_each_time_and_kept() {
 /// were pointed ones.
 #[test]
 fn ordinary_talk_seldom_raises_an_alarm() {
-    let sense = learned().tags;
+    let sense = &LEARNED.tags;
     let talk = labelled(ORDINARY).unwrap();
     assert!(talk.len() >= 200, "{}", talk.len());
     for tag in [Tag::SelfHarm, Tag::Hostility, Tag::Escalation, Tag::Insult, Tag::Threat, Tag::Flirtation] {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use azera_memory::{
     Doc, Error, Facet, FacetWeights, Forget, Found, Kind, Layers, Lexical, Memory, MemoryConfig, NewChat, NewFact,
     NewReply, NewWriting, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, TextIndex, VectorIndex, WhyRow,
+    Worth,
 };
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Timestamp,
@@ -265,6 +266,17 @@ impl History {
             self.answer(&id, built_on, false);
         } else if which.is_multiple_of(3) && text != SECRET {
             self.memory.leave(&id).unwrap();
+        }
+        if which % 2 == 0 && answered {
+            let worth = Worth {
+                kind: "fact".into(),
+                importance: 0.5,
+                from: 0,
+                to: text.len(),
+                with: Vec::new(),
+                superseded: None,
+            };
+            assert!(self.memory.mark(&id, Some(worth)).unwrap());
         }
         self.said.push(id);
     }

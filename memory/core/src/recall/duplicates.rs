@@ -56,6 +56,7 @@ mod tests {
     fn memory(text: &str, who: &str) -> MemoryRow {
         let person = PersonId::new(who).unwrap();
         MemoryRow {
+            worth: None,
             id: MemoryId(1),
             persona: PersonaId::new("azera").unwrap(),
             kind: Kind::Message,

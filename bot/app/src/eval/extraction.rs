@@ -1,0 +1,161 @@
+//! `azera eval extraction`: what of labelled conversations is kept, by what the product keeps them with.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use azera_config::Config;
+use azera_mind::{Kept, Said, WorthSense};
+use azera_model::{Priority, Purpose};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::labels::senses;
+use crate::cli::EvalLabels;
+use crate::house;
+
+/// A conversation, and what is worth keeping of it.
+#[derive(Deserialize)]
+struct Conversation {
+    turns: Vec<Turn>,
+    facts: Vec<Fact>,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    id: String,
+    speaker: String,
+    #[serde(default)]
+    bot: bool,
+    text: String,
+}
+
+/// Something worth keeping. It is found by a memory that shares a source with it and has a word of each group.
+#[derive(Deserialize)]
+struct Fact {
+    kind: String,
+    text: String,
+    sources: Vec<String>,
+    keys: Vec<Vec<String>>,
+}
+
+#[derive(Default)]
+struct Tally {
+    kept: usize,
+    right: usize,
+    of_its_kind: usize,
+    there: usize,
+}
+
+pub async fn extraction(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
+    let conversations = read(&options.file)?;
+    let embedder = house::embedder(config).await?;
+    let senses = senses(config, &embedder).await?;
+    let mut tally = Tally::default();
+    for conversation in &conversations {
+        let mut vectors = Vec::with_capacity(conversation.turns.len());
+        for turn in &conversation.turns {
+            let sentences: Vec<String> = match turn.bot {
+                true => Vec::new(),
+                false => WorthSense::sentences(&turn.text).into_iter().map(str::to_owned).collect(),
+            };
+            vectors.push(match sentences.is_empty() {
+                true => Vec::new(),
+                false => embedder.embed(sentences, Purpose::Document, Priority::Live).await?,
+            });
+        }
+        let said = conversation.turns.iter().zip(&vectors);
+        let said: Vec<Said<'_>> = said
+            .map(|(turn, vectors)| Said { speaker: &turn.speaker, is_bot: turn.bot, text: &turn.text, vectors })
+            .collect();
+        count(conversation, &senses.worth.keep(&said), &mut tally, options.show);
+    }
+    let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    let (precision, recall) = (share(tally.right, tally.kept), share(tally.right, tally.there));
+    let of_its_kind = share(tally.of_its_kind, tally.right);
+    if options.json {
+        let value = json!({
+            "conversations": conversations.len(), "kept": tally.kept, "labelled": tally.there, "right": tally.right,
+            "precision": precision, "recall": recall, "kind_accuracy": of_its_kind,
+        });
+        println!("{value}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!(
+        "{} conversations: {} kept, {} of them right, {} labelled; precision {precision:.3}, recall {recall:.3}; of those right \
+         {of_its_kind:.3} are of the labelled kind",
+        conversations.len(),
+        tally.kept,
+        tally.right,
+        tally.there
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(file: &Path) -> anyhow::Result<Vec<Conversation>> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let conversations: anyhow::Result<Vec<Conversation>> = lines
+        .map(|(index, line)| serde_json::from_str(line).with_context(|| format!("{}:{}", file.display(), index + 1)))
+        .collect();
+    let conversations = conversations?;
+    ensure!(!conversations.is_empty(), "{} holds no conversation", file.display());
+    Ok(conversations)
+}
+
+/// Each labelled fact is found once.
+fn count(conversation: &Conversation, kept: &[Kept], tally: &mut Tally, show: bool) {
+    let mut open: Vec<&Fact> = conversation.facts.iter().collect();
+    tally.there += open.len();
+    tally.kept += kept.len();
+    for memory in kept {
+        let sources: Vec<&str> = memory
+            .sources()
+            .into_iter()
+            .filter_map(|number| conversation.turns.get(number))
+            .map(|turn| turn.id.as_str())
+            .collect();
+        let text = memory.text.to_lowercase();
+        let is_it = |fact: &&Fact| {
+            let shared = fact.sources.iter().any(|source| sources.contains(&source.as_str()));
+            shared && fact.keys.iter().all(|group| group.iter().any(|key| text.contains(&key.to_lowercase())))
+        };
+        match open.iter().position(is_it) {
+            Some(index) => {
+                let fact = open.swap_remove(index);
+                tally.right += 1;
+                tally.of_its_kind += usize::from(fact.kind == memory.kind.name());
+            }
+            None if show => println!("kept and not labelled [{}]: {}", memory.kind, memory.text.replace('\n', " / ")),
+            None => {}
+        }
+    }
+    if show {
+        open.iter().for_each(|fact| println!("labelled and not kept [{}]: {}", fact.kind, fact.text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_mind::Part;
+
+    use super::*;
+
+    #[test]
+    fn a_fact_is_found_once_by_its_source_and_its_words() {
+        let line = r#"{"turns": [{"id": "t1", "speaker": "Ann", "text": "I moved to Turin. My cat is called Tom."}],
+            "facts": [{"kind": "event", "text": "", "sources": ["t1"], "keys": [["turin"], ["moved", "lives"]]}]}"#;
+        let conversation: Conversation = serde_json::from_str(line).unwrap();
+        let kept = |text: &str, kind| Kept {
+            kind,
+            parts: vec![Part { message: 0, span: 0..1 }],
+            text: text.into(),
+            importance: 0.5,
+            about: None,
+        };
+        let mut tally = Tally::default();
+        let event = kept("Ann: I moved to Turin.", azera_mind::Kind::Event);
+        count(&conversation, &[kept("Ann: Tom.", azera_mind::Kind::Fact), event.clone(), event], &mut tally, false);
+        assert_eq!((tally.kept, tally.right, tally.of_its_kind, tally.there), (3, 1, 1, 1));
+    }
+}

@@ -1,0 +1,146 @@
+//! `azera tour`: a few made-up days with the real thing, told as they happen. The days are a timeline as `azera replay` plays
+//! them, with a line of explanation before each part.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context;
+use azera_adapter_sim::{Event, Timeline};
+use azera_config::Config;
+use azera_types::Timestamp;
+use serde_json::Value;
+
+use crate::cli::TourOptions;
+use crate::replay::Stage;
+
+/// The days.
+const DAYS: &str = include_str!("../tour/days.jsonl");
+
+/// Makes the tour the same each time; replies differ with the model all the same.
+const SEED: u64 = 1;
+
+pub async fn run(config: &Config, options: TourOptions) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let out = &mut std::io::stdout();
+    writeln!(
+        out,
+        "A few days with Azera, in a few minutes: everything is made by the models on this machine, in a folder of its own that \
+         is gone afterwards; only the clock is moved, and the people are made up."
+    )?;
+    let mut parts = read(DAYS)?.into_iter();
+    let start = DAYS.lines().filter_map(|line| Timeline::read(line.as_bytes()).ok()?.start()).next();
+    let mut stage = Stage::open(config, None, &options.model, SEED, start).await?;
+    let told = tell(&mut stage, &mut parts, out).await;
+    stage.close().await;
+    told?;
+    writeln!(
+        out,
+        "\nThat was the tour, {} seconds. `azera chat` talks with you; nothing of this is remembered there.",
+        began.elapsed().as_secs()
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A part of the tour.
+enum Part {
+    /// What to know about what follows.
+    Scene(String),
+    /// Something that happens.
+    Happens(Timeline),
+}
+
+fn read(days: &str) -> anyhow::Result<Vec<Part>> {
+    let part = |line: &str| {
+        let value: Value = serde_json::from_str(line)?;
+        Ok(match value["scene"].as_str() {
+            Some(scene) => Part::Scene(scene.to_owned()),
+            None => Part::Happens(Timeline::read(line.as_bytes())?),
+        })
+    };
+    let parts = days.lines().filter(|line| !line.is_empty()).map(part);
+    parts.collect::<anyhow::Result<_>>().context("the tour cannot be read")
+}
+
+async fn tell(
+    stage: &mut Stage,
+    parts: &mut impl Iterator<Item = Part>,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    for part in parts {
+        match part {
+            Part::Scene(scene) => writeln!(out, "\n=== {scene}\n")?,
+            Part::Happens(timeline) => {
+                for line in timeline.lines() {
+                    announce(&line.event, out)?;
+                }
+                out.flush()?;
+                let mut happened = Vec::new();
+                stage.play(&timeline, &mut happened).await?;
+                for line in String::from_utf8_lossy(&happened).lines() {
+                    show(&serde_json::from_str(line)?, out)?;
+                }
+            }
+        }
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// What somebody does, before it is known what comes of it.
+fn announce(event: &Event, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    match event {
+        Event::Message(line) => {
+            writeln!(out, "{}  {} in {}: {}", clock(line.at), line.shown_name(), line.chat, line.text.as_str())?;
+        }
+        Event::Command(line) => {
+            writeln!(out, "{}  {} in {}: {}", clock(line.at), line.person, line.chat, line.text.as_str())?;
+        }
+        Event::Wait(line) => writeln!(out, "... until {}", clock(line.until))?,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What came of it.
+fn show(line: &Value, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    let text = |key: &str| line[key].as_str().unwrap_or_default();
+    let body = text("text").trim().replace('\n', "\n        ");
+    match text("type") {
+        "reply" => {
+            writeln!(out, "        Azera: {body}")?;
+            let recalled = line["recalled"].as_array().map_or(0, Vec::len);
+            if let (Some(mood), Some(energy)) = (line["mood"].as_str(), line["energy"].as_f64()) {
+                writeln!(out, "        [{mood}, energy {energy:.2}, {recalled} memories in the prompt]")?;
+            }
+        }
+        "post" => {
+            let at = line["at"].as_str().and_then(|at| at.parse().ok()).map(clock).unwrap_or_default();
+            writeln!(out, "{at}  Azera posts a {} in {}: {body}", text("kind"), text("chat"))?;
+        }
+        "command" => writeln!(out, "        {body}")?,
+        "silent" => writeln!(out, "        (no answer: {})", text("why"))?,
+        "error" => writeln!(out, "        (this failed: {body})")?,
+        _ => {}
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+fn clock(at: Timestamp) -> String {
+    at.strftime("%a %H:%M").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_days_are_a_timeline_with_scenes() {
+        let parts = read(DAYS).unwrap();
+        let scenes = parts.iter().filter(|part| matches!(part, Part::Scene(_))).count();
+        assert!(scenes >= 5 && parts.len() > scenes);
+        let all: Vec<&str> = DAYS.lines().filter(|line| !line.contains("\"scene\"")).collect();
+        Timeline::read(all.join("\n").as_bytes()).unwrap();
+    }
+}

@@ -1,0 +1,204 @@
+//! What is worth keeping of a conversation that is over: marked in the record, in the words of whoever said it.
+
+use std::collections::HashSet;
+
+use azera_memory::{MemoryRow, MessageRow, Right, Sifted, Superseded, Worth};
+use azera_mind::{Said, Senses, WorthSense};
+use azera_types::{MessageId, PersonId, Timestamp};
+
+use super::agenda::Talk;
+use super::diary::LOOKED_AT;
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// Earlier marks of a person that a new one is compared with.
+const COMPARED: usize = 64;
+
+/// Cosine similarity from which two things said are the same, if their numbers and names are.
+const SAME: f32 = 0.85;
+
+impl Azera {
+    /// Looks through what was said in a chat since it was last looked through, or was changed since.
+    pub(super) async fn sift(&self, talk: &Talk, now: Timestamp) -> Result<(), Error> {
+        // Until telling it is learned it is left to the next time.
+        let Some(senses) = self.0.senses.get().cloned() else { return Ok(()) };
+        let Some((_, right, ..)) = self.whereabouts(talk).await? else { return Ok(()) };
+        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
+        let before = self.blocking(move |memory| memory.sifted(&chat, &persona)).await?;
+        let (chat, of) = (talk.chat.clone(), right.clone());
+        let rows = self.blocking(move |memory| memory.history(&of, &chat, LOOKED_AT)).await?;
+        // What was posted is not part of what was talked about.
+        let talked = rows.into_iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
+        let is_new = |row: &MessageRow| {
+            before.is_none_or(|before| row.seq > before.seq || row.edited_at.is_some_and(|edited| edited > before.at))
+        };
+        let rows: Vec<MessageRow> = talked.filter(is_new).collect();
+        let Some(seq) = rows.iter().map(|row| row.seq).chain(before.map(|before| before.seq)).max() else {
+            return Ok(());
+        };
+        for (row, worth) in self.worthwhile(&senses, &rows).await? {
+            if let Some(person) = row.author.person() {
+                self.keep_in_mind(&right, person, row, worth).await?;
+            }
+        }
+        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
+        self.blocking(move |memory| memory.set_sifted(&chat, &persona, &Sifted { seq, at: now })).await
+    }
+
+    /// What of a conversation is worth keeping, and why, each in the message that says it last.
+    async fn worthwhile<'a>(
+        &self,
+        senses: &Senses,
+        rows: &'a [MessageRow],
+    ) -> Result<Vec<(&'a MessageRow, Worth)>, Error> {
+        let of_people = |row: &MessageRow| row.author.person().is_some();
+        let sentences = |row: &MessageRow| match of_people(row) {
+            true => WorthSense::sentences(&row.text).into_iter().map(str::to_owned).collect(),
+            false => Vec::new(),
+        };
+        let sentences: Vec<Vec<String>> = rows.iter().map(sentences).collect();
+        let mut vectors = self.embed(sentences.iter().flatten().cloned().collect()).await?.into_iter();
+        let vectors: Vec<Vec<Vec<f32>>> =
+            sentences.iter().map(|own| vectors.by_ref().take(own.len()).collect()).collect();
+        let said: Vec<Said<'_>> = rows
+            .iter()
+            .zip(&vectors)
+            .map(|(row, vectors)| Said {
+                speaker: row.author.name(),
+                is_bot: !of_people(row),
+                text: row.text.as_str(),
+                vectors,
+            })
+            .collect();
+        let mut found: Vec<(&MessageRow, Worth)> = Vec::new();
+        for kept in senses.worth.keep(&said) {
+            let Some((last, others)) = kept.parts.split_last() else { continue };
+            let Some(row) = rows.get(last.message) else { continue };
+            let (from, to) = (last.span.start, last.span.end);
+            let with = others.iter().filter_map(|part| rows.get(part.message)).map(|row| row.id.clone());
+            match found.last_mut().filter(|(before, _)| before.id == row.id) {
+                // A message has one mark.
+                Some((_, before)) => {
+                    before.from = before.from.min(from);
+                    before.to = before.to.max(to);
+                    before.importance = before.importance.max(kept.importance);
+                }
+                None => {
+                    let (kind, importance) = (kept.kind.name().to_owned(), kept.importance);
+                    let worth = Worth { kind, importance, from, to, with: with.collect(), superseded: None };
+                    found.push((row, worth));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Marks a message, and settles it with what the same person said in the same place before: of the same thing said twice the
+    /// richer stands, and what was said with another number holds no more.
+    async fn keep_in_mind(
+        &self,
+        right: &Right,
+        person: &PersonId,
+        row: &MessageRow,
+        mut worth: Worth,
+    ) -> Result<(), Error> {
+        let (of, who) = (right.clone(), person.clone());
+        let earlier = self.blocking(move |memory| memory.kept(&of, &who, COMPARED)).await?;
+        // What is kept in one place must not depend on what was said in another.
+        let earlier: Vec<MemoryRow> = earlier
+            .into_iter()
+            .filter(|memory| memory.scope == row.scope && !memory.sources.contains(&row.id))
+            .collect();
+        let gist = row.text.as_str().get(worth.from..worth.to).unwrap_or(row.text.as_str()).to_owned();
+        let texts = std::iter::once(gist.clone()).chain(earlier.iter().map(|memory| memory.gist().to_owned()));
+        let vectors = if earlier.is_empty() { Vec::new() } else { self.embed(texts.collect()).await? };
+        let mut superseded: Vec<(MessageId, Worth)> = Vec::new();
+        if let Some((new, others)) = vectors.split_first() {
+            for (memory, vector) in earlier.into_iter().zip(others) {
+                let cosine: f32 = new.iter().zip(vector).map(|(a, b)| a * b).sum();
+                let stands = memory.worth.clone().filter(|before| cosine >= SAME && before.superseded.is_none());
+                let (Some(before), Some(said)) = (stands, memory.sources.first().cloned()) else { continue };
+                let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
+                match settle(memory.gist(), &gist) {
+                    Settled::Apart => {}
+                    Settled::Replaced => {
+                        superseded.push((said, Worth { superseded: Some(by_this(false)), ..before }));
+                    }
+                    Settled::NewIsRicher => {
+                        worth.importance = worth.importance.max(before.importance);
+                        superseded.push((said, Worth { superseded: Some(by_this(true)), ..before }));
+                    }
+                    Settled::OldIsRicher => {
+                        worth.superseded = Some(Superseded { by: said, at: memory.at, same: true });
+                    }
+                }
+            }
+        }
+        superseded.push((row.id.clone(), worth));
+        for (said, worth) in superseded {
+            self.blocking(move |memory| memory.mark(&said, Some(worth)).map(drop)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What becomes of something said before by something said now that is much like it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Settled {
+    /// Both stand: numbers or names differ.
+    Apart,
+    /// The same with another number: the old one holds no more.
+    Replaced,
+    NewIsRicher,
+    OldIsRicher,
+}
+
+fn settle(old: &str, new: &str) -> Settled {
+    if numbers_and_names(old) == numbers_and_names(new) {
+        return if new.chars().count() >= old.chars().count() { Settled::NewIsRicher } else { Settled::OldIsRicher };
+    }
+    let but_for_numbers = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.filter(|word| !has_digit(word)).map(str::to_lowercase).collect()
+    };
+    if but_for_numbers(old) == but_for_numbers(new) { Settled::Replaced } else { Settled::Apart }
+}
+
+/// The words that tell two things apart however alike they sound: numbers, and names, which begin with a capital where no
+/// sentence does.
+fn numbers_and_names(text: &str) -> HashSet<String> {
+    let mut found = HashSet::new();
+    let mut begins = true;
+    for word in text.split_whitespace() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let capital = bare.chars().next().is_some_and(char::is_uppercase);
+        if has_digit(bare) || capital && !begins && bare != "I" {
+            found.insert(bare.to_lowercase());
+        }
+        begins = word.ends_with(['.', '!', '?', ':']);
+    }
+    found
+}
+
+fn has_digit(word: &str) -> bool {
+    word.chars().any(|c| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_richer_of_two_stays_and_another_number_takes_the_place() {
+        #[track_caller]
+        fn check(old: &str, new: &str, want: Settled) {
+            assert_eq!(settle(old, new), want, "{old} / {new}");
+        }
+        check("I bake bread", "I bake rye bread on Sundays", Settled::Apart);
+        check("I bake bread", "i bake rye bread every week", Settled::NewIsRicher);
+        check("i bake rye bread every week", "I bake bread", Settled::OldIsRicher);
+        check("my gate code is 4471", "My gate code is 4472.", Settled::Replaced);
+        check("my gate code is 4471", "the code of the gate is 4472", Settled::Apart);
+        check("my cat is called Tom", "my cat is called Bob", Settled::Apart);
+    }
+}
