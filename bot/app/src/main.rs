@@ -79,8 +79,10 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What two engines say of themselves on every start, and nobody can act on.
-const CHATTER: &str = "qdrant_edge=error,llama-cpp-2=error";
+/// What libraries say of themselves on every start, and nobody can act on. matrix-sdk calls it an error if a homeserver has
+/// nothing stored under a name yet.
+const CHATTER: &str = "qdrant_edge=error,llama-cpp-2=error,matrix_sdk=error,matrix_sdk_base=error,\
+                       matrix_sdk_crypto=error,matrix_sdk_sqlite=error,matrix_sdk::http_client=off";
 
 /// Logs go to the error output: what a command says and what it logs never mix.
 fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {
