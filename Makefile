@@ -32,7 +32,7 @@ run: ## Install what is missing, build, fetch the default models, and chat with 
 test: ## The same set-up, then every test.
 	$(task) test
 
-soak: ## What takes long: KILLS=200 kills under load.
+soak: ## What takes long: KILLS=200 kills under load, a hundred Matrix rooms at once.
 	$(task) soak
 
 lint: ## Formatting, the house's rules, clippy, and cargo-deny where it is installed.

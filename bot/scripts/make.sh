@@ -201,7 +201,9 @@ test_all() {
 soak() {
     build_tests
     say "killing the process $KILLS times"
-    AZERA_SOAK_KILLS="$KILLS" cargo test --release --workspace --locked --test product kills -- --nocapture
+    AZERA_SOAK_KILLS="$KILLS" cargo test --release --workspace --locked --test product -- kills killed_again --nocapture
+    say "a hundred Matrix rooms, ten messages to each"
+    AZERA_SOAK_MESSAGES=10 cargo test --release --workspace --locked --test product matrix::many -- --nocapture
 }
 
 lint() {

@@ -11,17 +11,20 @@ import hmac
 import json
 import os
 import sys
+import time
 import urllib.error
 import urllib.request
 
 import nio
+from signedjson import key, sign
 
 PASSWORD = "correct horse"
 
 
-def call(url, body=None):
+def call(url, body=None, token=None, method=None):
     data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=60) as answer:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=60) as answer:
         return json.load(answer)
 
 
@@ -54,6 +57,8 @@ class Person:
         os.makedirs(store, exist_ok=True)
         config = nio.AsyncClientConfig(store_sync_tokens=True, encryption_enabled=True)
         self.client = nio.AsyncClient(homeserver, f"@{name}:localhost", store_path=store, config=config)
+        self.held = None
+        self.send_request, self.client._send = self.client._send, self.send_or_hold
         self.client.add_event_callback(self.heard, nio.Event)
         self.client.add_event_callback(self.invited, nio.InviteMemberEvent)
 
@@ -68,6 +73,7 @@ class Person:
             kind=source.get("type"),
             content=source.get("content", {}),
             redacts=source.get("redacts") or source.get("content", {}).get("redacts"),
+            at=time.monotonic(),
             encrypted=bool(getattr(event, "decrypted", False)) or isinstance(event, nio.MegolmEvent),
             readable=not isinstance(event, nio.MegolmEvent),
         )
@@ -76,7 +82,10 @@ class Person:
         if event.state_key == self.client.user_id and event.membership == "invite":
             tell(type="invited", room=room.room_id, sender=event.sender)
 
-    async def create(self, invite, encrypted=False, preset="private_chat", history=None, visibility="private", direct=False):
+    async def create(
+        self, invite, encrypted=False, preset="private_chat", history=None, visibility="private", direct=False, space=False,
+        predecessor=None,
+    ):
         state = []
         if encrypted:
             state.append(nio.EnableEncryptionBuilder().as_dict())
@@ -88,6 +97,8 @@ class Person:
             invite=invite,
             initial_state=state,
             is_direct=direct,
+            space=space,
+            predecessor=predecessor,
         )
         return {"room": succeeded(answer).room_id}
 
@@ -110,14 +121,87 @@ class Person:
         if encrypted and self.client.should_query_keys:
             await self.client.keys_query()
         answer = await self.client.room_send(room, kind, content, ignore_unverified_devices=True)
-        return {"event": succeeded(answer).event_id}
+        return {"event": succeeded(answer).event_id, "at": time.monotonic()}
+
+    async def send_many(self, rooms, count, encrypted=False):
+        """Says q0, q1 and so on in every room, in order there and everywhere at once; tells how long that took."""
+        begun = time.monotonic()
+
+        async def talk(room):
+            for number in range(count):
+                await self.send(room, {"msgtype": "m.text", "body": f"this is q{number}"}, encrypted=encrypted)
+
+        await asyncio.gather(*(talk(room) for room in rooms))
+        return {"seconds": time.monotonic() - begun}
+
+    async def call(self, path, body=None, method=None):
+        """Anything else of the client-server interface."""
+        url = f"{self.client.homeserver}/_matrix/client/v3/{path}"
+        return {"answer": await asyncio.to_thread(call, url, body, self.client.access_token, method)}
+
+    async def until_backed_up(self, token):
+        """Waits until an account's backup holds keys."""
+        url = f"{self.client.homeserver}/_matrix/client/v3/room_keys/version"
+        while (await asyncio.to_thread(call, url, None, token))["count"] == 0:
+            await asyncio.sleep(0.2)
+        return {}
+
+    async def send_or_hold(self, response_class, method, path, data=None, response_data=None, **more):
+        if self.held is None or response_class is not nio.ShareGroupSessionResponse:
+            return await self.send_request(response_class, method, path, data, response_data, **more)
+        self.held.append((method, path, data))
+        answer = nio.ShareGroupSessionResponse(*response_data)
+        await self.client.receive_response(answer)
+        return answer
+
+    async def hold_keys(self):
+        """Keys of what is said from now on do not leave this client."""
+        self.held = []
+        return {}
+
+    async def release_keys(self):
+        """Sends the keys that were held."""
+        held, self.held = self.held, None
+        for method, path, data in held:
+            url = f"{self.client.homeserver}{path}"
+            token = None if "access_token=" in path else self.client.access_token
+            await asyncio.to_thread(call, url, json.loads(data), token, method)
+        return {"keys": len(held)}
+
+    async def verify_own_device(self):
+        """Makes cross-signing keys for the account and signs this device with them, as a person does who verifies it."""
+        user, device = self.client.user_id, self.client.device_id
+
+        def make(usage, signed_by=None):
+            secret = key.generate_signing_key("new")
+            public = key.encode_verify_key_base64(key.get_verify_key(secret))
+            secret.version = public
+            described = {"user_id": user, "usage": [usage], "keys": {f"ed25519:{public}": public}}
+            return secret, sign.sign_json(described, user, signed_by) if signed_by else described
+
+        master, master_key = make("master")
+        own, self_signing_key = make("self_signing", master)
+        _, user_signing_key = make("user_signing", master)
+        keys = {"master_key": master_key, "self_signing_key": self_signing_key, "user_signing_key": user_signing_key}
+        proof = {"type": "m.login.password", "identifier": {"type": "m.id.user", "user": user}, "password": PASSWORD}
+        try:
+            await self.call("keys/device_signing/upload", keys)
+        except urllib.error.HTTPError as error:
+            proof["session"] = json.load(error)["session"]
+            await self.call("keys/device_signing/upload", {**keys, "auth": proof})
+        known = (await self.call("keys/query", {"device_keys": {user: []}}))["answer"]["device_keys"][user][device]
+        known.pop("unsigned", None)
+        answer = await self.call("keys/signatures/upload", {user: {device: sign.sign_json(known, user, own)}})
+        if answer["answer"].get("failures"):
+            raise RuntimeError(str(answer))
+        return {}
 
     async def redact(self, room, event):
         succeeded(await self.client.room_redact(room, event))
         return {}
 
-    async def state(self, room, kind, content):
-        succeeded(await self.client.room_put_state(room, kind, content))
+    async def state(self, room, kind, content, key=""):
+        succeeded(await self.client.room_put_state(room, kind, content, key))
         return {}
 
     async def run(self):

@@ -10,16 +10,19 @@ use futures::StreamExt;
 use matrix_sdk::deserialized_responses::RawMemberEvent;
 use matrix_sdk::room::ParentSpace;
 use matrix_sdk::ruma::events::StateEventType;
+use matrix_sdk::ruma::events::room::create::RoomCreateEventContent;
 use matrix_sdk::ruma::events::room::history_visibility::{HistoryVisibility, RoomHistoryVisibilityEventContent};
 use matrix_sdk::ruma::events::room::member::MembershipState;
 use matrix_sdk::ruma::events::room::power_levels::UserPowerLevel;
+use matrix_sdk::ruma::events::room::tombstone::RoomTombstoneEventContent;
 use matrix_sdk::ruma::{OwnedUserId, UserId};
 use matrix_sdk::{Client, Room, RoomMemberships, RoomState};
 use matrix_sdk_base::deserialized_responses::RawSyncOrStrippedState;
 
 use crate::Error;
-use crate::ids::{chat_id, place_of, realm_id, user_of};
+use crate::ids::{realm_id, user_of};
 use crate::ledger::Ledger;
+use crate::succession::Succession;
 
 /// The power level from which somebody manages a room: that of moderators, by custom.
 const MANAGES: i64 = 50;
@@ -29,6 +32,7 @@ const MANAGES: i64 = 50;
 pub(crate) struct Audience {
     client: Client,
     ledger: Ledger,
+    succession: Succession,
     own: OwnedUserId,
 }
 
@@ -42,13 +46,12 @@ enum Past {
 }
 
 impl Audience {
-    pub(crate) fn new(client: Client, ledger: Ledger, own: OwnedUserId) -> Self {
-        Self { client, ledger, own }
+    pub(crate) fn new(client: Client, ledger: Ledger, succession: Succession, own: OwnedUserId) -> Self {
+        Self { client, ledger, succession, own }
     }
 
     fn room(&self, chat: &ChatId) -> Option<Room> {
-        let (room, _) = place_of(chat)?;
-        self.client.get_room(&room).filter(|room| room.state() == RoomState::Joined)
+        self.succession.room(chat).map(|(room, _)| room)
     }
 
     /// See [`azera_adapter::Platform::place`].
@@ -58,15 +61,26 @@ impl Audience {
         if asker == self.own || !people.contains(&asker) {
             return Ok(None);
         }
+        self.place_of(&room, &people, invited).await
+    }
+
+    /// See [`azera_adapter::Platform::place_for_all`]. Where nobody is, nobody reads.
+    pub(crate) async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, Error> {
+        let Some(room) = self.room(chat) else { return Ok(None) };
+        let (people, invited) = self.people(&room).await?;
+        if people.is_empty() { Ok(None) } else { self.place_of(&room, &people, invited).await }
+    }
+
+    async fn place_of(&self, room: &Room, people: &[OwnedUserId], invited: usize) -> Result<Option<Place>, Error> {
         // Threads have no readers of their own, so what is said in one is remembered as the room's.
-        let chat = chat_id(room.room_id(), None)?;
-        if self.is_public(&room).await? {
-            return Ok(Some(Place { chat, kind: PlaceKind::Public(self.realm(&room).await?.0), since: None }));
+        let chat = self.succession.chat(room.room_id(), None)?;
+        if self.is_public(room).await? {
+            return Ok(Some(Place { chat, kind: PlaceKind::Public(self.realm(room).await?.0), since: None }));
         }
-        let kind = match people.as_slice() {
+        let kind = match people {
             [person] if invited == 0 => PlaceKind::Dm(PersonId::new(person)?),
             _ => {
-                let (realm, space) = self.realm(&room).await?;
+                let (realm, space) = self.realm(room).await?;
                 let all_in_realm = match &space {
                     None => true,
                     Some(space) => {
@@ -76,7 +90,7 @@ impl Audience {
                 };
                 let realm_since = match &space {
                     // The realm is the room, and what was public in it is read as far back as the rest.
-                    None => self.since(&room, &people).await?,
+                    None => self.since(room, people).await?,
                     // What is public in a space is open to everybody from its beginning.
                     Some(_) => None,
                 };
@@ -86,7 +100,7 @@ impl Audience {
         let since = match kind {
             // What was ever said to the bot alone, in this room or another, was said by the one who reads here.
             PlaceKind::Dm(_) => None,
-            _ => self.since(&room, &people).await?,
+            _ => self.since(room, people).await?,
         };
         Ok(Some(Place { chat, kind, since }))
     }
@@ -96,18 +110,19 @@ impl Audience {
         let mut reach = Reach::default();
         let Some(user) = user_of(person).filter(|user| *user != self.own) else { return Ok(reach) };
         for room in self.client.joined_rooms() {
-            if !self.is_in(&room, &user).await? {
+            if self.succession.is_over(room.room_id()) || !self.is_in(&room, &user).await? {
                 continue;
             }
             let since = self.since(&room, std::slice::from_ref(&user)).await?;
+            let realm = realm_id(&self.succession.origin(room.room_id()))?;
             if room.is_space() {
-                reach.realms.push((realm_id(room.room_id())?, None));
+                reach.realms.push((realm, None));
                 continue;
             }
             let public = self.is_public(&room).await?;
             // What was public in it once, or is.
-            reach.realms.push((realm_id(room.room_id())?, if public { None } else { since }));
-            reach.private_chats.push((chat_id(room.room_id(), None)?, since));
+            reach.realms.push((realm, if public { None } else { since }));
+            reach.private_chats.push((self.succession.chat(room.room_id(), None)?, since));
         }
         Ok(reach)
     }
@@ -179,15 +194,20 @@ impl Audience {
         // The same one every time.
         spaces.sort_by(|a, b| a.room_id().cmp(b.room_id()));
         match spaces.into_iter().next() {
-            Some(space) => Ok((realm_id(space.room_id())?, Some(space))),
-            None => Ok((realm_id(room.room_id())?, None)),
+            Some(space) => Ok((realm_id(&self.succession.origin(space.room_id()))?, Some(space))),
+            None => Ok((realm_id(&self.succession.origin(room.room_id()))?, None)),
         }
     }
 
-    /// The time from which all of these people can read a room; `None` is its beginning.
+    /// The time from which all of these people can read a room, and those before it; `None` is the beginning.
     async fn since(&self, room: &Room, people: &[OwnedUserId]) -> Result<Option<Timestamp>, Error> {
         let past = self.past(room).await?;
-        let mut latest = None;
+        let before = self.succession.before(room.room_id());
+        let first = match &before {
+            Some(_) => self.ledger.first(room.room_id()).await?.map(time),
+            None => None,
+        };
+        let (mut latest, mut were_there) = (None, Vec::new());
         for person in people {
             let since = match past {
                 Past::Open => None,
@@ -196,9 +216,46 @@ impl Audience {
                     Some(opened.map_or(came, |opened| came.min(opened)))
                 }
             };
+            let since = match &before {
+                None => since,
+                // Something was said before they came.
+                Some(_) if since > first.or(Some(Timestamp::MAX)) => since,
+                Some(old) if self.was_there(old, person).await? => {
+                    were_there.push(person.clone());
+                    None
+                }
+                Some(_) => Some(since.unwrap_or(Timestamp::MIN).max(self.began(room).await?)),
+            };
             latest = latest.max(since);
         }
-        Ok(latest)
+        match before {
+            Some(old) if latest.is_none() => Box::pin(self.since(&old, &were_there)).await,
+            _ => Ok(latest),
+        }
+    }
+
+    /// Whether somebody can read a room that went on in another: they are in it, or went by themselves when it was over.
+    async fn was_there(&self, old: &Room, user: &UserId) -> Result<bool, Error> {
+        let Some(RawSyncOrStrippedState::Sync(raw)) = self.member(old, user).await? else { return Ok(false) };
+        let Ok(member) = raw.deserialize() else { return Ok(false) };
+        if *member.membership() == MembershipState::Join {
+            return Ok(true);
+        }
+        let Some(left) = member.as_original().filter(|left| left.content.membership == MembershipState::Leave) else {
+            return Ok(false);
+        };
+        let was_in = left.prev_content().is_some_and(|before| before.membership == MembershipState::Join);
+        let over = old.get_state_event_static::<RoomTombstoneEventContent>().await?;
+        let Some(RawSyncOrStrippedState::Sync(over)) = over else { return Ok(false) };
+        let over = over.deserialize().ok().map(|event| event.origin_server_ts());
+        Ok(was_in && left.sender == left.state_key && over.is_some_and(|over| left.origin_server_ts >= over))
+    }
+
+    /// When a room was made.
+    async fn began(&self, room: &Room) -> Result<Timestamp, Error> {
+        let made = room.get_state_event_static::<RoomCreateEventContent>().await?;
+        let Some(RawSyncOrStrippedState::Sync(raw)) = made else { return Ok(Timestamp::MAX) };
+        Ok(raw.deserialize().map_or(Timestamp::MAX, |made| time(made.origin_server_ts().get().into())))
     }
 
     /// What a room shows of its past. The rule that held when something was said holds for it, so a room that was closed
@@ -244,6 +301,11 @@ impl Audience {
             _ => None,
         };
         let at = seen.unwrap_or_else(|| member.origin_server_ts().get().into());
-        Ok(Timestamp::from_millisecond(at).unwrap_or(Timestamp::MAX))
+        Ok(time(at))
     }
+}
+
+/// A time of the homeserver's; one that cannot be is later than all others, so that nothing is shown by it.
+fn time(milliseconds: i64) -> Timestamp {
+    Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::MAX)
 }

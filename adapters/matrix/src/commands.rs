@@ -1,13 +1,13 @@
 //! Commands in rooms: what counts as one, and where its answer goes.
 
-use azera_adapter::{CommandLine, Host, HostError};
+use azera_adapter::{Access, CommandLine, Host, HostError};
 use azera_types::{ChatId, MessageId, Text};
 use matrix_sdk::ruma::{OwnedUserId, UserId};
 use matrix_sdk::{Room, RoomState};
 
 use crate::content::transaction;
 use crate::events::Said;
-use crate::ids::{chat_id, message_id, person_id, place_of};
+use crate::ids::{message_id, person_id, place_of};
 use crate::{Error, Matrix};
 
 /// Commands whose answers are about the person alone, wherever they are asked: told in their direct chat.
@@ -18,6 +18,12 @@ const ASKED_THERE: [&str; 2] = ["memory", "chats"];
 
 /// Commands of the terminal. Rooms and threads are made by people here.
 const ELSEWHERE: [&str; 3] = ["new", "quit", "as"];
+
+/// Characters of a prefix that a room chooses.
+const MAX_PREFIX_CHARS: usize = 32;
+
+/// What help says of the command that only Matrix has.
+const PREFIX_HELP: &str = "- `/prefix [TEXT | off]`: what a command begins with in this room; admins choose\n";
 
 /// What the bot is called by.
 pub(crate) struct Names<'a> {
@@ -78,13 +84,26 @@ impl Matrix {
         about: Option<MessageId>,
     ) -> Result<(), Error> {
         let Some(room) = self.room_of(said) else { return Ok(()) };
-        let here = chat_id(room.room_id(), said.thread.as_deref())?;
+        let here = self.succession.chat(room.room_id(), said.thread.as_deref())?;
         let name = line.trim_start_matches('/').split_whitespace().next().unwrap_or_default().to_lowercase();
         if ELSEWHERE.contains(&name.as_str()) {
             let text = format!("`/{name}` is for the terminal. Here, open another room or a thread.");
             return self.tell(&here, Some(said), &text).await;
         }
+        if name == "prefix" {
+            let text = self.prefix_command(&room, said, &line).await?;
+            return self.tell(&here, Some(said), &text).await;
+        }
         let direct = self.audience.is_direct(&room).await?;
+        if name == "help" {
+            let mut text = self.ask(host, said, here.clone(), line, about).await;
+            text.push_str(PREFIX_HELP);
+            if !direct {
+                let prefix = self.prefix_in(&room).await;
+                text.push_str(&format!("\nIn this room write `{prefix} help` in the place of `/help`, and so on."));
+            }
+            return self.tell(&here, Some(said), &text).await;
+        }
         if direct || !PERSONAL.contains(&name.as_str()) {
             let text = self.ask(host, said, here.clone(), line, about).await;
             return self.tell(&here, Some(said), &text).await;
@@ -99,13 +118,39 @@ impl Matrix {
         self.tell(&here, Some(said), "I have told you in our direct chat.").await
     }
 
+    /// What a command begins with in a room.
+    pub(crate) async fn prefix_in(&self, room: &Room) -> String {
+        let chosen = self.ledger.prefix(&self.succession.origin(room.room_id())).await;
+        chosen.ok().flatten().unwrap_or_else(|| self.settings.prefix.clone())
+    }
+
+    /// Shows or chooses what a command begins with in a room.
+    async fn prefix_command(&self, room: &Room, said: &Said, line: &str) -> Result<String, Error> {
+        let chosen = line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
+        let origin = self.succession.origin(room.room_id());
+        if chosen.is_empty() {
+            return Ok(format!("Here a command begins with `{}`.", self.prefix_in(room).await));
+        }
+        let chat = self.succession.chat(room.room_id(), None)?;
+        if self.audience.access(&chat, &person_id(&said.by)?).await? < Access::Admin {
+            return Ok("What a command begins with is the admins' choice.".into());
+        }
+        let fits =
+            chosen.chars().count() <= MAX_PREFIX_CHARS && chosen.chars().all(|c| c.is_ascii_graphic() && c != '`');
+        if !fits {
+            return Ok(format!("A prefix has at most {MAX_PREFIX_CHARS} letters, digits and signs, and no space."));
+        }
+        self.ledger.set_prefix(&origin, Some(chosen.as_str()).filter(|chosen| *chosen != "off")).await?;
+        Ok(format!("From now on a command here begins with `{}`.", self.prefix_in(room).await))
+    }
+
     async fn ask(&self, host: &dyn Host, said: &Said, chat: ChatId, line: String, about: Option<MessageId>) -> String {
         let Ok(person) = person_id(&said.by) else { return String::new() };
         let name = self.name_in(said).await;
         let line = CommandLine { chat, person, name, text: Text::new(line), about };
         match host.command(&self.id, line).await {
             Ok(answer) => match answer.go_to.as_ref().and_then(place_of) {
-                Some((room, _)) => format!("{}\n\nhttps://matrix.to/#/{room}", answer.text),
+                Some((room, _)) => format!("{}\n\nhttps://matrix.to/#/{}", answer.text, self.succession.newest(&room)),
                 None => answer.text,
             },
             Err(HostError::NotAllowed) => "You cannot ask that here.".into(),
@@ -131,9 +176,12 @@ impl Matrix {
     async fn direct_chat(&self, user: &OwnedUserId) -> Result<Option<ChatId>, Error> {
         let mut waiting = false;
         for room in self.client.joined_rooms() {
+            if self.succession.is_over(room.room_id()) {
+                continue;
+            }
             let (people, invited) = self.audience.people(&room).await?;
             if people.len() == 1 && people.contains(user) && self.audience.is_direct(&room).await? {
-                return Ok(Some(chat_id(room.room_id(), None)?));
+                return Ok(Some(self.succession.chat(room.room_id(), None)?));
             }
             waiting |= people.is_empty()
                 && invited > 0

@@ -126,6 +126,11 @@ pub(crate) fn heard(event: &TimelineEvent, room: &RoomId) -> Option<Heard> {
     }
 }
 
+/// When something happened, in milliseconds since 1970.
+pub(crate) fn said_at(event: &TimelineEvent) -> i64 {
+    event.raw().get_field("origin_server_ts").ok().flatten().unwrap_or(i64::MAX)
+}
+
 /// Whether an event is the bot's own coming into a room, or its invitation: nothing before it was said to the bot.
 pub(crate) fn is_beginning(event: &TimelineEvent, own: &UserId) -> bool {
     let Ok(AnySyncTimelineEvent::State(AnySyncStateEvent::RoomMember(member))) = event.raw().deserialize() else {

@@ -3,7 +3,7 @@
 
 use azera_types::MessageId;
 use matrix_sdk::Client;
-use matrix_sdk::ruma::{EventId, OwnedEventId, RoomId, UserId};
+use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedRoomId, RoomId, UserId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,9 @@ pub(crate) struct Shown {
     pub(crate) reply: Option<MessageId>,
     /// The events it stands in, in order.
     pub(crate) parts: Vec<OwnedEventId>,
+    /// The room it stands in, if that is not the one its chat is named after.
+    #[serde(default)]
+    pub(crate) room: Option<OwnedRoomId>,
     /// How many events were begun to be made; noted before each is.
     pub(crate) attempted: usize,
     /// How often what was shown was taken back. What is shown after that are other events.
@@ -120,21 +123,69 @@ impl Ledger {
         Ok(self.get("late", room.as_str()).await?.unwrap_or_default())
     }
 
-    /// Notes one; gives how many were given up for it.
+    /// Notes one; gives how many there are.
     pub(crate) async fn add_late(&self, room: &RoomId, event: &EventId) -> Result<usize, Error> {
         let mut late = self.late(room).await?;
         if late.iter().any(|known| known == event) {
-            return Ok(0);
+            return Ok(late.len());
         }
         late.push(event.to_owned());
         let too_many = late.len().saturating_sub(MAX_LATE);
         late.drain(..too_many);
         self.put("late", room.as_str(), &late).await?;
-        Ok(too_many)
+        if too_many > 0 {
+            self.put("given-up", "", &(self.given_up().await? + too_many as u64)).await?;
+        }
+        Ok(late.len())
+    }
+
+    /// How many events were given up.
+    pub(crate) async fn given_up(&self) -> Result<u64, Error> {
+        Ok(self.get("given-up", "").await?.unwrap_or(0))
     }
 
     pub(crate) async fn set_late(&self, room: &RoomId, late: &[OwnedEventId]) -> Result<(), Error> {
         self.put("late", room.as_str(), &late).await
+    }
+
+    /// Rooms that go on in others: the old one and the new one, in the order they were learned.
+    pub(crate) async fn upgrades(&self) -> Result<Vec<(OwnedRoomId, OwnedRoomId)>, Error> {
+        Ok(self.get("upgrades", "").await?.unwrap_or_default())
+    }
+
+    pub(crate) async fn set_upgrades(&self, upgrades: &[(OwnedRoomId, OwnedRoomId)]) -> Result<(), Error> {
+        self.put("upgrades", "", &upgrades).await
+    }
+
+    /// When the first message of a room was handed in that goes on from another, in milliseconds since 1970.
+    pub(crate) async fn first(&self, room: &RoomId) -> Result<Option<i64>, Error> {
+        self.get("first", room.as_str()).await
+    }
+
+    pub(crate) async fn set_first(&self, room: &RoomId, at: i64) -> Result<(), Error> {
+        self.put("first", room.as_str(), &at).await
+    }
+
+    /// What a command begins with in a room, if somebody chose.
+    pub(crate) async fn prefix(&self, room: &RoomId) -> Result<Option<String>, Error> {
+        self.get("prefix", room.as_str()).await
+    }
+
+    /// Notes it; `None` takes the choice back.
+    pub(crate) async fn set_prefix(&self, room: &RoomId, prefix: Option<&str>) -> Result<(), Error> {
+        match prefix {
+            Some(prefix) => self.put("prefix", room.as_str(), &prefix).await,
+            None => self.remove("prefix", room.as_str()).await,
+        }
+    }
+
+    /// The time up to which what was noted of a room is lost, in milliseconds since 1970.
+    pub(crate) async fn lost(&self, room: &RoomId) -> Result<Option<i64>, Error> {
+        self.get("lost", room.as_str()).await
+    }
+
+    pub(crate) async fn set_lost(&self, room: &RoomId, until: i64) -> Result<(), Error> {
+        self.put("lost", room.as_str(), &until).await
     }
 
     /// When somebody came into a room, in milliseconds since 1970, where the bot saw it.

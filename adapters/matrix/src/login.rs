@@ -1,9 +1,6 @@
 //! The session: logging in once, taking it up again afterwards.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use matrix_sdk::authentication::matrix::MatrixSession;
 use matrix_sdk::config::RequestConfig;
@@ -15,13 +12,12 @@ use matrix_sdk::store::RoomLoadSettings;
 use matrix_sdk::{Client, ClientBuilder, SessionMeta, SessionTokens, SqliteStoreConfig};
 use matrix_sdk_base::crypto::{CollectStrategy, DecryptionSettings, TrustRequirement};
 
+use crate::files::{Files, read, remove, write};
+use crate::health::{self, Health};
 use crate::{Error, Settings};
 
 /// What the bot's device is called in the account's list of sessions.
 const DEVICE: &str = "Azera";
-
-/// Bytes that a file of the session may have.
-const MAX_FILE_BYTES: u64 = 64 * 1024;
 
 /// Time one request may take, the sync's own waiting apart.
 const REQUEST_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
@@ -29,34 +25,10 @@ const REQUEST_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 /// Attempts at one request before whoever made it decides.
 const ATTEMPTS: usize = 3;
 
-/// The files of a session.
-struct Files<'a>(&'a Path);
-
-impl Files<'_> {
-    /// What the store is encrypted with.
-    fn key(&self) -> PathBuf {
-        self.0.join("store.key")
-    }
-
-    fn session(&self) -> PathBuf {
-        self.0.join("session.json")
-    }
-
-    fn store(&self) -> PathBuf {
-        self.0.join("store")
-    }
-
-    /// What brings the account's keys back when everything else is lost.
-    fn recovery(&self) -> PathBuf {
-        self.0.join("recovery.key")
-    }
-}
-
 /// A client that is logged in.
 pub(crate) async fn client(settings: &Settings) -> Result<Client, Error> {
     let files = Files(&settings.folder);
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(files.0);
-    made.map_err(|source| Error::File { path: files.0.to_path_buf(), source })?;
+    files.make()?;
     let session = present_session(settings, &files)?;
     if session.is_none() {
         // What an interrupted login left behind belongs to a device that nobody knows.
@@ -70,7 +42,7 @@ pub(crate) async fn client(settings: &Settings) -> Result<Client, Error> {
         None => {
             log_in(&client, settings).await?;
             let session = client.matrix_auth().session().ok_or(Error::LoggedOut)?;
-            write_secret(&files.session(), &serde_json::to_vec(&session)?)?;
+            write(&files.session(), &serde_json::to_vec(&session)?)?;
         }
     }
     client.encryption().wait_for_e2ee_initialization_tasks().await;
@@ -82,6 +54,8 @@ pub(crate) async fn client(settings: &Settings) -> Result<Client, Error> {
 pub struct Look {
     /// Whether there is a session, or a way to get one.
     pub may_log_in: bool,
+    /// How the bot was doing when it ran last, or is if it runs.
+    pub health: Option<Health>,
     /// What was found, in words.
     pub what: String,
 }
@@ -96,15 +70,18 @@ pub async fn look(settings: &Settings) -> Result<Look, Error> {
     let files = Files(&settings.folder);
     let session = read(&files.session())?.and_then(|bytes| serde_json::from_slice::<MatrixSession>(&bytes).ok());
     let login = settings.login.password.is_some() || settings.login.token.is_some();
+    let health = health::last_told(files.0)?.filter(|_| session.is_some());
     let what = match (&session, login) {
         (Some(session), _) => {
             let keys = if files.recovery().exists() { "keys can be recovered" } else { "no recovery key yet" };
-            format!("{server}; logged in as {} ({}), {keys}", session.meta.user_id, session.meta.device_id)
+            let rooms = health.as_ref().map_or(0, |health| health.rooms);
+            let rooms = if rooms == 1 { "1 room".to_owned() } else { format!("{rooms} rooms") };
+            format!("{server}; logged in as {} ({}), in {rooms}, {keys}", session.meta.user_id, session.meta.device_id)
         }
         (None, true) => format!("{server}; {} logs in at the first start", settings.login.user),
         (None, false) => format!("{server}; there is neither a session nor a password or token"),
     };
-    Ok(Look { may_log_in: session.is_some() || login, what })
+    Ok(Look { may_log_in: session.is_some() || login, health, what })
 }
 
 /// The session of the last start, if there is one that can be taken up.
@@ -171,6 +148,9 @@ async fn log_in(client: &Client, settings: &Settings) -> Result<(), Error> {
     let Some(device_id) = device_id else {
         return Err(Error::Login("the token belongs to no device; take one of a login".into()));
     };
+    if read(&Files(&settings.folder).lost())?.is_some_and(|lost| lost == device_id.as_str().as_bytes()) {
+        return Err(Error::Login("the keys of the token's device are lost; take a token of another login".into()));
+    }
     let session = MatrixSession { meta: SessionMeta { user_id, device_id }, tokens };
     client.matrix_auth().restore_session(session, RoomLoadSettings::All).await.map_err(refused)
 }
@@ -197,7 +177,7 @@ pub(crate) async fn make_recoverable(client: &Client, folder: &Path) -> Result<(
         (RecoveryState::Enabled, _) => {}
         (RecoveryState::Disabled, None) => {
             let key = recovery.enable().wait_for_backups_to_upload().await.map_err(failed)?;
-            write_secret(&file, key.as_bytes())?;
+            write(&file, key.as_bytes())?;
             tracing::info!(file = %file.display(), "the account's keys are backed up; this file brings them back, keep a copy");
         }
         (_, Some(key)) => {
@@ -214,11 +194,25 @@ pub(crate) async fn make_recoverable(client: &Client, folder: &Path) -> Result<(
     Ok(())
 }
 
-/// Forgets a session that cannot be taken up again; the next start logs in.
+/// Forgets a session that cannot be taken up again, and that it was there; the next start logs in.
 pub(crate) fn forget_session(folder: &Path) -> Result<(), Error> {
     let files = Files(folder);
+    if let Some(session) = read(&files.session())? {
+        let device = serde_json::from_slice::<MatrixSession>(&session).map(|session| session.meta.device_id);
+        write(&files.lost(), device.as_ref().map_or("", |device| device.as_str()).as_bytes())?;
+    }
     remove(&files.session())?;
     remove(&files.store())
+}
+
+/// Whether the store was lost, and what was in it is to be taken up again.
+pub(crate) fn was_lost(folder: &Path) -> Result<bool, Error> {
+    Ok(read(&Files(folder).lost())?.is_some())
+}
+
+/// Notes that it is known now what was lost.
+pub(crate) fn found_again(folder: &Path) -> Result<(), Error> {
+    remove(&Files(folder).lost())
 }
 
 /// The key of the store, made on the first start.
@@ -229,40 +223,6 @@ fn store_key(path: &Path) -> Result<[u8; 32], Error> {
     }
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(Error::Random)?;
-    write_secret(path, &key)?;
+    write(path, &key)?;
     Ok(key)
-}
-
-fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)) {
-        Ok(_) => Ok(Some(bytes)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::File { path: path.to_path_buf(), source }),
-    }
-}
-
-/// Writes a file that its owner alone can read, whole or not at all.
-fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let new = path.with_extension("new");
-    let written = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&new, path)?;
-        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-    };
-    written().map_err(|source| Error::File { path: path.to_path_buf(), source })
-}
-
-/// Removes a file or a folder, if it is there.
-fn remove(path: &Path) -> Result<(), Error> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::File { path: path.to_path_buf(), source: error })
-        }
-        _ => Ok(()),
-    }
 }

@@ -14,6 +14,10 @@ impl Platform for Matrix {
         Ok(self.audience.place(chat, asker).await?)
     }
 
+    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+        Ok(self.audience.place_for_all(chat).await?)
+    }
+
     async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
         Ok(self.audience.reach(person).await?)
     }

@@ -11,10 +11,8 @@ use azera_adapter::{Outbound, StreamEvent, answered};
 use azera_types::{ChatId, MessageId};
 use matrix_sdk::config::RequestConfig;
 use matrix_sdk::deserialized_responses::TimelineEvent;
-use matrix_sdk::room::{IncludeRelations, RelationsOptions};
 use matrix_sdk::ruma::api::client::typing::create_typing_event::v3 as typing;
-use matrix_sdk::ruma::events::relation::RelationType;
-use matrix_sdk::ruma::{OwnedEventId, OwnedTransactionId, OwnedUserId, TransactionId, uint};
+use matrix_sdk::ruma::{OwnedEventId, OwnedTransactionId, OwnedUserId, TransactionId};
 use matrix_sdk::{Client, Room};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -25,24 +23,20 @@ use crate::Error;
 use crate::audience::Audience;
 use crate::content::{Kind, Message, Relation, Speaker, transaction};
 use crate::ids::{event_of, place_of};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Shown};
 use crate::markdown::{PART_BYTES, parts};
 use crate::matrix::Authors;
+use crate::sending::{EDIT_TIMEOUT, Stage, edits_of, redact, send};
+use crate::succession::Succession;
 
 /// Time between two edits of a reply that is being made.
 const EDIT_EVERY: Duration = Duration::from_secs(1);
-
-/// Time the homeserver may take to show a piece of it. Nothing is repeated: the next edit holds it too.
-const EDIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time for which others are told that an answer is being written, if nothing else tells them.
 const TYPING: Duration = Duration::from_secs(30);
 
 /// Chats whose persona is kept in mind.
 const MAX_SPEAKERS: usize = 4_096;
-
-/// Pages of edits looked through when a reply is taken back; a page is fifty.
-const MAX_EDIT_PAGES: usize = 20;
 
 /// A reply that is being made or shown.
 struct Slot {
@@ -69,6 +63,7 @@ struct Inner {
     client: Client,
     ledger: Ledger,
     audience: Audience,
+    succession: Succession,
     authors: Arc<Authors>,
     /// The account's own display name.
     own_name: OnceLock<String>,
@@ -77,25 +72,19 @@ struct Inner {
     speakers: Mutex<HashMap<ChatId, Speaker>>,
 }
 
-/// How far a reply is.
-#[derive(Clone, Copy)]
-enum Stage<'a> {
-    /// It is being made.
-    Making,
-    /// It is whole.
-    Whole(&'a Outbound),
-    /// It was whole before, and is wanted again.
-    Again(&'a Outbound),
-    /// It is whole, and goes on in another event.
-    Moved,
-}
-
 impl Replies {
-    pub(crate) fn new(client: Client, ledger: Ledger, audience: Audience, authors: Arc<Authors>) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        ledger: Ledger,
+        audience: Audience,
+        succession: Succession,
+        authors: Arc<Authors>,
+    ) -> Self {
         Self(Arc::new(Inner {
             client,
             ledger,
             audience,
+            succession,
             authors,
             own_name: OnceLock::new(),
             slots: Mutex::default(),
@@ -182,7 +171,7 @@ impl Replies {
         // Who shows something of it is waited for.
         let _showing = slot.showing.lock().await;
         let Some(shown) = self.0.ledger.shown(&to).await? else { return Ok(()) };
-        let Some(room) = self.0.room(chat) else { return Err(Error::NoRoom(chat.to_string())) };
+        let room = self.0.room_of(chat, &shown)?;
         let stands = shown.reply.as_ref().filter(|stands| *stands != reply);
         let mut kept = shown.taken_back();
         kept.reply = stands.cloned();
@@ -205,7 +194,7 @@ impl Replies {
         let slot = self.0.close(to, chat);
         let _showing = slot.showing.lock().await;
         let Some(shown) = self.0.ledger.shown(to).await?.filter(|shown| shown.reply.is_none()) else { return Ok(()) };
-        let Some(room) = self.0.room(chat) else { return Err(Error::NoRoom(chat.to_string())) };
+        let room = self.0.room_of(chat, &shown)?;
         for event in &shown.parts {
             redact(&room, event, &edits_of(&room, event).await?).await?;
         }
@@ -231,8 +220,17 @@ impl Replies {
 }
 
 impl Inner {
-    fn room(&self, chat: &ChatId) -> Option<Room> {
-        place_of(chat).and_then(|(room, _)| self.client.get_room(&room))
+    /// The room in which a chat goes on, and the thread's root: one in a room before it has no place there.
+    fn place(&self, chat: &ChatId) -> Result<(Room, Option<OwnedEventId>), Error> {
+        let (room, thread) = self.succession.room(chat).ok_or_else(|| Error::NoRoom(chat.to_string()))?;
+        let moved = place_of(chat).is_none_or(|(origin, _)| origin != room.room_id());
+        Ok((room, thread.filter(|_| !moved)))
+    }
+
+    /// The room that a reply stands in.
+    fn room_of(&self, chat: &ChatId, shown: &Shown) -> Result<Room, Error> {
+        let id = shown.room.clone().or_else(|| place_of(chat).map(|(room, _)| room));
+        id.and_then(|id| self.client.get_room(&id)).ok_or_else(|| Error::NoRoom(chat.to_string()))
     }
 
     /// The slot of a message's reply; the flag says whether it was made just now.
@@ -314,9 +312,16 @@ impl Inner {
 
     /// Makes a reply's events say `text`. What they are known to say already is not sent again.
     async fn show(&self, slot: &Slot, showing: &mut Showing, text: &str, stage: Stage<'_>) -> Result<(), Error> {
-        let room = self.room(&slot.chat).ok_or_else(|| Error::NoRoom(slot.chat.to_string()))?;
+        let (room, _) = self.place(&slot.chat)?;
         let speaker = lock(&self.speakers).get(&slot.chat).cloned();
         let mut shown = self.ledger.shown(&slot.to).await?.unwrap_or_default();
+        let origin = place_of(&slot.chat).map(|(origin, _)| origin);
+        let here = Some(room.room_id().to_owned()).filter(|here| origin.as_ref() != Some(here));
+        if shown.room != here {
+            // What stands in a room that was upgraded stays as it is.
+            shown = Shown { room: here, ..shown.taken_back() };
+            showing.clear();
+        }
         let parts = parts(text, PART_BYTES);
         for (number, part) in parts.iter().enumerate() {
             let saying = Some((speaker.clone(), part.clone()));
@@ -371,7 +376,7 @@ impl Inner {
 
     /// What an event of a reply relates to, and whom it mentions.
     async fn relation(&self, room: &Room, slot: &Slot, number: usize) -> Result<(Relation, Vec<OwnedUserId>), Error> {
-        let thread = place_of(&slot.chat).and_then(|(_, thread)| thread);
+        let (_, thread) = self.place(&slot.chat)?;
         let to = event_of(&slot.to);
         // Between two, it is plain what is answered.
         if thread.is_none() && self.audience.is_direct(room).await? {
@@ -409,8 +414,7 @@ impl Inner {
         text: &str,
         transaction: &TransactionId,
     ) -> Result<(), Error> {
-        let room = self.room(chat).ok_or_else(|| Error::NoRoom(chat.to_string()))?;
-        let thread = place_of(chat).and_then(|(_, thread)| thread);
+        let (room, thread) = self.place(chat)?;
         let reply_to = to.and_then(event_of);
         for (number, part) in parts(text, PART_BYTES).iter().enumerate() {
             let relation = Relation { reply_to: reply_to.clone().filter(|_| number == 0), thread: thread.clone() };
@@ -422,7 +426,7 @@ impl Inner {
     }
 
     async fn typing(&self, chat: &ChatId, on: bool) {
-        let Some(room) = self.room(chat) else { return };
+        let Ok((room, _)) = self.place(chat) else { return };
         let state = if on { typing::Typing::Yes(typing::TypingInfo::new(TYPING)) } else { typing::Typing::No };
         let (own, room) = (room.own_user_id().to_owned(), room.room_id().to_owned());
         let config = RequestConfig::new().disable_retry().timeout(EDIT_TIMEOUT);
@@ -431,47 +435,6 @@ impl Inner {
             tracing::debug!(%chat, %error, "typing was not told");
         }
     }
-}
-
-/// Sends a message; gives its event. What is only a piece of a reply in the making is not tried again.
-async fn send(room: &Room, content: Value, id: &TransactionId, stage: Stage<'_>) -> Result<OwnedEventId, Error> {
-    let sending = room.send_raw("m.room.message", content).with_transaction_id(id);
-    let sent = match stage {
-        Stage::Making => {
-            sending.with_request_config(RequestConfig::new().disable_retry().timeout(EDIT_TIMEOUT)).await?
-        }
-        Stage::Whole(_) | Stage::Again(_) | Stage::Moved => sending.await?,
-    };
-    Ok(sent.response.event_id)
-}
-
-/// Takes back an event and its edits.
-async fn redact(room: &Room, event: &OwnedEventId, edits: &[TimelineEvent]) -> Result<(), Error> {
-    for gone in edits.iter().filter_map(|edit| edit.event_id()).chain([event.clone()]) {
-        room.redact(&gone, None, None).await?;
-    }
-    Ok(())
-}
-
-/// Every edit of an event, the newest first: each still holds what it said.
-async fn edits_of(room: &Room, event: &OwnedEventId) -> Result<Vec<TimelineEvent>, Error> {
-    let mut edits = Vec::new();
-    let mut from = None;
-    for _ in 0..MAX_EDIT_PAGES {
-        let options = RelationsOptions {
-            from,
-            limit: Some(uint!(50)),
-            include_relations: IncludeRelations::RelationsOfType(RelationType::Replacement),
-            ..RelationsOptions::default()
-        };
-        let page = room.relations(event.clone(), options).await?;
-        edits.extend(page.chunk);
-        from = page.next_batch_token;
-        if from.is_none() {
-            break;
-        }
-    }
-    Ok(edits)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

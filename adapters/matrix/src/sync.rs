@@ -1,14 +1,18 @@
 //! The sync with the homeserver: what comes is shared out among the rooms' workers.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use azera_adapter::Host;
+use futures::StreamExt;
+use futures::stream::BoxStream;
 use matrix_sdk::config::SyncSettings;
 use matrix_sdk::sync::SyncResponse;
 use matrix_sdk::{Room, RoomState};
 use tokio_util::sync::CancellationToken;
 
+use crate::events::said_at;
 use crate::rooms::{Rooms, Work};
 use crate::{Error, Invites, Matrix, login};
 
@@ -26,14 +30,23 @@ impl Matrix {
     pub async fn begin(&self) -> Result<(), Error> {
         let response = self.synced(Duration::ZERO).await?;
         if !self.ledger.has_begun().await? {
-            // What stood there before the bot's first start was not said to it.
+            let lost = login::was_lost(&self.settings.folder)?;
+            self.lost.store(lost, Ordering::Relaxed);
             for (room, update) in &response.rooms.joined {
-                if let Some(last) = update.timeline.events.iter().rev().find_map(|event| event.event_id()) {
-                    self.ledger.set_handled(room, &last).await?;
+                let Some(last) = update.timeline.events.last() else { continue };
+                match last.event_id() {
+                    // What was said may be known or not; what was commanded is not done again.
+                    _ if lost => self.ledger.set_lost(room, said_at(last)).await?,
+                    // What stood there before the bot's first start was not said to it.
+                    Some(last) => self.ledger.set_handled(room, &last).await?,
+                    None => {}
                 }
             }
             self.ledger.begin().await?;
         }
+        login::found_again(&self.settings.folder)?;
+        self.look_at_keys().await;
+        self.tell_health().await;
         match self.client.account().get_display_name().await {
             Ok(Some(name)) => self.replies.set_own_name(name),
             Ok(None) => self.replies.set_own_name(self.own.localpart().to_owned()),
@@ -45,6 +58,12 @@ impl Matrix {
     /// Listens until `stop` is cancelled, or the session ends.
     pub async fn listen(self: &Arc<Self>, host: Arc<dyn Host>, stop: CancellationToken) -> Result<(), Error> {
         let mut rooms = Rooms::new(self.clone(), host, stop.clone());
+        if self.lost.swap(false, Ordering::Relaxed) {
+            tokio::select! {
+                () = self.bring_keys_back() => {}
+                () = stop.cancelled() => return Ok(()),
+            }
+        }
         for room in self.client.joined_rooms() {
             rooms.give(&room, Work::CatchUp).await;
         }
@@ -52,26 +71,72 @@ impl Matrix {
             self.invited(&room).await;
         }
         let keys = {
-            let (client, folder) = (self.client.clone(), self.settings.folder.clone());
-            tokio::spawn(async move {
-                if let Err(error) = login::make_recoverable(&client, &folder).await {
-                    tracing::warn!(%error, "the account's keys are not backed up");
-                }
-            })
+            let matrix = self.clone();
+            tokio::spawn(async move { matrix.make_recoverable().await })
         };
-        let ended = loop {
-            tokio::select! {
-                response = self.synced(HELD) => match response {
-                    Ok(response) => self.share_out(response, &mut rooms).await,
-                    Err(error) => break Err(error),
-                },
-                () = stop.cancelled() => break Ok(()),
+        let mut readable = self.readable().await;
+        let ended = 'listening: loop {
+            // A sync that has begun is awaited: what it brings is brought once.
+            let mut sync = std::pin::pin!(self.synced(HELD));
+            let response = loop {
+                tokio::select! {
+                    response = &mut sync => break response,
+                    Some(()) = readable.next() => self.retry_late(&mut rooms).await,
+                    () = stop.cancelled() => break 'listening Ok(()),
+                }
+            };
+            match response {
+                Ok(response) => self.share_out(response, &mut rooms).await,
+                Err(error) => break Err(error),
             }
         };
         stop.cancel();
         rooms.stop().await;
         keys.abort();
         ended
+    }
+
+    /// Makes the account's keys recoverable, or recovers them.
+    async fn make_recoverable(&self) {
+        if let Err(error) = login::make_recoverable(&self.client, &self.settings.folder).await {
+            tracing::warn!(%error, "the account's keys are not backed up");
+        }
+        self.look_at_keys().await;
+        self.tell_health().await;
+    }
+
+    /// After the store was lost: the account's keys, and those of the rooms.
+    async fn bring_keys_back(&self) {
+        self.make_recoverable().await;
+        for room in self.client.joined_rooms() {
+            let keys = self.client.encryption().backups().download_room_keys_for_room(room.room_id()).await;
+            if let Err(error) = keys {
+                tracing::warn!(room = %room.room_id(), %error, "the keys of a room could not be brought back");
+            }
+        }
+    }
+
+    /// Tells each time that something may be readable which was not: keys came, or somebody verified a device.
+    async fn readable(&self) -> BoxStream<'static, ()> {
+        let encryption = self.client.encryption();
+        let keys = encryption.room_keys_received_stream().await.map(|keys| keys.map(drop).boxed());
+        let devices = match encryption.devices_stream().await {
+            Ok(devices) if self.settings.strict => Some(devices.map(drop).boxed()),
+            _ => None,
+        };
+        futures::stream::select(
+            keys.unwrap_or_else(|| futures::stream::pending().boxed()),
+            devices.unwrap_or_else(|| futures::stream::pending().boxed()),
+        )
+        .boxed()
+    }
+
+    async fn retry_late(&self, rooms: &mut Rooms) {
+        for room in self.vitals.late() {
+            if let Some(room) = self.client.get_room(&room).filter(|room| room.state() == RoomState::Joined) {
+                rooms.give(&room, Work::Retry).await;
+            }
+        }
     }
 
     /// One sync. What may pass is waited for.
@@ -95,7 +160,6 @@ impl Matrix {
     }
 
     async fn share_out(&self, response: SyncResponse, rooms: &mut Rooms) {
-        let keys = !response.to_device.is_empty();
         for id in response.rooms.left.keys() {
             rooms.drop_room(id);
         }
@@ -121,13 +185,7 @@ impl Matrix {
                 if update.timeline.limited || !known { Work::CatchUp } else { Work::Events(update.timeline.events) };
             rooms.give(&room, work).await;
         }
-        if keys {
-            for room in self.client.joined_rooms() {
-                if self.ledger.late(room.room_id()).await.is_ok_and(|late| !late.is_empty()) {
-                    rooms.give(&room, Work::Retry).await;
-                }
-            }
-        }
+        self.tell_health().await;
     }
 
     /// Whether nobody is left in a room but the bot, and nobody is about to come.

@@ -317,7 +317,10 @@ async fn matrix(config: &Config) -> Found {
         Err(error) => return Found::Bad(format!("{error:#}"), "see [matrix] in the configuration".into()),
     };
     match azera_adapter_matrix::look(&settings).await {
-        Ok(look) if look.may_log_in => Found::Good(look.what),
+        Ok(look) if look.may_log_in => match look.health.and_then(|health| health.trouble()) {
+            None => Found::Good(look.what),
+            Some(trouble) => Found::Note(format!("{}; {trouble}", look.what)),
+        },
         Ok(look) => Found::Bad(
             look.what,
             "set AZERA__MATRIX__PASSWORD for the first start, or AZERA__MATRIX__TOKEN with an access token".into(),

@@ -4,11 +4,20 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
+use std::time::Instant;
 
 use super::homeserver::{Homeserver, PASSWORD, SECRET, python};
 use super::model::Model;
 use super::person::PATIENCE;
 use crate::command;
+
+/// Settings by their names.
+pub type Settings = Vec<(&'static str, Option<String>)>;
+
+/// Settings that have values.
+pub fn settings(more: &[(&'static str, &str)]) -> Settings {
+    more.iter().map(|(key, value)| (*key, Some((*value).to_owned()))).collect()
+}
 
 /// The bot's account.
 pub const BOT: &str = "@azera:localhost";
@@ -17,26 +26,25 @@ pub struct Bot {
     home: PathBuf,
     homeserver: String,
     model: String,
-    /// Settings besides the usual ones.
-    more: &'static [(&'static str, &'static str)],
+    /// Settings besides the usual ones, or in their place; one without a value is left out.
+    pub more: Settings,
     child: Option<Child>,
 }
 
 impl Bot {
     /// Makes the bot's account, and starts it.
-    pub fn start(
-        homeserver: &Homeserver,
-        scratch: &Path,
-        model: &Model,
-        more: &'static [(&'static str, &'static str)],
-    ) -> Self {
-        let made = python(&[&homeserver.url, SECRET, "azera", "-"]).status().expect("python3 runs");
-        assert!(made.success());
+    pub fn start(homeserver: &Homeserver, scratch: &Path, model: &Model, more: Settings) -> Self {
+        Self::make_account(homeserver);
         Self::at(&homeserver.url, scratch, model, more)
     }
 
+    pub fn make_account(homeserver: &Homeserver) {
+        let made = python(&[&homeserver.url, SECRET, "azera", "-"]).status().expect("python3 runs");
+        assert!(made.success());
+    }
+
     /// Starts it with the homeserver at an address.
-    pub fn at(address: &str, scratch: &Path, model: &Model, more: &'static [(&'static str, &'static str)]) -> Self {
+    pub fn at(address: &str, scratch: &Path, model: &Model, more: Settings) -> Self {
         let (home, homeserver) = (scratch.to_path_buf(), address.to_owned());
         let mut bot = Self { home, homeserver, model: model.url.clone(), more, child: None };
         bot.start_again();
@@ -57,11 +65,14 @@ impl Bot {
             ("CHAT_SERVER__MODEL", "talker"),
             // What was said just now is a memory at once.
             ("MEMORY__MIN_AGE_S", "0"),
-        ]
-        .iter()
-        .chain(self.more)
-        {
+        ] {
             command.env(format!("AZERA__{key}"), value);
+        }
+        for (key, value) in &self.more {
+            match value {
+                Some(value) => command.env(format!("AZERA__{key}"), value),
+                None => command.env_remove(format!("AZERA__{key}")),
+            };
         }
         command
     }
@@ -92,6 +103,41 @@ impl Bot {
             Ok(Err(log)) => panic!("the bot did not start: {log}"),
             Err(_) => panic!("the bot did not start"),
         }
+    }
+
+    /// What `azera doctor` says of Matrix.
+    #[track_caller]
+    pub fn doctor(&self) -> String {
+        let output = self.command(&["doctor"]).output().expect("the binary runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = text.lines().find(|line| line.contains("Matrix: "));
+        line.unwrap_or_else(|| panic!("{text}{}", String::from_utf8_lossy(&output.stderr))).to_owned()
+    }
+
+    /// Asks the doctor until its word on Matrix is as wanted: what a bot notes of itself comes a moment after what it does.
+    #[track_caller]
+    pub fn until_doctor_says(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let said = self.doctor();
+            if wanted(&said) {
+                return said;
+            }
+            assert!(Instant::now() < end, "the doctor still says: {said}");
+        }
+    }
+
+    /// The bot's folder.
+    pub fn data(&self) -> PathBuf {
+        self.home.join(".local/share/azera")
+    }
+
+    /// Memory of the process that is in main memory, in bytes.
+    pub fn memory(&self) -> u64 {
+        let pid = self.child.as_ref().expect("it runs").id();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line of it");
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024
     }
 
     /// Ends it at once, wherever it is.

@@ -3,20 +3,24 @@
 
 mod bot;
 mod homeserver;
+mod many;
 mod model;
 mod once;
 mod person;
+mod privacy;
 mod proxy;
 mod talk;
+mod trust;
+mod upgrade;
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use bot::{BOT, Bot};
+use bot::{BOT, Bot, Settings, settings};
 use homeserver::Homeserver;
-use model::Model;
+use model::{END, Model};
 use person::{Person, Room};
 use proxy::Proxy;
 
@@ -31,11 +35,11 @@ struct Scene {
 
 impl Scene {
     fn open() -> Self {
-        Self::open_with(&[])
+        Self::open_with(Settings::new())
     }
 
     /// One whose bot has these settings besides the usual ones.
-    fn open_with(more: &'static [(&'static str, &'static str)]) -> Self {
+    fn open_with(more: Settings) -> Self {
         let scratch = tempfile::tempdir().expect("a folder");
         let homeserver = Homeserver::start(scratch.path());
         let model = Model::start();
@@ -48,6 +52,29 @@ impl Scene {
         self.scratch.path()
     }
 
+    /// Somebody else.
+    fn person(&self, name: &str) -> Person {
+        Person::enter(&self.homeserver, self.folder(), name)
+    }
+
+    /// A room of Ann, the bot and somebody else.
+    #[track_caller]
+    fn room_with(&mut self, other: &mut Person, more: Value) -> Room {
+        let encrypted = more["encrypted"] == true;
+        let room = Room { id: self.ann.room_with(BOT, more), encrypted };
+        self.bring_in(&room, other);
+        room
+    }
+
+    /// Brings somebody into a room of Ann's.
+    #[track_caller]
+    fn bring_in(&mut self, room: &Room, other: &mut Person) {
+        self.ann.act(json!({"do": "invite", "room": room.id, "user": other.id}));
+        other.join(&room.id);
+        self.ann.until("they come in", |ann| ann.is_in(&room.id, &other.id).then_some(()));
+        other.until("they are in", |other| other.is_in(&room.id, &other.id).then_some(()));
+    }
+
     /// A room of Ann and the bot.
     #[track_caller]
     fn direct(&mut self, encrypted: bool) -> Room {
@@ -57,17 +84,17 @@ impl Scene {
     }
 }
 
-/// What the model says to `q{number}`.
+/// What the model says to `q{number}`, if it knows nothing it could give away.
 fn answer_to(number: usize) -> String {
-    format!("This is the whole answer to q{number}.")
+    format!("This is the whole answer to q{number}. {END}")
 }
 
 impl Person {
-    /// Waits for the whole answer to a question.
+    /// Waits for the whole answer to a question, with whatever the model gave away of its prompt.
     #[track_caller]
     fn until_answered(&mut self, room: &Room, number: usize) -> person::Shown {
-        let whole = answer_to(number);
-        self.until_said(room, BOT, &whole, |body| body.starts_with(&whole))
+        let begins = format!("This is the whole answer to q{number}.");
+        self.until_said(room, BOT, &begins, |body| body.starts_with(&begins) && body.ends_with(END))
     }
 
     /// How often each of these questions was answered, and in which order.

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 /// What somebody says to have the answer held in its middle.
 pub const HOLD: &str = "slowly";
 
+/// How every answer ends.
+pub const END: &str = "That is all.";
+
 #[derive(Default)]
 struct State {
     /// The prompts, whole.
@@ -69,8 +72,16 @@ fn answer(stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Result
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     let out = stream.get_mut();
+    if path.ends_with("/embeddings") {
+        let vectors = vectors(&serde_json::from_slice(&body).unwrap_or(Value::Null)).to_string();
+        return write!(
+            out,
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{vectors}",
+            vectors.len()
+        );
+    }
     if !path.ends_with("/chat/completions") {
-        let models = json!({"data": [{"id": "talker"}]}).to_string();
+        let models = json!({"data": [{"id": "talker"}, {"id": "embedder"}]}).to_string();
         return write!(out, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{models}", models.len());
     }
     let request: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
@@ -91,6 +102,28 @@ fn answer(stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Result
     }
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     write!(out, "data: {end}\n\ndata: [DONE]\n\n")
+}
+
+/// A vector for each text, by the words it has.
+fn vectors(request: &Value) -> Value {
+    let inputs = match &request["input"] {
+        Value::Array(inputs) => inputs.clone(),
+        one => vec![one.clone()],
+    };
+    let vector = |text: &str| {
+        let mut vector = vec![0.01_f32; 64];
+        for word in text.split(|c: char| !c.is_alphanumeric()) {
+            let place = word.bytes().fold(7_usize, |sum, byte| (sum * 31 + usize::from(byte)) % vector.len());
+            vector[place] += 1.0;
+        }
+        vector
+    };
+    let data: Vec<Value> = inputs
+        .iter()
+        .enumerate()
+        .map(|(index, text)| json!({"index": index, "embedding": vector(text.as_str().unwrap_or_default())}))
+        .collect();
+    json!({"data": data, "model": "embedder", "usage": {"prompt_tokens": 1, "total_tokens": 1}})
 }
 
 fn piece(out: &mut TcpStream, text: &str) -> std::io::Result<()> {
@@ -119,5 +152,5 @@ fn reply(request: &Value) -> (String, bool) {
     let told = if secrets.is_empty() { String::new() } else { format!(" I know {}.", secrets.join(" ")) };
     // What stands in the message itself, behind all that is recalled.
     let newest = last.rsplit('\n').next().unwrap_or_default();
-    (format!("This is the whole answer to {asked}.{told}"), newest.contains(HOLD))
+    (format!("This is the whole answer to {asked}.{told} {END}"), newest.contains(HOLD))
 }

@@ -27,6 +27,8 @@ pub struct Shown {
     pub content: Value,
     pub edits: usize,
     pub encrypted: bool,
+    /// When it was first seen, in seconds by the client's clock.
+    pub at: f64,
 }
 
 pub struct Person {
@@ -39,6 +41,8 @@ pub struct Person {
     pub seen: Vec<Shown>,
     at: BTreeMap<String, usize>,
     pub redacted: HashSet<String>,
+    /// When the homeserver had what was sent last, in seconds by the client's clock.
+    pub sent: f64,
     pub unreadable: usize,
     /// Who is in a room, and who is not any more or would not come, as far as seen.
     joined: HashSet<(String, String)>,
@@ -72,6 +76,7 @@ impl Person {
             seen: Vec::new(),
             at: BTreeMap::new(),
             redacted: HashSet::new(),
+            sent: f64::NAN,
             unreadable: 0,
             joined: HashSet::new(),
             left: HashSet::new(),
@@ -158,6 +163,7 @@ impl Person {
             content: content.clone(),
             edits: 0,
             encrypted: line["encrypted"] == true,
+            at: line["at"].as_f64().unwrap_or(f64::NAN),
         });
     }
 
@@ -207,7 +213,9 @@ impl Person {
     #[track_caller]
     pub fn send(&mut self, room: &Room, content: Value) -> String {
         let command = json!({"do": "send", "room": room.id, "encrypted": room.encrypted, "content": content});
-        self.act(command)["event"].as_str().expect("an event").to_owned()
+        let answer = self.act(command);
+        self.sent = answer["at"].as_f64().expect("a time");
+        answer["event"].as_str().expect("an event").to_owned()
     }
 
     /// What somebody said in a room so far, notices and all.

@@ -1,0 +1,466 @@
+//! What happens in one room is handed to the core in order, each thing once.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_adapter::{ChatInfo, Host, HostError};
+use azera_types::{ChatId, Inbound, MessageId, PersonId};
+use matrix_sdk::deserialized_responses::TimelineEvent;
+use matrix_sdk::room::MessagesOptions;
+use matrix_sdk::ruma::api::client::receipt::create_receipt::v3::ReceiptType;
+use matrix_sdk::ruma::events::receipt::ReceiptThread;
+use matrix_sdk::ruma::{OwnedEventId, OwnedUserId, uint};
+use matrix_sdk::{Room, RoomState};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::{Names, line_in};
+use crate::content::transaction;
+use crate::events::{Heard, Said, heard, is_beginning, said_at};
+use crate::ids::{message_id, person_id};
+use crate::manners::Heed;
+use crate::rooms::Work;
+use crate::{Error, Matrix, buttons};
+
+/// Events a worker pages back through to find where it left off.
+const MAX_MISSED: usize = 5_000;
+
+/// Events remembered as handled, for what the sync and paging back both bring.
+const MAX_RECENT: usize = 1_000;
+
+/// Attempts to hand in a message that fails in the core, before it is left to the core's own record.
+const ATTEMPTS: usize = 6;
+
+/// The first wait before something is tried again; it doubles each time.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+
+/// The longest.
+const LAST_WAIT: Duration = Duration::from_secs(30);
+
+/// A worker.
+pub(crate) struct Worker {
+    matrix: Arc<Matrix>,
+    host: Arc<dyn Host>,
+    room: Room,
+    stop: CancellationToken,
+    /// The latest events handled.
+    recent: VecDeque<OwnedEventId>,
+    /// Chats of the room that the core knows.
+    opened: HashSet<ChatId>,
+    /// What happened up to then may have been dealt with or not, in milliseconds since 1970.
+    lost_until: Option<i64>,
+    /// The room went on in another: what is said here is said to nobody.
+    over: bool,
+}
+
+/// It is time to stop; what is not handled yet will be after the next start.
+struct Stopped;
+
+impl Worker {
+    pub(crate) fn new(matrix: Arc<Matrix>, host: Arc<dyn Host>, room: Room, stop: CancellationToken) -> Self {
+        let (recent, opened) = (VecDeque::new(), HashSet::new());
+        Self { matrix, host, room, stop, recent, opened, lost_until: None, over: false }
+    }
+
+    /// Does what there is to do until it is time to stop.
+    pub(crate) async fn work(mut self, mut receiver: mpsc::Receiver<Work>) {
+        while let Some(work) = tokio::select! {
+            work = receiver.recv() => work,
+            () = self.stop.cancelled() => None,
+        } {
+            let done = match work {
+                Work::Events(events) => self.news(events).await,
+                Work::CatchUp => self.catch_up().await,
+                Work::Retry => self.retry_late().await,
+            };
+            if done.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn news(&mut self, events: Vec<TimelineEvent>) -> Result<(), Stopped> {
+        let late = events.iter().any(|event| event.kind.is_utd());
+        self.events(events, true).await?;
+        // The keys may have come before it was noted that they are waited for.
+        if late { self.retry_late().await } else { Ok(()) }
+    }
+
+    /// Hands in everything since the last event that was handled.
+    async fn catch_up(&mut self) -> Result<(), Stopped> {
+        self.log(self.matrix.succession.learn(&self.room).await);
+        match self.matrix.ledger.lost(self.room.room_id()).await {
+            Ok(lost) => self.lost_until = lost,
+            Err(error) => self.log(Err(error)),
+        }
+        let mut wait = FIRST_WAIT;
+        // Where the bot has come in just now, nothing was missed: it all happens now.
+        let (missed, fresh) = loop {
+            match self.missed().await {
+                Ok(missed) => break missed,
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(room = %self.room.room_id(), %error, "what was missed could not be read yet");
+                    self.pause(&mut wait).await?;
+                }
+                Err(error) => {
+                    tracing::warn!(room = %self.room.room_id(), %error, "what was missed cannot be read");
+                    return Ok(());
+                }
+            }
+        };
+        let ends = |event: &TimelineEvent| matches!(heard(event, self.room.room_id()), Some(Heard::Upgraded(_)));
+        self.over = self.room.successor_room().is_some() && !missed.iter().any(ends);
+        self.events(missed, fresh).await?;
+        self.retry_late().await
+    }
+
+    /// What happened since, and whether nothing was handled in this room before.
+    async fn missed(&self) -> Result<(Vec<TimelineEvent>, bool), Error> {
+        let handled = self.matrix.ledger.handled(self.room.room_id()).await?;
+        if handled.is_none() {
+            self.note_who_is_there().await?;
+        }
+        let mut missed = Vec::new();
+        let mut from = None;
+        'paging: loop {
+            let mut options = MessagesOptions::backward().from(from.as_deref());
+            options.limit = uint!(100);
+            let page = self.room.messages(options).await?;
+            for event in page.chunk {
+                let id = event.event_id();
+                if id.is_some() && id == handled || id.is_some_and(|id| self.recent.contains(&id)) {
+                    break 'paging;
+                }
+                if handled.is_none() && is_beginning(&event, &self.matrix.own) {
+                    break 'paging;
+                }
+                missed.push(event);
+            }
+            from = page.end;
+            if from.is_none() {
+                break;
+            }
+            if missed.len() >= MAX_MISSED {
+                tracing::warn!(room = %self.room.room_id(), "too much was missed: what is older is left alone");
+                break;
+            }
+        }
+        missed.reverse();
+        Ok((missed, handled.is_none() && self.lost_until.is_none()))
+    }
+
+    /// Before the bot came somebody may have come any number of times, and changed their name since.
+    async fn note_who_is_there(&self) -> Result<(), Error> {
+        let (people, _) = self.matrix.audience.people(&self.room).await?;
+        for user in people {
+            self.matrix.audience.note_came(&self.room, &user).await?;
+        }
+        Ok(())
+    }
+
+    async fn events(&mut self, events: Vec<TimelineEvent>, live: bool) -> Result<(), Stopped> {
+        for event in events {
+            let Some(id) = event.event_id() else { continue };
+            if self.recent.contains(&id) {
+                continue;
+            }
+            if self.stop.is_cancelled() {
+                return Err(Stopped);
+            }
+            self.event(&event, &id, live).await?;
+            if let Err(error) = self.matrix.ledger.set_handled(self.room.room_id(), &id).await {
+                // It is looked at once more after a start, and known then.
+                tracing::warn!(room = %self.room.room_id(), %error, "where the room was left is not noted");
+            }
+            self.recent.push_back(id);
+            if self.recent.len() > MAX_RECENT {
+                self.recent.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    async fn event(&mut self, event: &TimelineEvent, id: &OwnedEventId, live: bool) -> Result<(), Stopped> {
+        let Some(heard) = heard(event, self.room.room_id()) else { return Ok(()) };
+        let own = event.sender().is_some_and(|sender| sender == self.matrix.own);
+        let lost = self.lost_until.is_some_and(|until| said_at(event) <= until);
+        match heard {
+            Heard::Changed { .. } | Heard::Reacted { .. } if lost => {}
+            Heard::Came { user, at } => self.log(self.matrix.ledger.set_came(self.room.room_id(), &user, at).await),
+            _ if own => {}
+            Heard::Undecryptable => match self.matrix.ledger.add_late(self.room.room_id(), id).await {
+                Ok(late) => {
+                    tracing::warn!(room = %self.room.room_id(), event = %id, "a message cannot be decrypted yet");
+                    self.matrix.vitals.note_late(self.room.room_id(), late);
+                }
+                Err(error) => self.log(Err(error)),
+            },
+            Heard::Upgraded(to) => {
+                let via = event.sender().map(|sender| sender.server_name().to_owned()).into_iter().collect::<Vec<_>>();
+                let joined = self.matrix.client.join_room_by_id_or_alias((&*to).into(), &via).await;
+                match joined {
+                    Ok(new) => self.log(self.matrix.succession.learn(&new).await),
+                    // An invitation may come.
+                    Err(error) => self.log(Err(Error::Sdk(error))),
+                }
+                self.over = true;
+            }
+            Heard::Said(said) => self.said(*said, live, lost).await?,
+            Heard::Changed { target, now } => self.once(id, self.changed(&target, *now)).await,
+            Heard::Redacted(target) => self.redacted(&target).await,
+            Heard::Reacted { target, key, by } => self.once(id, self.reacted(id, &target, &key, by)).await,
+        }
+        Ok(())
+    }
+
+    /// Does something that must not be done twice: it is noted before it is begun.
+    async fn once(&self, id: &OwnedEventId, act: impl Future<Output = Result<(), Error>>) {
+        match self.matrix.ledger.is_done(id).await {
+            Ok(true) => {}
+            Ok(false) => {
+                self.log(self.matrix.ledger.set_done(id).await);
+                self.log(act.await);
+            }
+            Err(error) => self.log(Err(error)),
+        }
+    }
+
+    async fn said(&mut self, said: Said, live: bool, lost: bool) -> Result<(), Stopped> {
+        self.matrix.authors.note(&said.event, &said.by);
+        if self.over {
+            return Ok(());
+        }
+        let direct = self.matrix.audience.is_direct(&self.room).await.unwrap_or(false);
+        let names = Names { own: &self.matrix.own, display: self.matrix.replies.own_name() };
+        if live {
+            match self.matrix.manners.heed(&said.by, &self.room.room_id().to_owned()) {
+                Heed::Yes => {}
+                Heed::Tell => {
+                    self.log(self.too_much(&said).await);
+                    return Ok(());
+                }
+                Heed::No => return Ok(()),
+            }
+        }
+        let prefix = self.matrix.prefix_in(&self.room).await;
+        if let Some(line) = line_in(&said.text, &prefix, &names, direct) {
+            if lost {
+                return Ok(());
+            }
+            let act = async {
+                let about = self.pointed_at(&said).await?;
+                self.matrix.run_command(self.host.as_ref(), &said, line, about).await
+            };
+            self.once(&said.event, act).await;
+            return Ok(());
+        }
+        let inbound = match self.inbound(&said, &names).await {
+            Ok(inbound) => inbound,
+            Err(error) => {
+                self.log(Err(error));
+                return Ok(());
+            }
+        };
+        let (chat, likely) = (inbound.chat.clone(), direct || inbound.mentions_bot);
+        let new = self.hand_in(inbound).await?;
+        if new {
+            if likely {
+                self.matrix.replies.begin_typing(&chat);
+            }
+            self.send_receipt(&said);
+        }
+        Ok(())
+    }
+
+    /// What a command that replies to something is about.
+    async fn pointed_at(&self, said: &Said) -> Result<Option<MessageId>, Error> {
+        let Some(target) = &said.reply_to else { return Ok(None) };
+        Ok(Some(match self.matrix.ledger.reply_in(target).await? {
+            Some(reply) => reply,
+            None => message_id(target)?,
+        }))
+    }
+
+    async fn inbound(&self, said: &Said, names: &Names<'_>) -> Result<Inbound, Error> {
+        let own = &self.matrix.own;
+        let reply_to = self.pointed_at(said).await?;
+        let mentions: Result<Vec<PersonId>, _> =
+            said.mentions.iter().filter(|user| *user != own).map(|user| person_id(user)).collect();
+        Ok(Inbound {
+            id: message_id(&said.event)?,
+            chat: self.matrix.succession.chat(self.room.room_id(), said.thread.as_deref())?,
+            person: person_id(&said.by)?,
+            name: self.matrix.name_in(said).await,
+            text: said.text.clone(),
+            at: said.at,
+            mentions_bot: said.mentions.contains(own) || names.are_in(&said.text),
+            mentions: mentions?,
+            reply_to,
+        })
+    }
+
+    /// Hands a message in, until the core has it; whether it was new to it.
+    async fn hand_in(&mut self, inbound: Inbound) -> Result<bool, Stopped> {
+        let mut wait = FIRST_WAIT;
+        let mut failures = 0;
+        loop {
+            match self.try_hand_in(&inbound).await {
+                Ok(new) => return Ok(new),
+                Err(HostError::NotAllowed) => return Ok(false),
+                Err(HostError::Stopping) => return Err(Stopped),
+                Err(HostError::Failed(why)) if failures >= ATTEMPTS => {
+                    tracing::error!(message = %inbound.id, %why, "a message could not be handed in");
+                    return Ok(false);
+                }
+                Err(error) => {
+                    failures += usize::from(matches!(error, HostError::Failed(_)));
+                    tracing::debug!(message = %inbound.id, %error, "a message waits");
+                    self.pause(&mut wait).await?;
+                }
+            }
+        }
+    }
+
+    async fn try_hand_in(&mut self, inbound: &Inbound) -> Result<bool, HostError> {
+        self.note_first(inbound).await.map_err(|error| HostError::Failed(error.to_string()))?;
+        if !self.opened.contains(&inbound.chat) {
+            let info = ChatInfo { chat: inbound.chat.clone(), title: self.room.name(), persona: None };
+            self.host.open_chat(&self.matrix.id, info).await?;
+            self.opened.insert(inbound.chat.clone());
+        }
+        self.host.take_in(&self.matrix.id, inbound.clone()).await
+    }
+
+    /// Notes when talk began in a room that may go on from another: who comes later cannot read all of it.
+    async fn note_first(&self, inbound: &Inbound) -> Result<(), Error> {
+        let room = self.room.room_id();
+        if self.room.predecessor_room().is_some() && self.matrix.ledger.first(room).await?.is_none() {
+            self.matrix.ledger.set_first(room, inbound.at.as_millisecond()).await?;
+        }
+        Ok(())
+    }
+
+    /// Somebody changed a message; only its author can.
+    async fn changed(&self, target: &OwnedEventId, now: Said) -> Result<(), Error> {
+        let author = match self.matrix.authors.of(target) {
+            Some(author) => Some(author),
+            None => self.room.event(target, None).await?.sender(),
+        };
+        if author.as_ref() != Some(&now.by) {
+            return Ok(());
+        }
+        self.host.edited(&self.matrix.id, &message_id(target)?, now.text, now.at).await?;
+        Ok(())
+    }
+
+    /// Something was taken away, and is forgotten: what a person said, or a reply.
+    async fn redacted(&self, target: &OwnedEventId) {
+        let forget = async {
+            let message = match self.matrix.ledger.reply_in(target).await? {
+                Some(reply) => reply,
+                // A sign that somebody takes off again is nothing to forget.
+                None if self.is_sign(target).await => return Ok(()),
+                None => message_id(target)?,
+            };
+            self.host.deleted(&self.matrix.id, &message).await?;
+            Ok(())
+        };
+        self.log(forget.await);
+    }
+
+    async fn is_sign(&self, event: &OwnedEventId) -> bool {
+        let kind = match self.room.event(event, None).await {
+            Ok(event) => event.raw().get_field::<String>("type").ok().flatten(),
+            Err(_) => None,
+        };
+        kind.as_deref() == Some("m.reaction")
+    }
+
+    /// Somebody pressed a button of a reply.
+    async fn reacted(
+        &self,
+        event: &OwnedEventId,
+        target: &OwnedEventId,
+        key: &str,
+        by: OwnedUserId,
+    ) -> Result<(), Error> {
+        let (Some(line), Some(reply)) = (buttons::command_of(key), self.matrix.ledger.reply_in(target).await?) else {
+            return Ok(());
+        };
+        let button = self.room.event(target, None).await?;
+        let thread = crate::events::thread_of(&button);
+        let pressed = Said::pressed(self.room.room_id(), event.clone(), by, thread);
+        self.matrix.run_command(self.host.as_ref(), &pressed, line.to_owned(), Some(reply)).await
+    }
+
+    /// Tries what could not be decrypted.
+    async fn retry_late(&mut self) -> Result<(), Stopped> {
+        let late = match self.matrix.ledger.late(self.room.room_id()).await {
+            Ok(late) if !late.is_empty() => late,
+            Ok(_) => {
+                self.matrix.vitals.note_late(self.room.room_id(), 0);
+                return Ok(());
+            }
+            Err(error) => {
+                self.log(Err(error));
+                return Ok(());
+            }
+        };
+        let mut left = Vec::new();
+        for id in &late {
+            let event = match self.room.event(id, None).await {
+                Ok(event) => event,
+                Err(error) => {
+                    let error = Error::Sdk(error);
+                    // What the homeserver no longer shows will not be read any more.
+                    if error.is_transient() {
+                        left.push(id.clone());
+                    }
+                    continue;
+                }
+            };
+            match heard(&event, self.room.room_id()) {
+                Some(Heard::Undecryptable) => left.push(id.clone()),
+                _ => self.event(&event, id, false).await?,
+            }
+        }
+        if left != late {
+            self.log(self.matrix.ledger.set_late(self.room.room_id(), &left).await);
+        }
+        self.matrix.vitals.note_late(self.room.room_id(), left.len());
+        self.matrix.tell_health().await;
+        Ok(())
+    }
+
+    async fn too_much(&self, said: &Said) -> Result<(), Error> {
+        let (chat, about) =
+            (self.matrix.succession.chat(self.room.room_id(), said.thread.as_deref())?, message_id(&said.event)?);
+        let text = "That is more than I can follow. Give me a minute, then say it again.";
+        self.matrix.replies.notice(&chat, Some(&about), text, &transaction("too-much", &about, 0)).await
+    }
+
+    fn send_receipt(&self, said: &Said) {
+        let (room, event) = (self.room.clone(), said.event.clone());
+        tokio::spawn(async move {
+            if let Err(error) = room.send_single_receipt(ReceiptType::Read, ReceiptThread::Unthreaded, event).await {
+                tracing::debug!(room = %room.room_id(), %error, "no receipt was sent");
+            }
+        });
+    }
+
+    async fn pause(&self, wait: &mut Duration) -> Result<(), Stopped> {
+        tokio::select! {
+            () = tokio::time::sleep(*wait) => {}
+            () = self.stop.cancelled() => return Err(Stopped),
+        }
+        *wait = (*wait * 2).min(LAST_WAIT);
+        if self.room.state() == RoomState::Joined { Ok(()) } else { Err(Stopped) }
+    }
+
+    fn log(&self, done: Result<(), Error>) {
+        if let Err(error) = done {
+            tracing::warn!(room = %self.room.room_id(), %error, "an event of a room was not dealt with");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Many rooms at once, and what the bot costs.
+
+use super::*;
+
+/// Rooms that the bot is in at once.
+const ROOMS: usize = 100;
+
+/// Memory that the process of a bot in that many rooms may take at rest, without models, in bytes.
+const MEMORY: u64 = 200 << 20;
+
+/// Messages to each room; `make soak` asks for more.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn messages() -> usize {
+    let given = std::env::var("AZERA_SOAK_MESSAGES").ok();
+    given.map_or(1, |given| given.parse().expect("AZERA_SOAK_MESSAGES is a number"))
+}
+
+/// Each message is answered once, in its room, in the order it was said.
+#[test]
+fn many_rooms_at_once() {
+    let messages = messages();
+    let more = [
+        ("MATRIX__PERSON_PER_MINUTE", "10000"),
+        // Vectors come from a server like the answers, so that the process holds no model.
+        ("EMBEDDING_SERVER__API", "openai"),
+        ("EMBEDDING_SERVER__MODEL", "embedder"),
+    ];
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (homeserver, model) = (Homeserver::start(scratch.path()), Model::start());
+    let mut more = settings(&more);
+    more.push(("EMBEDDING_SERVER__URL", Some(model.url.clone())));
+    let bot = Bot::start(&homeserver, scratch.path(), &model, more);
+    let mut ann = Person::enter(&homeserver, scratch.path(), "ann");
+    let rooms: Vec<Room> = (0..ROOMS)
+        .map(|_| Room {
+            id: ann.room_with(BOT, json!({"direct": true, "preset": "trusted_private_chat"})),
+            encrypted: false,
+        })
+        .collect();
+    let ids: Vec<&str> = rooms.iter().map(|room| room.id.as_str()).collect();
+    let at_rest = bot.memory();
+    let sent = ann.act(json!({"do": "send_many", "rooms": ids, "count": messages}));
+    for room in &rooms {
+        ann.until_answered(room, messages - 1);
+    }
+    let seconds = sent["seconds"].as_f64().expect("a number");
+    println!(
+        "{ROOMS} rooms, {messages} messages to each within {seconds:.0} s; at rest {} MB, afterwards {} MB",
+        at_rest >> 20,
+        bot.memory() >> 20
+    );
+    for room in &rooms {
+        assert_eq!(ann.answers(room), (0..messages).collect::<Vec<_>>(), "{}", room.id);
+    }
+    assert!(at_rest < MEMORY, "{} MB", at_rest >> 20);
+}

@@ -1,0 +1,110 @@
+//! Devices, keys and tokens: who is believed, and what is done when keys are late or lost.
+
+use super::*;
+
+#[test]
+fn a_token_is_enough_and_the_session_is_kept() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (homeserver, model) = (Homeserver::start(scratch.path()), Model::start());
+    Bot::make_account(&homeserver);
+    let mut ann = Person::enter(&homeserver, scratch.path(), "ann");
+    let user = json!({"type": "m.id.user", "user": "azera"});
+    let login = json!({"type": "m.login.password", "identifier": user, "password": homeserver::PASSWORD});
+    let answer = ann.act(json!({"do": "call", "path": "login", "body": login}));
+    let token = answer["answer"]["access_token"].as_str().expect("a token").to_owned();
+    let by_token: Settings = vec![("MATRIX__PASSWORD", None), ("MATRIX__TOKEN", Some(token))];
+    let mut bot = Bot::at(&homeserver.url, scratch.path(), &model, by_token.clone());
+    let id = ann.room_with(BOT, json!({"encrypted": true, "direct": true}));
+    let room = Room { id, encrypted: true };
+    ann.say(&room, "hello, q1");
+    assert!(ann.until_answered(&room, 1).encrypted);
+    bot.stop();
+    bot.more = vec![("MATRIX__PASSWORD", None)];
+    bot.start_again();
+    ann.say(&room, "again, q2");
+    ann.until_answered(&room, 2);
+    assert_eq!(ann.answers(&room), [1, 2]);
+    bot.stop();
+    // Without its keys a device is none, and the token of that device is worth nothing any more.
+    std::fs::remove_dir_all(bot.data().join("matrix/store")).expect("it was there");
+    for (more, wanted) in [(bot.more.clone(), "AZERA__MATRIX__TOKEN"), (by_token, "a token of another login")] {
+        bot.more = more;
+        let output = bot.command(&["run"]).output().expect("the binary runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && errors.contains(wanted), "{errors}");
+    }
+}
+
+/// In strict mode a device counts once its owner has verified it; what it wrote before is answered then.
+#[test]
+fn strict_mode_heeds_verified_devices_alone() {
+    let mut scene = Scene::open_with(settings(&[("MATRIX__STRICT", "true")]));
+    let room = scene.direct(true);
+    scene.ann.say(&room, "hello, q1");
+    scene.bot.until_doctor_says(|said| said.starts_with("note") && said.contains("1 message it cannot read yet"));
+    let plain = scene.direct(false);
+    scene.ann.say(&plain, "nothing is encrypted here, q1");
+    scene.ann.until_answered(&plain, 1);
+    assert_eq!(scene.ann.answers(&room), [0; 0]);
+    scene.ann.act(json!({"do": "verify_own_device"}));
+    scene.ann.until_answered(&room, 1);
+    scene.ann.say(&room, "and now? q2");
+    scene.ann.until_answered(&room, 2);
+    assert_eq!((scene.ann.answers(&room), scene.ann.unreadable), (vec![1, 2], 0));
+    scene.bot.until_doctor_says(|said| said.starts_with("ok"));
+}
+
+/// Keys that come later, even after a restart, bring the answer then; until then the doctor tells.
+#[test]
+fn keys_that_come_late_are_waited_for() {
+    let mut scene = Scene::open();
+    let room = scene.direct(true);
+    scene.ann.act(json!({"do": "hold_keys"}));
+    scene.ann.say(&room, "my key is late, q1");
+    scene.bot.until_doctor_says(|said| said.starts_with("note") && said.contains("1 message it cannot read yet"));
+    scene.bot.stop();
+    scene.bot.start_again();
+    scene.ann.act(json!({"do": "release_keys"}));
+    scene.ann.until_answered(&room, 1);
+    scene.bot.until_doctor_says(|said| said.starts_with("ok"));
+    scene.bot.kill();
+    scene.bot.start_again();
+    scene.ann.say(&room, "then, q2");
+    scene.ann.until_answered(&room, 2);
+    assert_eq!(scene.ann.answers(&room), [1, 2]);
+}
+
+/// The store of keys and rooms is gone: the bot logs in anew, recovers its keys with the recovery key, reads what was said
+/// meanwhile, and does nothing twice.
+#[test]
+fn a_lost_store_is_recovered() {
+    let mut scene = Scene::open();
+    let room = scene.direct(true);
+    scene.ann.say(&room, "hello, q1");
+    scene.ann.until_answered(&room, 1);
+    scene.ann.say(&room, "!help");
+    scene.ann.until_said(&room, BOT, "help", |body| body.contains("/persona"));
+    scene.bot.until_doctor_says(|said| said.starts_with("ok") && said.contains("keys can be recovered"));
+    scene.bot.until_backed_up(&mut scene.ann);
+    scene.bot.stop();
+    scene.ann.say(&room, "while you were away, q2");
+    std::fs::remove_dir_all(scene.bot.data().join("matrix/store")).expect("it was there");
+    scene.bot.start_again();
+    scene.ann.until_answered(&room, 2);
+    scene.ann.say(&room, "here you are, q3");
+    scene.ann.until_answered(&room, 3);
+    assert_eq!(scene.ann.answers(&room), [1, 2, 3]);
+    let help = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("/persona"));
+    assert_eq!((help.count(), scene.ann.unreadable), (1, 0));
+    scene.bot.until_doctor_says(|said| said.starts_with("ok"));
+}
+
+impl Bot {
+    /// Waits until the keys of a room are in the account's backup.
+    #[track_caller]
+    fn until_backed_up(&self, by: &mut Person) {
+        let session = std::fs::read(self.data().join("matrix/session.json")).expect("it is there");
+        let session: Value = serde_json::from_slice(&session).expect("JSON");
+        by.act(json!({"do": "until_backed_up", "token": session["access_token"]}));
+    }
+}
