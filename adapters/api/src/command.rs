@@ -145,16 +145,16 @@ mod tests {
             let given: Vec<String> = command.forms.iter().map(|form| command.line(form, value)).collect();
             assert_eq!(given, lines);
         }
-        check(command(&[form("", "", &[])]), "", &[], &["/do"]);
-        check(command(&[form("", "", &[NAME])]), "NAME", &[("name", " x ")], &["/do x"]);
+        check(command(const { &[form("", "", &[])] }), "", &[], &["/do"]);
+        check(command(const { &[form("", "", &[NAME])] }), "NAME", &[("name", " x ")], &["/do x"]);
         check(
-            command(&[form("new", "", &[NAME, BACK]), form("list", "list", &[])]),
+            command(const { &[form("new", "", &[NAME, BACK]), form("list", "list", &[])] }),
             "[NAME [BACK] | list]",
             &[("name", "x"), ("back", "4")],
             &["/do x 4", "/do list"],
         );
         check(
-            command(&[form("last", "last", &[QUOTES]), form("one", "", &[NAME, QUOTES])]),
+            command(const { &[form("last", "last", &[QUOTES]), form("one", "", &[NAME, QUOTES])] }),
             "[last | NAME] [quotes]",
             &[("name", "m4"), ("quotes", "true")],
             &["/do last quotes", "/do m4 quotes"],

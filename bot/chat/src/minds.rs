@@ -106,12 +106,15 @@ impl Azera {
                 }
             }
         }
-        gone.iter().for_each(|id| drop(awake.remove(id)));
+        for id in gone {
+            awake.remove(&id);
+        }
         Ok(())
     }
 
     /// How a message is to be answered, by its tags and by what is felt towards the person. With `again` the feelings are those that
     /// it left when it was answered first.
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the turn")]
     pub(crate) async fn manner(
         &self,
         message: &MessageRow,

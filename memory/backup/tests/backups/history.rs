@@ -267,7 +267,7 @@ impl History {
         } else if which.is_multiple_of(3) && text != SECRET {
             self.memory.leave(&id).unwrap();
         }
-        if which % 2 == 0 && answered {
+        if which.is_multiple_of(2) && answered {
             let worth = Worth {
                 kind: "fact".into(),
                 importance: 0.5,
