@@ -60,8 +60,8 @@ fn backups_come_by_themselves_and_bring_back_their_moment() {
     talk.extend(
         (0..60).map(|number| say(60 + number * 3, &format!("m{number}"), &format!("the day's word is w{number}"))),
     );
-    // Not so long that a diary is written about it, which would be a change.
-    talk.push(json!({"type": "wait", "until": at(260)}));
+    // Not so long that it falls asleep over it, which would be a change.
+    talk.push(json!({"type": "wait", "until": at(250)}));
     let happened = replay(&talk, scratch.path(), "scripted");
     assert!(of(&happened, "error").is_empty(), "{happened:?}");
     let made: Vec<String> = manifests(scratch.path())
