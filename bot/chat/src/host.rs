@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use azera_adapter::{
@@ -96,7 +96,7 @@ impl Azera {
             let Ok(platform) = self.platform(&inbox.platform) else { continue };
             let ticket = self.0.queues.enter_anyway(&message.chat);
             tracing::info!(message = %message.id, chat = %message.chat, "taking up a message left over");
-            self.spawn_turn(ticket, Asked { platform, message, inbox, again: false, felt: AtomicBool::new(false) });
+            self.spawn_turn(ticket, Asked::new(platform, message, inbox, false));
         }
         Ok(())
     }
@@ -188,11 +188,7 @@ impl Azera {
                 mentions_bot: inbound.mentions_bot,
                 mentions: inbound.mentions,
             };
-            core.turn_of(
-                ticket,
-                Asked { platform: adapter, message: *message, inbox, again: false, felt: AtomicBool::new(false) },
-            )
-            .await
+            core.turn_of(ticket, Asked::new(adapter, *message, inbox, false)).await
         });
         Ok(Receiving { recorded, turn })
     }
@@ -250,7 +246,7 @@ impl Azera {
             mentions: Vec::new(),
         };
         let ticket = self.0.queues.enter(&message.chat).ok_or(Error::QueueFull)?;
-        let asked = Asked { platform: adapter, message, inbox, again: true, felt: AtomicBool::new(false) };
+        let asked = Asked::new(adapter, message, inbox, true);
         self.spawn_turn(ticket, asked).await.map_err(|_| Error::Interrupted)?
     }
 

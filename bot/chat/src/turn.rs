@@ -38,6 +38,12 @@ pub(crate) struct Asked {
     pub(crate) felt: AtomicBool,
 }
 
+impl Asked {
+    pub(crate) fn new(platform: Arc<dyn Platform>, message: MessageRow, inbox: InboxRow, again: bool) -> Self {
+        Self { platform, message, inbox, again, felt: AtomicBool::new(false) }
+    }
+}
+
 /// Where and for whom a turn takes place, by the platform's word at its beginning.
 struct Setting {
     /// The reply that the new one takes the place of.

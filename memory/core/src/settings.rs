@@ -12,22 +12,22 @@ use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 /// Messages looked through for the newest one of a person.
 const LOOKED_BACK: usize = 64;
 
-/// Where a realm wants dreams and journal entries posted, as somebody said.
+/// Where the dreams and journal entries of a place are posted, as somebody said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalChannel {
     /// The chat; `None` if nothing is to be posted.
     pub chat: Option<ChatId>,
 }
 
-/// What a persona did between messages in a realm.
+/// What a persona did between messages in a place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tended {
-    /// When it last dreamt, or tried to.
+    /// When it last dreamt.
     pub dreamt: Option<Timestamp>,
-    /// When it last reflected, or tried to.
+    /// When it last reflected.
     pub reflected: Option<Timestamp>,
-    /// The day of the count below, in the realm's time zone, as `2026-03-01`.
+    /// The day of the count below, in the place's time zone, as `2026-03-01`.
     pub day: String,
     /// How often the model was asked on that day.
     pub asked: u32,
@@ -56,12 +56,12 @@ pub struct Stirred {
 }
 
 impl Memory {
-    /// Where the realm behind `home` wants its journal, if anybody said so.
+    /// Where the journal of the place `home` is posted, if anybody said so.
     pub fn journal_channel(&self, platform: &PlatformId, home: &Scope) -> Result<Option<JournalChannel>, Error> {
         self.setting(&journal_key(platform, home))
     }
 
-    /// Says where a realm wants its journal.
+    /// Says where it is.
     pub fn set_journal_channel(
         &self,
         platform: &PlatformId,
@@ -71,7 +71,7 @@ impl Memory {
         self.set(journal_key(platform, home), channel)
     }
 
-    /// What `persona` did between messages in the realm behind `home`.
+    /// What `persona` did between messages in the place `home`.
     pub fn tended(&self, platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Result<Tended, Error> {
         Ok(self.setting(&tended_key(platform, home, persona))?.unwrap_or_default())
     }
@@ -87,7 +87,7 @@ impl Memory {
         self.set(tended_key(platform, home, persona), tended)
     }
 
-    /// What the realm behind `home` made of how personas are there, in the host's form.
+    /// What people made of how personas are in the place `home`, in the host's form.
     pub fn customs(&self, platform: &PlatformId, home: &Scope) -> Result<Option<serde_json::Value>, Error> {
         self.setting(&customs_key(platform, home))
     }

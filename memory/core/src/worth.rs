@@ -59,7 +59,7 @@ impl MemoryRow {
     }
 
     /// How strong its mark is at `now`, from 0 to 1; 0 without one.
-    pub fn strength(&self, now: Timestamp) -> f32 {
+    fn strength(&self, now: Timestamp) -> f32 {
         let Some(worth) = self.worth.as_ref().filter(|worth| worth.superseded.is_none()) else {
             return 0.0;
         };
@@ -76,19 +76,16 @@ impl MemoryRow {
 }
 
 impl Memory {
-    /// Marks what somebody said as worth keeping, or takes the mark away; gives whether there is a memory of it.
-    pub fn mark(&self, message: &MessageId, worth: Option<Worth>) -> Result<bool, Error> {
+    /// Marks what somebody said as worth keeping; gives whether there is a memory of it.
+    pub fn mark(&self, message: &MessageId, worth: &Worth) -> Result<bool, Error> {
         self.store.ready()?;
         let Some(said) = self.raw_message(message)? else { return Ok(false) };
         let _writing = self.writing(&said.chat)?;
         let mut batch = Batch::new();
         for memory in self.memories_of(message)? {
             let Some(key) = mark_key(&memory).filter(|_| memory.kind == Kind::Message) else { continue };
-            match &worth {
-                Some(_) => batch.put(Table::Marks, key, []),
-                None => batch.remove(Table::Marks, key),
-            };
-            let marked = MemoryRow { worth: worth.clone(), ..memory };
+            batch.put(Table::Marks, key, []);
+            let marked = MemoryRow { worth: Some(worth.clone()), ..memory };
             codec::put(&mut batch, Table::Memories, keys::memory(marked.id), &marked)?;
         }
         let found = !batch.is_empty();

@@ -5,6 +5,7 @@ mod damage;
 mod disk;
 mod forgetting;
 mod hostile;
+mod http;
 mod kills;
 mod matrix;
 mod memory_commands;

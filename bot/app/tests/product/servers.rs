@@ -1,6 +1,6 @@
 //! The product with its models on a server: an Ollama written for the test, on loopback.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
+use super::http::request;
 use super::{at, azera, lines, of};
 
 /// What the models on the server are at present.
@@ -66,22 +67,8 @@ impl Drop for Ollama {
     }
 }
 
-fn answer(stream: TcpStream, served: Served) -> std::io::Result<()> {
-    let mut stream = BufReader::new(stream);
-    let (mut line, mut path, mut length) = (String::new(), String::new(), 0);
-    while stream.read_line(&mut line)? > 2 {
-        match line.split_once(": ") {
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                length = value.trim().parse().unwrap_or(0);
-            }
-            None => path = line.split(' ').nth(1).unwrap_or_default().to_owned(),
-            Some(_) => {}
-        }
-        line.clear();
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body)?;
-    let asked: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+fn answer(mut stream: TcpStream, served: Served) -> std::io::Result<()> {
+    let (path, asked) = request(&stream)?;
     let texts = asked["input"].as_array().cloned().unwrap_or_default();
     let refused = texts.iter().any(|text| text.as_str().is_some_and(|text| text.contains(REFUSED)));
     let answer = match path.as_str() {
@@ -102,8 +89,8 @@ fn answer(stream: TcpStream, served: Served) -> std::io::Result<()> {
     };
     let status = if refused { "400 Bad Request" } else { "200 OK" };
     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
-    stream.get_mut().write_all(head.as_bytes())?;
-    stream.get_mut().write_all(answer.as_bytes())
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(answer.as_bytes())
 }
 
 /// Words in common make vectors alike.

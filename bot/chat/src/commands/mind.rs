@@ -1,4 +1,4 @@
-//! `/status`, `/rules` and `/tune`: how the persona is here, and what a realm makes of it.
+//! `/status`, `/rules` and `/tune`: how the persona is here, and what people make of it.
 
 use azera_adapter::{Access, CommandAnswer};
 use azera_mind::{Bond, Origin, Rule, Tag};

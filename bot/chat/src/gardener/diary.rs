@@ -38,13 +38,19 @@ impl Azera {
         if self.budget_by_day(&home, now).await? == 0 {
             return Ok(None);
         }
-        let written = self.diary_of(talk, conversation, now).await?;
+        let written = self.diary_of(talk, &home, conversation, now).await?;
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         self.blocking(move |memory| memory.set_diary_until(&chat, &persona, now)).await?;
         Ok(written)
     }
 
-    async fn diary_of(&self, talk: &Talk, at: Conversation, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
+    async fn diary_of(
+        &self,
+        talk: &Talk,
+        home: &Home,
+        at: Conversation,
+        now: Timestamp,
+    ) -> Result<Option<MemoryRow>, Error> {
         let by_people: Vec<Said> = at.said.iter().filter(|said| said.author.person().is_some()).cloned().collect();
         let form = self.writing_form();
         // A small model tells what people said; one that holds more sees both sides.
@@ -54,15 +60,14 @@ impl Azera {
         let given = material::lines(&chosen);
         let lead = format!("{} told me", first.author.name());
         let Some(about) = newest.sources.first() else { return Ok(None) };
-        let home = Home { platform: talk.platform.clone(), place: at.place.scope(), persona: talk.persona.clone() };
         for attempt in 0..ATTEMPTS {
-            if self.budget_by_day(&home, now).await? == 0 {
+            if self.budget_by_day(home, now).await? == 0 {
                 return Ok(None);
             }
             let messages = fill(DIARY, &Filling { persona: &at.name, lines: &given, mood: None, other: "" });
             let wanted = Wanted { messages, given: &given, lead: lead.clone(), about, attempt };
             let composed = self.compose(wanted).await;
-            self.note_asked(&home, now, 1).await?;
+            self.note_asked(home, now, 1).await?;
             match composed? {
                 Ok(composed) => return self.keep_of(talk, Kind::Diary, &chosen, composed, now).await,
                 Err(flaw) => tracing::debug!(?flaw, "what was written is not kept"),

@@ -1,4 +1,4 @@
-//! Dreams and reflections: what a persona writes for a realm, a room or a person.
+//! Dreams and reflections: what a persona writes for a place.
 
 use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, Right, Tended};
 use azera_mind::Mood;

@@ -4,8 +4,9 @@
 //! Invariants:
 //! - Whatever is written is made under the [`azera_memory::Right`] of the place it is for, rests on messages, and needs the
 //!   right to every place these come from.
-//! - When a persona sleeps and when it reflects its mind decides (`azera_mind`), for a realm, a room outside any or a person;
-//!   what is due for single conversations, `agenda`, which is a hint in memory and may be lost.
+//! - When a persona sleeps and when it reflects its mind decides (`azera_mind`), which it has one of for the public places of a
+//!   realm, for each private chat and each direct message; what is due for single conversations, `agenda`, which is a hint in
+//!   memory and may be lost.
 //! - That something was written is noted with what was written, in one transaction: nothing is written twice.
 //! - What has a flaw is not kept: no template stands in for a model that fails.
 

@@ -136,7 +136,7 @@ impl Azera {
         }
         superseded.push((row.id.clone(), worth));
         for (said, worth) in superseded {
-            self.blocking(move |memory| memory.mark(&said, Some(worth)).map(drop)).await?;
+            self.blocking(move |memory| memory.mark(&said, &worth).map(drop)).await?;
         }
         Ok(())
     }

@@ -253,7 +253,7 @@ impl Looking<'_> {
                 with: Vec::new(),
                 superseded: None,
             };
-            memory.mark(&MessageId::new(id).unwrap(), Some(worth)).unwrap();
+            memory.mark(&MessageId::new(id).unwrap(), &worth).unwrap();
         }
         for person in (0..PEOPLE.len()).map(person) {
             read!(self, memory.kept(&right, &person, MANY), |found| json(&found));

@@ -276,7 +276,7 @@ impl History {
                 with: Vec::new(),
                 superseded: None,
             };
-            assert!(self.memory.mark(&id, Some(worth)).unwrap());
+            assert!(self.memory.mark(&id, &worth).unwrap());
         }
         self.said.push(id);
     }

@@ -1,11 +1,13 @@
 //! A model on a server that speaks OpenAI's interface: it says what the test wants, at the pace the test wants, and notes what it was
 //! asked.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
+
+use crate::http::request;
 
 /// What somebody says to have the answer held in its middle.
 pub const HOLD: &str = "slowly";
@@ -56,24 +58,11 @@ impl Model {
     }
 }
 
-fn answer(stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Result<()> {
-    let mut stream = BufReader::new(stream);
-    let (mut line, mut path, mut length) = (String::new(), String::new(), 0);
-    while stream.read_line(&mut line)? > 2 {
-        match line.split_once(": ") {
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                length = value.trim().parse().unwrap_or(0);
-            }
-            None => path = line.split(' ').nth(1).unwrap_or_default().to_owned(),
-            Some(_) => {}
-        }
-        line.clear();
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body)?;
-    let out = stream.get_mut();
+fn answer(mut stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Result<()> {
+    let (path, request) = request(&stream)?;
+    let out = &mut stream;
     if path.ends_with("/embeddings") {
-        let vectors = vectors(&serde_json::from_slice(&body).unwrap_or(Value::Null)).to_string();
+        let vectors = vectors(&request).to_string();
         return write!(
             out,
             "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{vectors}",
@@ -84,7 +73,6 @@ fn answer(stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Result
         let models = json!({"data": [{"id": "talker"}, {"id": "embedder"}]}).to_string();
         return write!(out, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{models}", models.len());
     }
-    let request: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let (said, slowly) = reply(&request);
     state.0.lock().expect("no panic").asked.push(request["messages"].to_string());
     write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
