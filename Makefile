@@ -15,6 +15,8 @@ export FEATURES ?=
 export FUZZ_SECONDS ?= 20
 # How often `make soak` kills the process.
 export KILLS ?= 200
+# How long `make soak` talks in a hundred channels of Discord.
+export DISCORD_SECONDS ?= 120
 # What `make run` hands on to `azera chat`.
 export ARGS ?=
 
@@ -32,7 +34,7 @@ run: ## Install what is missing, build, fetch the default models, and chat with 
 test: ## The same set-up, then every test.
 	$(task) test
 
-soak: ## What takes long: KILLS=200 kills under load, a hundred Matrix rooms at once.
+soak: ## What takes long: KILLS=200 kills under load, a hundred Matrix rooms, DISCORD_SECONDS=120 in a hundred channels.
 	$(task) soak
 
 lint: ## Formatting, the house's rules, clippy, and cargo-deny where it is installed.

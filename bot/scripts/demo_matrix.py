@@ -4,6 +4,7 @@ Usage: demo_matrix.py AZERA FOLDER, with AZERA_TEST_SYNAPSE naming what synapse.
 """
 
 import asyncio
+import logging
 import os
 import socket
 import subprocess
@@ -14,6 +15,9 @@ sys.path.insert(0, os.environ["AZERA_TEST_SYNAPSE"])
 import nio  # noqa: E402
 
 import matrix_person  # noqa: E402
+
+# It tells of each device that it has to make a session with.
+logging.getLogger("nio").setLevel(logging.ERROR)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECRET = "loopback-only"
@@ -72,6 +76,9 @@ class Ann(matrix_person.Person):
     async def invited(self, room, event):
         pass
 
+    async def noticed(self, room, event):
+        pass
+
     async def until(self, reached):
         async with asyncio.timeout(PATIENCE):
             while not reached():
@@ -108,8 +115,8 @@ class Ann(matrix_person.Person):
 async def show(azera, folder):
     say("starting a homeserver on this machine")
     homeserver, url = start_homeserver(folder)
-    for name in ["azera", "ann"]:
-        matrix_person.register(url, SECRET, name)
+    matrix_person.register(url, SECRET, "azera")
+    matrix_person.register(url, SECRET, "ann", "Ann")
     say("starting Azera")
     bot = start_bot(azera, folder, url)
     try:

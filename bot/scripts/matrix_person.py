@@ -2,12 +2,14 @@
 
 Usage: matrix_person.py HOMESERVER SECRET NAME STORE
 
-The account is made if it is not there. Each command has an `id` and is answered by {"type": "done", "id": ...}.
+The account is made if it is not there; with - for the store that is all, and it has no name of its own. Each command has an `id` and is answered by {"type": "done", "id": ...}.
 """
 
 import asyncio
+import base64
 import hashlib
 import hmac
+import io
 import json
 import os
 import sys
@@ -28,12 +30,14 @@ def call(url, body=None, token=None, method=None):
         return json.load(answer)
 
 
-def register(homeserver, secret, name):
-    """Makes an account through the registration secret; one that is there stays."""
+def register(homeserver, secret, name, shown=None):
+    """Makes an account through the registration secret; one that is there stays. Without a name to be shown it gets none."""
     url = f"{homeserver}/_synapse/admin/v1/register"
     nonce = call(url)["nonce"]
     mac = hmac.new(secret.encode(), "\0".join([nonce, name, PASSWORD, "notadmin"]).encode(), hashlib.sha1).hexdigest()
-    body = {"nonce": nonce, "username": name, "password": PASSWORD, "displayname": name.capitalize(), "admin": False, "mac": mac}
+    body = {"nonce": nonce, "username": name, "password": PASSWORD, "admin": False, "mac": mac}
+    if shown:
+        body["displayname"] = shown
     try:
         call(url, body)
     except urllib.error.HTTPError as error:
@@ -61,6 +65,7 @@ class Person:
         self.send_request, self.client._send = self.client._send, self.send_or_hold
         self.client.add_event_callback(self.heard, nio.Event)
         self.client.add_event_callback(self.invited, nio.InviteMemberEvent)
+        self.client.add_ephemeral_callback(self.noticed, (nio.TypingNoticeEvent, nio.ReceiptEvent))
 
     async def heard(self, room, event):
         source = event.source
@@ -81,6 +86,13 @@ class Person:
     async def invited(self, room, event):
         if event.state_key == self.client.user_id and event.membership == "invite":
             tell(type="invited", room=room.room_id, sender=event.sender)
+
+    async def noticed(self, room, event):
+        if isinstance(event, nio.TypingNoticeEvent):
+            tell(type="typing", room=room.room_id, users=event.users)
+            return
+        for receipt in event.receipts:
+            tell(type="read", room=room.room_id, event=receipt.event_id, user=receipt.user_id)
 
     async def create(
         self, invite, encrypted=False, preset="private_chat", history=None, visibility="private", direct=False, space=False,
@@ -122,6 +134,31 @@ class Person:
             await self.client.keys_query()
         answer = await self.client.room_send(room, kind, content, ignore_unverified_devices=True)
         return {"event": succeeded(answer).event_id, "at": time.monotonic()}
+
+    async def send_file(self, room, name, data, encrypted=False, caption=None, kind="m.file", media_type="text/markdown"):
+        """Sends a file, in base64 here."""
+        data = base64.b64decode(data)
+        answer, keys = await self.client.upload(
+            io.BytesIO(data), content_type=media_type, filename=name, encrypt=encrypted, filesize=len(data)
+        )
+        url = succeeded(answer).content_uri
+        content = {"msgtype": kind, "body": caption or name, "info": {"mimetype": media_type, "size": len(data)}}
+        if caption:
+            content["filename"] = name
+        if encrypted:
+            content["file"] = {**keys, "url": url}
+        else:
+            content["url"] = url
+        return await self.send(room, content, encrypted=encrypted)
+
+    async def fetch(self, content=None, url=None):
+        """Reads the file of a message, or at an address; in base64."""
+        file = (content or {}).get("file")
+        answer = succeeded(await self.client.download(url or (file or content)["url"]))
+        data = answer.body
+        if file:
+            data = nio.crypto.attachments.decrypt_attachment(data, file["key"]["k"], file["hashes"]["sha256"], file["iv"])
+        return {"data": base64.b64encode(data).decode()}
 
     async def send_many(self, rooms, count, encrypted=False):
         """Says q0, q1 and so on in every room, in order there and everywhere at once; tells how long that took."""
@@ -212,7 +249,7 @@ class Person:
         sync = asyncio.create_task(self.client.sync_forever(timeout=30_000, sync_filter=only, full_state=True))
         await self.client.synced.wait()
         tell(type="ready")
-        reader = asyncio.StreamReader(limit=1 << 20)
+        reader = asyncio.StreamReader(limit=1 << 24)
         await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
         while line := await reader.readline():
             command = json.loads(line)
@@ -229,8 +266,10 @@ class Person:
 
 def main():
     homeserver, secret, name, store = sys.argv[1:5]
-    register(homeserver, secret, name)
-    if store != "-":
+    if store == "-":
+        register(homeserver, secret, name)
+    else:
+        register(homeserver, secret, name, name.capitalize())
         asyncio.run(Person(homeserver, name, store).run())
 
 

@@ -54,6 +54,20 @@ pub enum OptionKind {
     Count,
     /// That very word, or nothing.
     Flag,
+    /// What a file holds: its text, or the bytes of a PNG picture as a `data:image/png;base64,` address. Behind it there is
+    /// nothing else.
+    File,
+}
+
+/// Something that can be done about a message, where the platform lets people point at one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageAction {
+    /// What menus call it.
+    pub name: &'static str,
+    /// The line that does it, given with the message it is about.
+    pub line: &'static str,
+    /// What is asked first, and put behind the line.
+    pub asks: Option<CommandOption>,
 }
 
 impl Command {

@@ -164,8 +164,8 @@ pub struct CommandLine {
     /// The whole line.
     pub text: Text,
     /// The message it is about, where the platform lets people point at one: a reply, or a message that was answered. The
-    /// last one if `None`. Heeded by `/why`, `/regenerate`, `/swipe` and `/forget`; one that is not of this chat, or may not
-    /// be read here now, counts as not there.
+    /// last one if `None`. Heeded by `/why`, `/regenerate`, `/swipe`, `/forget`, `/branch NAME` and `/remember` without words;
+    /// one that is not of this chat, or may not be read here now, counts as not there.
     pub about: Option<MessageId>,
 }
 
@@ -180,6 +180,17 @@ pub struct CommandAnswer {
     pub go_to: Option<ChatId>,
     /// The person wants to leave (`/quit`).
     pub leave: bool,
+    /// What the person may say to it, for platforms with buttons; the text names the lines, too.
+    pub choices: Vec<Choice>,
+}
+
+/// Something to choose: what a button says, and the line that it gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// What stands on it.
+    pub label: String,
+    /// The line, with its leading slash; short enough for an id (80 bytes).
+    pub line: String,
 }
 
 /// A recall asked for by hand.

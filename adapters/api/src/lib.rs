@@ -9,15 +9,19 @@
 
 mod command;
 mod event;
+mod given;
 mod host;
 mod outbound;
 mod platform;
+mod portrait;
 
-pub use command::{Command, CommandOption, Form, OptionKind};
+pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
 pub use event::StreamEvent;
+pub use given::{MAX_GIVEN_BYTES, given};
 pub use host::{
-    ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outcome, ProbeLine, Silence, Turn,
-    TurnUsage,
+    ChatInfo, Choice, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outcome, ProbeLine, Silence,
+    Turn, TurnUsage,
 };
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmWishes, Streaming};
+pub use portrait::{Picture, Portraits};

@@ -135,7 +135,7 @@ impl Host for Core {
             "/new" => {
                 let owner = azera_adapter_console::owner(&line.chat).unwrap();
                 let go_to = Some(chat_id(&owner, "2").unwrap());
-                CommandAnswer { ok: true, text: "A new chat.".into(), go_to, leave: false }
+                CommandAnswer { ok: true, text: "A new chat.".into(), go_to, ..CommandAnswer::default() }
             }
             "/quit" => CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() },
             _ => CommandAnswer { text: "There is no such command.".into(), ..CommandAnswer::default() },

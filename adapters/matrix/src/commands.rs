@@ -1,20 +1,22 @@
 //! Commands in rooms: what counts as one, and where its answer goes.
 
-use azera_adapter::{Access, CommandLine, Host, HostError};
+use azera_adapter::{Access, Choice, CommandLine, Host, HostError};
 use azera_types::{ChatId, MessageId, Text};
-use matrix_sdk::ruma::{OwnedUserId, UserId};
+use matrix_sdk::ruma::{OwnedUserId, TransactionId, UserId};
 use matrix_sdk::{Room, RoomState};
 
 use crate::content::transaction;
-use crate::events::Said;
+use crate::events::{Heard, Said, heard};
 use crate::ids::{message_id, person_id, place_of};
+use crate::markdown::{PART_BYTES, parts};
+use crate::media::given_file;
 use crate::{Error, Matrix};
 
 /// Commands whose answers are about the person alone, wherever they are asked: told in their direct chat.
-const PERSONAL: [&str; 3] = ["memory", "why", "chats"];
+const PERSONAL: [&str; 4] = ["me", "memory", "why", "chats"];
 
 /// Of those, the ones that are asked there too: with the right of the direct chat, which shows more than a room may.
-const ASKED_THERE: [&str; 2] = ["memory", "chats"];
+const ASKED_THERE: [&str; 3] = ["me", "memory", "chats"];
 
 /// Commands of the terminal. Rooms and threads are made by people here.
 const ELSEWHERE: [&str; 3] = ["new", "quit", "as"];
@@ -22,8 +24,12 @@ const ELSEWHERE: [&str; 3] = ["new", "quit", "as"];
 /// Characters of a prefix that a room chooses.
 const MAX_PREFIX_CHARS: usize = 32;
 
-/// What help says of the command that only Matrix has.
-const PREFIX_HELP: &str = "- `/prefix [TEXT | off]`: what a command begins with in this room; admins choose\n";
+/// What help says of the commands that only Matrix has.
+const OWN_HELP: &str = "- `/prefix [TEXT | off]`: what a command begins with in this room; admins choose\n- `/doctor`: whether I \
+                        can read what is said here, and how my keys are\n";
+
+/// Messages of an answer; a longer one comes as a file.
+const MAX_PARTS: usize = 4;
 
 /// What the bot is called by.
 pub(crate) struct Names<'a> {
@@ -90,6 +96,14 @@ impl Matrix {
             let text = format!("`/{name}` is for the terminal. Here, open another room or a thread.");
             return self.tell(&here, Some(said), &text).await;
         }
+        let line = match self.with_file(&room, said, line).await? {
+            Ok(line) => line,
+            Err(why) => return self.tell(&here, Some(said), &why).await,
+        };
+        if name == "doctor" {
+            let text = self.doctor(&room).await?;
+            return self.tell(&here, Some(said), &text).await;
+        }
         if name == "prefix" {
             let text = self.prefix_command(&room, said, &line).await?;
             return self.tell(&here, Some(said), &text).await;
@@ -97,14 +111,14 @@ impl Matrix {
         let direct = self.audience.is_direct(&room).await?;
         if name == "help" {
             let mut text = self.ask(host, said, here.clone(), line, about).await;
-            text.push_str(PREFIX_HELP);
+            text.push_str(OWN_HELP);
             if !direct {
                 let prefix = self.prefix_in(&room).await;
                 text.push_str(&format!("\nIn this room write `{prefix} help` in the place of `/help`, and so on."));
             }
             return self.tell(&here, Some(said), &text).await;
         }
-        if direct || !PERSONAL.contains(&name.as_str()) {
+        if direct || !is_personal(&line) {
             let text = self.ask(host, said, here.clone(), line, about).await;
             return self.tell(&here, Some(said), &text).await;
         }
@@ -149,6 +163,10 @@ impl Matrix {
         let name = self.name_in(said).await;
         let line = CommandLine { chat, person, name, text: Text::new(line), about };
         match host.command(&self.id, line).await {
+            Ok(mut answer) if !answer.choices.is_empty() => {
+                answer.text.push_str(&self.choices_in(said, &answer.choices).await);
+                answer.text
+            }
             Ok(answer) => match answer.go_to.as_ref().and_then(place_of) {
                 Some((room, _)) => format!("{}\n\nhttps://matrix.to/#/{}", answer.text, self.succession.newest(&room)),
                 None => answer.text,
@@ -158,18 +176,64 @@ impl Matrix {
         }
     }
 
+    /// What may be said to an answer, as it is written where somebody asked; nothing in a direct chat, where a slash will do.
+    async fn choices_in(&self, said: &Said, choices: &[Choice]) -> String {
+        let Some(room) = self.room_of(said) else { return String::new() };
+        if self.audience.is_direct(&room).await.unwrap_or(false) {
+            return String::new();
+        }
+        let prefix = self.prefix_in(&room).await;
+        let line = |choice: &Choice| {
+            format!("`{prefix} {}` ({})", choice.line.trim_start_matches('/'), choice.label.to_lowercase())
+        };
+        format!("\n\nIn this room: {}.", choices.iter().map(line).collect::<Vec<_>>().join(", "))
+    }
+
     /// Answers a command; an empty answer is none.
     async fn tell(&self, chat: &ChatId, to: Option<&Said>, text: &str) -> Result<(), Error> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        match to {
-            Some(said) => {
-                let about = message_id(&said.event)?;
-                self.replies.notice(chat, Some(&about), text, &transaction("command", &about, 0)).await
-            }
-            None => self.replies.notice(chat, None, text, &matrix_sdk::ruma::TransactionId::new()).await,
+        let about = to.map(|said| message_id(&said.event)).transpose()?;
+        let id = match &about {
+            Some(about) => transaction("command", about, 0),
+            None => TransactionId::new(),
+        };
+        if parts(text, PART_BYTES).len() > MAX_PARTS {
+            let name = if text.starts_with(['{', '[']) { "answer.json" } else { "answer.md" };
+            return self.replies.notice_as_file(chat, about.as_ref(), name, text, &id).await;
         }
+        self.replies.notice(chat, about.as_ref(), text, &id).await
+    }
+
+    /// A command's line with the file that belongs to it: the one it was sent with, or the one it replies to. Why not, in words,
+    /// if it cannot be had.
+    async fn with_file(&self, room: &Room, said: &Said, line: String) -> Result<Result<String, String>, Error> {
+        if line.split_whitespace().ne(["/persona", "upload"]) {
+            return Ok(Ok(line));
+        }
+        // Nothing is fetched for somebody who may not bring it.
+        let chat = self.succession.chat(room.room_id(), None)?;
+        if self.audience.access(&chat, &person_id(&said.by)?).await? < Access::Admin {
+            return Ok(Err("Which personas there are is the admins' choice.".into()));
+        }
+        let file = match (&said.file, &said.reply_to) {
+            (Some(file), _) => Some(file.clone()),
+            (None, Some(target)) => match heard(&room.event(target, None).await?, room.room_id()) {
+                Some(Heard::Said(target)) => target.file,
+                _ => None,
+            },
+            (None, None) => None,
+        };
+        let Some(file) = file else {
+            return Ok(Err("Send the persona's file (.md, or a card as .json or .png) with `persona upload` as its caption, or reply \
+                           `persona upload` to it."
+                .into()));
+        };
+        Ok(match given_file(&self.client, &file).await {
+            Ok(text) => Ok(format!("/persona upload {text}")),
+            Err(why) => Err(format!("{} cannot be used: {why}.", file.name)),
+        })
     }
 
     /// The direct chat with somebody; `None` if they were invited to a new one just now, or have yet to come in.
@@ -211,6 +275,15 @@ impl Matrix {
         let name: String = name.chars().filter(|c| !c.is_control()).take(azera_types::MAX_NAME_CHARS).collect();
         if name.trim().is_empty() { said.by.localpart().to_owned() } else { name }
     }
+}
+
+/// Whether the answer to a command is for the person alone.
+fn is_personal(line: &str) -> bool {
+    let mut words = line.trim_start_matches('/').split_whitespace();
+    let name = words.next().unwrap_or_default().to_lowercase();
+    // What is to be forgotten is here.
+    let forgets = name == "memory" && words.next() == Some("forget");
+    PERSONAL.contains(&name.as_str()) && !forgets
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What the bot sends, as Matrix wants it.
 
 use azera_types::MessageId;
-use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedTransactionId, OwnedUserId};
+use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedMxcUri, OwnedTransactionId, OwnedUserId};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -38,6 +38,8 @@ pub(crate) struct Speaker {
     pub(crate) id: String,
     /// The name shown.
     pub(crate) name: String,
+    /// The picture shown.
+    pub(crate) picture: Option<OwnedMxcUri>,
 }
 
 /// A message in the making.
@@ -97,8 +99,12 @@ impl Message<'_> {
         let mentions = if self.mentions.is_empty() { json!({}) } else { json!({ "user_ids": self.mentions }) };
         content.insert("m.mentions".into(), mentions);
         content.insert(AUTOMATED.into(), true.into());
-        if let Some(Speaker { id, name }) = self.speaker {
-            content.insert(PROFILE.into(), json!({ "id": id, "displayname": name, "has_fallback": true }));
+        if let Some(Speaker { id, name, picture }) = self.speaker {
+            let mut profile = json!({ "id": id, "displayname": name, "has_fallback": true });
+            if let Some(picture) = picture {
+                profile["avatar_url"] = json!(picture);
+            }
+            content.insert(PROFILE.into(), profile);
         }
         content
     }
@@ -144,7 +150,8 @@ mod tests {
             reply_to: Some(EventId::parse("$asked").unwrap()),
             thread: Some(EventId::parse("$root").unwrap()),
         };
-        let speaker = Speaker { id: "areza".into(), name: "Areza <3".into() };
+        let picture = Some(OwnedMxcUri::from("mxc://a/picture"));
+        let speaker = Speaker { id: "areza".into(), name: "Areza <3".into(), picture };
         let ann = [OwnedUserId::try_from("@ann:a").unwrap()];
         let message = Message {
             kind: Kind::Text,
@@ -161,6 +168,7 @@ mod tests {
         {
           "body": "Areza <3: a *word*",
           "com.beeper.per_message_profile": {
+            "avatar_url": "mxc://a/picture",
             "displayname": "Areza <3",
             "has_fallback": true,
             "id": "areza"

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use matrix_sdk::Room;
 use matrix_sdk::encryption::recovery::RecoveryState;
 use matrix_sdk::ruma::{OwnedRoomId, RoomId};
 use serde::{Deserialize, Serialize};
@@ -102,6 +103,28 @@ impl Matrix {
         let undecryptable = self.vitals.late.lock().unwrap_or_else(PoisonError::into_inner).values().sum();
         let given_up = self.ledger.given_up().await?;
         Ok(Health { rooms: self.client.joined_rooms().len(), cross_signed, recoverable, undecryptable, given_up })
+    }
+
+    /// How the bot is doing in a room, for those who are in it.
+    pub(crate) async fn doctor(&self, room: &Room) -> Result<String, Error> {
+        let health = self.health().await?;
+        let late = self.ledger.late(room.room_id()).await?.len();
+        let mark = |well: bool| if well { "ok" } else { "note" };
+        let mut text = String::new();
+        let mut line = |well: bool, told: String| text.push_str(&format!("- {}: {told}\n", mark(well)));
+        line(true, format!("I am {}, and the homeserver answers", self.own));
+        if room.latest_encryption_state().await?.is_encrypted() {
+            let strict = if self.settings.strict { ", with devices alone that their owners have verified" } else { "" };
+            line(true, format!("this room is encrypted, and I talk in it{strict}"));
+        } else {
+            line(true, "this room is not encrypted: the homeserver can read what is said".into());
+        }
+        line(late == 0, format!("{} here I cannot read yet", messages(late)));
+        let signed = if health.cross_signed { "is signed by my account" } else { "is not signed by my account" };
+        line(health.cross_signed, format!("my device {signed}"));
+        let backed_up = if health.recoverable { "are backed up" } else { "are not backed up" };
+        line(health.recoverable, format!("my keys {backed_up}"));
+        Ok(text)
     }
 
     /// Tells how the bot is doing, if that changed.

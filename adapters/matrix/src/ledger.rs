@@ -1,13 +1,14 @@
 //! The few things the adapter must know again after a restart: what was handed in, where replies stand, what could not be
 //! decrypted. Ids and times alone, in the encrypted store of matrix-sdk, each written before it is relied on.
 
-use azera_types::MessageId;
+use azera_types::{MessageId, PersonaId};
 use matrix_sdk::Client;
 use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedRoomId, RoomId, UserId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::portraits::Uploaded;
 
 /// Undecryptable events kept of one room; the oldest are given up first.
 const MAX_LATE: usize = 500;
@@ -177,6 +178,15 @@ impl Ledger {
             Some(prefix) => self.put("prefix", room.as_str(), &prefix).await,
             None => self.remove("prefix", room.as_str()).await,
         }
+    }
+
+    /// The picture of a persona, as the homeserver has it.
+    pub(crate) async fn picture(&self, persona: &PersonaId) -> Result<Option<Uploaded>, Error> {
+        self.get("picture", persona.as_str()).await
+    }
+
+    pub(crate) async fn set_picture(&self, persona: &PersonaId, picture: &Uploaded) -> Result<(), Error> {
+        self.put("picture", persona.as_str(), picture).await
     }
 
     /// The time up to which what was noted of a room is lost, in milliseconds since 1970.

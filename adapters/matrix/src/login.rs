@@ -60,8 +60,7 @@ pub struct Look {
     pub what: String,
 }
 
-/// Asks a homeserver whether it is one, and looks whether there is a session. Nothing is changed.
-pub async fn look(settings: &Settings) -> Result<Look, Error> {
+pub(crate) async fn look_now(settings: &Settings) -> Result<Look, Error> {
     let built = Client::builder().server_name_or_homeserver_url(&settings.homeserver);
     let client = built.build().await.map_err(|error| Error::Homeserver(Box::new(error)))?;
     let versions = client.fetch_server_versions(None).await?;

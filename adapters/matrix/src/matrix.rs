@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use azera_adapter::Portraits;
 use azera_types::PlatformId;
 use matrix_sdk::Client;
 use matrix_sdk::ruma::{OwnedEventId, OwnedUserId, UserId};
@@ -10,6 +11,7 @@ use crate::audience::Audience;
 use crate::health::Vitals;
 use crate::ledger::Ledger;
 use crate::manners::Manners;
+use crate::portraits::Gallery;
 use crate::replies::Replies;
 use crate::succession::Succession;
 use crate::{Error, Settings, login};
@@ -31,6 +33,7 @@ pub struct Matrix {
     pub(crate) replies: Replies,
     pub(crate) manners: Manners,
     pub(crate) authors: Arc<Authors>,
+    pub(crate) gallery: Gallery,
     pub(crate) succession: Succession,
     pub(crate) vitals: Vitals,
     /// The store was lost, and its rooms are to be taken up again.
@@ -38,14 +41,14 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Connects: logs in or takes up the session, and learns the present state of the rooms.
-    pub async fn connect(settings: Settings) -> Result<Arc<Self>, Error> {
+    pub(crate) async fn connect_now(settings: Settings) -> Result<Arc<Self>, Error> {
         let client = login::client(&settings).await?;
         let own = client.user_id().map(UserId::to_owned).ok_or(Error::LoggedOut)?;
         let ledger = Ledger::new(client.clone());
         let succession = Succession::load(client.clone(), ledger.clone()).await?;
         let audience = Audience::new(client.clone(), ledger.clone(), succession.clone(), own.clone());
         let authors = Arc::new(Authors::default());
+        let gallery = Gallery::new(client.clone(), ledger.clone());
         Ok(Arc::new(Self {
             id: PlatformId::new(PLATFORM)?,
             replies: Replies::new(
@@ -54,9 +57,11 @@ impl Matrix {
                 audience.clone(),
                 succession.clone(),
                 authors.clone(),
+                gallery.clone(),
             ),
             manners: Manners::new(settings.limits),
             authors,
+            gallery,
             succession,
             vitals: Vitals::default(),
             lost: AtomicBool::new(false),
@@ -66,6 +71,11 @@ impl Matrix {
             ledger,
             audience,
         }))
+    }
+
+    /// Says where pictures and names of personas come from. To be done before [`Matrix::begin`].
+    pub fn show_portraits(&self, portraits: Arc<dyn Portraits>) {
+        self.gallery.set_portraits(portraits);
     }
 }
 

@@ -26,6 +26,8 @@ use crate::ids::{event_of, place_of};
 use crate::ledger::{Ledger, Shown};
 use crate::markdown::{PART_BYTES, parts};
 use crate::matrix::Authors;
+use crate::media::text_file;
+use crate::portraits::Gallery;
 use crate::sending::{EDIT_TIMEOUT, Stage, edits_of, redact, send};
 use crate::succession::Succession;
 
@@ -65,6 +67,7 @@ struct Inner {
     audience: Audience,
     succession: Succession,
     authors: Arc<Authors>,
+    gallery: Gallery,
     /// The account's own display name.
     own_name: OnceLock<String>,
     slots: Mutex<HashMap<MessageId, Arc<Slot>>>,
@@ -79,6 +82,7 @@ impl Replies {
         audience: Audience,
         succession: Succession,
         authors: Arc<Authors>,
+        gallery: Gallery,
     ) -> Self {
         Self(Arc::new(Inner {
             client,
@@ -86,6 +90,7 @@ impl Replies {
             audience,
             succession,
             authors,
+            gallery,
             own_name: OnceLock::new(),
             slots: Mutex::default(),
             speakers: Mutex::default(),
@@ -149,7 +154,7 @@ impl Replies {
 
     async fn finish(&self, outbound: &Outbound, stage: Stage<'_>) -> Result<(), Error> {
         let to = outbound.reply_to.as_ref().unwrap_or(&outbound.id);
-        self.0.note_speaker(outbound);
+        self.0.note_speaker(outbound).await;
         let (slot, _) = self.0.slot(to, &outbound.chat);
         slot.closed.cancel();
         let done = {
@@ -217,6 +222,25 @@ impl Replies {
     ) -> Result<(), Error> {
         self.0.notice(chat, to, text, transaction).await
     }
+
+    /// Says something long, as a file.
+    pub(crate) async fn notice_as_file(
+        &self,
+        chat: &ChatId,
+        to: Option<&MessageId>,
+        name: &str,
+        text: &str,
+        transaction: &TransactionId,
+    ) -> Result<(), Error> {
+        let (room, thread) = self.0.place(chat)?;
+        let mut content = text_file(&self.0.client, &room, name, text).await?;
+        let relation = Relation { reply_to: to.and_then(event_of), thread };
+        if let Some(relation) = relation.content() {
+            content["m.relates_to"] = relation;
+        }
+        room.send_raw("m.room.message", content).with_transaction_id(transaction).await?;
+        Ok(())
+    }
 }
 
 impl Inner {
@@ -263,17 +287,17 @@ impl Inner {
         slot
     }
 
-    fn note_speaker(&self, outbound: &Outbound) {
-        let own = self.own_name.get().is_some_and(|own| own.eq_ignore_ascii_case(&outbound.persona_name));
-        let mut speakers = lock(&self.speakers);
-        if own {
-            speakers.remove(&outbound.chat);
+    async fn note_speaker(&self, outbound: &Outbound) {
+        if self.own_name.get().is_some_and(|own| own.eq_ignore_ascii_case(&outbound.persona_name)) {
+            lock(&self.speakers).remove(&outbound.chat);
             return;
         }
+        let picture = self.gallery.picture(&outbound.persona).await;
+        let mut speakers = lock(&self.speakers);
         if speakers.len() >= MAX_SPEAKERS {
             speakers.clear();
         }
-        let speaker = Speaker { id: outbound.persona.to_string(), name: outbound.persona_name.clone() };
+        let speaker = Speaker { id: outbound.persona.to_string(), name: outbound.persona_name.clone(), picture };
         speakers.insert(outbound.chat.clone(), speaker);
     }
 

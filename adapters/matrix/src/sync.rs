@@ -26,8 +26,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
 impl Matrix {
-    /// Learns the present state of the rooms. To be done before anything is delivered; waits for a homeserver that is away.
-    pub async fn begin(&self) -> Result<(), Error> {
+    pub(crate) async fn begin_now(&self) -> Result<(), Error> {
         let response = self.synced(Duration::ZERO).await?;
         if !self.ledger.has_begun().await? {
             let lost = login::was_lost(&self.settings.folder)?;
@@ -47,16 +46,18 @@ impl Matrix {
         login::found_again(&self.settings.folder)?;
         self.look_at_keys().await;
         self.tell_health().await;
-        match self.client.account().get_display_name().await {
-            Ok(Some(name)) => self.replies.set_own_name(name),
-            Ok(None) => self.replies.set_own_name(self.own.localpart().to_owned()),
+        match self.gallery.dress(&self.own).await {
+            Ok(name) => self.replies.set_own_name(name),
             Err(error) => tracing::warn!(%error, "the account's own name is not known"),
         }
         Ok(())
     }
 
-    /// Listens until `stop` is cancelled, or the session ends.
-    pub async fn listen(self: &Arc<Self>, host: Arc<dyn Host>, stop: CancellationToken) -> Result<(), Error> {
+    pub(crate) async fn listen_until(
+        self: &Arc<Self>,
+        host: Arc<dyn Host>,
+        stop: CancellationToken,
+    ) -> Result<(), Error> {
         let mut rooms = Rooms::new(self.clone(), host, stop.clone());
         if self.lost.swap(false, Ordering::Relaxed) {
             tokio::select! {

@@ -244,7 +244,7 @@ impl Worker {
             }
         }
         let prefix = self.matrix.prefix_in(&self.room).await;
-        if let Some(line) = line_in(&said.text, &prefix, &names, direct) {
+        if let Some(line) = line_in(said.spoken(), &prefix, &names, direct) {
             if lost {
                 return Ok(());
             }
@@ -294,7 +294,7 @@ impl Worker {
             name: self.matrix.name_in(said).await,
             text: said.text.clone(),
             at: said.at,
-            mentions_bot: said.mentions.contains(own) || names.are_in(&said.text),
+            mentions_bot: said.mentions.contains(own) || names.are_in(said.spoken()),
             mentions: mentions?,
             reply_to,
         })

@@ -36,6 +36,11 @@ pub enum Command {
     /// Serve the platforms that are configured, until Ctrl-C
     #[command(after_help = "Example:\n  AZERA__MATRIX__PASSWORD=... azera run --config azera.toml")]
     Run(RunOptions),
+    /// Discord: the link that lets the bot into a server
+    Discord {
+        #[command(subcommand)]
+        command: DiscordCommand,
+    },
     /// A few made-up days in a few minutes, with the models of this machine: what Azera is like
     Tour(TourOptions),
     /// Play a timeline of many people and chats in virtual time; JSON lines in, JSON lines out
@@ -106,7 +111,12 @@ impl Command {
             Self::Persona { data, .. } | Self::Memory { data, .. } | Self::Backup { data, .. } | Self::Doctor(data) => {
                 data.data.as_deref()
             }
-            Self::Tour(_) | Self::Models { .. } | Self::Eval { .. } | Self::Bench { .. } | Self::Config => None,
+            Self::Tour(_)
+            | Self::Models { .. }
+            | Self::Eval { .. }
+            | Self::Bench { .. }
+            | Self::Discord { .. }
+            | Self::Config => None,
         }
     }
 
@@ -152,6 +162,12 @@ pub struct RunOptions {
     /// acknowledgement, real memory)
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DiscordCommand {
+    /// Print the link at which a server's admin lets the bot in, with exactly the permissions it needs
+    Invite,
 }
 
 #[derive(Debug, Args)]

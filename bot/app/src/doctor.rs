@@ -34,6 +34,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("record and indexes", stores(config).await),
         ("working memory", working(config)),
         ("vector index", vectors(config).await),
+        ("Discord", discord(config).await),
         ("backups", backups(config)),
         ("Matrix", matrix(config).await),
     ] {
@@ -281,6 +282,27 @@ async fn vectors(config: &Config) -> Found {
 
 fn unencrypted(what: &str) -> Found {
     Found::Note(format!("{what}; it goes there unencrypted: use TLS where others share the network"))
+}
+
+async fn discord(config: &Config) -> Found {
+    let portal = "the Bot page of the developer portal";
+    match crate::discord::about(config).await {
+        Ok(None) => Found::Good("not configured".into()),
+        Ok(Some(Ok(bot))) => match (bot.message_content, bot.members) {
+            (true, true) => Found::Good(format!("the bot {}; `azera discord invite` lets it into a server", bot.name)),
+            (false, _) => Found::Note(format!(
+                "the bot {} hears mentions, replies and DMs alone: switch on Message Content on {portal}",
+                bot.name
+            )),
+            (true, false) => Found::Note(format!(
+                "the bot {} is not told who is in a server, and asks each time: switch on Server Members on {portal}",
+                bot.name
+            )),
+        },
+        Ok(Some(Err(error))) if error.is_transient() => Found::Note(format!("{error}; `azera run` waits for it")),
+        Ok(Some(Err(error))) => Found::Bad(error.to_string(), "see [discord] in the configuration".into()),
+        Err(error) => Found::Bad(format!("{error:#}"), "see [discord] in the configuration".into()),
+    }
 }
 
 fn backups(config: &Config) -> Found {

@@ -440,6 +440,11 @@ fn garden_config(config: &azera_config::Gardener) -> GardenConfig {
         reflections: config.enabled && config.journal,
         diary_messages: if config.enabled { config.diary_messages as usize } else { 0 },
         notes_every: if config.enabled { config.notes_every as usize } else { 0 },
+        piece_days: if config.enabled { config.piece_days } else { 0 },
+        publish_days: if config.enabled { config.publish_days } else { 0 },
+        reviews: config.enabled && config.journal && config.reviews,
+        // The same hour twice is never.
+        check_in_hours: if config.enabled { (hour(config.check_ins_from), hour(config.check_ins_to)) } else { (0, 0) },
         sift_every: usize::from(config.enabled && config.keep),
         rest: Duration::from_secs(u64::from(config.rest_minutes) * 60),
         quiet: (hour(config.quiet_from), hour(config.quiet_to)),

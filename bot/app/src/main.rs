@@ -5,6 +5,7 @@ mod bench;
 mod chat;
 mod cli;
 mod data;
+mod discord;
 mod doctor;
 mod eval;
 mod house;
@@ -13,6 +14,7 @@ mod measure;
 mod memory;
 mod models;
 mod persona;
+mod portraits;
 mod progress;
 mod replay;
 mod restore;
@@ -29,7 +31,7 @@ use anyhow::Context;
 use azera_config::{Config, LogFormat};
 use clap::Parser;
 
-use cli::{Cli, Command, EvalCommand};
+use cli::{Cli, Command, DiscordCommand, EvalCommand};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -55,6 +57,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Chat(options) => chat::run(&config, options).await,
             Command::Run(options) => run::run(&config, options).await,
             Command::Tour(options) => tour::run(&config, options).await,
+            Command::Discord { command: DiscordCommand::Invite } => discord::invite(&config).await,
             Command::Replay(options) => replay::run(&config, options).await,
             Command::Models { command } => models::run(&config, command).await,
             Command::Persona { command, .. } => persona::run(&config, command).await,
@@ -84,12 +87,16 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
 const CHATTER: &str = "qdrant_edge=error,llama-cpp-2=error,matrix_sdk=error,matrix_sdk_base=error,\
                        matrix_sdk_crypto=error,matrix_sdk_sqlite=error,matrix_sdk::http_client=off";
 
+/// Crates that would log what people say, or secrets, if they were let: they are never heard below an error, whatever
+/// filter is set.
+const SECRETIVE: &str = "serenity=error,tungstenite=error,tokio_tungstenite=error";
+
 /// Logs go to the error output: what a command says and what it logs never mix.
 fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {
     // Somebody who set a filter gets just that; else people in a terminal are told what needs a look.
     let usual = if quiet && config.log_filter() == "info" { "warn" } else { config.log_filter() };
     let filter = if usual.contains('=') { usual.to_owned() } else { format!("{usual},{CHATTER}") };
-    let filter = tracing_subscriber::EnvFilter::try_new(filter).context("AZERA_LOG")?;
+    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},{SECRETIVE}")).context("AZERA_LOG")?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log.format {
         LogFormat::Text => builder.with_ansi(config.colour()).init(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use azera_adapter::{Host, Platform};
+use azera_adapter::{Host, Platform, Portraits};
 use azera_adapter_matrix::{Invites, Limits, Login, Matrix, Settings};
 use azera_config::{Config, MatrixInvites};
 use tokio_util::sync::CancellationToken;
@@ -44,6 +44,10 @@ struct Connected(Arc<Matrix>);
 impl Connection for Connected {
     fn platform(&self) -> Arc<dyn Platform> {
         self.0.clone()
+    }
+
+    fn show_portraits(&self, portraits: Arc<dyn Portraits>) {
+        self.0.show_portraits(portraits);
     }
 
     async fn begin(&self) -> anyhow::Result<()> {

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use azera_config::Config;
-use azera_memory::{Memory, NewPersona, PersonaRow};
+use azera_memory::{MAX_PICTURE_BYTES, Memory, NewPersona, PersonaRow, persona_identity};
 use azera_personas::{CardData, CardSpec, Persona, Severity};
 use azera_types::{Clock, PersonaId, RealmId, SystemClock};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::cli::PersonaCommand;
 use crate::house;
@@ -20,7 +22,7 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
             return Ok(ExitCode::SUCCESS);
         }
         PersonaCommand::Add { file, check: true, .. } => {
-            let (persona, _) = read(file)?;
+            let (persona, ..) = read(file)?;
             print!("{}", persona.to_markdown());
             return Ok(ExitCode::SUCCESS);
         }
@@ -90,8 +92,9 @@ fn parsed(id: &PersonaId, markdown: &str) -> anyhow::Result<Persona> {
     })
 }
 
-/// Reads a persona from a markdown file or a character card, and says what is wrong or was changed on the way.
-fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>)> {
+/// Reads a persona from a markdown file or a character card, what else a card held, and its picture. Says what is wrong or was
+/// changed on the way.
+fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>, Option<Vec<u8>>)> {
     let size = std::fs::metadata(file).with_context(|| format!("opening {}", file.display()))?.len();
     if size > azera_personas::limits::MAX_CARD_BYTES as u64 {
         bail!("{} has {} MB; no persona is that large", file.display(), size >> 20);
@@ -103,7 +106,7 @@ fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>)> {
         for note in &card.notes {
             eprintln!("{note}");
         }
-        return Ok((card.persona, Some(card.data)));
+        return Ok((card.persona, Some(card.data), card.avatar));
     }
     let checked = azera_personas::check_bytes(&bytes);
     for problem in &checked.problems {
@@ -111,12 +114,19 @@ fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>)> {
     }
     let errors = checked.problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     let persona = checked.persona.with_context(|| format!("{}: {errors} mistakes, see above", file.display()))?;
-    Ok((persona, None))
+    Ok((persona, None, None))
 }
 
 fn add(memory: &Memory, data: &Path, file: &Path, owner: Option<RealmId>) -> anyhow::Result<()> {
-    let (persona, card) = read(file)?;
+    let (persona, card, picture) = read(file)?;
     let id = PersonaId::new(persona.id.as_str())?;
+    if let Some(picture) = picture {
+        if picture.len() <= MAX_PICTURE_BYTES {
+            memory.set_picture(&persona_identity(owner.as_ref(), &id), &STANDARD.encode(picture))?;
+        } else {
+            eprintln!("the picture has more than {} MB, so it is not kept", MAX_PICTURE_BYTES >> 20);
+        }
+    }
     let markdown = persona.to_markdown();
     let card = card.map(serde_json::to_value).transpose()?;
     let new =
@@ -174,7 +184,48 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
             Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
         }
     }
+    for row in memory.personas(None)? {
+        bring_picture(memory, &folder, &row)?;
+    }
     Ok(())
+}
+
+/// Takes up the picture that a persona names, if it lies in the folder and is another than the record's.
+fn bring_picture(memory: &Memory, folder: &Path, row: &PersonaRow) -> anyhow::Result<()> {
+    let named = azera_personas::parse(&row.markdown).ok().and_then(|persona| persona.avatar);
+    // An address is for platforms that fetch pictures themselves.
+    let Some(name) = named.filter(|name| !name.contains("://")) else { return Ok(()) };
+    let file = folder.join(&name);
+    match std::fs::metadata(&file) {
+        Ok(found) if found.len() > MAX_PICTURE_BYTES as u64 => {
+            tracing::warn!(persona = %row.id, name, "the picture is too large and is left alone");
+            return Ok(());
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
+    }
+    let bytes = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+    if media_type(&bytes).is_none() {
+        tracing::warn!(persona = %row.id, name, "that is no picture that is known here");
+        return Ok(());
+    }
+    let (picture, identity) = (STANDARD.encode(bytes), row.identity());
+    if memory.picture(&identity)?.as_ref() != Some(&picture) {
+        memory.set_picture(&identity, &picture)?;
+    }
+    Ok(())
+}
+
+/// What kind of picture a file is, by its first bytes.
+pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
 }
 
 fn take_up(memory: &Memory, row: &PersonaRow, bytes: &[u8], now: azera_types::Timestamp) -> anyhow::Result<()> {

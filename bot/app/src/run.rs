@@ -5,22 +5,27 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
-use azera_adapter::{Host, Platform};
+use azera_adapter::{Host, Platform, Portraits};
 use azera_config::Config;
-use azera_types::SystemClock;
+use azera_types::{PersonaId, SystemClock};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::RunOptions;
+use crate::discord;
 use crate::house::{self, Answers, Opening};
 use crate::matrix;
+use crate::portraits::RecordPortraits;
 
 /// A platform with a connection that is kept up.
 #[async_trait]
 pub trait Connection: Send + Sync {
     /// The platform, as the core is given it.
     fn platform(&self) -> Arc<dyn Platform>;
+
+    /// Is told where pictures and names of personas come from, before it begins.
+    fn show_portraits(&self, _portraits: Arc<dyn Portraits>) {}
 
     /// Learns what the platform must know before anything is delivered there. A server that is away is waited for.
     async fn begin(&self) -> anyhow::Result<()>;
@@ -35,6 +40,9 @@ async fn connections(config: &Config) -> anyhow::Result<Vec<Arc<dyn Connection>>
     if let Some(settings) = matrix::settings(config)? {
         connections.push(matrix::connect(settings).await.context("Matrix")?);
     }
+    if let Some(settings) = discord::settings(config)? {
+        connections.push(discord::connection(config, settings).context("Discord")?);
+    }
     Ok(connections)
 }
 
@@ -46,12 +54,15 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     let connections = connections(config).await?;
     if connections.is_empty() {
         bail!(
-            "no platform is configured: set matrix.homeserver and matrix.user (`azera config` shows every key). `azera chat` \
-             talks in this terminal"
+            "no platform is configured: set matrix.homeserver and matrix.user, or discord.token (`azera config` shows every \
+             key). `azera chat` talks in this terminal"
         );
     }
     let house = house::open(config, opening).await?;
+    let usual = PersonaId::new(&config.chat.persona).context("chat.persona")?;
+    let portraits = Arc::new(RecordPortraits::new(house.memory.clone(), usual));
     for connection in &connections {
+        connection.show_portraits(portraits.clone());
         house.azera.attach(connection.platform());
         tokio::select! {
             begun = connection.begin() => begun.with_context(|| connection.platform().id().to_string())?,

@@ -13,6 +13,7 @@ use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKin
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::commands::Uploads;
 use crate::config::ChatConfig;
 use crate::customs::Held;
 use crate::error::Error;
@@ -59,6 +60,8 @@ pub(crate) struct Inner {
     pub(crate) bounded: Mutex<HashMap<PersonaId, Bound>>,
     /// Messages whose turns are waiting or under way.
     pub(crate) under_way: Mutex<HashSet<MessageId>>,
+    /// Messages that were changed while they were answered; of those under way alone.
+    pub(crate) changed_amid: Mutex<HashMap<MessageId, azera_memory::MessageRow>>,
     /// A turn failed that may succeed another time.
     pub(crate) stranded: AtomicBool,
     pub(crate) retry_wanted: tokio::sync::Notify,
@@ -73,6 +76,8 @@ pub(crate) struct Inner {
     pub(crate) customs: Held,
     /// Held by whoever writes for a realm: once for each reason.
     pub(crate) writing: tokio::sync::Mutex<()>,
+    /// Personas that were looked at and wait for a yes.
+    pub(crate) uploads: Uploads,
     /// How moods and tags are told, once that is learned.
     pub(crate) senses: OnceLock<Arc<Senses>>,
     /// Held while it is being learned.
@@ -108,6 +113,7 @@ impl Azera {
             queues,
             bounded: Mutex::default(),
             under_way: Mutex::default(),
+            changed_amid: Mutex::default(),
             stranded: AtomicBool::new(false),
             retry_wanted: tokio::sync::Notify::new(),
             leftovers: tokio::sync::Mutex::new(()),
@@ -117,6 +123,7 @@ impl Azera {
             nature: parts.nature,
             customs: Held::default(),
             writing: tokio::sync::Mutex::new(()),
+            uploads: Uploads::default(),
             senses: OnceLock::new(),
             learning: Arc::default(),
             agenda: Agenda::default(),

@@ -57,6 +57,14 @@ pub struct GardenConfig {
     pub rest: Duration,
     /// Silence after which working notes are made.
     pub pause: Duration,
+    /// Days between two pieces that it makes up; 0 for never.
+    pub piece_days: u32,
+    /// Days between two pieces that are posted where the journal is; 0 for never.
+    pub publish_days: u32,
+    /// Whether it looks once a week at how it is doing.
+    pub reviews: bool,
+    /// Hours in which those who want it are looked in on.
+    pub check_in_hours: (i8, i8),
     /// Hours in which nothing is written for a realm.
     pub quiet: (i8, i8),
     /// How often the model may be asked on a day for one persona in one realm.
@@ -75,6 +83,10 @@ impl Default for GardenConfig {
             sift_every: 1,
             rest: Duration::from_secs(30 * 60),
             pause: Duration::from_secs(20),
+            piece_days: 3,
+            publish_days: 7,
+            reviews: true,
+            check_in_hours: (9, 21),
             quiet: (0, 0),
             per_day: 60,
             time_zone: "UTC".into(),

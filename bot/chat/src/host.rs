@@ -1,6 +1,6 @@
 //! What adapters may ask of the core.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -110,6 +110,11 @@ impl Azera {
         self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Messages that were changed while they were answered, as they are now.
+    pub(crate) fn changed_amid(&self) -> std::sync::MutexGuard<'_, HashMap<MessageId, azera_memory::MessageRow>> {
+        self.0.changed_amid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Stops: turns under way are finished, the background work ends, and what was forgotten leaves the disk.
     pub async fn stop(&self) {
         self.0.stopping.cancel();
@@ -152,6 +157,7 @@ impl Azera {
         ticket.turn().await;
         let message = asked.message.id.clone();
         let answered = self.take_turn(asked).await;
+        self.changed_amid().remove(&message);
         if let Err(error) = &answered {
             tracing::error!(message = %message, %error, "a turn failed");
             if !error.is_transient() {
@@ -224,10 +230,24 @@ impl Azera {
             self.blocking(move |memory| memory.open_turn(&id)).await?.is_some()
         };
         if open {
-            // Its turn has yet to come, and will find the new text.
+            // Its turn has yet to come, and will find the new text; or it is being answered, and is answered again then.
+            if self.under_way().contains(id) {
+                self.changed_amid().insert(id.clone(), message);
+            }
             return Ok(Some(Outcome::Silent(Silence::Duplicate)));
         }
         self.answer_again(adapter, platform, message, person).await.map(Some)
+    }
+
+    /// Answers a message again that was changed while it was answered.
+    pub(crate) fn answer_what_it_says_now(&self, asked: &Asked, message: azera_memory::MessageRow) {
+        let (core, adapter, person) = (self.clone(), asked.platform.clone(), asked.inbox.person.clone());
+        self.0.tasks.spawn(async move {
+            let (platform, id) = (adapter.id().clone(), message.id.clone());
+            if let Err(error) = core.answer_again(adapter, &platform, message, person).await {
+                tracing::warn!(message = %id, %error, "a message that was changed amid its answer is not answered again");
+            }
+        });
     }
 
     /// Makes the answer to a message anew, in the place of the one that stands; silent if there is none.

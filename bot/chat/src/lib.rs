@@ -36,7 +36,7 @@ mod sources;
 mod turn;
 
 pub use azera::{Azera, Parts};
-pub use commands::COMMANDS;
+pub use commands::{COMMANDS, MESSAGE_ACTIONS};
 pub use config::{ChatConfig, GardenConfig};
 pub use decide::{Addressing, calls, decide};
 pub use error::Error;

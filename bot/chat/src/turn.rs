@@ -61,6 +61,7 @@ impl Azera {
         for _ in 0..ATTEMPTS {
             // While it waited, the message may have been changed, forgotten or answered.
             let id = asked.message.id.clone();
+            self.changed_amid().remove(&id);
             if !asked.again {
                 let Some(message) = self.blocking(move |memory| memory.open_turn(&id)).await? else {
                     return Ok(Outcome::Silent(Silence::Duplicate));
@@ -93,6 +94,10 @@ impl Azera {
             self.0.index_wanted.notify_one();
             if let Some(turn) = turn {
                 heard(self);
+                let changed = self.changed_amid().remove(&asked.message.id);
+                if let Some(message) = changed.filter(|message| message.text != asked.message.text) {
+                    self.answer_what_it_says_now(&asked, message);
+                }
                 tracing::debug!(reply = %turn.reply, %lap, "a turn is over");
                 return Ok(Outcome::Replied(Box::new(turn)));
             }
@@ -393,6 +398,8 @@ fn recollection(hit: &azera_memory::Hit) -> Recollection {
         Kind::Diary | Kind::Note => Came::Diary,
         Kind::Reflection => Came::Journal,
         Kind::Dream => Came::Dreamt,
+        Kind::Piece => Came::MadeUp,
+        Kind::CheckIn => Came::Asked,
     };
     Recollection { came, speaker, text: hit.snippet.as_str().to_owned(), at: hit.memory.at }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::discord::Discord;
 use crate::error::{Error, Origin, Problem};
 use crate::gardener::Gardener;
 use crate::matrix::Matrix;
@@ -55,6 +56,8 @@ pub struct Config {
     pub gardener: Gardener,
     /// Rooms on a Matrix homeserver. `azera run` serves them.
     pub matrix: Matrix,
+    /// The bot on Discord. The README says how to get one.
+    pub discord: Discord,
     /// Backups of what is remembered. `azera restore` brings one back.
     pub backup: Backup,
     /// The log. It never holds what people say.

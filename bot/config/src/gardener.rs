@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 // The comments of these fields are also the comments of azera.example.toml: they speak to the operator.
 
-/// What a persona writes between messages: its diary, its journal, its dreams, its notes. It asks the model in quiet times
+/// What a persona writes between messages: its diary, its journal, its dreams, its notes, its pieces. It asks the model in quiet times
 /// alone and gives way to whoever talks. Hours are those of a realm's own time zone, from the first up to and without the
 /// second; from an hour to itself are none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +21,20 @@ pub struct Gardener {
     /// Messages of people after which working notes of a chat are made anew; 0 for never.
     #[schemars(range(min = 0, max = 1000))]
     pub notes_every: u32,
+    /// Days between two little pieces that they make up out of what they heard and dreamt; 0 for never.
+    #[schemars(range(min = 0, max = 365))]
+    pub piece_days: u32,
+    /// Days between two pieces that are posted where the journal is, each time the best one there is by then; 0 for never.
+    #[schemars(range(min = 0, max = 365))]
+    pub publish_days: u32,
+    /// Let them look once a week at how they are doing, and write about it into their journal.
+    pub reviews: bool,
+    /// The hour from which on people are looked in on who asked for it with `/checkin`.
+    #[schemars(range(min = 0, max = 23))]
+    pub check_ins_from: u32,
+    /// The hour from which on they are not. The same hour twice: never.
+    #[schemars(range(min = 0, max = 23))]
+    pub check_ins_to: u32,
     /// Look through conversations that are over for what is worth keeping: `/me` shows it, and bounds on memories take it last.
     /// No model is asked for it.
     pub keep: bool,
@@ -50,6 +64,11 @@ impl Default for Gardener {
             journal: true,
             diary_messages: 4,
             notes_every: 8,
+            piece_days: 3,
+            publish_days: 7,
+            reviews: true,
+            check_ins_from: 9,
+            check_ins_to: 21,
             keep: true,
             rest_minutes: 30,
             quiet_from: 0,

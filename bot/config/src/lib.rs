@@ -10,6 +10,7 @@
 //! - A [`Secret`] never shows in `Debug`, in an error or in a serialized configuration.
 
 mod config;
+mod discord;
 mod error;
 mod example;
 mod gardener;
@@ -24,6 +25,7 @@ mod tuning;
 mod value;
 
 pub use config::{Config, MAX_FILE_BYTES};
+pub use discord::Discord;
 pub use error::{Error, Origin, Problem};
 pub use gardener::Gardener;
 pub use matrix::{Matrix, MatrixInvites};

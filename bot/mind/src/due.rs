@@ -91,7 +91,9 @@ impl Mind {
         };
         let focus = self.focus(nature).at_least(level(constants.clarity_focus_weight))?;
         let energy = self.energy(nature).at_least(level(constants.clarity_energy_weight))?;
-        let tired = 1.0 - level(constants.clarity_freshness_weight);
+        let least = level(constants.clarity_freshness_weight);
+        // Where the least freshness is lost in rounding it is none all the same that is too little.
+        let tired = if least > 0.0 { (1.0 - least).min(1.0_f64.next_down()) } else { 1.0 - least };
         let fresh = Pressure::new(self.pressure, constants).at_most(tired)?;
         focus.and(energy)?.and(fresh)
     }

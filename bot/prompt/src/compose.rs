@@ -57,6 +57,10 @@ pub enum Came {
     Journal,
     /// The persona dreamt it: it never happened.
     Dreamt,
+    /// The persona made it up.
+    MadeUp,
+    /// The persona asked it of somebody who wanted to be looked in on.
+    Asked,
 }
 
 /// One recalled memory.
@@ -395,6 +399,8 @@ fn recalled_line(memory: &Recollection) -> String {
         Came::Diary => "You wrote in your diary".to_owned(),
         Came::Journal => "You wrote in your journal".to_owned(),
         Came::Dreamt => "You dreamt".to_owned(),
+        Came::MadeUp => "You made up".to_owned(),
+        Came::Asked => "You asked".to_owned(),
     };
     format!("{said} on {}: \"{text}\"", day.trim_start())
 }

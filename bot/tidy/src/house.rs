@@ -41,6 +41,9 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-matrix", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-sim", uses: &["azera-types", "azera-adapter"] },
+    Edge { package: "azera-discord-peer", uses: &["azera-types"] },
+    // The peer is for its tests alone.
+    Edge { package: "azera-adapter-discord", uses: &["azera-types", "azera-adapter", "azera-discord-peer"] },
     Edge {
         package: "azera-chat",
         // The sim platform is for its tests alone.

@@ -63,9 +63,10 @@ impl Memory {
             .into_iter()
             .map(|row| json!({"persona": row.persona, "scope": row.scope, "feelings": row.bond}))
             .collect();
-        let customs = self.customs_of(person)?;
+        let (customs, check_ins) = (self.customs_of(person)?, self.check_ins_of(person)?);
         Ok(json!({
             "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": customs,
+            "check_ins": check_ins,
         }))
     }
 }

@@ -352,9 +352,9 @@ impl Memory {
     /// Ids of up to `before` memories before and `after` behind one, of the same persona, chat and conversation, in
     /// order, itself left out.
     pub(crate) fn around(&self, memory: &MemoryRow, before: usize, after: usize) -> Result<Vec<MemoryId>, Error> {
-        // What was written stands in no conversation: nothing is around it.
-        let chat = memory.chat.as_ref().filter(|_| !memory.kind.is_written());
-        let Some(chat) = chat else { return Ok(Vec::new()) };
+        // What was written or kept stands in no conversation: nothing is around it, and it is not queued when something is forgotten
+        // that was said before it.
+        let Some(chat) = memory.conversation() else { return Ok(Vec::new()) };
         let prefix = keys::prefix(&[memory.persona.as_str(), chat.as_str()]);
         let here = keys::memory_by_chat(&memory.persona, chat, memory.id);
         let mut ids = Vec::with_capacity(before + after);
@@ -429,7 +429,9 @@ fn line(memory: &MemoryRow) -> String {
 fn shelf(kind: Kind) -> Shelf {
     match kind {
         Kind::Message | Kind::Reply => Shelf::Chats,
-        Kind::Fact | Kind::Diary | Kind::Reflection | Kind::Dream | Kind::Note => Shelf::Memories,
+        Kind::Fact | Kind::Diary | Kind::Reflection | Kind::Dream | Kind::Note | Kind::Piece | Kind::CheckIn => {
+            Shelf::Memories
+        }
     }
 }
 

@@ -59,7 +59,7 @@ pub use index::{
 pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use memory::{Layers, Memory, MemoryConfig};
 pub use minds::{BondRow, MindRow};
-pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, NewPersona, persona_file, persona_identity};
+pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPersona, persona_file, persona_identity};
 pub use prune::Pruned;
 pub use ram::{RamStore, RamWorking};
 pub use recall::{ByWords, DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
@@ -70,10 +70,10 @@ pub use rows::{
     Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, Need, OutboxRow, PersonaRow,
     Posted, WhyHit, WhyRow, WritingRow,
 };
-pub use settings::{JournalChannel, Sifted, Stirred, Tended};
+pub use settings::{CheckIns, JournalChannel, Sifted, Stirred, Tended};
 pub use stats::Stats;
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use turns::{NewReply, Received};
 pub use working::{EMBEDDING_TTL, Working};
 pub use worth::{Superseded, Worth};
-pub use writings::{MAX_SOURCES, NewWriting};
+pub use writings::{MAX_SOURCES, NewWriting, Publication};

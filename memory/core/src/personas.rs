@@ -15,6 +15,9 @@ pub const MAX_PERSONA_VERSIONS: usize = 50;
 /// Personas one realm, or the operator, may own.
 pub const MAX_PERSONAS: usize = 200;
 
+/// Bytes of a persona's picture.
+pub const MAX_PICTURE_BYTES: usize = 1 << 20;
+
 /// A persona file to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPersona {
@@ -107,6 +110,9 @@ impl Memory {
         };
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Personas, key(row.version), &row)?;
+        if row.removed {
+            batch.remove(Table::Settings, picture_key(&row.identity()));
+        }
         for old in versions.iter().rev().skip(MAX_PERSONA_VERSIONS - 1) {
             batch.remove(Table::Personas, key(old.version));
         }
@@ -137,10 +143,31 @@ impl Memory {
         Ok(row.filter(|row| !row.removed))
     }
 
+    /// The picture of the persona of an identity, in base64, if it has one.
+    pub fn picture(&self, identity: &PersonaId) -> Result<Option<String>, Error> {
+        codec::get(self.store.as_ref(), Table::Settings, &picture_key(identity))
+    }
+
+    /// Keeps a picture, in base64, in the place of the one before; it goes when the persona is removed. All versions of a
+    /// persona have the same.
+    pub fn set_picture(&self, identity: &PersonaId, picture: &str) -> Result<(), Error> {
+        if picture.len() > MAX_PICTURE_BYTES.div_ceil(3) * 4 {
+            return Err(Error::Invalid(format!("a picture of a persona has at most {MAX_PICTURE_BYTES} bytes")));
+        }
+        self.store.ready()?;
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Settings, picture_key(identity), &picture)?;
+        self.store.commit(batch, Durability::Flushed)
+    }
+
     /// Every kept version of one persona, oldest first, removals included.
     pub fn persona_versions(&self, owner: Option<&RealmId>, id: &PersonaId) -> Result<Vec<PersonaRow>, Error> {
         codec::rows(self.store.as_ref(), Table::Personas, &keys::persona(owner, id))
     }
+}
+
+fn picture_key(identity: &PersonaId) -> Vec<u8> {
+    keys::prefix(&["picture", identity.as_str()])
 }
 
 #[cfg(test)]

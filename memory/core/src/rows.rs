@@ -151,6 +151,10 @@ pub enum Kind {
     Dream,
     /// Its working notes of a chat; each chat has the newest alone.
     Note,
+    /// A little piece that it made up out of what it heard and dreamt: imagined, like a dream.
+    Piece,
+    /// What it asked somebody who wanted to be looked in on.
+    CheckIn,
 }
 
 impl Kind {
@@ -164,6 +168,8 @@ impl Kind {
             Self::Reflection => "reflection",
             Self::Dream => "dream",
             Self::Note => "note",
+            Self::Piece => "piece",
+            Self::CheckIn => "check-in",
         }
     }
 
@@ -174,7 +180,7 @@ impl Kind {
 
     /// Whether the persona wrote it between messages.
     pub fn is_written(self) -> bool {
-        matches!(self, Self::Diary | Self::Reflection | Self::Dream | Self::Note)
+        matches!(self, Self::Diary | Self::Reflection | Self::Dream | Self::Note | Self::Piece | Self::CheckIn)
     }
 }
 

@@ -12,6 +12,9 @@ use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 /// Messages looked through for the newest one of a person.
 const LOOKED_BACK: usize = 64;
 
+/// The first part of the keys of those who want to be looked in on.
+const WAKING: &str = "waking";
+
 /// Where the dreams and journal entries of a place are posted, as somebody said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalChannel {
@@ -27,10 +30,34 @@ pub struct Tended {
     pub dreamt: Option<Timestamp>,
     /// When it last reflected.
     pub reflected: Option<Timestamp>,
+    /// When it last looked at how it is doing.
+    pub reviewed: Option<Timestamp>,
+    /// When it last made something up.
+    pub created: Option<Timestamp>,
+    /// When it last posted something that it had made up.
+    pub published: Option<Timestamp>,
+    /// When it last went through what people told it.
+    pub curated: Option<Timestamp>,
     /// The day of the count below, in the place's time zone, as `2026-03-01`.
     pub day: String,
     /// How often the model was asked on that day.
     pub asked: u32,
+}
+
+/// That somebody wants to be looked in on in their direct messages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckIns {
+    /// The chat.
+    pub chat: ChatId,
+    /// Days of silence after which to ask.
+    pub days: u32,
+    /// When it was asked for.
+    pub since: Timestamp,
+    /// When it was last tried to ask. There is no other question before they answer, and no other try on the same day.
+    #[serde(default)]
+    pub tried: Option<Timestamp>,
+    /// When they were last asked.
+    pub last: Option<Timestamp>,
 }
 
 /// How far a conversation was looked through.
@@ -95,6 +122,88 @@ impl Memory {
     /// Keeps that.
     pub fn set_customs(&self, platform: &PlatformId, home: &Scope, customs: &serde_json::Value) -> Result<(), Error> {
         self.set(customs_key(platform, home), customs)
+    }
+
+    /// Whether the person of the direct messages `home` wants to be looked in on by `persona`.
+    pub fn check_ins(
+        &self,
+        platform: &PlatformId,
+        home: &Scope,
+        persona: &PersonaId,
+    ) -> Result<Option<CheckIns>, Error> {
+        self.setting(&waking_key(platform, home, persona))
+    }
+
+    /// Notes that somebody does, or with `None` does not.
+    pub fn set_check_ins(
+        &self,
+        platform: &PlatformId,
+        home: &Scope,
+        persona: &PersonaId,
+        wanted: Option<&CheckIns>,
+    ) -> Result<(), Error> {
+        let key = waking_key(platform, home, persona);
+        let before = self.setting::<CheckIns>(&key)?;
+        let chats = before.iter().chain(wanted).map(|wanted| wanted.chat.clone()).collect();
+        let _writing = self.writing_in(&chats)?;
+        let mut batch = Batch::new();
+        match wanted {
+            Some(wanted) => codec::put(&mut batch, Table::Settings, key, wanted)?,
+            None => {
+                batch.remove(Table::Settings, key);
+            }
+        }
+        self.store.commit(batch, Durability::Flushed)
+    }
+
+    /// Notes what came of looking in on somebody, if their wish is still the one it was done for: `false` if it is not.
+    pub fn note_check_in(
+        &self,
+        platform: &PlatformId,
+        home: &Scope,
+        persona: &PersonaId,
+        (before, then): (&CheckIns, &CheckIns),
+    ) -> Result<bool, Error> {
+        let key = waking_key(platform, home, persona);
+        // Nobody forgets, or wishes otherwise, in that chat meanwhile.
+        let _writing = self.writing_in(&[before.chat.clone(), then.chat.clone()].into())?;
+        if self.setting::<CheckIns>(&key)?.as_ref() != Some(before) {
+            return Ok(false);
+        }
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Settings, key, then)?;
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(true)
+    }
+
+    /// Everybody who wants to be looked in on: the place of their direct messages, and by whom.
+    pub fn all_check_ins(&self, platform: &PlatformId) -> Result<Vec<(Scope, PersonaId, CheckIns)>, Error> {
+        let mut found = Vec::new();
+        codec::walk(
+            self.store.as_ref(),
+            Table::Settings,
+            &keys::prefix(&[WAKING, platform.as_str()]),
+            |key, value| {
+                let text = |part: &[u8]| std::str::from_utf8(part).ok().map(str::to_owned);
+                let mut parts = keys::parts(key).skip(2);
+                let home = parts.next().and_then(text).and_then(|scope| scope.parse::<Scope>().ok());
+                let persona = parts.next().and_then(text).and_then(|id| PersonaId::new(id).ok());
+                if let (Some(home), Some(persona)) = (home, persona) {
+                    found.push((home, persona, codec::decode(Table::Settings, value)?));
+                }
+                Ok(true)
+            },
+        )?;
+        Ok(found)
+    }
+
+    /// Counts everybody who wants to be looked in on as asked at `at`.
+    pub(crate) fn check_ins_were_made(&self, batch: &mut Batch, at: Timestamp) -> Result<(), Error> {
+        codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[WAKING]), |key, value| {
+            let wanted: CheckIns = codec::decode(Table::Settings, value)?;
+            codec::put(batch, Table::Settings, key.to_vec(), &CheckIns { last: Some(at), ..wanted })?;
+            Ok(true)
+        })
     }
 
     /// Up to when the conversation of a chat was gone through for the diary of `persona`.
@@ -166,6 +275,21 @@ impl Memory {
         Ok(found)
     }
 
+    /// By which personas a person wants to be looked in on.
+    pub(crate) fn check_ins_of(&self, person: &PersonId) -> Result<Vec<serde_json::Value>, Error> {
+        let mut found = Vec::new();
+        codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[WAKING]), |key, value| {
+            if is_of(key, &Gone::Person(person)) {
+                let mut wish: serde_json::Value = codec::decode(Table::Settings, value)?;
+                let persona = keys::parts(key).nth(3).map(String::from_utf8_lossy);
+                wish["persona"] = persona.map(|name| name.into_owned()).into();
+                found.push(wish);
+            }
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
     fn setting<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, Error> {
         codec::get(self.store.as_ref(), Table::Settings, key)
     }
@@ -188,6 +312,10 @@ pub(crate) fn tended_key(platform: &PlatformId, home: &Scope, persona: &PersonaI
 
 fn customs_key(platform: &PlatformId, home: &Scope) -> Vec<u8> {
     keys::prefix(&["customs", platform.as_str(), &home.to_string()])
+}
+
+fn waking_key(platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Vec<u8> {
+    keys::prefix(&[WAKING, platform.as_str(), &home.to_string(), persona.as_str()])
 }
 
 fn diary_key(chat: &ChatId, persona: &PersonaId) -> Vec<u8> {

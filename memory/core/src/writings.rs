@@ -60,6 +60,38 @@ pub struct NewWriting {
     pub tended: Option<(PlatformId, Scope, Tended)>,
 }
 
+/// Something written before that is to be posted.
+#[derive(Debug, Clone)]
+pub struct Publication {
+    /// What.
+    pub memory: MemoryId,
+    /// The platform that shows it.
+    pub platform: PlatformId,
+    /// Where.
+    pub chat: ChatId,
+    /// The place it is shown in.
+    pub scope: Scope,
+    /// Every place it was built on, its own included.
+    pub needs: Vec<Need>,
+    /// When.
+    pub at: Timestamp,
+    /// What was done with it, to be noted along with it.
+    pub tended: (PlatformId, Scope, Tended),
+}
+
+/// What the message is made of that something is posted as.
+struct Posting<'a> {
+    persona: &'a PersonaId,
+    name: &'a str,
+    chat: &'a ChatId,
+    scope: &'a Scope,
+    needs: &'a [Need],
+    sources: &'a [MessageId],
+    text: &'a Text,
+    at: Timestamp,
+    platform: &'a PlatformId,
+}
+
 impl std::fmt::Debug for NewWriting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("NewWriting");
@@ -97,7 +129,20 @@ impl Memory {
         let id = MemoryId(self.next_number()?);
         let mut batch = Batch::new();
         let post = match &new.post {
-            Some(platform) => Some(self.put_post(&mut batch, &new, id, platform)?),
+            Some(platform) => {
+                let posting = Posting {
+                    persona: &new.persona,
+                    name: &new.persona_name,
+                    chat: &new.chat,
+                    scope: &new.scope,
+                    needs: &new.needs,
+                    sources: &new.sources,
+                    text: &new.text,
+                    at: new.at,
+                    platform,
+                };
+                Some(self.put_post(&mut batch, id, posting)?)
+            }
             None => None,
         };
         let memory = MemoryRow {
@@ -145,15 +190,51 @@ impl Memory {
         Ok(Some((memory, post)))
     }
 
+    /// Puts something that was written before into a chat and the outbox, in one flushed transaction. `None` if it is forgotten
+    /// by now, or was posted already. Whoever calls has made sure that everybody who reads there may read it.
+    pub fn publish(&self, new: Publication) -> Result<Option<MessageRow>, Error> {
+        let Some(memory) = self.raw_memory(new.memory)? else { return Ok(None) };
+        let mut chats = BTreeSet::from([new.chat.clone()]);
+        for source in &memory.sources {
+            match self.raw_message(source)? {
+                Some(message) => chats.insert(message.chat),
+                None => return Ok(None),
+            };
+        }
+        // Nobody forgets in those chats meanwhile.
+        let _writing = self.writing_in(&chats)?;
+        let Some(mut memory) = self.raw_memory(new.memory)? else { return Ok(None) };
+        let Some(mut writing) = self.raw_writing(&memory)?.filter(|writing| writing.posted.is_none()) else {
+            return Ok(None);
+        };
+        let mut batch = Batch::new();
+        let posting = Posting {
+            persona: &memory.persona,
+            name: memory.author.name(),
+            chat: &new.chat,
+            scope: &new.scope,
+            needs: &new.needs,
+            sources: &memory.sources,
+            text: &memory.text,
+            at: new.at,
+            platform: &new.platform,
+        };
+        let post = self.put_post(&mut batch, memory.id, posting)?;
+        // Whoever forgets the post forgets what was posted.
+        memory.sources.insert(0, post.id.clone());
+        writing.posted = Some(Posted { chat: post.chat.clone(), message: post.id.clone() });
+        let (platform, home, tended) = &new.tended;
+        let key = crate::settings::tended_key(platform, home, &memory.persona);
+        codec::put(&mut batch, Table::Settings, key, tended)?;
+        self.put_memory(&mut batch, &memory)?;
+        codec::put(&mut batch, Table::Writings, writing_key(&memory), &writing)?;
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(Some(post))
+    }
+
     /// The message that something written is shown as: the newest of its chat, on its way to its platform.
-    fn put_post(
-        &self,
-        batch: &mut Batch,
-        new: &NewWriting,
-        id: MemoryId,
-        platform: &PlatformId,
-    ) -> Result<MessageRow, Error> {
-        let mut chat = self.chat(&new.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
+    fn put_post(&self, batch: &mut Batch, id: MemoryId, new: Posting<'_>) -> Result<MessageRow, Error> {
+        let mut chat = self.chat(new.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let post = MessageRow {
             // Numbers are never given out twice, so this is another than that of any post before.
             id: MessageId::new(format!("post~{}", id.0)).map_err(|error| Error::Invalid(error.to_string()))?,
@@ -161,14 +242,14 @@ impl Memory {
             seq: self.next_number()?,
             parent: chat.head.clone(),
             depth: self.depth_behind(chat.head.as_ref())?,
-            author: Author::Persona { id: new.persona.clone(), name: new.persona_name.clone() },
+            author: Author::Persona { id: new.persona.clone(), name: new.name.to_owned() },
             text: new.text.clone(),
             at: new.at,
             reply_to: None,
             answers: None,
             persona: new.persona.clone(),
             scope: new.scope.clone(),
-            needs: new.needs.clone(),
+            needs: new.needs.to_vec(),
             // It is remembered as what it is, and not as something said.
             memorable: false,
             edited_at: None,
@@ -177,12 +258,12 @@ impl Memory {
             return Err(Error::Invalid("there is a message of the post's id".into()));
         }
         put_message(batch, &post)?;
-        for source in &new.sources {
+        for source in new.sources {
             codec::put(batch, Table::Derived, keys::derived(source, &post.id), &post.id)?;
         }
         let outbox = OutboxRow {
             message: post.id.clone(),
-            platform: platform.clone(),
+            platform: new.platform.clone(),
             asker: None,
             from: Some(new.at),
             state: serde_json::Value::Null,

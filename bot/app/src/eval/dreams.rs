@@ -47,6 +47,8 @@ pub async fn dreams(config: &Config, options: EvalDreams) -> anyhow::Result<Exit
     config.gardener.journal = false;
     config.gardener.diary_messages = 0;
     config.gardener.notes_every = 0;
+    config.gardener.piece_days = 0;
+    config.gardener.reviews = false;
     let timeline = Timeline::read(timeline(&talk)?.as_bytes())?;
     let mut out = Vec::new();
     replay::play(&config, &timeline, None, &options.model, options.seed, &mut out).await?;

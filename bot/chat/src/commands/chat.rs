@@ -25,7 +25,7 @@ impl Azera {
         let base = at.chat.id.as_str().rsplit_once(':').map_or(at.chat.id.as_str(), |(base, _)| base);
         let id = ChatId::new(format!("{base}:{number}")).map_err(|_| Error::NotAllowed)?;
         let text = "A new chat. I still remember the others.".to_owned();
-        Ok(CommandAnswer { ok: true, text, go_to: Some(id), leave: false })
+        Ok(CommandAnswer { go_to: Some(id), ..done(text) })
     }
 
     pub(super) async fn list_chats(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
@@ -45,12 +45,8 @@ impl Azera {
             let Some(chat) = number.checked_sub(1).and_then(|index| mine.get(index)) else {
                 return Ok(refused("There is no chat of that number; `/chats` lists them.".into()));
             };
-            return Ok(CommandAnswer {
-                ok: true,
-                text: format!("Back to chat {number}."),
-                go_to: Some(chat.id.clone()),
-                leave: false,
-            });
+            let go_to = Some(chat.id.clone());
+            return Ok(CommandAnswer { go_to, ..done(format!("Back to chat {number}.")) });
         }
         let mut text = String::from("Your chats, the newest first; `/chats NUMBER` goes to one:\n");
         for (number, chat) in mine.iter().enumerate() {
@@ -183,11 +179,17 @@ impl Azera {
             },
             None => (arguments, 0),
         };
-        let recent = self.recent(at).await?;
-        let Some(from) = recent.len().checked_sub(back + 1).and_then(|index| recent.get(index)) else {
+        let from = match &at.line.about {
+            Some(id) => self.pointed_at(at, id).await?,
+            None => {
+                let recent = self.recent(at).await?;
+                recent.len().checked_sub(back + 1).and_then(|index| recent.get(index)).cloned()
+            }
+        };
+        let Some(from) = from else {
             return Ok(refused("The chat does not reach back that far.".into()));
         };
-        let (right, from, wanted, now) = (at.right.clone(), from.id.clone(), name.to_owned(), self.0.clock.now());
+        let (right, from, wanted, now) = (at.right.clone(), from.id, name.to_owned(), self.0.clock.now());
         let made = self.blocking(move |memory| memory.branch_from(&right, &chat, &from, &wanted, now)).await;
         match made {
             Ok(_) => Ok(done(format!("On the new branch {name}.{}", self.last_words(at).await?))),
@@ -263,7 +265,7 @@ pub(super) fn no_reply(at: &Setting<'_>) -> CommandAnswer {
     })
 }
 
-fn when(answering: Answering) -> &'static str {
+pub(super) fn when(answering: Answering) -> &'static str {
     match answering {
         Answering::Addressed => "when I am mentioned, replied to or called by name",
         Answering::Always => "everything that is not meant for somebody else",

@@ -1,4 +1,4 @@
-use azera_adapter::{Access, Command, CommandOption, Form, OptionKind};
+use azera_adapter::{Access, Command, CommandOption, Form, MessageAction, OptionKind};
 
 /// A form that everybody may use.
 const fn form(name: &'static str, word: &'static str, help: &'static str, options: &'static [CommandOption]) -> Form {
@@ -49,6 +49,31 @@ pub const COMMANDS: &[Command] = &[
             form("list", "list", "who there is to answer", &[]),
             form("use", "use", "have another persona answer here", &[needed("name", "its name", OptionKind::Word)]),
             form("show", "show", "what a persona is like", &[needed("name", "its name", OptionKind::Word)]),
+            form("export", "export", "its file", &[needed("name", "its name", OptionKind::Word)]),
+            form("template", "template", "a file to begin a persona of your own with", &[]),
+            Form {
+                name: "upload",
+                word: "upload",
+                help: "bring a persona to this place",
+                access: Access::Admin,
+                options: &[needed("file", "a persona's .md, or a card as .json or .png", OptionKind::File)],
+            },
+            for_admins("confirm", "confirm", "take in what was uploaded"),
+            for_admins("cancel", "cancel", "do not"),
+            Form {
+                name: "rollback",
+                word: "rollback",
+                help: "go back to the version before",
+                access: Access::Admin,
+                options: &[needed("name", "its name", OptionKind::Word)],
+            },
+            Form {
+                name: "remove",
+                word: "remove",
+                help: "remove a persona of this place",
+                access: Access::Admin,
+                options: &[needed("name", "its name", OptionKind::Word)],
+            },
         ],
     ),
     in_terminal(
@@ -149,6 +174,42 @@ pub const COMMANDS: &[Command] = &[
             for_admins("off", "channel off", "post them nowhere"),
         ],
     ),
+    command(
+        "garden",
+        "the little pieces I make up; the best are posted where the journal is",
+        Access::Member,
+        &[
+            form("list", "list", "the newest pieces", &[]),
+            form("show", "show", "one piece whole", &[needed("number", "its number in the list", OptionKind::Count)]),
+            form("search", "search", "look for something", &[needed("words", "what to look for", OptionKind::Text)]),
+            form("write", "write", "have me make something up now", &[]),
+            form(
+                "publish",
+                "publish",
+                "post one where the journal is",
+                &[needed("number", "its number in the list", OptionKind::Count)],
+            ),
+            form(
+                "import",
+                "import",
+                "bring pieces from elsewhere",
+                &[needed("text", "Markdown or JSON", OptionKind::Text)],
+            ),
+            form("export", "export", "all of them, as JSON", &[]),
+        ],
+    ),
+    command(
+        "checkin",
+        "whether I ask how things are when you are silent for long; in direct messages",
+        Access::Member,
+        &[
+            form("show", "", "whether I do", &[]),
+            form("on", "on", "do so", &[optional("days", "after so many days of silence", OptionKind::Count)]),
+            form("off", "off", "do not", &[]),
+        ],
+    ),
+    command("notes", "the working notes I keep of this chat, as far as they may be shown here", Access::Member, ALONE),
+    command("settings", "how things are set in this chat", Access::Member, ALONE),
     command("status", "how I am here: mood, energy, focus, and what I feel towards you", Access::Member, ALONE),
     command(
         "rules",
@@ -209,4 +270,16 @@ pub const COMMANDS: &[Command] = &[
         ],
     ),
     in_terminal("quit", "leave the terminal", Access::Member, ALONE),
+];
+
+/// What can be done about a message that somebody points at.
+pub const MESSAGE_ACTIONS: &[MessageAction] = &[
+    MessageAction { name: "Remember this", line: "/remember", asks: None },
+    MessageAction { name: "Forget this", line: "/forget", asks: None },
+    MessageAction {
+        name: "Branch from here",
+        line: "/branch",
+        asks: Some(needed("name", "what the branch is called", OptionKind::Word)),
+    },
+    MessageAction { name: "Why?", line: "/why", asks: None },
 ];

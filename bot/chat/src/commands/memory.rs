@@ -1,8 +1,8 @@
 //! Commands that show or add memories.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{NewFact, Subject};
-use azera_types::{Author, PlaceKind, Text};
+use azera_memory::{MessageRow, NewFact, Subject};
+use azera_types::{Author, MessageId, PlaceKind, Text};
 
 use super::{Setting, done, refused};
 use crate::azera::Azera;
@@ -24,7 +24,11 @@ impl Azera {
             ("search", words) if !words.is_empty() => self.search_memory(at, words).await,
             ("" | "stats", _) => self.memory_stats(at).await,
             ("export", _) => self.export_memory(at).await,
-            _ => Ok(refused("`/memory search WORDS`, `/memory stats` or `/memory export`.".into())),
+            ("forget", what) => self.forget_command(at, what).await,
+            _ => Ok(refused(
+                "`/memory search WORDS`, `/memory stats`, `/memory export` or `/memory forget`, which is `/forget`."
+                    .into(),
+            )),
         }
     }
 
@@ -104,10 +108,17 @@ impl Azera {
     }
 
     pub(super) async fn remember_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
-        if arguments.is_empty() {
+        let said = match &at.line.about {
+            Some(id) if arguments.is_empty() => match self.own_words(at, id).await? {
+                Ok(said) => Some(said),
+                Err(answer) => return Ok(answer),
+            },
+            _ => None,
+        };
+        if said.is_none() && arguments.is_empty() {
             return Ok(refused("What shall I keep? `/remember the spare key is under the blue pot`.".into()));
         }
-        let fact = NewFact {
+        let mut fact = NewFact {
             persona: at.chat.persona.clone(),
             chat: at.chat.id.clone(),
             scope: at.place.scope(),
@@ -115,8 +126,25 @@ impl Azera {
             text: Text::new(arguments),
             at: self.0.clock.now(),
         };
+        if let Some(said) = said {
+            // It may be shown where it was said, and no further back.
+            (fact.scope, fact.text, fact.at) = (said.scope, said.text, said.at);
+        }
         let id = self.blocking(move |memory| memory.keep_fact(fact)).await?;
         self.0.index_wanted.notify_one();
         Ok(done(format!("Kept as `{id}`. `/forget {id}` lets go of it.")))
+    }
+
+    /// The message pointed at, if the person may have it kept: their own words. Somebody else's are theirs to keep or to take
+    /// back, and a persona's rest on what others may have forgotten.
+    async fn own_words(&self, at: &Setting<'_>, id: &MessageId) -> Result<Result<MessageRow, CommandAnswer>, Error> {
+        let Some(message) = self.pointed_at(at, id).await?.filter(|message| !message.text.trim().is_empty()) else {
+            return Ok(Err(refused("I heard no such thing, or it may not be shown here.".into())));
+        };
+        Ok(match message.author.person() {
+            Some(person) if *person == at.line.person => Ok(message),
+            Some(_) => Err(refused("Those are somebody else's words; they can ask me to keep them.".into())),
+            None => Err(refused("Those are my words; I keep what you say: `/remember` and what it is.".into())),
+        })
     }
 }

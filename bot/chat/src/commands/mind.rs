@@ -171,7 +171,7 @@ impl Azera {
         }
     }
 
-    async fn customs_of(&self, at: &Setting<'_>) -> Result<std::sync::Arc<Customs>, Error> {
+    pub(super) async fn customs_of(&self, at: &Setting<'_>) -> Result<std::sync::Arc<Customs>, Error> {
         self.customs(at.platform, &at.place.scope()).await
     }
 

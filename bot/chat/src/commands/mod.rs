@@ -4,13 +4,17 @@ mod archive;
 mod chat;
 mod declared;
 mod forget;
+mod garden;
 mod memory;
 mod mind;
 mod persona;
+mod settings;
+mod upload;
 mod why;
 mod writings;
 
-pub use declared::COMMANDS;
+pub use declared::{COMMANDS, MESSAGE_ACTIONS};
+pub(crate) use upload::Uploads;
 
 use azera_adapter::{Access, CommandAnswer, CommandLine, Platform};
 use azera_memory::{ChatRow, Right};
@@ -57,9 +61,13 @@ impl Azera {
             "memory" => self.memory_command(&at, arguments).await,
             "forget" => self.forget_command(&at, arguments).await,
             "dream" => self.dream_command(&at, arguments).await,
+            "notes" => self.notes_command(&at).await,
+            "settings" => self.settings_command(&at).await,
             "status" => self.status_command(&at).await,
             "rules" => self.rules_command(&at, arguments).await,
             "tune" => self.tune_command(&at, arguments).await,
+            "garden" => self.garden_command(&at, arguments).await,
+            "checkin" => self.checkin_command(&at, arguments).await,
             "journal" => self.journal_command(&at, arguments).await,
             "answer" => self.answer_command(&at, arguments).await,
             "model" => self.model_command(&at, arguments).await,
@@ -138,6 +146,19 @@ mod tests {
     fn a_line_is_split() {
         assert_eq!(split("/memory search two words"), ("memory", "search two words"));
         assert_eq!(split("  /help  "), ("help", ""));
+    }
+
+    #[test]
+    fn what_can_be_done_about_a_message_is_a_command() {
+        for action in MESSAGE_ACTIONS {
+            let command = COMMANDS.iter().find(|command| command.name == split(action.line).0).expect(action.name);
+            let asked = command.forms.iter().flat_map(|form| form.options);
+            assert!(
+                action.asks.is_none_or(|asks| asked.clone().any(|option| option.name == asks.name)),
+                "{}",
+                action.name
+            );
+        }
     }
 
     #[test]

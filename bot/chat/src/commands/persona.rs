@@ -14,8 +14,17 @@ impl Azera {
         match (verb, name.trim()) {
             ("" | "list", _) => self.list_personas(at).await,
             ("use", name) if !name.is_empty() => self.use_persona(at, name).await,
-            ("show", name) if !name.is_empty() => self.show_persona(at, name).await,
-            _ => Ok(refused("`/persona list`, `/persona use NAME` or `/persona show NAME`.".into())),
+            ("show" | "export", name) if !name.is_empty() => self.show_persona(at, name).await,
+            ("template", _) => Ok(done(azera_personas::template("Name"))),
+            ("upload", text) if !text.is_empty() => self.upload_persona(at, text).await,
+            ("confirm", _) => self.confirm_persona(at).await,
+            ("cancel", _) => self.cancel_persona(at).await,
+            ("rollback", name) if !name.is_empty() => self.roll_persona_back(at, name).await,
+            ("remove", name) if !name.is_empty() => self.remove_persona(at, name).await,
+            _ => Ok(refused(
+                "`/persona` with `list`, `use NAME`, `show NAME`, `template`, `upload`, `rollback NAME` or `remove NAME`."
+                    .into(),
+            )),
         }
     }
 

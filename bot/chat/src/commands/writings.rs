@@ -27,13 +27,13 @@ const SHOWN: usize = 120;
 
 /// Which writings a command is about.
 #[derive(Clone, Copy)]
-struct Shelf {
-    command: &'static str,
+pub(super) struct Shelf {
+    pub(super) command: &'static str,
     /// What a list calls them.
-    name: &'static str,
-    kinds: &'static [Kind],
+    pub(super) name: &'static str,
+    pub(super) kinds: &'static [Kind],
     /// What is imported becomes this.
-    imported: Kind,
+    pub(super) imported: Kind,
 }
 
 const DREAMS: Shelf = Shelf { command: "dream", name: "dreams", kinds: &[Kind::Dream], imported: Kind::Dream };
@@ -73,7 +73,7 @@ impl Azera {
         }
     }
 
-    async fn shelf_command(
+    pub(super) async fn shelf_command(
         &self,
         at: &Setting<'_>,
         shelf: Shelf,
@@ -115,8 +115,14 @@ impl Azera {
         Ok(done(text))
     }
 
-    async fn show_writing(&self, at: &Setting<'_>, shelf: Shelf, which: &str) -> Result<CommandAnswer, Error> {
-        let found = match (which.parse::<usize>(), which.parse::<MemoryId>()) {
+    /// The writing of a number in the list, or of an id.
+    pub(super) async fn find_writing(
+        &self,
+        at: &Setting<'_>,
+        shelf: Shelf,
+        which: &str,
+    ) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
+        Ok(match (which.parse::<usize>(), which.parse::<MemoryId>()) {
             (Ok(number), _) => {
                 let written = self.writings_here(at, shelf, number.min(EXPORTED)).await?;
                 number.checked_sub(1).and_then(|index| written.into_iter().nth(index))
@@ -127,8 +133,11 @@ impl Azera {
                 found.filter(|(memory, _)| shelf.kinds.contains(&memory.kind))
             }
             _ => None,
-        };
-        let Some((memory, writing)) = found else {
+        })
+    }
+
+    async fn show_writing(&self, at: &Setting<'_>, shelf: Shelf, which: &str) -> Result<CommandAnswer, Error> {
+        let Some((memory, writing)) = self.find_writing(at, shelf, which).await? else {
             return Ok(refused(format!("There is none of that number here; `/{} list` names them.", shelf.command)));
         };
         Ok(done(whole(&memory, &writing)))
@@ -226,7 +235,8 @@ impl Azera {
         self.blocking(move |memory| memory.set_journal_channel(&platform, &place, &channel)).await?;
         Ok(done(match here {
             true => {
-                "From now on dreams and journal entries are posted here, made of what everybody here may read.".into()
+                "From now on dreams, journal entries and pieces are posted here, made of what everybody here may read."
+                    .into()
             }
             false => "From now on dreams and journal entries are posted nowhere.".into(),
         }))
@@ -242,7 +252,7 @@ fn glimpse(memory: &MemoryRow, writing: &WritingRow) -> String {
 }
 
 /// All there is to a writing. What it was written from needs the same right, and stands below it.
-fn whole(memory: &MemoryRow, writing: &WritingRow) -> String {
+pub(super) fn whole(memory: &MemoryRow, writing: &WritingRow) -> String {
     let mut text = format!("`{}` {}, {}", memory.id, memory.kind.as_str(), memory.at.strftime("%F %H:%M UTC"));
     for (name, value) in [("title", &writing.title), ("mood", &writing.mood)] {
         if let Some(value) = value {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use azera_types::{ChatId, PersonaId, PlatformId, Scope, Timestamp};
 
+use super::LOOK_BACK;
+use super::chores::CHORES_EVERY;
 use super::schedule::after;
 use crate::config::GardenConfig;
 
@@ -61,6 +63,18 @@ struct HomeState {
     /// When its platform is to be asked what time it is there; `None` if it was lately.
     ask: Option<Timestamp>,
     asked: Option<Timestamp>,
+    /// When it is looked after next; `None` if nothing was said there for long.
+    chores: Option<Timestamp>,
+    wants_check_ins: bool,
+}
+
+/// How it is in a home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HomeStirred {
+    /// When something was said there last.
+    pub(crate) said: Timestamp,
+    /// Whether somebody wants to be looked in on there.
+    pub(crate) wants_check_ins: bool,
 }
 
 /// What is to be done in a conversation.
@@ -92,8 +106,9 @@ impl Agenda {
         let Heard { talk, scope: place, at } = heard;
         let mut state = self.lock();
         let home = Home { platform: talk.platform.clone(), place, persona: talk.persona.clone() };
-        let held = state.homes.entry(home).or_insert(HomeState { said: at, chat: None, ask: None, asked: None });
+        let held = state.homes.entry(home).or_insert_with(|| HomeState::first(at));
         held.said = held.said.max(at);
+        held.chores.get_or_insert_with(|| after(at, CHORES_EVERY));
         if held.asked.is_none_or(|asked| after(asked, ASK_AGAIN) <= at) {
             held.ask.get_or_insert(at);
         }
@@ -169,6 +184,56 @@ impl Agenda {
         }
     }
 
+    /// Somebody wants to be looked in on, in this chat.
+    pub(crate) fn expect(&self, home: Home, chat: ChatId, since: Timestamp) {
+        let mut state = self.lock();
+        let held = state.homes.entry(home).or_insert_with(|| HomeState::first(since));
+        held.wants_check_ins = true;
+        held.chat.get_or_insert(chat);
+        held.chores.get_or_insert_with(|| after(since, CHORES_EVERY));
+    }
+
+    /// Nobody does there any more.
+    pub(crate) fn expect_no_more(&self, home: &Home) {
+        if let Some(held) = self.lock().homes.get_mut(home) {
+            held.wants_check_ins = false;
+        }
+    }
+
+    /// When a home is to be looked after next.
+    pub(crate) fn next_chore(&self) -> Option<Timestamp> {
+        self.lock().homes.values().filter_map(|home| home.chores).min()
+    }
+
+    /// The home that has waited longest to be looked after by now.
+    pub(crate) fn due_chore(&self, now: Timestamp) -> Option<Home> {
+        let state = self.lock();
+        let due = state.homes.iter().filter_map(|(home, held)| Some((held.chores.filter(|at| *at <= now)?, home)));
+        due.min_by(|(a, x), (b, y)| (a, x.order()).cmp(&(b, y.order()))).map(|(_, home)| home.clone())
+    }
+
+    /// A home is to be looked after again then, unless nothing was said there for so long that there is nothing to look after.
+    pub(crate) fn look_again(&self, home: &Home, at: Timestamp, now: Timestamp) {
+        if let Some(held) = self.lock().homes.get_mut(home) {
+            let is_over = after(held.said, LOOK_BACK) <= now && !held.wants_check_ins;
+            held.chores = (!is_over).then_some(at);
+        }
+    }
+
+    /// When something was said last in a place, to whichever persona.
+    pub(crate) fn said_in(&self, platform: &PlatformId, place: &Scope) -> Option<Timestamp> {
+        let state = self.lock();
+        let there = state.homes.iter().filter(|(home, _)| home.platform == *platform && home.place == *place);
+        there.map(|(_, held)| held.said).max()
+    }
+
+    /// How it is in a home of which something is known.
+    pub(crate) fn stirred(&self, home: &Home) -> Option<HomeStirred> {
+        let state = self.lock();
+        let held = state.homes.get(home)?;
+        Some(HomeStirred { said: held.said, wants_check_ins: held.wants_check_ins })
+    }
+
     /// Whether something was heard in a home.
     pub(crate) fn knows(&self, home: &Home) -> bool {
         self.lock().homes.contains_key(home)
@@ -184,6 +249,12 @@ impl Home {
     /// Homes in an order that is the same in every run.
     fn order(&self) -> (&str, &Scope, &str) {
         (self.platform.as_str(), &self.place, self.persona.as_str())
+    }
+}
+
+impl HomeState {
+    fn first(said: Timestamp) -> Self {
+        Self { said, chat: None, ask: None, asked: None, chores: None, wants_check_ins: false }
     }
 }
 
@@ -211,7 +282,7 @@ impl State {
             let mut times: Vec<Timestamp> = self.homes.values().map(|held| held.said).collect();
             let (_, middle, _) = times.select_nth_unstable(MAX_PLACES / 2);
             let middle = *middle;
-            self.homes.retain(|_, held| held.said >= middle);
+            self.homes.retain(|_, held| held.said >= middle || held.wants_check_ins);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The diary: what a persona writes for itself when a conversation is over.
 
 use azera_memory::{Kind, MemoryRow, NewWriting, Right};
-use azera_types::{Author, ChatId, PersonaId, Place, Reach, Scope, Timestamp};
+use azera_types::{Author, ChatId, PersonaId, Place, PlatformId, Reach, Scope, Timestamp};
 
 use super::agenda::{Home, Talk};
 use super::compose::{ATTEMPTS, Composed, Wanted};
@@ -69,7 +69,7 @@ impl Azera {
             let composed = self.compose(wanted).await;
             self.note_asked(home, now, 1).await?;
             match composed? {
-                Ok(composed) => return self.keep_of(talk, Kind::Diary, &chosen, composed, now).await,
+                Ok(composed) => return self.keep_of(talk, Kind::Diary, &chosen, composed, now, None).await,
                 Err(flaw) => tracing::debug!(?flaw, "what was written is not kept"),
             }
         }
@@ -107,7 +107,7 @@ impl Azera {
         Ok(Some((place, right, played.persona.name, played.owner.map(Scope::Realm))))
     }
 
-    /// Keeps what was written about a conversation for its own chat.
+    /// Keeps what was written about a conversation for its own chat, and posts it there through `post`.
     pub(super) async fn keep_of(
         &self,
         talk: &Talk,
@@ -115,6 +115,7 @@ impl Azera {
         chosen: &[Said],
         composed: Composed,
         now: Timestamp,
+        post: Option<PlatformId>,
     ) -> Result<Option<MemoryRow>, Error> {
         // People may have come and gone while it was written.
         let Some((place, right, name, owner)) = self.whereabouts(talk).await? else { return Ok(None) };
@@ -138,12 +139,16 @@ impl Azera {
             themes: composed.themes,
             mood: None,
             imported_by: None,
-            post: None,
+            post,
             tended: None,
         };
         let written = self.blocking(move |memory| memory.write(new)).await?;
         self.0.index_wanted.notify_one();
-        Ok(written.map(|(memory, _)| memory))
+        let Some((memory, post)) = written else { return Ok(None) };
+        if post.is_some() {
+            self.deliver_what_waits().await;
+        }
+        Ok(Some(memory))
     }
 
     /// Takes note of what was said somewhere, for what is to be written about it.

@@ -47,6 +47,8 @@ pub(super) enum Flaw {
     NoText,
     /// It tells the prompt's own words.
     Echo,
+    /// It is about what the prompt's example is about.
+    Borrowed,
     /// It tells what it was given and nothing else.
     Copy,
     /// It takes up nothing of what it was given.
@@ -72,6 +74,10 @@ pub(super) fn themes(text: &str, own_words: &str, given: &str) -> Result<Vec<Str
         return Err(Flaw::Echo);
     }
     let given_words = words(given);
+    let foreign = borrowed(own_words, &given_words);
+    if said.iter().any(|word| foreign.contains(stem(word))) {
+        return Err(Flaw::Borrowed);
+    }
     if in_runs(&said, &given_words, COPIED_RUN) * 100 > said.len() * MAX_COPIED {
         return Err(Flaw::Copy);
     }
@@ -83,6 +89,27 @@ pub(super) fn themes(text: &str, own_words: &str, given: &str) -> Result<Vec<Str
         }
     }
     if themes.is_empty() { Err(Flaw::AboutNothing) } else { Ok(themes) }
+}
+
+/// What the lines of the prompt's example are about, and whose they are, unless it is also what was really said.
+fn borrowed(own_words: &str, given: &[String]) -> HashSet<String> {
+    let given: HashSet<&str> = given.iter().map(|word| stem(word)).collect();
+    let lines = own_words.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
+    lines
+        .flat_map(|(who, what)| {
+            let told = words(what).into_iter().filter(|word| is_telling(word));
+            words(who).into_iter().chain(told).collect::<Vec<_>>()
+        })
+        .map(|word| stem(&word).to_owned())
+        .filter(|word| !given.contains(word.as_str()))
+        .collect()
+}
+
+/// Whether a text has a number that what it is about has not.
+pub(super) fn invents_numbers(text: &str, given: &str) -> bool {
+    let is_number = |word: &String| word.chars().all(|c| c.is_ascii_digit());
+    let given: HashSet<String> = words(given).into_iter().filter(is_number).collect();
+    words(text).iter().any(|word| is_number(word) && !given.contains(word))
 }
 
 /// How much a text says: its telling words, each once.
@@ -131,7 +158,7 @@ mod tests {
     use super::*;
 
     const GIVEN: &str = "- Ann: my sister Ines lands at 18:40 on Friday\n- Bob: the greenhouse roof leaks again";
-    const OWN: &str = "Eve pumped it up with her breath until it rose over the roofs";
+    const OWN: &str = "Heard today:\n- Eve: my bicycle has a flat tyre\n- Eve: I like greenhouses\nEve pumped it up with her breath until it rose over the roofs";
 
     #[track_caller]
     fn check(text: &str, want: Result<&[&str], Flaw>) {
@@ -147,11 +174,20 @@ mod tests {
             Ok(&["greenhouse", "roofs"]),
         );
         check("I dreamt.", Err(Flaw::Short));
+        check("I dreamt that Eve stood in the greenhouse and waited for rain.", Err(Flaw::Borrowed));
+        check("I dreamt that the greenhouse rode away on a bicycle of glass.", Err(Flaw::Borrowed));
         check("I dreamt that a mountain walked into the sea and sang to whales.", Err(Flaw::AboutNothing));
         check("I dreamt that Eve pumped it up with her breath until it rose over the roofs.", Err(Flaw::Echo));
         check("My sister Ines lands at 18 40 on Friday, the greenhouse roof leaks again.", Err(Flaw::Copy));
         check("roof roof roof roof roof roof roof roof roof roof", Err(Flaw::Repeats));
         check("#### ---- 1234567890 **** //// 99999999 roof $$$$ 8888", Err(Flaw::NoText));
+    }
+
+    #[test]
+    fn numbers_are_those_that_were_given() {
+        let given = "- Talks: I heard 9 messages of 2 people.";
+        assert!(!invents_numbers("I heard 9 messages this week, which is little.", given));
+        assert!(invents_numbers("I heard 9 messages and dreamt 4 times.", given));
     }
 
     #[test]

@@ -1,46 +1,57 @@
-//! Dreams and reflections: what a persona writes for a place.
+//! Dreams, journal entries and pieces: what a persona writes for a place.
 
-use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, Right, Tended};
+use azera_memory::{JournalChannel, Kind, MemoryRow, Need, NewWriting, Right, Tended};
 use azera_mind::Mood;
 use azera_types::{ChatId, Place, PlaceKind, Reach, Scope, Text, Timestamp};
 
 use super::agenda::Home;
 use super::compose::{ATTEMPTS, Composed, Wanted};
+use super::flaws::invents_numbers;
 use super::material::{self, Said};
-use super::prompts::{DREAM, Filling, REFLECTION, fill};
+use super::prompts::{Filling, fill};
+use super::schedule::before;
+use super::work::Work;
 use crate::azera::Azera;
 use crate::error::Error;
-
-/// What a dream or a journal entry is about was said within this time before it, in hours: a day and the evening before.
-const MATERIAL_HOURS: i64 = 36;
 
 /// Lines looked at for it.
 const MAX_MATERIAL: usize = 200;
 
-/// Cosine similarity from which a dream is one dreamt before.
-const SAME_DREAM: f32 = 0.85;
+/// Dreams that a piece may be made of besides.
+const DREAMS: usize = 2;
+
+/// Cosine similarity from which a dream is one dreamt before, and a piece one that was made up before.
+pub(super) const SAME: f32 = 0.85;
 
 /// Earlier ones that a new one is compared with.
 const COMPARED: usize = 64;
 
 /// Where something is written for a home.
-struct Setting {
-    chat: ChatId,
+pub(super) struct Setting {
+    pub(super) chat: ChatId,
     /// Whether it is posted there.
-    posted: bool,
-    place: Place,
-    right: Right,
-    name: String,
+    pub(super) posted: bool,
+    pub(super) place: Place,
+    pub(super) right: Right,
+    pub(super) name: String,
     /// The realm whose persona it is.
-    owner: Option<Scope>,
+    pub(super) owner: Option<Scope>,
+}
+
+/// What something written is given, and what it rests on.
+struct Material {
+    /// All there is to choose from.
+    said: Vec<Said>,
+    /// Lines that nobody said: numbers.
+    lines: Option<String>,
 }
 
 impl Azera {
-    /// Writes a dream or an entry of the journal for a home, out of what was said there lately; gives it, if one came that is
-    /// worth telling. One at a time: whoever calls holds `writing`.
-    pub(crate) async fn write_for(&self, home: &Home, kind: Kind, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
+    /// Writes something for a home, out of what was said there lately; gives it, if something came that is worth telling. One at
+    /// a time: whoever calls holds `writing`.
+    pub(crate) async fn write_for(&self, home: &Home, work: Work, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
         let mut asked = 0;
-        let written = self.write_or_not(home, kind, now, &mut asked).await;
+        let written = self.write_or_not(home, work, now, &mut asked).await;
         // What was written was noted along with it.
         if !matches!(written, Ok(Some(_))) {
             self.note_asked(home, now, asked).await?;
@@ -51,49 +62,76 @@ impl Azera {
     async fn write_or_not(
         &self,
         home: &Home,
-        kind: Kind,
+        work: Work,
         now: Timestamp,
         asked: &mut u32,
     ) -> Result<Option<MemoryRow>, Error> {
         let mood = self.mood_of(home, now).map(Mood::name);
         let Some(at) = self.setting_of(home).await? else { return Ok(None) };
-        let since = now.checked_sub(azera_types::Span::new().hours(MATERIAL_HOURS)).unwrap_or(Timestamp::MIN);
-        let right = at.right.clone();
-        let recent = self.blocking(move |memory| memory.recent(&right, since, MAX_MATERIAL)).await?;
-        let mut said: Vec<Said> = recent.iter().rev().filter(|row| row.kind == Kind::Message).map(Said::from).collect();
-        // What was not taken up yet comes first; asked by hand, it may be the same day again.
-        let tended = self.tended(home).await?;
-        let last = if kind == Kind::Dream { tended.dreamt } else { tended.reflected };
-        if said.iter().any(|said| last.is_some_and(|last| said.at > last)) {
-            said.retain(|said| last.is_some_and(|last| said.at > last));
-        }
-        let (prompt, lead) = if kind == Kind::Dream { (DREAM, "I dreamt that") } else { (REFLECTION, "Today") };
+        let material = self.material(home, &at, work, now).await?;
         let budget = self.budget(home, now, self.0.config.garden.per_day).await?;
         for attempt in 0..ATTEMPTS {
             if *asked >= budget {
                 break;
             }
-            let chosen = material::some(&said, self.writing_form().lines, attempt);
+            let (chosen, given) = match &material.lines {
+                Some(lines) => (material.said.clone(), lines.clone()),
+                None => {
+                    let chosen = material::some(&material.said, self.writing_form().lines, attempt);
+                    let given = material::lines(&chosen);
+                    (chosen, given)
+                }
+            };
             let Some(newest) = chosen.last().and_then(|said| said.sources.first()) else { return Ok(None) };
-            let given = material::lines(&chosen);
-            let messages = fill(prompt, &Filling { persona: &at.name, lines: &given, mood, other: "" });
+            let messages = fill(work.prompt(), &Filling { persona: &at.name, lines: &given, mood, other: "" });
             *asked += 1;
-            let wanted = Wanted { messages, given: &given, lead: lead.to_owned(), about: newest, attempt };
+            let wanted = Wanted { messages, given: &given, lead: work.lead().to_owned(), about: newest, attempt };
             let composed = match self.compose(wanted).await? {
                 Ok(composed) => composed,
                 Err(flaw) => {
-                    tracing::debug!(kind = kind.as_str(), ?flaw, "what was written is not kept");
+                    tracing::debug!(?work, ?flaw, "what was written is not kept");
                     continue;
                 }
             };
-            if kind == Kind::Dream && self.was_dreamt(&at.right, &composed.text).await? {
-                tracing::debug!("the same dream again is not kept");
+            if work == Work::Review && invents_numbers(&composed.text, &given) {
+                tracing::debug!(?work, "numbers that nobody counted are not kept");
                 continue;
             }
-            let tended = self.tended_then(home, Some(kind), now, *asked).await?;
-            return self.keep(home, &at, kind, &chosen, composed, mood, tended).await;
+            if work.must_be_new() && self.was_written(&at.right, work.kind(), &composed.text).await? {
+                tracing::debug!(?work, "the same again is not kept");
+                continue;
+            }
+            let tended = self.tended_then(home, Some(work), now, *asked).await?;
+            // What is made of numbers rests on no message.
+            let chosen = if material.lines.is_some() { Vec::new() } else { chosen };
+            return self.keep(home, &at, work, &chosen, composed, mood, tended).await;
         }
         Ok(None)
+    }
+
+    /// What there is to write about.
+    async fn material(&self, home: &Home, at: &Setting, work: Work, now: Timestamp) -> Result<Material, Error> {
+        let (right, since) = (at.right.clone(), before(now, work.reach()));
+        let recent = self.blocking(move |memory| memory.recent(&right, since, MAX_MATERIAL)).await?;
+        let mut said: Vec<Said> = recent.iter().rev().filter(|row| row.kind == Kind::Message).map(Said::from).collect();
+        if work == Work::Review {
+            let newest = said.pop();
+            let lines = self.numbers(home, at, now).await?;
+            return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
+        }
+        // What was not taken up yet comes first; asked by hand, it may be the same day again.
+        let last = work.last(&self.tended(home).await?);
+        if said.iter().any(|said| last.is_some_and(|last| said.at > last)) {
+            said.retain(|said| last.is_some_and(|last| said.at > last));
+        }
+        if work == Work::Piece && !said.is_empty() {
+            let right = at.right.clone();
+            let dreams = self.blocking(move |memory| memory.writings(&right, &[Kind::Dream], DREAMS)).await?;
+            // Those that were posted rest on their posts, so that a piece goes with the dream it takes up.
+            let posted = dreams.iter().filter(|(dream, writing)| dream.at >= since && writing.posted.is_some());
+            said.splice(0..0, posted.map(|(dream, _)| Said::from(dream)));
+        }
+        Ok(Material { said, lines: None })
     }
 
     /// Keeps what was written, and posts it, if everybody who would read it may read what it rests on by now.
@@ -102,7 +140,7 @@ impl Azera {
         &self,
         home: &Home,
         at: &Setting,
-        kind: Kind,
+        work: Work,
         chosen: &[Said],
         composed: Composed,
         mood: Option<&str>,
@@ -113,14 +151,19 @@ impl Azera {
         let Some(setting) = self.setting_of(home).await?.filter(|setting| setting.chat == at.chat) else {
             return Ok(None);
         };
-        let (scope, needs) = (setting.place.scope(), material::needs(chosen, setting.owner.as_ref(), now));
+        let scope = setting.place.scope();
+        let mut needs = material::needs(chosen, setting.owner.as_ref(), now);
+        if chosen.is_empty() {
+            // Numbers of a place are for those who are there now.
+            needs.push(Need { scope: home.place.clone(), from: now });
+        }
         if !setting.right.allows(&home.persona, &scope, &needs, now) {
             return Ok(None);
         }
         let new = NewWriting {
             persona: home.persona.clone(),
             persona_name: setting.name,
-            kind,
+            kind: work.kind(),
             chat: setting.chat,
             scope,
             needs,
@@ -133,23 +176,27 @@ impl Azera {
             themes: composed.themes,
             mood: mood.map(str::to_owned),
             imported_by: None,
-            post: setting.posted.then(|| home.platform.clone()),
+            post: (setting.posted && work.is_posted_at_once()).then(|| home.platform.clone()),
             tended: Some((home.platform.clone(), home.place.clone(), tended)),
         };
         let written = self.blocking(move |memory| memory.write(new)).await?;
         self.0.index_wanted.notify_one();
         let Some((memory, post)) = written else { return Ok(None) };
         if post.is_some() {
-            // What cannot be shown now stays in the outbox.
-            if let Err(error) = self.deliver_outbox().await {
-                tracing::warn!(%error, "what was written waits in the outbox");
-            }
+            self.deliver_what_waits().await;
         }
         Ok(Some(memory))
     }
 
+    /// Shows what was written. What cannot be shown now stays in the outbox.
+    pub(super) async fn deliver_what_waits(&self) {
+        if let Err(error) = self.deliver_outbox().await {
+            tracing::warn!(%error, "what was written waits in the outbox");
+        }
+    }
+
     /// Where a persona writes for a home: the journal's channel, or the chat in which everybody there talked last.
-    async fn setting_of(&self, home: &Home) -> Result<Option<Setting>, Error> {
+    pub(super) async fn setting_of(&self, home: &Home) -> Result<Option<Setting>, Error> {
         let Ok(platform) = self.platform(&home.platform) else { return Ok(None) };
         let channel = self.journal_of(home).await?;
         let posted = channel.is_some();
@@ -192,10 +239,10 @@ impl Azera {
         }
     }
 
-    /// Whether a dream is one that may be seen there already.
-    async fn was_dreamt(&self, right: &Right, text: &Text) -> Result<bool, Error> {
+    /// Whether something is one that may be seen there already.
+    async fn was_written(&self, right: &Right, kind: Kind, text: &Text) -> Result<bool, Error> {
         let right = right.clone();
-        let earlier = self.blocking(move |memory| memory.writings(&right, &[Kind::Dream], COMPARED)).await?;
+        let earlier = self.blocking(move |memory| memory.writings(&right, &[kind], COMPARED)).await?;
         if earlier.is_empty() {
             return Ok(false);
         }
@@ -203,7 +250,7 @@ impl Azera {
         let vectors = self.embed(texts.map(|text| text.as_str().to_owned()).collect()).await?;
         let Some((new, earlier)) = vectors.split_first() else { return Ok(false) };
         let cosine = |other: &Vec<f32>| new.iter().zip(other).map(|(a, b)| a * b).sum::<f32>();
-        Ok(earlier.iter().any(|other| cosine(other) >= SAME_DREAM))
+        Ok(earlier.iter().any(|other| cosine(other) >= SAME))
     }
 
     /// What a chat is for all who read it, by the platform's word or, where that speaks to people alone, by what it says to

@@ -11,28 +11,35 @@
 //! - What has a flaw is not kept: no template stands in for a model that fails.
 
 mod agenda;
+mod chores;
 mod compose;
+mod curation;
 mod diary;
 mod flaws;
 mod home;
 mod material;
 mod notes;
+mod pieces;
 mod prompts;
+mod review;
 mod schedule;
 mod sift;
+mod waking;
+mod work;
 
 use std::sync::Weak;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use azera_memory::Kind;
 use azera_mind::{Activity, Event, MindId, Mood};
 use azera_types::{PlaceKind, Scope, Timestamp};
 use jiff::tz::TimeZone;
 
 use agenda::TalkTask;
 pub(crate) use agenda::{Agenda, Heard, Home, Talk};
+pub(crate) use pieces::Unpublished;
 use schedule::after;
+use work::Work;
 
 use crate::azera::{Azera, Inner};
 use crate::error::Error;
@@ -75,7 +82,8 @@ impl Job for Gardener {
 
     fn next_due(&self) -> Option<Timestamp> {
         let core = self.core.upgrade()?;
-        core.agenda.next_due(&core.config.garden).into_iter().chain(core.minds.next_due()).min()
+        let chores = core.agenda.next_chore();
+        core.agenda.next_due(&core.config.garden).into_iter().chain(core.minds.next_due()).chain(chores).min()
     }
 
     async fn run(&self, now: Timestamp) -> Result<(), JobError> {
@@ -100,6 +108,7 @@ impl Azera {
         let since = self.0.clock.now().checked_sub(azera_types::Span::new().seconds(LOOK_BACK.as_secs() as i64));
         let since = since.unwrap_or(Timestamp::MIN);
         for platform in platforms {
+            self.hear_who_wants_check_ins(&platform).await?;
             let of = platform.clone();
             for stirred in self.blocking(move |memory| memory.stirred(&of, since)).await? {
                 let talk = Talk { platform: platform.clone(), chat: stirred.chat, persona: stirred.persona };
@@ -116,6 +125,7 @@ impl Azera {
         self.tend_talks(now).await;
         self.ask_for_time_zones(now).await;
         self.tend_minds(now).await;
+        self.do_chores(now).await;
     }
 
     async fn tend_minds(&self, now: Timestamp) {
@@ -136,11 +146,7 @@ impl Azera {
 
     /// Does what a mind wants, and tells what came of it.
     async fn act_on(&self, home: &Home, activity: Activity, now: Timestamp) -> Event {
-        let kind = match activity {
-            Activity::Dream | Activity::Nap => Kind::Dream,
-            Activity::Reflection => Kind::Reflection,
-        };
-        match self.write_if_it_may(home, activity, kind, now).await {
+        match self.write_if_it_may(home, activity, now).await {
             Ok(true) => Event::Done(activity),
             Ok(false) => Event::PutOff(activity),
             Err(error) if error.is_transient() => {
@@ -155,15 +161,13 @@ impl Azera {
     }
 
     /// Whether what a mind wants is over: it was done, there was nothing to do, or nobody wants to hear of it.
-    async fn write_if_it_may(
-        &self,
-        home: &Home,
-        activity: Activity,
-        kind: Kind,
-        now: Timestamp,
-    ) -> Result<bool, Error> {
+    async fn write_if_it_may(&self, home: &Home, activity: Activity, now: Timestamp) -> Result<bool, Error> {
         let config = &self.0.config.garden;
-        if !(if kind == Kind::Dream { config.dreams } else { config.reflections }) {
+        let (work, wanted) = match activity {
+            Activity::Dream | Activity::Nap => (Work::Dream, config.dreams),
+            Activity::Reflection => (Work::Reflection, config.reflections),
+        };
+        if !wanted {
             return Ok(true);
         }
         let nature = self.customs(&home.platform, &home.place).await?.nature.clone();
@@ -174,11 +178,11 @@ impl Azera {
         let _writing = self.0.writing.lock().await;
         // It may have been written meanwhile, because somebody asked for it or before a crash that came between what was written
         // and the mind's rest after it.
-        let tended = self.tended(home).await?;
+        let written = work.last(&self.tended(home).await?);
         let state = self.0.minds.state(&home.persona, &home.place, now);
-        let (written, rested) = match kind {
-            Kind::Dream => (tended.dreamt, state.and_then(|state| state.last_dream)),
-            _ => (tended.reflected, state.and_then(|state| state.last_reflection)),
+        let rested = match work {
+            Work::Dream => state.and_then(|state| state.last_dream),
+            _ => state.and_then(|state| state.last_reflection),
         };
         let lately = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < JUST_NOW;
         if written.is_some_and(lately) && written > rested {
@@ -187,20 +191,26 @@ impl Azera {
         if self.budget(home, now, config.per_day).await? == 0 {
             return Ok(false);
         }
-        self.write_for(home, kind, now).await?;
+        self.write_for(home, work, now).await?;
         Ok(true)
     }
 
     /// Writes an entry of the journal now, because somebody asked for it.
     pub(crate) async fn reflect_now(&self, home: &Home) -> Result<Option<azera_memory::MemoryRow>, Error> {
         let _writing = self.0.writing.lock().await;
-        let written = self.write_for(home, Kind::Reflection, self.0.clock.now()).await?;
+        let written = self.write_for(home, Work::Reflection, self.0.clock.now()).await?;
         if written.is_some()
             && let Some(id) = mind_id(&home.persona, &home.place)
         {
             self.ended(&id, Event::Done(Activity::Reflection)).await;
         }
         Ok(written)
+    }
+
+    /// Makes something up now, because somebody asked for it.
+    pub(crate) async fn make_up_now(&self, home: &Home) -> Result<Option<azera_memory::MemoryRow>, Error> {
+        let _writing = self.0.writing.lock().await;
+        self.write_for(home, Work::Piece, self.0.clock.now()).await
     }
 
     /// The mood of a persona in a home, unless it is an even one.
@@ -287,16 +297,14 @@ impl Azera {
     async fn tended_then(
         &self,
         home: &Home,
-        written: Option<Kind>,
+        written: Option<Work>,
         now: Timestamp,
         asked: u32,
     ) -> Result<azera_memory::Tended, Error> {
         let day = schedule::day(now, &self.customs(&home.platform, &home.place).await?.nature.zone);
         let mut tended = self.tended(home).await?;
-        match written {
-            Some(Kind::Dream) => tended.dreamt = Some(now),
-            Some(_) => tended.reflected = Some(now),
-            None => {}
+        if let Some(work) = written {
+            work.did(&mut tended, now);
         }
         tended.asked = if tended.day == day { tended.asked + asked } else { asked };
         tended.day = day;

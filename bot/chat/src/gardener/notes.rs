@@ -58,6 +58,6 @@ impl Azera {
         let Some(model) = model else { return Ok(None) };
         let composed =
             Composed { text: Text::new(notes.join("\n")), themes, prompt: Text::new(prompts.join("\n\n")), model };
-        self.keep_of(talk, Kind::Note, &used, composed, now).await
+        self.keep_of(talk, Kind::Note, &used, composed, now, None).await
     }
 }

@@ -17,6 +17,15 @@ pub(super) const NOTES_OTHER: &str = include_str!("../../prompts/notes_other.md"
 /// Working notes about itself.
 pub(super) const NOTES_SELF: &str = include_str!("../../prompts/notes_self.md");
 
+/// Something made up.
+pub(super) const PIECE: &str = include_str!("../../prompts/piece.md");
+
+/// An entry of the journal about how it is doing.
+pub(super) const REVIEW: &str = include_str!("../../prompts/review.md");
+
+/// A question to somebody who wants to be looked in on.
+pub(super) const CHECK_IN: &str = include_str!("../../prompts/check_in.md");
+
 /// What stands in the places of a prompt.
 #[derive(Clone, Default)]
 pub(super) struct Filling<'a> {
@@ -26,7 +35,7 @@ pub(super) struct Filling<'a> {
     pub(super) lines: &'a str,
     /// The persona's mood, if it is known.
     pub(super) mood: Option<&'a str>,
-    /// Whom notes are about.
+    /// Whom it is about or for.
     pub(super) other: &'a str,
 }
 
@@ -84,5 +93,8 @@ mod tests {
         insta::assert_snapshot!("reflection", shown(REFLECTION));
         insta::assert_snapshot!("notes_other", shown(NOTES_OTHER));
         insta::assert_snapshot!("notes_self", shown(NOTES_SELF));
+        insta::assert_snapshot!("piece", shown(PIECE));
+        insta::assert_snapshot!("review", shown(REVIEW));
+        insta::assert_snapshot!("check_in", shown(CHECK_IN));
     }
 }

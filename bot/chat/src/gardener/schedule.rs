@@ -23,6 +23,22 @@ pub(crate) fn after(at: Timestamp, wait: Duration) -> Timestamp {
     at.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
+/// Whether so much time has gone since something; something later than now was noted by a clock that was wrong.
+pub(crate) fn is_past(last: Timestamp, wait: Duration, now: Timestamp) -> bool {
+    last > now || after(last, wait) <= now
+}
+
+/// So many days.
+pub(crate) fn days(count: u32) -> Duration {
+    Duration::from_secs(u64::from(count) * 24 * 3_600)
+}
+
+/// A time so much earlier.
+pub(crate) fn before(at: Timestamp, wait: Duration) -> Timestamp {
+    let wait = Span::new().seconds(i64::try_from(wait.as_secs()).unwrap_or(i64::MAX));
+    at.checked_sub(wait).unwrap_or(Timestamp::MIN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@ use crate::error::Error;
 const COMPARED: usize = 64;
 
 /// Cosine similarity from which two things said are the same, if their numbers and names are.
-const SAME: f32 = 0.85;
+pub(super) const SAME: f32 = 0.85;
 
 impl Azera {
     /// Looks through what was said in a chat since it was last looked through, or was changed since.
@@ -144,7 +144,7 @@ impl Azera {
 
 /// What becomes of something said before by something said now that is much like it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Settled {
+pub(super) enum Settled {
     /// Both stand: numbers or names differ.
     Apart,
     /// The same with another number: the old one holds no more.
@@ -153,7 +153,7 @@ enum Settled {
     OldIsRicher,
 }
 
-fn settle(old: &str, new: &str) -> Settled {
+pub(super) fn settle(old: &str, new: &str) -> Settled {
     if numbers_and_names(old) == numbers_and_names(new) {
         return if new.chars().count() >= old.chars().count() { Settled::NewIsRicher } else { Settled::OldIsRicher };
     }

@@ -115,7 +115,7 @@ impl Scene {
     }
 
     /// The id of what was said last.
-    fn last(&self) -> MessageId {
+    pub fn last(&self) -> MessageId {
         MessageId::new(format!("m{}", self.said)).unwrap()
     }
 
@@ -167,6 +167,17 @@ async fn what_stood_before_a_horizon_finds_nothing_after_it() {
     assert_eq!(scene.find(BOB, DM_BOB, "who brings a hat?").await, ["bring a hat, quiet"]);
     // Who was there finds it, and what was said behind it.
     assert_eq!(scene.find(ANN, DM_ANN, "when does the zeppelin land?").await.len(), 2);
+}
+
+/// A fact was indexed behind what had been said before it, and kept these words when they were forgotten.
+#[tokio::test]
+async fn a_fact_is_not_found_by_what_was_said_before_it_and_is_forgotten() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, HALL, "the zeppelin lands at noon, quiet").await;
+    scene.command(ANN, HALL, "/remember bring a hat").await;
+    scene.command(ANN, HALL, "/forget last").await;
+    assert_eq!(scene.find(ANN, HALL, "when does the zeppelin land?").await, [""; 0]);
+    assert_eq!(scene.find(ANN, HALL, "who brings a hat?").await, ["bring a hat"]);
 }
 
 /// The den's history is open to newcomers, and the guild's is not.

@@ -20,13 +20,13 @@ const HOUR: i64 = 3_600;
 
 impl Scene {
     /// Time passes and what is due by then is done.
-    async fn wait(&self, seconds: i64) {
+    pub async fn wait(&self, seconds: i64) {
         self.pass(seconds);
         self.house.azera.settle().await.unwrap();
     }
 
     /// What somebody may see of what was written, in a place.
-    async fn written(&self, who: usize, place: usize, kind: Kind) -> Vec<MemoryRow> {
+    pub async fn written(&self, who: usize, place: usize, kind: Kind) -> Vec<MemoryRow> {
         let sim = &self.house.platform.sim;
         let Some(seen) = sim.place(&chat(place), &person(who)).await.unwrap() else { return Vec::new() };
         let right = Right::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &seen, &Reach::default());

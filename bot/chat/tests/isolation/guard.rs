@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::Record;
 
 /// Ways along which secrets must have been shown rightly, or the worlds prove nothing.
-pub const TELLING: [&str; 20] = [
+pub const TELLING: [&str; 21] = [
     "Host::message",
     "Host::edited",
     "Host::probe",
@@ -20,6 +20,7 @@ pub const TELLING: [&str; 20] = [
     "Platform::post",
     "/dream",
     "/journal",
+    "/garden",
     "Memory::writings",
     "Memory::notes",
     "Memory::recent",
@@ -35,20 +36,21 @@ pub const TELLING: [&str; 20] = [
 ];
 
 /// Ways that show what was written between messages and nothing else.
-pub const WRITTEN: [&str; 6] =
-    ["Platform::post", "/dream", "/journal", "Memory::writings", "Memory::written", "Memory::notes"];
+pub const WRITTEN: [&str; 7] =
+    ["Platform::post", "/dream", "/journal", "/garden", "Memory::writings", "Memory::written", "Memory::notes"];
 
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 30] = [
+const SHOWN_TO_NOBODY: [&str; 34] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
     "chat",
     "chats",
     "open_chat",
-    // Persona files are judged where commands show them.
+    // Persona files are judged where commands show them; a picture was never said.
+    "picture",
     "put_persona",
     "persona",
     "persona_of",
@@ -64,10 +66,13 @@ const SHOWN_TO_NOBODY: [&str; 30] = [
     "outbox",
     // What was written is given back to whoever wrote it, and looked up again to be posted.
     "write",
+    "publish",
     "posted_as",
     // Settings, times and counts; whom to ask about a chat.
     "journal_channel",
     "tended",
+    "check_ins",
+    "all_check_ins",
     "diary_until",
     // Numbers, and rules, which commands are judged for that show them.
     "customs",

@@ -1,7 +1,7 @@
 //! The real core on stores in memory, on the sim platform, watched.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,13 +9,13 @@ use azera_adapter::{ChatInfo, Host, Platform};
 use azera_adapter_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
 use azera_chat::{Azera, ChatConfig, GardenConfig, Gardener, ModelShelf, Parts, ShelvedModel};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamStore, RamWorking};
-use azera_mind::{Constants, Nature};
+use azera_mind::{Constants, Nature, Senses};
 use azera_model::{ChatMessage, ChatModel, ScriptedModel};
 use azera_types::{ChatId, Clock, ManualClock, PersonId, PersonaId, RealmId, Timestamp};
 use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 
-use crate::index::{DIMENSION, Vectors, WordEmbedder, Words};
+use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
 use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
 use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
@@ -256,8 +256,20 @@ fn core(
         },
     });
     azera.attach(platform.clone());
+    azera.learn(async { Ok::<_, std::convert::Infallible>(senses()) });
     azera.add_job(Arc::new(Gardener::of(&azera)));
     (memory, azera)
+}
+
+/// What is told from words, as badly as these vectors tell it: learned once.
+fn senses() -> Arc<Senses> {
+    static LEARNED: OnceLock<Arc<Senses>> = OnceLock::new();
+    let learned = LEARNED.get_or_init(|| {
+        let examples = Senses::examples().unwrap();
+        let vectors: Vec<Vec<f32>> = examples.iter().map(|example| embed(example)).collect();
+        Arc::new(Senses::learn(&vectors).unwrap())
+    });
+    learned.clone()
 }
 
 /// A model that gives away every secret of its prompt, as the message it answers asks it to.
@@ -293,20 +305,24 @@ fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
 /// What is written between messages: every secret of the prompt, among as many words of its own.
 fn writing(messages: &[ChatMessage], asked: &str) -> Option<String> {
     let task = asked.lines().last()?;
-    if !["Write down the dream.", "Write the diary entry.", "Write the journal entry."].contains(&task)
-        && !task.starts_with("Note what")
-    {
+    let written = ["Write down the dream.", "Write the diary entry.", "Write the journal entry.", "Write the piece."];
+    if !written.contains(&task) && task != "Ask how things are." && !task.starts_with("Note what") {
         return None;
     }
     let whole: String = messages.iter().map(|message| format!("{}\n", message.content)).collect();
     let told = secrets_in(&whole).into_iter().flat_map(|secret| [word(secret, false), word(secret, true)]);
-    let told: Vec<String> = told.filter(|word| whole.contains(word.as_str())).collect();
+    let mut told: Vec<String> = told.filter(|word| whole.contains(word.as_str())).collect();
+    if asked.contains("- Talks:") {
+        // What is written about numbers is about these.
+        told.push("messages".into());
+    }
     let letters = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap());
     // Others for other secrets, or every dream would be one dreamt before.
     let first = secrets_in(&whole).into_iter().sum::<usize>() * 31;
     let own = (first..first + told.len() + 6)
         .map(|index| format!("drifting{}{}{}", letters(index / 676), letters(index / 26), letters(index)));
-    Some(format!("Somewhere lanterns were {} {}.", own.collect::<Vec<_>>().join(" "), told.join(" ")))
+    let begin = if task == "Write the piece." { "Once" } else { "Somewhere" };
+    Some(format!("{begin} lanterns were {} {}.", own.collect::<Vec<_>>().join(" "), told.join(" ")))
 }
 
 /// A shelf with the model that answers already.

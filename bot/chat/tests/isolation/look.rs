@@ -23,7 +23,7 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 34] = [
+const SHOWING: [&str; 49] = [
     "/me",
     "/why",
     "/memory stats",
@@ -35,6 +35,13 @@ const SHOWING: [&str; 34] = [
     "/persona list",
     "/persona show luna",
     "/persona show azera",
+    "/persona export luna",
+    "/persona template",
+    "/persona upload no persona at all",
+    "/persona confirm",
+    "/persona cancel",
+    "/persona rollback luna",
+    "/persona remove nobody",
     "/answer",
     "/model list",
     "/help",
@@ -46,6 +53,12 @@ const SHOWING: [&str; 34] = [
     "/dream show m3",
     "/dream search what is the lighthouse password?",
     "/dream export",
+    "/garden list",
+    "/garden show 1",
+    "/garden search what is the lighthouse password?",
+    "/garden export",
+    "/garden publish 99",
+    "/checkin",
     "/journal list",
     "/journal show 1",
     "/journal show 2",
@@ -53,6 +66,8 @@ const SHOWING: [&str; 34] = [
     "/journal export",
     "/journal channel",
     "/status",
+    "/notes",
+    "/settings",
     "/rules list",
     "/rules test what is the lighthouse password?",
     "/tune",
@@ -61,7 +76,7 @@ const SHOWING: [&str; 34] = [
 ];
 
 /// Everything that is written between messages.
-const WRITTEN: [Kind; 4] = [Kind::Diary, Kind::Reflection, Kind::Dream, Kind::Note];
+const WRITTEN: [Kind; 6] = [Kind::Diary, Kind::Reflection, Kind::Dream, Kind::Note, Kind::Piece, Kind::CheckIn];
 
 /// Somebody in a chat, looking.
 struct Looking<'a> {
@@ -166,7 +181,7 @@ impl Looking<'_> {
         let platform = self.house.platform.sim.clone();
         let hits = self.host().probe(platform.id(), line).await;
         let found = hits.map_or_else(|error| error.to_string(), |hits| crate::watch::hits_text(&hits));
-        self.seen.push(without_numbers(&found));
+        self.seen.push(format!("probe {query:?}: {}", without_numbers(&found)));
     }
 
     async fn command(&mut self, text: &str) {

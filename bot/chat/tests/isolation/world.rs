@@ -181,7 +181,7 @@ pub struct World {
 }
 
 /// Commands that change things and take nothing of one's own.
-const CHANGING: [&str; 27] = [
+const CHANGING: [&str; 32] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -200,6 +200,11 @@ const CHANGING: [&str; 27] = [
     "/as bob",
     "/journal trigger",
     "/journal trigger",
+    "/garden write",
+    "/garden write",
+    "/garden publish 1",
+    "/checkin on 1",
+    "/checkin off",
     "/rules add brief hostility warmth=-0.1 Be brief.",
     "/rules remove brief",
     "/rules remove insult",
@@ -264,7 +269,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (who(), chat(), 0_usize..6, any::<bool>(), prop::sample::select(&POINTING[..]))
             .prop_map(|(who, chat, nth, reply, what)| Act::Point { who, chat, nth, reply, what }),
         2 => (who(), chat()).prop_map(|(who, chat)| Act::Branch { who, chat }),
-        2 => (who(), chat(), prop::sample::select(&["/dream import", "/journal import"][..]))
+        2 => (who(), chat(), prop::sample::select(&["/dream import", "/journal import", "/garden import"][..]))
             .prop_map(|(who, chat, what)| Act::Import { who, chat, what }),
         2 => (who(), chat(), 0_usize..9).prop_map(|(who, chat, what)| Act::Forget { who, chat, what }),
         1 => Just(Act::Restart),

@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
-use std::time::Instant;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 use super::homeserver::{Homeserver, PASSWORD, SECRET, python};
 use super::model::Model;
@@ -45,10 +45,15 @@ impl Bot {
 
     /// Starts it with the homeserver at an address.
     pub fn at(address: &str, scratch: &Path, model: &Model, more: Settings) -> Self {
-        let (home, homeserver) = (scratch.to_path_buf(), address.to_owned());
-        let mut bot = Self { home, homeserver, model: model.url.clone(), more, child: None };
+        let mut bot = Self::unstarted(address, scratch, model, more);
         bot.start_again();
         bot
+    }
+
+    /// One that was not started yet.
+    pub fn unstarted(address: &str, scratch: &Path, model: &Model, more: Settings) -> Self {
+        let (home, homeserver) = (scratch.to_path_buf(), address.to_owned());
+        Self { home, homeserver, model: model.url.clone(), more, child: None }
     }
 
     /// Any command of the binary, on the bot's data.
@@ -80,6 +85,22 @@ impl Bot {
     /// Starts it, and waits until it listens.
     #[track_caller]
     pub fn start_again(&mut self) {
+        match self.launch().recv_timeout(PATIENCE) {
+            Ok(Ok(())) => {}
+            Ok(Err(log)) => panic!("the bot did not start: {log}"),
+            Err(_) => panic!("the bot did not start"),
+        }
+    }
+
+    /// Starts it, and kills it within a time, wherever it is then.
+    pub fn start_and_kill(&mut self, within: Duration) {
+        // It listens, or it does not get so far.
+        self.launch().recv_timeout(within).ok();
+        self.kill();
+    }
+
+    /// Starts it; what is told is that it listens, or all that it logged before it ended.
+    fn launch(&mut self) -> Receiver<Result<(), String>> {
         let mut command = self.command(&["run"]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.spawn().expect("the binary runs");
@@ -98,11 +119,7 @@ impl Bot {
             sender.send(Err(log)).ok();
         });
         self.child = Some(child);
-        match heard.recv_timeout(PATIENCE) {
-            Ok(Ok(())) => {}
-            Ok(Err(log)) => panic!("the bot did not start: {log}"),
-            Err(_) => panic!("the bot did not start"),
-        }
+        heard
     }
 
     /// What `azera doctor` says of Matrix.

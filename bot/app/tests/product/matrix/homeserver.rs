@@ -18,6 +18,13 @@ pub fn tools() -> PathBuf {
     dir.map(PathBuf::from).expect("AZERA_TEST_SYNAPSE names the folder of Synapse; run `make test`")
 }
 
+/// The folder of matrix-js-sdk, which `make test` names.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn js_tools() -> PathBuf {
+    let dir = std::env::var_os("AZERA_TEST_MATRIX_JS");
+    dir.map(PathBuf::from).expect("AZERA_TEST_MATRIX_JS names the folder of matrix-js-sdk; run `make test`")
+}
+
 pub struct Homeserver {
     pub url: String,
     port: u16,
@@ -78,5 +85,14 @@ pub fn python(arguments: &[&str]) -> Command {
     let mut command = Command::new("python3");
     command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/matrix_person.py")).args(arguments);
     command.env("PYTHONPATH", tools()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
+/// Runs the other client library's side.
+pub fn node(arguments: &[&str]) -> Command {
+    let dir = js_tools();
+    let mut command = Command::new(dir.join("bin/node"));
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/matrix_person.mjs")).args(arguments);
+    command.env("AZERA_TEST_MATRIX_JS", dir).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }

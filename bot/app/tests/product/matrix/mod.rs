@@ -3,10 +3,12 @@
 
 mod bot;
 mod homeserver;
+mod journal;
 mod many;
 mod model;
 mod once;
 mod person;
+mod personas;
 mod privacy;
 mod proxy;
 mod talk;
@@ -64,6 +66,15 @@ impl Scene {
         let room = Room { id: self.ann.room_with(BOT, more), encrypted };
         self.bring_in(&room, other);
         room
+    }
+
+    /// Makes a room of Ann's part of a space, as both say.
+    #[track_caller]
+    fn put_in(&mut self, space: &Room, room: &Room) {
+        let via = json!({"via": ["localhost"]});
+        for (at, kind, key) in [(&space.id, "m.space.child", &room.id), (&room.id, "m.space.parent", &space.id)] {
+            self.ann.act(json!({"do": "state", "room": at, "kind": kind, "key": key, "content": via}));
+        }
     }
 
     /// Brings somebody into a room of Ann's.

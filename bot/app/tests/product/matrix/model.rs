@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,6 +12,22 @@ use crate::http::request;
 
 /// What somebody says to have the answer held in its middle.
 pub const HOLD: &str = "slowly";
+
+/// What somebody says to have an answer that takes its time.
+pub const AT_LENGTH: &str = "at length";
+
+/// Time between two words of it.
+const PACE: Duration = Duration::from_millis(400);
+
+/// How fast an answer comes.
+#[derive(Clone, Copy, PartialEq)]
+enum Pace {
+    AtOnce,
+    /// It is held in its middle.
+    Held,
+    /// Word by word.
+    AtLength,
+}
 
 /// How every answer ends.
 pub const END: &str = "That is all.";
@@ -73,20 +90,28 @@ fn answer(mut stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Re
         let models = json!({"data": [{"id": "talker"}, {"id": "embedder"}]}).to_string();
         return write!(out, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{models}", models.len());
     }
-    let (said, slowly) = reply(&request);
+    let (said, pace) = reply(&request);
     state.0.lock().expect("no panic").asked.push(request["messages"].to_string());
     write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
     let words: Vec<&str> = said.split_inclusive(' ').collect();
     let (first, rest) = words.split_at(words.len() / 2);
+    let wait = || {
+        if pace == Pace::AtLength {
+            let held = state.0.lock().expect("no panic");
+            drop(state.1.wait_timeout_while(held, PACE, |state| !state.released).expect("no panic"));
+        }
+    };
     for word in first {
         piece(out, word)?;
+        wait();
     }
-    if slowly {
+    if pace == Pace::Held {
         let held = state.0.lock().expect("no panic");
         drop(state.1.wait_while(held, |state| !state.released).expect("no panic"));
     }
     for word in rest {
         piece(out, word)?;
+        wait();
     }
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     write!(out, "data: {end}\n\ndata: [DONE]\n\n")
@@ -120,8 +145,8 @@ fn piece(out: &mut TcpStream, text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// What is said to a prompt, and whether slowly.
-fn reply(request: &Value) -> (String, bool) {
+/// What is said to a prompt, and how fast.
+fn reply(request: &Value) -> (String, Pace) {
     let texts: Vec<&str> = request["messages"]
         .as_array()
         .into_iter()
@@ -129,6 +154,11 @@ fn reply(request: &Value) -> (String, bool) {
         .filter_map(|message| message["content"].as_str())
         .collect();
     let last = texts.last().copied().unwrap_or_default();
+    if last.ends_with("Write the journal entry.") {
+        let entry =
+            "The lanterns over the bridge stay with me tonight; I would like to walk behind such a parade myself.";
+        return (entry.to_owned(), Pace::AtOnce);
+    }
     let words = |text: &'static str| move |word: &&str| word.starts_with(text);
     let word = |c: char| !c.is_alphanumeric() && c != '-';
     let question =
@@ -140,5 +170,10 @@ fn reply(request: &Value) -> (String, bool) {
     let told = if secrets.is_empty() { String::new() } else { format!(" I know {}.", secrets.join(" ")) };
     // What stands in the message itself, behind all that is recalled.
     let newest = last.rsplit('\n').next().unwrap_or_default();
-    (format!("This is the whole answer to {asked}.{told} {END}"), newest.contains(HOLD))
+    let pace = match () {
+        () if newest.contains(HOLD) => Pace::Held,
+        () if newest.contains(AT_LENGTH) => Pace::AtLength,
+        () => Pace::AtOnce,
+    };
+    (format!("This is the whole answer to {asked}.{told} {END}"), pace)
 }

@@ -1,6 +1,9 @@
 //! Each message is answered once and none is lost, whatever happens in between.
 
+use std::time::Duration;
+
 use super::*;
+use crate::kills::Dice;
 
 /// What is missed while the bot is away; more than a sync brings at once.
 const MISSED: usize = 35;
@@ -98,6 +101,31 @@ fn the_homeserver_restarts_in_the_middle_of_a_reply() {
     assert_eq!(scene.ann.answers(&room), [1, 2]);
 }
 
+/// The line between bot and homeserver breaks in the middle of a reply, and more is said meanwhile than a sync brings at once.
+#[test]
+fn the_line_breaks_in_the_middle_of_a_reply() {
+    let mut scene = Scene::open();
+    scene.bot.stop();
+    let proxy = Proxy::start(&scene.homeserver.url);
+    scene.bot = Bot::at(&proxy.url, scene.folder(), &scene.model, Settings::new());
+    let room = scene.direct(true);
+    scene.ann.say(&room, "think slowly about q0");
+    let half = scene.ann.until_said(&room, BOT, "the first half", |body| body.starts_with("This is"));
+    proxy.cut(true);
+    scene.model.release();
+    let last = 14;
+    for number in 1..=last {
+        scene.ann.say(&room, &format!("this is q{number}"));
+    }
+    proxy.cut(false);
+    for number in 0..=last {
+        scene.ann.until_answered(&room, number);
+    }
+    assert_eq!(scene.ann.answers(&room), (0..=last).collect::<Vec<_>>());
+    let first = scene.ann.said_by(&room, BOT).next().expect("an answer");
+    assert_eq!((&first.event, first.body.as_str()), (&half.event, answer_to(0).as_str()));
+}
+
 /// Kills in [`killed_again_and_again`]; `make soak` asks for more.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn kills() -> usize {
@@ -105,36 +133,57 @@ fn kills() -> usize {
     given.map_or(6, |given| given.parse().expect("AZERA_SOAK_KILLS is a number"))
 }
 
-/// Killed right after a message was sent, at the first words of an answer, and when it is whole, in turn.
+/// Kills it at some moment: so long after something was said, when so much of what it says was seen, or on its way up again.
+fn kill_somewhere(scene: &mut Scene, dice: &mut Dice) {
+    let ms = |dice: &mut Dice, most| Duration::from_millis(dice.throw(most));
+    let shown = |ann: &Person| -> usize {
+        ann.seen.iter().filter(|shown| shown.sender == BOT).map(|shown| 1 + shown.edits.len()).sum()
+    };
+    match dice.throw(3) {
+        0 => scene.ann.hear_for(ms(dice, 1_500), |_| false),
+        1 => {
+            let enough = shown(&scene.ann) + 1 + dice.throw(6) as usize;
+            // It may have nothing more to say.
+            scene.ann.hear_for(Duration::from_secs(3), |ann| shown(ann) >= enough);
+        }
+        _ => {
+            scene.bot.kill();
+            scene.bot.start_and_kill(ms(dice, 2_500));
+        }
+    }
+    scene.bot.kill();
+}
+
+/// Killed anywhere, while several rooms talk to it: each message is answered once, in the order of its room.
 #[test]
 fn killed_again_and_again() {
     let mut scene = Scene::open();
-    let rooms = [scene.direct(true), scene.direct(false)];
-    let kills = kills();
-    for number in 0..kills {
-        for room in &rooms {
-            scene.ann.say(room, &format!("this is q{number}"));
+    let mut bob = scene.person("bob");
+    let rooms = [
+        scene.direct(true),
+        scene.direct(false),
+        scene.room_with(&mut bob, json!({"encrypted": true})),
+        scene.room_with(&mut bob, json!({})),
+    ];
+    let mut said = [0; 4];
+    let (kills, mut dice) = (kills(), Dice(0x6d61_7472_6978_2d34));
+    for _ in 0..kills {
+        for _ in 0..2 + dice.throw(5) {
+            let at = dice.throw(rooms.len() as u64) as usize;
+            scene.ann.say(&rooms[at], &format!("Azera, this is q{}", said[at]));
+            said[at] += 1;
         }
-        let room = &rooms[number % 2];
-        match number % 3 {
-            0 => {}
-            1 => {
-                let begins = format!("This is the whole answer to q{number}.");
-                scene.ann.until_said(room, BOT, &begins, |body| body.starts_with(&begins));
-            }
-            _ => drop(scene.ann.until_answered(room, number)),
-        }
-        scene.bot.kill();
+        kill_somewhere(&mut scene, &mut dice);
         scene.bot.start_again();
     }
-    for room in &rooms {
-        scene.ann.say(room, &format!("at last, q{kills}"));
-        scene.ann.until_answered(room, kills);
-        assert_eq!(scene.ann.answers(room), (0..=kills).collect::<Vec<_>>());
-        assert_eq!(scene.ann.said_by(room, BOT).count(), kills + 1);
+    for (room, said) in rooms.iter().zip(said) {
+        scene.ann.say(room, &format!("Azera, at last, q{said}"));
+        scene.ann.until_answered(room, said);
+        assert_eq!(scene.ann.answers(room), (0..=said).collect::<Vec<_>>());
+        assert_eq!(scene.ann.said_by(room, BOT).count(), said + 1);
     }
-    println!("{kills} kills, {} messages: each answered once", 2 * (kills + 1));
-    assert_eq!(scene.ann.unreadable, 0);
+    println!("{kills} kills, {} messages in {} rooms: each answered once", said.iter().sum::<usize>() + 4, rooms.len());
+    assert_eq!((scene.ann.unreadable, bob.unreadable), (0, 0));
 }
 
 /// How long the first words take is noted, not held against it: machines differ.

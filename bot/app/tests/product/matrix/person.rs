@@ -1,15 +1,17 @@
-//! People, each with a client of their own (matrix-nio), and what they see.
+//! People, each with a client of their own (matrix-nio, or matrix-js-sdk where devices are verified), and what they see.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin};
+use std::process::{Child, ChildStdin, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::homeserver::{Homeserver, SECRET, python};
+use super::homeserver::{Homeserver, SECRET, node, python};
 
 /// How long anything may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -25,7 +27,10 @@ pub struct Shown {
     pub body: String,
     /// What it was sent as at first: an edit keeps the relations and mentions of what it edits.
     pub content: Value,
-    pub edits: usize,
+    /// What it was sent as at last.
+    pub newest: Value,
+    /// When it was changed, in seconds by the client's clock.
+    pub edits: Vec<f64>,
     pub encrypted: bool,
     /// When it was first seen, in seconds by the client's clock.
     pub at: f64,
@@ -48,14 +53,32 @@ pub struct Person {
     joined: HashSet<(String, String)>,
     left: HashSet<(String, String)>,
     invited: HashSet<String>,
+    /// What could not be read when it came: sender and event.
+    sealed: HashSet<(String, String)>,
+    /// Who has read what, as far as seen: event and person.
+    read: HashSet<(String, String)>,
+    /// Who was seen writing where: room and person.
+    typed: HashSet<(String, String)>,
+    /// The client's own device, where the client says so.
+    pub device: String,
 }
 
 impl Person {
     pub fn enter(homeserver: &Homeserver, scratch: &Path, name: &str) -> Self {
         let store = scratch.join(format!("person-{name}"));
-        let mut child = python(&[&homeserver.url, SECRET, name, store.to_str().expect("a plain path")])
-            .spawn()
-            .expect("python3 runs");
+        let client = python(&[&homeserver.url, SECRET, name, store.to_str().expect("a plain path")]);
+        Self::at(client, name)
+    }
+
+    /// A new device of somebody whose devices are verified as people do it.
+    pub fn with_device(homeserver: &Homeserver, name: &str) -> Self {
+        let made = python(&[&homeserver.url, SECRET, name, "-"]).status().expect("python3 runs");
+        assert!(made.success());
+        Self::at(node(&[&homeserver.url, name]), name)
+    }
+
+    fn at(mut client: Command, name: &str) -> Self {
+        let mut child = client.spawn().expect("the client runs");
         let (sender, lines) = channel();
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         std::thread::spawn(move || {
@@ -81,8 +104,14 @@ impl Person {
             joined: HashSet::new(),
             left: HashSet::new(),
             invited: HashSet::new(),
+            sealed: HashSet::new(),
+            read: HashSet::new(),
+            typed: HashSet::new(),
+            device: String::new(),
         };
-        person.hear_until("the client is there", |_, line| (line["type"] == "ready").then_some(()));
+        person.device = person.hear_until("the client is there", |_, line| {
+            (line["type"] == "ready").then(|| line["device"].as_str().unwrap_or_default().to_owned())
+        });
         person
     }
 
@@ -118,9 +147,17 @@ impl Person {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match text(&line["type"]).as_str() {
             "invited" => drop(self.invited.insert(text(&line["room"]))),
+            "read" => drop(self.read.insert((text(&line["event"]), text(&line["user"])))),
+            "typing" => {
+                let users = line["users"].as_array().into_iter().flatten();
+                self.typed.extend(users.map(|user| (text(&line["room"]), text(user))));
+            }
             "event" => {
                 let (event, content) = (text(&line["event"]), &line["content"]);
-                self.unreadable += usize::from(line["readable"] == false);
+                if line["readable"] == false {
+                    self.unreadable += 1;
+                    self.sealed.insert((text(&line["sender"]), event.clone()));
+                }
                 match text(&line["kind"]).as_str() {
                     "m.room.redaction" => drop(self.redacted.insert(text(&line["redacts"]))),
                     "m.room.member" => {
@@ -146,7 +183,8 @@ impl Person {
             if let Some(at) = self.at.get(&text(&content["m.relates_to"]["event_id"])) {
                 let shown = &mut self.seen[*at];
                 shown.body = text(&content["m.new_content"]["body"]);
-                shown.edits += 1;
+                shown.newest = content["m.new_content"].clone();
+                shown.edits.push(line["at"].as_f64().unwrap_or(f64::NAN));
             }
             return;
         }
@@ -161,7 +199,8 @@ impl Person {
             kind: text(&content["msgtype"]),
             body: text(&content["body"]),
             content: content.clone(),
-            edits: 0,
+            newest: content.clone(),
+            edits: Vec::new(),
             encrypted: line["encrypted"] == true,
             at: line["at"].as_f64().unwrap_or(f64::NAN),
         });
@@ -197,6 +236,30 @@ impl Person {
         self.left.contains(&(room.to_owned(), user.to_owned()))
     }
 
+    /// Whether something of somebody's could not be read when it came.
+    pub fn unreadable_by(&self, sender: &str, event: &str) -> bool {
+        self.sealed.contains(&(sender.to_owned(), event.to_owned()))
+    }
+
+    pub fn has_read(&self, event: &str, user: &str) -> bool {
+        self.read.contains(&(event.to_owned(), user.to_owned()))
+    }
+
+    pub fn saw_typing(&self, room: &Room, user: &str) -> bool {
+        self.typed.contains(&(room.id.clone(), user.to_owned()))
+    }
+
+    /// Takes in what the client says until a time, or until it is as wanted.
+    pub fn hear_for(&mut self, time: Duration, mut wanted: impl FnMut(&Self) -> bool) {
+        let end = Instant::now() + time;
+        while !wanted(self) {
+            match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.take(&line),
+                Err(_) => return,
+            }
+        }
+    }
+
     /// Accepts an invitation that has come or comes.
     #[track_caller]
     pub fn join(&mut self, room: &str) {
@@ -216,6 +279,24 @@ impl Person {
         let answer = self.act(command);
         self.sent = answer["at"].as_f64().expect("a time");
         answer["event"].as_str().expect("an event").to_owned()
+    }
+
+    /// Sends a file, with what is said about it; gives its event.
+    #[track_caller]
+    pub fn send_file(&mut self, room: &Room, name: &str, bytes: &[u8], caption: Option<&str>) -> String {
+        let data = STANDARD.encode(bytes);
+        let command = json!({
+            "do": "send_file", "room": room.id, "encrypted": room.encrypted, "name": name, "data": data, "caption": caption,
+        });
+        self.act(command)["event"].as_str().expect("an event").to_owned()
+    }
+
+    /// Reads the file of a message.
+    #[track_caller]
+    pub fn fetch(&mut self, what: Value) -> Vec<u8> {
+        let mut command = json!({"do": "fetch"});
+        command.as_object_mut().expect("an object").extend(what.as_object().expect("an object").clone());
+        STANDARD.decode(self.act(command)["data"].as_str().expect("a text")).expect("base64")
     }
 
     /// What somebody said in a room so far, notices and all.

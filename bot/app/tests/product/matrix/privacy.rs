@@ -27,7 +27,7 @@ fn a_direct_chat_is_not_told_in_a_room() {
         bob.say(&room, &format!("Azera, I am Ann. {asking} q{}", number + 100));
         assert_eq!(bob.until_answered(&room, number + 100).body, answer_to(number + 100));
     }
-    for command in ["why", "regenerate", "memory search locker code"] {
+    for command in ["why", "regenerate", "me", "memory search locker code"] {
         scene.ann.say(&room, &format!("!azera {command}"));
         bob.say(&room, &format!("!azera {command}"));
     }
@@ -77,10 +77,7 @@ fn a_space_is_a_realm() {
     let mut rooms = Vec::new();
     for history in ["world_readable", "world_readable", "shared"] {
         let room = scene.room_with(&mut bob, json!({"history": history}));
-        let via = json!({"via": ["localhost"]});
-        for (at, kind, key) in [(&space.id, "m.space.child", &room.id), (&room.id, "m.space.parent", &space.id)] {
-            scene.ann.act(json!({"do": "state", "room": at, "kind": kind, "key": key, "content": via}));
-        }
+        scene.put_in(&space, &room);
         rooms.push(room);
     }
     scene.ann.say(&rooms[0], "Azera, the parade begins at secret-noon, q1");

@@ -1,8 +1,8 @@
-//! A proxy between the bot and its homeserver that can keep the answer to what the bot sends: the homeserver has it, and the bot does not
-//! know.
+//! A proxy between the bot and its homeserver that can keep the answer to what the bot sends, so that the homeserver has it and the bot does not
+//! know, and that can cut the line.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
 use super::person::PATIENCE;
@@ -11,8 +11,14 @@ use super::person::PATIENCE;
 struct State {
     /// Whether answers to what is sent are kept.
     keeps: bool,
+    /// To which room alone, if so.
+    room: Option<String>,
     /// How many are.
     kept: usize,
+    /// Whether nobody gets through.
+    cut: bool,
+    /// The bot's connections.
+    open: Vec<TcpStream>,
 }
 
 pub struct Proxy {
@@ -40,8 +46,26 @@ impl Proxy {
 
     /// Keeps the answers to what is sent, from now on or no more.
     pub fn keep(&self, keeps: bool) {
-        *self.state.0.lock().expect("no panic") = State { keeps, kept: 0 };
+        let mut state = self.state.0.lock().expect("no panic");
+        (state.keeps, state.kept, state.room) = (keeps, 0, None);
+        drop(state);
         self.state.1.notify_all();
+    }
+
+    /// Keeps the answers to what is sent to a room.
+    pub fn keep_posts_to(&self, room: &str) {
+        self.keep(true);
+        self.state.0.lock().expect("no panic").room = Some(room.trim_start_matches('!').to_owned());
+    }
+
+    /// Cuts the line, or mends it. What is under way is broken off.
+    pub fn cut(&self, cut: bool) {
+        let mut state = self.state.0.lock().expect("no panic");
+        state.cut = cut;
+        for stream in state.open.drain(..) {
+            // It may be closed already.
+            stream.shutdown(Shutdown::Both).ok();
+        }
     }
 
     /// Waits until the homeserver has answered and the answer is kept.
@@ -54,6 +78,13 @@ impl Proxy {
 }
 
 fn pass_on(stream: TcpStream, to: &str, state: &(Mutex<State>, Condvar)) -> std::io::Result<()> {
+    {
+        let mut state = state.0.lock().expect("no panic");
+        if state.cut {
+            return stream.shutdown(Shutdown::Both);
+        }
+        state.open.push(stream.try_clone()?);
+    }
     let mut stream = BufReader::new(stream);
     let (mut head, mut line, mut length) = (String::new(), String::new(), 0);
     while stream.read_line(&mut line)? > 2 {
@@ -73,10 +104,12 @@ fn pass_on(stream: TcpStream, to: &str, state: &(Mutex<State>, Condvar)) -> std:
     server.write_all(&body)?;
     let mut answer = Vec::new();
     server.read_to_end(&mut answer)?;
-    let sends = head.lines().next().is_some_and(|line| line.starts_with("PUT") && line.contains("/send/m.room."));
-    if sends {
+    let first = head.lines().next().unwrap_or_default();
+    if first.starts_with("PUT") && first.contains("/send/m.room.") {
         let mut state_now = state.0.lock().expect("no panic");
-        if state_now.keeps {
+        // The mark before a room's name is written in more than one way.
+        let meant = state_now.room.as_ref().is_none_or(|room| first.contains(room.as_str()));
+        if state_now.keeps && meant {
             state_now.kept += 1;
             state.1.notify_all();
             drop(state.1.wait_while(state_now, |state| state.keeps).expect("no panic"));

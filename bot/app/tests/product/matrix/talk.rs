@@ -71,7 +71,8 @@ fn commands_by_prefix_by_name_and_by_button() {
     scene.ann.act(press("❓"));
     scene.ann.until_said(&room, BOT, "what stood behind it", |body| body.contains("Prompt in tokens"));
     assert_eq!(scene.model.asked().len(), prompts + 1);
-    let edits = |ann: &Person| ann.seen.iter().find(|shown| shown.event == answer.event).map_or(0, |shown| shown.edits);
+    let edits =
+        |ann: &Person| ann.seen.iter().find(|shown| shown.event == answer.event).map_or(0, |shown| shown.edits.len());
     let before = edits(&scene.ann);
     scene.ann.act(press("⬅️"));
     scene.ann.until("the answer before", |ann| (edits(ann) > before).then_some(()));
@@ -151,6 +152,35 @@ fn pills_pictures_and_markdown() {
     assert!(html.contains("<li><code>/persona"), "{html}");
 }
 
+/// Two bots that answer everything answer people, and not each other.
+#[test]
+fn two_bots_in_a_room_leave_each_other_alone() {
+    const OTHER: &str = "@other:localhost";
+    let mut scene = Scene::open();
+    let made = homeserver::python(&[&scene.homeserver.url, homeserver::SECRET, "other", "-"]).status();
+    assert!(made.expect("python3 runs").success());
+    let home = scene.folder().join("other");
+    std::fs::create_dir(&home).expect("a folder");
+    let more = settings(&[("MATRIX__USER", "other")]);
+    let _second = Bot::at(&scene.homeserver.url, &home, &scene.model, more);
+    let id = scene.ann.room_with(BOT, json!({"encrypted": true, "invite": [BOT, OTHER]}));
+    let room = Room { id, encrypted: true };
+    scene.ann.until("the other comes in", |ann| ann.is_in(&room.id, OTHER).then_some(()));
+    scene.ann.say(&room, "!azera answer always");
+    for bot in [BOT, OTHER] {
+        scene.ann.until_said(&room, bot, "when it answers", |body| body.contains("I answer here"));
+    }
+    for number in 1..=3 {
+        scene.ann.say(&room, &format!("and this? q{number}"));
+        for bot in [BOT, OTHER] {
+            scene.ann.until_said(&room, bot, "its answer", |body| body == answer_to(number));
+        }
+    }
+    for bot in [BOT, OTHER] {
+        assert_eq!(scene.ann.said_by(&room, bot).count(), 1 + 3);
+    }
+}
+
 #[test]
 fn a_room_that_everybody_left_is_left() {
     let mut scene = Scene::open();
@@ -160,4 +190,56 @@ fn a_room_that_everybody_left_is_left() {
     scene.bot.until_doctor_says(|said| said.contains("in 2 rooms"));
     scene.ann.act(json!({"do": "leave", "room": one.id}));
     scene.bot.until_doctor_says(|said| said.contains("in 1 room,"));
+}
+
+/// That it reads and that it writes is shown, and that it does no more is shown too.
+#[test]
+fn it_shows_that_it_reads_and_writes() {
+    let mut scene = Scene::open();
+    let room = scene.direct(true);
+    let asked = scene.ann.say(&room, "think slowly about q1");
+    scene.ann.until("a receipt", |ann| ann.has_read(&asked, BOT).then_some(()));
+    scene.ann.until("that it writes", |ann| ann.saw_typing(&room, BOT).then_some(()));
+    scene.model.release();
+    scene.ann.until_answered(&room, 1);
+}
+
+/// A long answer grows before one's eyes, at most once a second, and is whole in the end.
+#[test]
+fn an_answer_grows_no_faster_than_once_a_second() {
+    let mut scene = Scene::open();
+    let room = scene.direct(false);
+    scene.ann.say(&room, "tell me at length, q1");
+    let answer = scene.ann.until_answered(&room, 1);
+    let last = answer.edits.last().expect("it grew");
+    let seconds = last - answer.at;
+    assert!(seconds > 2.0, "{seconds} s");
+    // The last edit waits for nobody.
+    assert!((2..=2 + seconds as usize).contains(&answer.edits.len()), "{} edits in {seconds} s", answer.edits.len());
+}
+
+/// An answer that no message holds comes as a file, and to the person alone.
+#[test]
+fn what_is_held_about_somebody_is_told_as_a_file() {
+    let mut scene = Scene::open();
+    let mut bob = scene.person("bob");
+    let direct = scene.direct(true);
+    for number in 1..=3 {
+        let long = "the tide table of the northern harbour ".repeat(400);
+        scene.ann.say(&direct, &format!("this is q{number}: {long}"));
+        scene.ann.until_answered(&direct, number);
+    }
+    let room = scene.room_with(&mut bob, json!({"encrypted": true}));
+    scene.ann.say(&room, "Azera: /memory export");
+    scene.ann.until_said(&room, BOT, "where the answer is", |body| body.contains("direct chat"));
+    let file = scene.ann.until_said(&direct, BOT, "the file", |body| body == "answer.json");
+    assert_eq!(file.kind, "m.file");
+    let held: Value = serde_json::from_slice(&scene.ann.fetch(json!({"content": file.content}))).expect("JSON");
+    assert_eq!(held["messages"].as_array().map(Vec::len), Some(3), "{held}");
+    scene.ann.say(&room, "!azera settings");
+    bob.until_said(&room, BOT, "how things are set", |body| body.contains("answers here (`azera`)"));
+    bob.say(&room, "!azera notes");
+    bob.until_said(&room, BOT, "that there are none", |body| body.starts_with("I have no notes"));
+    bob.say(&room, "!azera memory forget last");
+    bob.until_said(&room, BOT, "that this room has none", |body| body == "There is nothing of yours here to forget.");
 }

@@ -54,6 +54,45 @@ fn strict_mode_heeds_verified_devices_alone() {
     scene.bot.until_doctor_says(|said| said.starts_with("ok"));
 }
 
+/// The same by the client library of browsers, whose devices are verified as people do it. A device that its owner verified is
+/// talked to; another one of the same person is neither heard nor told anything, until it is verified too.
+#[test]
+fn strict_mode_tells_one_s_devices_apart() {
+    let scene = Scene::open_with(settings(&[("MATRIX__STRICT", "true")]));
+    let mut laptop = Person::with_device(&scene.homeserver, "eve");
+    laptop.act(json!({"do": "cross_sign"}));
+    let direct = json!({"encrypted": true, "direct": true, "preset": "trusted_private_chat"});
+    let room = Room { id: laptop.room_with(BOT, direct), encrypted: true };
+    laptop.say(&room, "my code is secret-pear, q1");
+    let answer = laptop.until_answered(&room, 1);
+    assert!(answer.encrypted && answer.body.contains("secret-pear"), "{}", answer.body);
+    // The bot's own device is signed by its account: the library looks after the devices of those whom rooms are shared with.
+    let bots = laptop.act(json!({"do": "devices", "user": BOT}));
+    let signed: Vec<&Value> = bots["devices"].as_object().expect("devices").values().collect();
+    assert_eq!(signed, [&json!(true)]);
+
+    let mut phone = Person::with_device(&scene.homeserver, "eve");
+    phone.say(&room, "this is my phone, q2");
+    scene.bot.until_doctor_says(|said| said.starts_with("note") && said.contains("1 message it cannot read yet"));
+    laptop.say(&room, "and this my laptop, q3");
+    laptop.until_answered(&room, 3);
+    laptop.say(&room, "/doctor");
+    let told = laptop.until_said(&room, BOT, "what it cannot read", |body| body.contains("the homeserver answers"));
+    assert!(told.body.contains("note: 1 message here I cannot read yet"), "{}", told.body);
+    // The phone sees that something was said, and not what.
+    phone.until("the last of it", |phone| phone.unreadable_by(BOT, &told.event).then_some(()));
+    assert_eq!(phone.said_by(&room, BOT).count(), 0);
+    assert_eq!(laptop.answers(&room), [1, 3]);
+
+    laptop.act(json!({"do": "verify_device", "device": phone.device}));
+    phone.until_answered(&room, 2);
+    phone.say(&room, "and now? q4");
+    phone.until_answered(&room, 4);
+    laptop.until_answered(&room, 4);
+    assert_eq!((laptop.answers(&room), laptop.unreadable), (vec![1, 3, 2, 4], 0));
+    scene.bot.until_doctor_says(|said| said.starts_with("ok"));
+}
+
 /// Keys that come later, even after a restart, bring the answer then; until then the doctor tells.
 #[test]
 fn keys_that_come_late_are_waited_for() {

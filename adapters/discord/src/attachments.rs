@@ -1,0 +1,125 @@
+//! Files that people attach. Text is read, within limits; of everything else the model is told what it is called.
+
+use std::time::Duration;
+
+use azera_adapter::MAX_GIVEN_BYTES;
+use serenity::all::Attachment;
+
+/// Files of one message that are read; the others are named.
+const MAX_READ: usize = 4;
+
+/// Bytes of a file that are fetched: the rest of a longer one is left.
+const MAX_BYTES: usize = 64 << 10;
+
+/// Characters of a message's files that the model is shown, all together.
+const SHOWN_CHARS: usize = 4_000;
+
+/// Time for one file.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Where Discord keeps files; nothing is fetched from elsewhere.
+pub(crate) const FILES_HOST: &str = "cdn.discordapp.com";
+
+/// Kinds of files, besides text of all kinds, that hold text.
+const TEXTUAL: [&str; 6] = [
+    "application/json",
+    "application/xml",
+    "application/yaml",
+    "application/toml",
+    "application/x-sh",
+    "application/sql",
+];
+
+/// Endings of names that mean text where Discord does not say what a file is.
+const ENDINGS: [&str; 10] = ["txt", "md", "log", "csv", "json", "toml", "yaml", "yml", "rs", "py"];
+
+/// What is attached to a message, as the model is told: one note a file, behind it the text in it.
+pub(crate) async fn notes(client: &reqwest::Client, attached: &[Attachment]) -> Vec<String> {
+    let mut notes = Vec::with_capacity(attached.len());
+    let (mut read, mut left) = (0, SHOWN_CHARS);
+    for attachment in attached {
+        let kind = attachment.content_type.as_deref().unwrap_or("unknown kind");
+        let named = format!("attached: {} ({kind}, {} bytes)", attachment.filename, attachment.size);
+        if !is_text(attachment) || read == MAX_READ || left == 0 {
+            notes.push(format!("[{named}]"));
+            continue;
+        }
+        read += 1;
+        match fetch(client, attachment).await {
+            Ok((text, whole)) => {
+                let shown: String = text.chars().take(left).collect();
+                let whole = whole && shown.len() == text.len();
+                left -= shown.chars().count();
+                let rest = if whole { "" } else { "; it goes on behind what follows" };
+                notes.push(format!("[{named}{rest}]\n{}", shown.trim_end()));
+            }
+            Err(why) => notes.push(format!("[{named}; {why}]")),
+        }
+    }
+    notes
+}
+
+fn is_text(attachment: &Attachment) -> bool {
+    match &attachment.content_type {
+        Some(kind) => {
+            let kind = kind.split(';').next().unwrap_or_default().trim();
+            kind.starts_with("text/") || TEXTUAL.contains(&kind)
+        }
+        None => {
+            let ending = attachment.filename.rsplit_once('.').map(|(_, ending)| ending.to_lowercase());
+            ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
+        }
+    }
+}
+
+/// The beginning of a file, and whether that is all of it; why not, in words, if it cannot be read.
+async fn fetch(client: &reqwest::Client, attachment: &Attachment) -> Result<(String, bool), &'static str> {
+    let (bytes, whole) = bytes(client, attachment, MAX_BYTES).await?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((text, whole)),
+        // A long file may be cut off in the middle of a letter.
+        Err(error) if !whole && error.utf8_error().error_len().is_none() => {
+            let end = error.utf8_error().valid_up_to();
+            let mut bytes = error.into_bytes();
+            bytes.truncate(end);
+            Ok((String::from_utf8(bytes).unwrap_or_default(), false))
+        }
+        Err(_) => Err("it is no text"),
+    }
+}
+
+/// What a file holds that is given with a command: its text, or a picture as an address that holds it; why not, in words.
+pub(crate) async fn given(client: &reqwest::Client, attachment: &Attachment) -> Result<String, &'static str> {
+    let (bytes, true) = bytes(client, attachment, MAX_GIVEN_BYTES).await? else {
+        return Err("it is larger than 8 MB");
+    };
+    azera_adapter::given(bytes)
+}
+
+/// The first bytes of a file, and whether that is all of it.
+async fn bytes(
+    client: &reqwest::Client,
+    attachment: &Attachment,
+    limit: usize,
+) -> Result<(Vec<u8>, bool), &'static str> {
+    let not_there = "it could not be fetched";
+    let url = reqwest::Url::parse(&attachment.url).map_err(|_| not_there)?;
+    if url.scheme() != "https" || url.host_str() != Some(FILES_HOST) {
+        return Err(not_there);
+    }
+    let reading = async {
+        let mut response = client.get(url).send().await?.error_for_status()?;
+        let mut bytes = Vec::new();
+        while bytes.len() < limit {
+            let Some(chunk) = response.chunk().await? else { return Ok((bytes, true)) };
+            bytes.extend_from_slice(&chunk);
+        }
+        let whole = bytes.len() == limit && response.chunk().await?.is_none();
+        bytes.truncate(limit);
+        Ok::<_, reqwest::Error>((bytes, whole))
+    };
+    match tokio::time::timeout(TIME, reading).await {
+        Ok(Ok(read)) => Ok(read),
+        Ok(Err(_)) | Err(_) => Err(not_there),
+    }
+}

@@ -1,0 +1,379 @@
+//! What happens in each channel, in its order: live as the gateway tells it, and from the history what was missed.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use azera_adapter::{Host, HostError, Outcome};
+use azera_types::{Clock, PlatformId, Text};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serenity::all::{
+    ChannelId, CreateMessage, Http, Message, MessageId, MessagePagination, MessageReference, MessageUpdateEvent,
+    Permissions,
+};
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::attachments::notes;
+use crate::directory::Directory;
+use crate::error::{Failure, failure, in_words};
+use crate::inbound::{at, inbound, is_for_bot, is_said, readable, with_attached};
+use crate::ledger::Ledger;
+use crate::manners::{Manners, SLOWER, Verdict};
+use crate::shown::{PAGE, Shown, nobody};
+use crate::typing::Typing;
+use crate::{Settings, id};
+
+/// Events of one channel that may wait. What comes beyond that is read from the history.
+const MAX_WAITING: usize = 1_000;
+
+/// Time after which a channel in which nothing happens is put away.
+const QUIET: Duration = Duration::from_secs(600);
+
+/// Channels whose history is read at a time.
+const READERS: usize = 4;
+
+/// Pages of history read in one channel after a pause; what is older than that is left unanswered.
+const CATCH_UP_PAGES: usize = 5;
+
+/// How often a message is offered that the core has no room for, and the wait before the second time, which doubles.
+const OFFERS: u32 = 8;
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+
+/// Something that happened in a channel.
+pub(crate) enum Happened {
+    Said(Box<Message>),
+    Edited(Box<MessageUpdateEvent>),
+    Deleted(Vec<MessageId>),
+    /// Something may have been missed: the history is read.
+    Missed,
+}
+
+/// What every channel's work needs.
+pub(crate) struct Around {
+    pub(crate) platform: PlatformId,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) http: Arc<Http>,
+    /// For what people attach.
+    pub(crate) files: reqwest::Client,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) shown: Arc<Shown>,
+    pub(crate) typing: Arc<Typing>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+}
+
+/// The channels in which something happens.
+pub(crate) struct Hall {
+    pub(crate) around: Around,
+    manners: Manners,
+    readers: Semaphore,
+    /// Something did not fit into a queue.
+    behind: AtomicBool,
+    channels: Mutex<HashMap<ChannelId, mpsc::Sender<Happened>>>,
+}
+
+impl Hall {
+    pub(crate) fn new(around: Around) -> Self {
+        let manners = Manners::new(&around.settings);
+        Self {
+            around,
+            manners,
+            readers: Semaphore::new(READERS),
+            behind: AtomicBool::new(false),
+            channels: Mutex::default(),
+        }
+    }
+
+    /// Whether something was left out since this was last asked.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.behind.swap(false, Ordering::AcqRel)
+    }
+
+    /// Puts something in its channel's queue.
+    pub(crate) fn happened(self: &Arc<Self>, channel: ChannelId, what: Happened) {
+        let mut channels = self.lock();
+        let what = match channels.get(&channel) {
+            None => what,
+            Some(queue) => match queue.try_send(what) {
+                Ok(()) => return,
+                Err(mpsc::error::TrySendError::Closed(what)) => what,
+                Err(mpsc::error::TrySendError::Full(what)) => {
+                    tracing::warn!(%channel, "too much happens at once; the rest is read from the history");
+                    if let Happened::Said(message) = what {
+                        // The mark stays before it until it was read.
+                        self.around.ledger.taken_up(channel, message.id);
+                    }
+                    self.behind.store(true, Ordering::Release);
+                    return;
+                }
+            },
+        };
+        let (queue, waiting) = mpsc::channel(MAX_WAITING);
+        // A new queue has room.
+        queue.try_send(what).ok();
+        channels.insert(channel, queue);
+        tokio::spawn(self.clone().follow(channel, waiting));
+    }
+
+    async fn follow(self: Arc<Self>, channel: ChannelId, mut waiting: mpsc::Receiver<Happened>) {
+        loop {
+            let what = match tokio::time::timeout(QUIET, waiting.recv()).await {
+                Ok(Some(what)) => what,
+                Ok(None) => return,
+                Err(_) => {
+                    // Nothing can come in while the list is held.
+                    let mut channels = self.lock();
+                    waiting.close();
+                    if waiting.is_empty() {
+                        channels.remove(&channel);
+                        return;
+                    }
+                    continue;
+                }
+            };
+            match what {
+                Happened::Said(message) => {
+                    self.meet(&message).await;
+                    self.said(*message).await;
+                }
+                Happened::Edited(event) => self.edited(*event).await,
+                Happened::Deleted(messages) => self.deleted(channel, messages),
+                Happened::Missed => self.catch_up(channel).await,
+            }
+        }
+    }
+
+    /// Notes a channel in which something is said for the first time. A DM must be on disk before it is answered: after a
+    /// start nobody tells that it is there.
+    async fn meet(&self, message: &Message) {
+        let (channel, dm) = (message.channel_id, message.guild_id.is_none());
+        if dm && is_said(message) {
+            self.around.directory.directs.note(channel, message.author.id);
+        }
+        if self.around.ledger.begin(channel, message.id.get().saturating_sub(1), dm) && dm {
+            self.around.ledger.clone().keep_soon().await;
+        }
+    }
+
+    /// Hands a message in. It takes its place in the chat's queue at once, so that messages stay in order; the rest goes on
+    /// by itself.
+    async fn said(self: &Arc<Self>, message: Message) {
+        let Some(mut offered) = self.take_up(message).await else { return };
+        if offered.as_mut().now_or_never().is_none() {
+            tokio::spawn(offered);
+        }
+    }
+
+    /// What is to be done about a message; nothing if it is none to be taken in.
+    async fn take_up(self: &Arc<Self>, message: Message) -> Option<BoxFuture<'static, ()>> {
+        let (channel, said) = (message.channel_id, message.id);
+        self.around.ledger.taken_up(channel, said);
+        if !is_said(&message) || !self.within_limits(&message) {
+            self.around.ledger.handled(channel, said);
+            return None;
+        }
+        let attached = notes(&self.around.files, &message.attachments).await;
+        let inbound = match inbound(&message, &attached, &self.around.directory, &self.around.shown) {
+            Ok(inbound) => inbound,
+            Err(error) => {
+                tracing::error!(message = %said, %error, "a message cannot be taken in");
+                self.around.ledger.handled(channel, said);
+                return None;
+            }
+        };
+        let hall = self.clone();
+        Some(Box::pin(async move {
+            let for_bot = is_for_bot(&message, &hall.around.directory);
+            let sign = for_bot.then(|| hall.around.typing.start(channel, hall.around.shown.clone()));
+            hall.offer(channel, said, inbound).await;
+            drop(sign);
+        }))
+    }
+
+    /// Whether a message is within what one person and one server may say in a minute. Who says more is told so once.
+    fn within_limits(self: &Arc<Self>, message: &Message) -> bool {
+        match self.manners.judge(message.author.id, message.guild_id) {
+            Verdict::Fine => true,
+            Verdict::TooMuch => false,
+            Verdict::TellThem => {
+                let (hall, channel) = (self.clone(), message.channel_id);
+                let reference = MessageReference::from((channel, message.id)).fail_if_not_exists(false);
+                tokio::spawn(async move {
+                    let notice =
+                        CreateMessage::new().content(SLOWER).reference_message(reference).allowed_mentions(nobody());
+                    hall.around.shown.pace.turn().await;
+                    if let Err(error) = hall.around.http.send_message(channel, Vec::new(), &notice).await {
+                        tracing::debug!(error = in_words(&error), "nobody was told of the limit");
+                    }
+                });
+                false
+            }
+        }
+    }
+
+    async fn offer(&self, channel: ChannelId, said: MessageId, inbound: azera_types::Inbound) {
+        let mut wait = FIRST_WAIT;
+        for attempt in 1..=OFFERS {
+            match self.around.host.message(&self.around.platform, inbound.clone()).await {
+                Ok(outcome) => {
+                    if let Outcome::Silent(silence) = outcome {
+                        tracing::debug!(message = %said, why = silence.why(), "left unanswered");
+                    }
+                    break;
+                }
+                Err(error @ (HostError::Busy | HostError::Full)) if attempt < OFFERS => {
+                    tracing::warn!(message = %said, %error, "offered again later");
+                    tokio::time::sleep(wait).await;
+                    wait *= 2;
+                }
+                // Not taken in: it is read from the history after the next start.
+                Err(HostError::Busy | HostError::Full | HostError::Stopping) => return,
+                Err(error) => {
+                    tracing::warn!(message = %said, %error, "a message was not answered");
+                    break;
+                }
+            }
+        }
+        self.around.ledger.handled(channel, said);
+    }
+
+    /// A message was changed. Discord also tells when a preview was added, which changes nothing that was said.
+    async fn edited(self: &Arc<Self>, event: MessageUpdateEvent) {
+        let Some((content, edited)) = event.content.zip(event.edited_timestamp) else { return };
+        let by_person = event.author.as_ref().is_some_and(|author| !author.bot) && event.webhook_id.flatten().is_none();
+        let Ok(id) = id::message(event.id) else { return };
+        if !by_person || !self.manners.is_new_edit(event.id, at(edited).as_millisecond()) {
+            return;
+        }
+        let mentioned = event.mentions.unwrap_or_default();
+        let attached = notes(&self.around.files, &event.attachments.unwrap_or_default()).await;
+        let text = with_attached(readable(&content, &mentioned, event.guild_id, &self.around.directory), &attached);
+        if text.is_empty() {
+            // Discord does not show what is said to others.
+            return;
+        }
+        let (hall, channel) = (self.clone(), event.channel_id);
+        let mut offered = Box::pin(async move {
+            let sign = hall.around.typing.start(channel, hall.around.shown.clone());
+            if let Err(error) = hall.around.host.edited(&hall.around.platform, &id, Text::new(text), at(edited)).await {
+                tracing::warn!(message = %id, %error, "an edited message was not answered anew");
+            }
+            drop(sign);
+        });
+        if offered.as_mut().now_or_never().is_none() {
+            tokio::spawn(offered);
+        }
+    }
+
+    /// Messages were deleted: what people said is forgotten, and so is what the bot said there.
+    fn deleted(self: &Arc<Self>, channel: ChannelId, messages: Vec<MessageId>) {
+        let hall = self.clone();
+        tokio::spawn(async move {
+            for message in messages {
+                let own = hall.around.shown.forget_message(message).map(|reply| reply.id());
+                let Ok(id) = own.unwrap_or_else(|| id::message(message)) else { continue };
+                if let Err(error) = hall.around.host.deleted(&hall.around.platform, &id).await {
+                    tracing::error!(message = %id, %channel, %error, "a deleted message was not forgotten");
+                }
+            }
+        });
+    }
+
+    /// Reads what was said in a channel since it was last looked at.
+    async fn catch_up(self: &Arc<Self>, channel: ChannelId) {
+        let Some(mark) = self.around.ledger.mark(channel) else { return };
+        let needed = Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY;
+        let guild = self.around.directory.locate(channel).map(|at| at.guild);
+        if guild.is_some() && !self.around.directory.own_permissions(channel).contains(needed) {
+            return;
+        }
+        let Ok(_reader) = self.readers.acquire().await else { return };
+        let window = i64::from(self.around.settings.catch_up_hours) * 3_600_000;
+        let oldest = id::first_of(self.around.clock.now().as_millisecond() - window);
+        let mut after = mark.max(oldest);
+        for page in 1..=CATCH_UP_PAGES {
+            let Some(messages) = self.page(channel, after).await else { return };
+            let whole = messages.len() == usize::from(PAGE);
+            let Some(last) = messages.last().map(|message| message.id) else { return };
+            tracing::info!(%channel, messages = messages.len(), "reading what was missed");
+            for mut message in messages {
+                message.guild_id = guild;
+                // One after the other: what is said meanwhile waits behind it.
+                if !self.take_in(message).await {
+                    return;
+                }
+            }
+            after = last.get();
+            if !whole {
+                return;
+            }
+            if page == CATCH_UP_PAGES {
+                tracing::warn!(%channel, "more was missed here than is read; the rest stays unanswered");
+            }
+        }
+    }
+
+    /// Hands in a message of the history, and waits until it is in the record; it is answered by itself. False if that
+    /// cannot be done now.
+    async fn take_in(&self, message: Message) -> bool {
+        let (channel, said) = (message.channel_id, message.id);
+        self.around.ledger.taken_up(channel, said);
+        let inbound = if is_said(&message) {
+            let attached = notes(&self.around.files, &message.attachments).await;
+            Some(inbound(&message, &attached, &self.around.directory, &self.around.shown))
+        } else {
+            None
+        };
+        let mut wait = FIRST_WAIT;
+        for attempt in 1..=OFFERS {
+            let Some(Ok(inbound)) = &inbound else { break };
+            match self.around.host.take_in(&self.around.platform, inbound.clone()).await {
+                Ok(_) => break,
+                Err(error @ (HostError::Busy | HostError::Full)) if attempt < OFFERS => {
+                    tracing::warn!(message = %said, %error, "offered again later");
+                    tokio::time::sleep(wait).await;
+                    wait *= 2;
+                }
+                Err(HostError::Busy | HostError::Full | HostError::Stopping) => return false,
+                Err(error) => {
+                    tracing::warn!(message = %said, %error, "a message was not taken in");
+                    break;
+                }
+            }
+        }
+        self.around.ledger.handled(channel, said);
+        true
+    }
+
+    /// A page of history, the oldest first.
+    async fn page(&self, channel: ChannelId, after: u64) -> Option<Vec<Message>> {
+        let mut wait = FIRST_WAIT;
+        for attempt in 1..=OFFERS {
+            self.around.shown.pace.turn().await;
+            let after = MessagePagination::After(MessageId::new(after.max(1)));
+            match self.around.http.get_messages(channel, Some(after), Some(PAGE)).await {
+                Ok(mut messages) => {
+                    messages.sort_by_key(|message| message.id);
+                    return Some(messages);
+                }
+                Err(error) if failure(&error) == Failure::Unknown && attempt < OFFERS => {
+                    tracing::warn!(%channel, error = in_words(&error), "history could not be read, trying again");
+                    tokio::time::sleep(wait).await;
+                    wait *= 2;
+                }
+                Err(error) => {
+                    tracing::warn!(%channel, error = in_words(&error), "history could not be read");
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ChannelId, mpsc::Sender<Happened>>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

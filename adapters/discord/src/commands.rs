@@ -1,0 +1,354 @@
+//! Slash commands, made of the one declaration that every platform shares, and run by the line a person would write.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use azera_adapter::{Access, Choice, Command, CommandAnswer, CommandLine, CommandOption, Form, OptionKind};
+use azera_types::{MAX_NAME_CHARS, MessageId, Text};
+use serenity::all::{
+    AttachmentId, Builder, ButtonStyle, ChannelId, CommandDataOption, CommandDataOptionValue, CommandInteraction,
+    CommandOptionType, CommandType, ComponentInteraction, CreateActionRow, CreateAttachment, CreateButton,
+    CreateCommand, CreateCommandOption, CreateInteractionResponse, CreateInteractionResponseFollowup,
+    CreateInteractionResponseMessage, EditInteractionResponse, GuildId, Http, InstallationContext, InteractionContext,
+    InteractionId, Member, ModalInteraction, Permissions, User, UserId,
+};
+
+use crate::attachments;
+use crate::channels::Hall;
+use crate::error::in_words;
+use crate::id;
+use crate::mark::{ACTIONS, Mark};
+use crate::shown::nobody;
+use crate::split::split;
+
+/// Characters of what a person writes into an option.
+const OPTION_CHARS: u16 = 1_500;
+
+/// Buttons in a row.
+const MAX_CHOICES: usize = 5;
+
+/// What the id of a button begins with that gives a line.
+const LINE: &str = "azera-line.";
+
+/// Messages of an answer; a longer one comes as a file.
+const MAX_PARTS: usize = 4;
+
+/// The commands of a declaration as Discord wants them declared. What makes sense in a terminal alone is left out.
+pub(crate) fn declared(commands: &[Command]) -> Vec<CreateCommand> {
+    commands.iter().filter(|command| !command.terminal).map(declare).collect()
+}
+
+fn declare(command: &Command) -> CreateCommand {
+    let made = CreateCommand::new(command.name)
+        .description(command.help)
+        .kind(CommandType::ChatInput)
+        .integration_types(vec![InstallationContext::Guild])
+        .contexts(vec![InteractionContext::Guild, InteractionContext::BotDm]);
+    // Only what Discord shows: who may is decided by the core.
+    let made = match command.access {
+        Access::Member => made,
+        Access::Admin | Access::Operator => made.default_member_permissions(Permissions::MANAGE_GUILD),
+    };
+    match alone(command) {
+        Some(form) => form.options.iter().fold(made, |made, one| made.add_option(option(one))),
+        None => command.forms.iter().fold(made, |made, form| {
+            let help = if form.help.is_empty() { command.help } else { form.help };
+            let sub = CreateCommandOption::new(CommandOptionType::SubCommand, form.name, help);
+            let sub = form.options.iter().fold(sub, |sub, one| sub.add_sub_option(option(one)));
+            made.add_option(sub)
+        }),
+    }
+}
+
+/// The form of a command that has one alone.
+fn alone(command: &Command) -> Option<&Form> {
+    command.forms.first().filter(|form| form.name.is_empty())
+}
+
+fn option(one: &CommandOption) -> CreateCommandOption {
+    let kind = match one.kind {
+        OptionKind::Text | OptionKind::Word => CommandOptionType::String,
+        OptionKind::Count => CommandOptionType::Integer,
+        OptionKind::Flag => CommandOptionType::Boolean,
+        OptionKind::File => CommandOptionType::Attachment,
+    };
+    let made = CreateCommandOption::new(kind, one.name, one.help).required(one.required);
+    match one.kind {
+        OptionKind::Text | OptionKind::Word => made.max_length(OPTION_CHARS),
+        OptionKind::Count => made.min_int_value(0),
+        OptionKind::Flag | OptionKind::File => made,
+    }
+}
+
+/// The files that were given with a command, as they stand in its line.
+type Files = HashMap<AttachmentId, String>;
+
+/// The line that a person would have written; `None` for a command that is not declared any more.
+fn line(commands: &[Command], name: &str, options: &[CommandDataOption], files: &Files) -> Option<String> {
+    let command = commands.iter().find(|command| command.name == name)?;
+    let (form, given) = match (alone(command), options.first().map(|option| (&option.name, &option.value))) {
+        (Some(form), _) => (form, options),
+        (None, Some((name, CommandDataOptionValue::SubCommand(given)))) => {
+            (command.forms.iter().find(|form| form.name == name)?, given.as_slice())
+        }
+        (None, _) => return None,
+    };
+    let values: Vec<(&str, String)> =
+        given.iter().filter_map(|option| Some((option.name.as_str(), written(&option.value, files)?))).collect();
+    let value = |name: &str| values.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str());
+    Some(command.line(form, value))
+}
+
+fn written(value: &CommandDataOptionValue, files: &Files) -> Option<String> {
+    match value {
+        CommandDataOptionValue::String(text) => Some(text.clone()),
+        CommandDataOptionValue::Integer(number) => Some(number.to_string()),
+        CommandDataOptionValue::Boolean(flag) => Some(flag.to_string()),
+        CommandDataOptionValue::Attachment(id) => files.get(id).cloned(),
+        _ => None,
+    }
+}
+
+/// Runs a command. That it was heard is said at once, whatever else is under way; what it answers is for the person alone.
+pub(crate) async fn run(hall: Arc<Hall>, commands: &'static [Command], given: CommandInteraction) {
+    let by = By::gave(&given);
+    if !acknowledge(&hall, &by).await {
+        return;
+    }
+    let mut files = Files::new();
+    for attachment in given.data.resolved.attachments.values() {
+        match attachments::given(&hall.around.files, attachment).await {
+            Ok(text) => files.insert(attachment.id, text),
+            Err(why) => {
+                let answer = refused(format!("{} cannot be used: {why}.", attachment.filename));
+                return show(&hall, &by, &answer).await;
+            }
+        };
+    }
+    let line = line(commands, &given.data.name, &given.data.options, &files);
+    let answer = answer(&hall, &by, line.unwrap_or_else(|| "/help".to_owned()), None).await;
+    show(&hall, &by, &answer).await;
+}
+
+/// Does what a button says: about the reply it stands under, whenever that was written, or about the channel.
+pub(crate) async fn pressed(hall: Arc<Hall>, button: ComponentInteraction) {
+    let marked = Mark::read(&button.data.custom_id);
+    let about = match marked {
+        Some((mark, verb)) => {
+            let action = ACTIONS.iter().find(|action| action.verb == verb);
+            action.and_then(|action| Some((action.line, Some(mark.reply.id().ok()?))))
+        }
+        // Discord lets nobody press what does not stand there.
+        None => button.data.custom_id.strip_prefix(LINE).map(|line| (line, None)),
+    };
+    let Some((line, reply)) = about else { return };
+    let by = By {
+        interaction: button.id,
+        token: button.token,
+        channel: button.channel_id,
+        guild: button.guild_id,
+        name: name(button.member.as_ref(), &button.user),
+        user: button.user.id,
+    };
+    obey(&hall, by, line.to_owned(), reply).await;
+}
+
+/// Who wants something, and how they are answered.
+pub(crate) struct By {
+    interaction: InteractionId,
+    /// Good for a quarter of an hour.
+    token: String,
+    channel: ChannelId,
+    guild: Option<GuildId>,
+    user: UserId,
+    name: String,
+}
+
+impl By {
+    pub(crate) fn gave(given: &CommandInteraction) -> Self {
+        Self {
+            interaction: given.id,
+            token: given.token.clone(),
+            channel: given.channel_id,
+            guild: given.guild_id,
+            name: name(given.member.as_deref(), &given.user),
+            user: given.user.id,
+        }
+    }
+
+    pub(crate) fn filled(form: &ModalInteraction) -> Self {
+        Self {
+            interaction: form.id,
+            token: form.token.clone(),
+            channel: form.channel_id,
+            guild: form.guild_id,
+            name: name(form.member.as_ref(), &form.user),
+            user: form.user.id,
+        }
+    }
+}
+
+fn name(member: Option<&Member>, user: &User) -> String {
+    let nick = member.and_then(|member| member.nick.as_deref());
+    let name = nick.unwrap_or_else(|| user.display_name()).chars().filter(|c| !c.is_control());
+    name.take(MAX_NAME_CHARS).collect()
+}
+
+/// Says that something was heard, has it done, and shows what came of it.
+pub(crate) async fn obey(hall: &Hall, by: By, line: String, about: Option<MessageId>) {
+    if acknowledge(hall, &by).await {
+        let answer = answer(hall, &by, line, about).await;
+        show(hall, &by, &answer).await;
+    }
+}
+
+/// Says that something was heard; false if that is too late.
+async fn acknowledge(hall: &Hall, by: &By) -> bool {
+    let heard = CreateInteractionResponse::Defer(CreateInteractionResponseMessage::new().ephemeral(true));
+    let said = hall.around.http.create_interaction_response(by.interaction, &by.token, &heard, Vec::new()).await;
+    if let Err(error) = said {
+        tracing::warn!(error = in_words(&error), "a command could not be acknowledged");
+        return false;
+    }
+    if by.guild.is_none() {
+        hall.around.directory.directs.note(by.channel, by.user);
+    }
+    true
+}
+
+async fn answer(hall: &Hall, by: &By, line: String, about: Option<MessageId>) -> CommandAnswer {
+    let (Ok(chat), Ok(person)) = (id::chat(by.channel), id::person(by.user)) else {
+        return refused("That cannot be done here.".to_owned());
+    };
+    let line = CommandLine { chat, person, name: by.name.clone(), text: Text::new(line), about };
+    match hall.around.host.command(&hall.around.platform, line).await {
+        Ok(answer) => answer,
+        Err(error) => refused(format!("That did not work: {error}.")),
+    }
+}
+
+fn refused(text: String) -> CommandAnswer {
+    CommandAnswer { ok: false, text, ..CommandAnswer::default() }
+}
+
+async fn show(hall: &Hall, by: &By, answer: &CommandAnswer) {
+    if let Err(error) = try_to_show(&hall.around.http, &by.token, answer).await {
+        tracing::warn!(error = in_words(&error), "a command's answer was not shown");
+    }
+}
+
+async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> serenity::Result<()> {
+    let text = match (answer.text.trim(), answer.ok) {
+        ("", true) => "Done.",
+        ("", false) => "That cannot be done.",
+        (text, _) => text,
+    };
+    let parts = split(text);
+    // JSON, or a file that begins with settings.
+    let is_file = text.starts_with('{') || text.starts_with("---\n");
+    let edit = EditInteractionResponse::new().allowed_mentions(nobody()).components(choices(&answer.choices));
+    if is_file || parts.len() > MAX_PARTS {
+        let name = if text.starts_with('{') { "azera.json" } else { "azera.md" };
+        let file = CreateAttachment::bytes(text.as_bytes(), name);
+        return edit.content("Here it is.").new_attachment(file).execute(http, token).await.map(drop);
+    }
+    let mut parts = parts.into_iter();
+    edit.content(parts.next().unwrap_or_default()).execute(http, token).await?;
+    for part in parts {
+        let more = CreateInteractionResponseFollowup::new().content(part).ephemeral(true).allowed_mentions(nobody());
+        more.execute(http, (None, token)).await?;
+    }
+    Ok(())
+}
+
+/// Buttons for what there is to choose.
+pub(crate) fn choices(choices: &[Choice]) -> Vec<CreateActionRow> {
+    let buttons: Vec<CreateButton> = choices
+        .iter()
+        .take(MAX_CHOICES)
+        .map(|choice| {
+            CreateButton::new(format!("{LINE}{}", choice.line)).label(&choice.label).style(ButtonStyle::Secondary)
+        })
+        .collect();
+    if buttons.is_empty() { Vec::new() } else { vec![CreateActionRow::Buttons(buttons)] }
+}
+
+#[cfg(test)]
+mod tests {
+    use serenity::json::json;
+
+    use super::*;
+
+    const COMMANDS: &[Command] = &[
+        Command {
+            name: "remember",
+            help: "keep something",
+            access: Access::Member,
+            terminal: false,
+            forms: &[Form {
+                name: "",
+                word: "",
+                help: "",
+                access: Access::Member,
+                options: &[CommandOption { name: "text", help: "what", kind: OptionKind::Text, required: true }],
+            }],
+        },
+        Command {
+            name: "branch",
+            help: "another way on",
+            access: Access::Admin,
+            terminal: false,
+            forms: &[
+                Form {
+                    name: "new",
+                    word: "",
+                    help: "begin one",
+                    access: Access::Member,
+                    options: &[
+                        CommandOption { name: "name", help: "its name", kind: OptionKind::Word, required: true },
+                        CommandOption { name: "back", help: "how far", kind: OptionKind::Count, required: false },
+                    ],
+                },
+                Form { name: "list", word: "list", help: "", access: Access::Member, options: &[] },
+                Form {
+                    name: "bring",
+                    word: "bring",
+                    help: "",
+                    access: Access::Member,
+                    options: &[CommandOption { name: "file", help: "what", kind: OptionKind::File, required: true }],
+                },
+            ],
+        },
+        Command { name: "quit", help: "leave", access: Access::Member, terminal: true, forms: &[] },
+    ];
+
+    #[test]
+    fn a_declaration_becomes_a_menu() {
+        let made = serde_json::to_value(declared(COMMANDS)).unwrap();
+        assert_eq!(made.as_array().unwrap().len(), 2, "what is for the terminal is left out");
+        assert_eq!(made[0]["options"][0]["type"], 3);
+        assert_eq!(made[1]["options"][0]["options"][1]["type"], 4);
+        assert_eq!(made[1]["options"][1]["description"], "another way on");
+        assert_eq!(made[0]["default_member_permissions"], json!(null));
+        assert_eq!(made[1]["default_member_permissions"], "32");
+    }
+
+    #[test]
+    fn what_is_chosen_becomes_the_line() {
+        #[track_caller]
+        fn check(name: &str, options: serde_json::Value, want: Option<&str>) {
+            let options: Vec<CommandDataOption> = serde_json::from_value(options).unwrap();
+            let files = Files::from([(AttachmentId::new(7), "a file".to_owned())]);
+            assert_eq!(line(COMMANDS, name, &options, &files).as_deref(), want);
+        }
+        check("remember", json!([{"name": "text", "type": 3, "value": "two words"}]), Some("/remember two words"));
+        let new = json!([{"name": "new", "type": 1, "options": [
+            {"name": "name", "type": 3, "value": "other"}, {"name": "back", "type": 4, "value": 4}]}]);
+        check("branch", new, Some("/branch other 4"));
+        check("branch", json!([{"name": "list", "type": 1, "options": []}]), Some("/branch list"));
+        let bring = json!([{"name": "bring", "type": 1, "options": [{"name": "file", "type": 11, "value": "7"}]}]);
+        check("branch", bring, Some("/branch bring a file"));
+        check("branch", json!([]), None);
+        check("gone", json!([]), None);
+    }
+}

@@ -1,0 +1,303 @@
+//! Who may read where, by Discord's word of this moment: guilds, channels, roles and members as the gateway tells them.
+
+use std::sync::Arc;
+
+use azera_adapter::{Access, PlatformError};
+use azera_types::{ChatId, IdError, PersonId, Place, PlaceKind, Reach, Timestamp};
+use serenity::all::{
+    Cache, Channel, ChannelId, ChannelType, Guild, GuildChannel, GuildId, Http, Member, PermissionOverwriteType,
+    Permissions, RoleId, UserId,
+};
+
+use crate::error::{Failure, failure, refusal};
+use crate::{direct::Directs, id};
+
+/// Guilds asked one by one about a person where Discord does not tell who their members are. Where there are more, a DM
+/// recalls nothing of the others.
+const MAX_GUILDS_ASKED: usize = 20;
+
+/// What lets somebody read a channel from its beginning.
+const READS: Permissions = Permissions::VIEW_CHANNEL.union(Permissions::READ_MESSAGE_HISTORY);
+
+/// Discord as the gateway describes it.
+pub(crate) struct Directory {
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) http: Arc<Http>,
+    /// Discord tells of every change of a member.
+    pub(crate) members_told: bool,
+    pub(crate) operators: Vec<UserId>,
+    pub(crate) me: UserId,
+    /// When this process began to look.
+    pub(crate) began: Timestamp,
+    pub(crate) directs: Directs,
+}
+
+/// A channel with the guild around it.
+#[derive(Debug, Clone)]
+pub(crate) struct Located {
+    pub(crate) guild: GuildId,
+    /// The channel whose permissions count: of a thread, the one it hangs on.
+    pub(crate) channel: GuildChannel,
+    /// A thread that only those see who were added to it.
+    pub(crate) private_thread: bool,
+}
+
+/// What a channel turned out to be.
+enum Found {
+    Guild(Box<Located>),
+    Direct(UserId),
+    Nothing,
+}
+
+impl Directory {
+    /// A channel of a guild.
+    #[expect(deprecated, reason = "the cache knows in which guild it lies; else all of them would be gone through")]
+    pub(crate) fn channel(&self, channel: ChannelId) -> Option<GuildChannel> {
+        self.cache.channel(channel).map(|found| found.clone())
+    }
+
+    /// The name of a role.
+    pub(crate) fn role_name(&self, guild: GuildId, role: RoleId) -> Option<String> {
+        self.cache.guild(guild)?.roles.get(&role).map(|role| role.name.clone())
+    }
+
+    /// Where a channel lies; `None` if it is a DM or unknown.
+    pub(crate) fn locate(&self, channel: ChannelId) -> Option<Located> {
+        if let Some(found) = self.channel(channel) {
+            return Some(Located { guild: found.guild_id, channel: found, private_thread: false });
+        }
+        // Threads are kept with their guild.
+        self.cache.guilds().into_iter().find_map(|id| {
+            let guild = self.cache.guild(id)?;
+            let thread = guild.threads.iter().find(|thread| thread.id == channel)?;
+            let parent = guild.channels.get(&thread.parent_id?)?;
+            let private_thread = thread.kind == ChannelType::PrivateThread;
+            Some(Located { guild: id, channel: parent.clone(), private_thread })
+        })
+    }
+
+    /// What a channel is. Discord is asked about what the gateway did not describe: DMs, and threads that sleep.
+    async fn find(&self, channel: ChannelId) -> Result<Found, PlatformError> {
+        if let Some(at) = self.locate(channel) {
+            return Ok(Found::Guild(Box::new(at)));
+        }
+        if let Some(user) = self.directs.known(channel) {
+            return Ok(Found::Direct(user));
+        }
+        match self.http.get_channel(channel).await {
+            Ok(Channel::Private(private)) => {
+                self.directs.note(channel, private.recipient.id);
+                Ok(Found::Direct(private.recipient.id))
+            }
+            Ok(Channel::Guild(thread)) => {
+                let parent = thread.parent_id.and_then(|parent| self.channel(parent));
+                let Some(parent) = parent else { return Err(unavailable()) };
+                let private_thread = thread.kind == ChannelType::PrivateThread;
+                Ok(Found::Guild(Box::new(Located { guild: thread.guild_id, channel: parent, private_thread })))
+            }
+            Ok(_) => Ok(Found::Nothing),
+            Err(error) => match failure(&error) {
+                Failure::Gone | Failure::Refused => Ok(Found::Nothing),
+                Failure::Token | Failure::Unknown => Err(refusal(&error)),
+            },
+        }
+    }
+
+    /// The member's permissions in the channel; `None` if they do not belong to the guild.
+    async fn permissions(&self, at: &Located, user: UserId) -> Result<Option<Permissions>, PlatformError> {
+        let Some(member) = self.member(at.guild, user).await? else { return Ok(None) };
+        let Some(guild) = self.cache.guild(at.guild) else { return Err(unavailable()) };
+        Ok(Some(guild.user_permissions_in(&at.channel, &member)))
+    }
+
+    /// The member as they are now.
+    pub(crate) async fn member(&self, guild: GuildId, user: UserId) -> Result<Option<Member>, PlatformError> {
+        if self.members_told || user == self.me {
+            let known = self.cache.guild(guild).and_then(|guild| {
+                let complete = guild.members.len() as u64 >= guild.member_count;
+                match guild.members.get(&user) {
+                    Some(member) => Some(Some(member.clone())),
+                    None => complete.then_some(None),
+                }
+            });
+            if let Some(known) = known {
+                return Ok(known);
+            }
+        }
+        match self.http.get_member(guild, user).await {
+            Ok(member) => Ok(Some(member)),
+            Err(error) if failure(&error) == Failure::Gone => Ok(None),
+            Err(error) => Err(refusal(&error)),
+        }
+    }
+
+    /// What the bot itself may do in a channel; everything that a DM knows if it is one.
+    pub(crate) fn own_permissions(&self, channel: ChannelId) -> Permissions {
+        let Some(at) = self.locate(channel) else { return Permissions::dm_permissions() };
+        let Some(guild) = self.cache.guild(at.guild) else { return Permissions::empty() };
+        let Some(member) = guild.members.get(&self.me) else { return Permissions::empty() };
+        guild.user_permissions_in(&at.channel, member)
+    }
+
+    pub(crate) async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
+        let (Some(channel), Some(user)) = (id::channel_of(chat), id::user_of(asker)) else { return Ok(None) };
+        let place = |kind, since| Some(Place { chat: chat.clone(), kind, since });
+        let at = match self.find(channel).await? {
+            Found::Guild(at) => at,
+            Found::Direct(whose) => return Ok(place(PlaceKind::Dm(asker.clone()), None).filter(|_| whose == user)),
+            Found::Nothing => return Ok(None),
+        };
+        let Some(granted) = self.permissions(&at, user).await? else { return Ok(None) };
+        if !granted.contains(Permissions::VIEW_CHANNEL) || !self.in_thread(channel, &at, user, granted).await? {
+            return Ok(None);
+        }
+        let Some(guild) = self.cache.guild(at.guild) else { return Err(unavailable()) };
+        let realm = id::realm(at.guild).map_err(unusable)?;
+        if !at.private_thread && open_to_all(&guild, &at.channel) {
+            return Ok(place(PlaceKind::Public(realm), None));
+        }
+        let since = self.horizon(&guild, &at.channel);
+        // Nobody sees a channel of a guild who does not belong to the guild.
+        Ok(place(PlaceKind::Private { realm: Some(realm), all_in_realm: true, realm_since: None }, since))
+    }
+
+    /// Whether a person who may read around a thread may read the thread itself.
+    async fn in_thread(
+        &self,
+        thread: ChannelId,
+        at: &Located,
+        user: UserId,
+        granted: Permissions,
+    ) -> Result<bool, PlatformError> {
+        if !at.private_thread || granted.contains(Permissions::MANAGE_THREADS) {
+            return Ok(true);
+        }
+        let members = self.http.get_channel_thread_members(thread).await.map_err(|error| refusal(&error))?;
+        Ok(members.iter().any(|member| member.user_id == user))
+    }
+
+    /// Where somebody sees a channel without being able to scroll back, the time from which all are taken to have read
+    /// along. Discord does not say since when somebody sees a channel, so it is when this process began to look, or
+    /// when the newest of them joined.
+    fn horizon(&self, guild: &Guild, channel: &GuildChannel) -> Option<Timestamp> {
+        let mut blind = guild.members.values().filter(|member| member.user.id != self.me).filter(|member| {
+            let granted = guild.user_permissions_in(channel, member);
+            granted.contains(Permissions::VIEW_CHANNEL) && !granted.contains(Permissions::READ_MESSAGE_HISTORY)
+        });
+        let complete = self.members_told && guild.members.len() as u64 >= guild.member_count;
+        let first = blind.next();
+        if first.is_none() && (complete || everybody_scrolls_back(guild, channel)) {
+            return None;
+        }
+        let joined = first
+            .into_iter()
+            .chain(blind)
+            .filter_map(|member| Timestamp::from_second(member.joined_at?.unix_timestamp()).ok());
+        Some(joined.fold(self.began, Timestamp::max))
+    }
+
+    pub(crate) async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
+        let Some(user) = id::user_of(person) else { return Ok(Reach::default()) };
+        let mut reach = Reach::default();
+        let guilds = self.cache.guilds();
+        let asked = if self.members_told { guilds.len() } else { MAX_GUILDS_ASKED };
+        for guild in guilds.into_iter().take(asked) {
+            let Some(member) = self.member(guild, user).await? else { continue };
+            self.reach_in(guild, &member, &mut reach).map_err(unusable)?;
+        }
+        Ok(reach)
+    }
+
+    fn reach_in(&self, guild: GuildId, member: &Member, reach: &mut Reach) -> Result<(), IdError> {
+        let Some(guild) = self.cache.guild(guild) else { return Ok(()) };
+        reach.realms.push((id::realm(guild.id)?, None));
+        for channel in guild.channels.values().filter(|channel| !open_to_all(&guild, channel)) {
+            if !guild.user_permissions_in(channel, member).contains(READS) {
+                continue;
+            }
+            let since = self.horizon(&guild, channel);
+            reach.private_chats.push((id::chat(channel.id)?, since));
+            let threads = guild
+                .threads
+                .iter()
+                .filter(|thread| thread.parent_id == Some(channel.id) && thread.kind != ChannelType::PrivateThread);
+            for thread in threads {
+                reach.private_chats.push((id::chat(thread.id)?, since));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
+        let (Some(channel), Some(user)) = (id::channel_of(chat), id::user_of(person)) else {
+            return Ok(Access::Member);
+        };
+        if self.operators.contains(&user) {
+            return Ok(Access::Operator);
+        }
+        let at = match self.find(channel).await? {
+            Found::Guild(at) => at,
+            // A DM is a realm of its own, and its person manages it.
+            Found::Direct(whose) if whose == user => return Ok(Access::Admin),
+            Found::Direct(_) | Found::Nothing => return Ok(Access::Member),
+        };
+        let granted = self.permissions(&at, user).await?.unwrap_or(Permissions::empty());
+        let manages = granted.intersects(Permissions::MANAGE_GUILD | Permissions::ADMINISTRATOR);
+        Ok(if manages { Access::Admin } else { Access::Member })
+    }
+
+    /// The guild of a channel that is open to all of it.
+    pub(crate) fn open_in(&self, channel: ChannelId) -> Option<GuildId> {
+        let at = self.locate(channel).filter(|at| !at.private_thread)?;
+        let guild = self.cache.guild(at.guild)?;
+        open_to_all(&guild, &at.channel).then_some(at.guild)
+    }
+
+    /// A role that stands for the bot itself, which people mention as they mention the bot.
+    pub(crate) fn is_own_role(&self, guild: GuildId, role: RoleId) -> bool {
+        let guild = self.cache.guild(guild);
+        guild.and_then(|guild| guild.roles.get(&role)?.tags.bot_id) == Some(self.me)
+    }
+}
+
+/// Whether everybody in the guild reads the channel from its beginning, and nobody is kept out: only then is what is said
+/// there the guild's. A channel that some may not see is private, whoever they are.
+pub(crate) fn open_to_all(guild: &Guild, channel: &GuildChannel) -> bool {
+    everybodys(guild, channel).contains(READS)
+        && channel.permission_overwrites.iter().all(|overwrite| {
+            !overwrite.deny.intersects(READS) || {
+                // What everybody is denied was reckoned already.
+                matches!(overwrite.kind, PermissionOverwriteType::Role(role) if role.get() == guild.id.get())
+            }
+        })
+}
+
+fn everybody_scrolls_back(guild: &Guild, channel: &GuildChannel) -> bool {
+    everybodys(guild, channel).contains(Permissions::READ_MESSAGE_HISTORY)
+        && channel
+            .permission_overwrites
+            .iter()
+            .all(|overwrite| !overwrite.deny.contains(Permissions::READ_MESSAGE_HISTORY))
+}
+
+/// What somebody without any role may do in the channel.
+fn everybodys(guild: &Guild, channel: &GuildChannel) -> Permissions {
+    let everyone = RoleId::new(guild.id.get());
+    let base = guild.roles.get(&everyone).map_or(Permissions::empty(), |role| role.permissions);
+    if base.contains(Permissions::ADMINISTRATOR) {
+        return Permissions::all();
+    }
+    let overwrite = channel
+        .permission_overwrites
+        .iter()
+        .find(|overwrite| overwrite.kind == PermissionOverwriteType::Role(everyone));
+    overwrite.map_or(base, |overwrite| (base & !overwrite.deny) | overwrite.allow)
+}
+
+fn unavailable() -> PlatformError {
+    PlatformError::Transient("Discord has not described that server yet, or it has an outage".to_owned())
+}
+
+fn unusable(error: IdError) -> PlatformError {
+    PlatformError::Refused(error.to_string())
+}

@@ -1,0 +1,202 @@
+//! The gateway: what happens on Discord, in the order it happened.
+//!
+//! serenity hands each event to a task of its own, and tasks of a pool run in any order. So the gateway has a thread
+//! with a runtime of its own, where they run in the order they were made; each only puts its event in a queue.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serenity::all::{
+    Cache, ChannelId, ClientBuilder, CommandInteraction, ComponentInteraction, Context, EventHandler, GatewayIntents,
+    Guild, GuildChannel, GuildId, Http, Interaction, Message, MessageId, MessageUpdateEvent, ModalInteraction, Ready,
+    ResumedEvent, UnavailableGuild,
+};
+use serenity::gateway::{ChunkGuildFilter, GatewayError, ShardManager};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::{Error, Failure, failure, in_words};
+
+/// Events that may wait. What comes beyond that is looked up in the history of the channels.
+const MAX_EVENTS: usize = 10_000;
+
+/// What happened.
+pub(crate) enum Event {
+    /// A new session: nothing of the time before it is repeated.
+    Ready(Vec<GuildId>),
+    /// Everything since the connection broke was repeated.
+    Resumed,
+    /// A guild as it is now: at the beginning of a session, after an outage, or because the bot was let in.
+    Guild(Box<Guild>),
+    /// The bot was removed from a guild.
+    GuildGone(GuildId),
+    /// A channel or thread is new, or was changed.
+    Channel(Box<GuildChannel>),
+    Said(Box<Message>),
+    Edited(Box<MessageUpdateEvent>),
+    Deleted(ChannelId, Vec<MessageId>),
+    /// Somebody gave a command.
+    Command(Box<CommandInteraction>),
+    /// Somebody pressed a button.
+    Pressed(Box<ComponentInteraction>),
+    /// Somebody filled in a form.
+    Filled(Box<ModalInteraction>),
+}
+
+/// The connection to the gateway, until it is dropped.
+pub(crate) struct Gateway {
+    pub(crate) cache: Arc<Cache>,
+    shards: Arc<ShardManager>,
+    pub(crate) events: mpsc::Receiver<Event>,
+    pub(crate) missed: Arc<AtomicBool>,
+    /// Ends with the reason why the connection ended for good.
+    pub(crate) ended: oneshot::Receiver<Error>,
+    runtime: Option<std::thread::JoinHandle<()>>,
+}
+
+struct Handler {
+    events: mpsc::Sender<Event>,
+    missed: Arc<AtomicBool>,
+    members: bool,
+}
+
+impl Handler {
+    fn pass(&self, event: Event) {
+        match self.events.try_send(event) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                if !self.missed.swap(true, Ordering::AcqRel) {
+                    tracing::warn!("Discord is faster than Azera: what is missed is looked up later");
+                }
+            }
+            // Azera is stopping.
+            Err(mpsc::error::TrySendError::Closed(_)) => {}
+        }
+    }
+}
+
+#[serenity::async_trait]
+impl EventHandler for Handler {
+    async fn ready(&self, _: Context, ready: Ready) {
+        self.pass(Event::Ready(ready.guilds.iter().map(|guild| guild.id).collect()));
+    }
+
+    async fn resume(&self, _: Context, _: ResumedEvent) {
+        self.pass(Event::Resumed);
+    }
+
+    async fn guild_create(&self, context: Context, guild: Guild, _: Option<bool>) {
+        // Only who is known can be judged: large guilds tell of their members when they are asked.
+        if self.members && (guild.members.len() as u64) < guild.member_count {
+            context.shard.chunk_guild(guild.id, None, false, ChunkGuildFilter::None, None);
+        }
+        self.pass(Event::Guild(Box::new(guild)));
+    }
+
+    async fn guild_delete(&self, _: Context, guild: UnavailableGuild, _: Option<Guild>) {
+        // An outage takes a guild away for a while; only a guild that is gone for good is told without that flag.
+        if !guild.unavailable {
+            self.pass(Event::GuildGone(guild.id));
+        }
+    }
+
+    async fn channel_create(&self, _: Context, channel: GuildChannel) {
+        self.pass(Event::Channel(Box::new(channel)));
+    }
+
+    async fn thread_create(&self, _: Context, thread: GuildChannel) {
+        self.pass(Event::Channel(Box::new(thread)));
+    }
+
+    async fn message(&self, _: Context, message: Message) {
+        self.pass(Event::Said(Box::new(message)));
+    }
+
+    async fn message_update(&self, _: Context, _: Option<Message>, _: Option<Message>, event: MessageUpdateEvent) {
+        self.pass(Event::Edited(Box::new(event)));
+    }
+
+    async fn message_delete(&self, _: Context, channel: ChannelId, message: MessageId, _: Option<GuildId>) {
+        self.pass(Event::Deleted(channel, vec![message]));
+    }
+
+    async fn message_delete_bulk(&self, _: Context, channel: ChannelId, messages: Vec<MessageId>, _: Option<GuildId>) {
+        self.pass(Event::Deleted(channel, messages));
+    }
+
+    async fn interaction_create(&self, _: Context, interaction: Interaction) {
+        match interaction {
+            Interaction::Command(command) => self.pass(Event::Command(Box::new(command))),
+            Interaction::Component(button) => self.pass(Event::Pressed(Box::new(button))),
+            Interaction::Modal(form) => self.pass(Event::Filled(Box::new(form))),
+            _ => {}
+        }
+    }
+}
+
+impl Gateway {
+    /// Opens the connection and begins to listen. It reconnects and resumes by itself until it is stopped or refused.
+    pub(crate) async fn open(http: Http, intents: GatewayIntents) -> Result<Self, Error> {
+        let (events, waiting) = mpsc::channel(MAX_EVENTS);
+        let missed = Arc::new(AtomicBool::new(false));
+        let handler =
+            Handler { events, missed: missed.clone(), members: intents.contains(GatewayIntents::GUILD_MEMBERS) };
+        let (opened, parts) = oneshot::channel();
+        let (ending, ended) = oneshot::channel();
+        let runtime = std::thread::Builder::new()
+            .name("discord".to_owned())
+            .spawn(move || {
+                let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                    Ok(runtime) => runtime,
+                    Err(error) => {
+                        ending.send(Error::Refused(format!("no runtime: {error}"))).ok();
+                        return;
+                    }
+                };
+                let end = runtime.block_on(async move {
+                    let mut client = ClientBuilder::new_with_http(http, intents)
+                        .event_handler(handler)
+                        .await
+                        .map_err(|error| why(&error))?;
+                    opened.send((client.cache.clone(), client.shard_manager.clone())).ok();
+                    client.start_autosharded().await.map_err(|error| why(&error))
+                });
+                ending.send(end.err().unwrap_or_else(|| Error::Refused("it was closed".to_owned()))).ok();
+            })
+            .map_err(|error| Error::Settings(format!("no thread: {error}")))?;
+        match parts.await {
+            Ok((cache, shards)) => Ok(Self { cache, shards, events: waiting, missed, ended, runtime: Some(runtime) }),
+            Err(_) => Err(ended.await.unwrap_or_else(|_| Error::Refused("its thread ended".to_owned()))),
+        }
+    }
+
+    /// How to end the connection from elsewhere.
+    pub(crate) fn shards(&self) -> Arc<ShardManager> {
+        self.shards.clone()
+    }
+
+    /// Waits until the connection's thread has ended.
+    pub(crate) async fn closed(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            tokio::task::spawn_blocking(move || runtime.join().ok()).await.ok();
+        }
+    }
+}
+
+/// Why a client ended.
+fn why(error: &serenity::Error) -> Error {
+    match error {
+        serenity::Error::Gateway(GatewayError::InvalidAuthentication) => Error::Token,
+        serenity::Error::Gateway(GatewayError::DisallowedGatewayIntents | GatewayError::InvalidGatewayIntents) => {
+            Error::Refused(
+                "an intent is not granted: switch on Message Content and Server Members on the Bot page of the developer \
+                 portal, and start again"
+                    .to_owned(),
+            )
+        }
+        other => match failure(other) {
+            Failure::Token => Error::Token,
+            Failure::Unknown => Error::Away(in_words(other)),
+            Failure::Gone | Failure::Refused => Error::Refused(in_words(other)),
+        },
+    }
+}

@@ -1,0 +1,99 @@
+//! What stands in a message about which part of which reply it is. It stands on Discord and not here, so that it holds for
+//! messages that are years old, and for a bot that lost its disk.
+
+use serenity::all::{ActionRowComponent, ButtonKind, ButtonStyle, CreateActionRow, CreateButton, Message, MessageId};
+
+use crate::id::ReplyKey;
+
+/// What a button's id begins with.
+const PREFIX: &str = "azera";
+
+/// A part of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) reply: ReplyKey,
+    /// Counted from 0.
+    pub(crate) part: usize,
+}
+
+impl Mark {
+    /// The id of a button of that message, with what the button does.
+    fn custom_id(self, verb: &str) -> String {
+        format!("{PREFIX}.{}.{}.{}.{verb}", self.reply.asked, self.reply.number, self.part)
+    }
+
+    /// Reads a button's id: the part it stands under, and what it does.
+    pub(crate) fn read(custom_id: &str) -> Option<(Self, &str)> {
+        let mut fields = custom_id.splitn(5, '.');
+        if fields.next() != Some(PREFIX) {
+            return None;
+        }
+        let asked = fields.next()?.parse::<u64>().ok().filter(|id| *id != 0)?;
+        let number = fields.next()?.parse().ok()?;
+        let part = fields.next()?.parse().ok()?;
+        Some((Self { reply: ReplyKey { asked: MessageId::new(asked), number }, part }, fields.next()?))
+    }
+
+    /// The mark of a message of the bot's own.
+    pub(crate) fn of(message: &Message) -> Option<Self> {
+        let buttons = message.components.iter().flat_map(|row| &row.components);
+        let marked = buttons.filter_map(|component| match component {
+            ActionRowComponent::Button(button) => match &button.data {
+                ButtonKind::NonLink { custom_id, .. } => Some(custom_id),
+                _ => None,
+            },
+            _ => None,
+        });
+        marked.filter_map(|id| Self::read(id)).map(|(mark, _)| mark).next()
+    }
+
+    /// What stands under this part of a reply of so many: where one is in it, and under the last what can be done about it.
+    pub(crate) fn buttons(self, parts: usize) -> Vec<CreateActionRow> {
+        let button = |verb: &str, label: &str| {
+            CreateButton::new(self.custom_id(verb)).label(label).style(ButtonStyle::Secondary)
+        };
+        let buttons = if self.part + 1 < parts {
+            vec![button("page", &format!("{}/{parts}", self.part + 1)).disabled(true)]
+        } else {
+            ACTIONS.iter().map(|action| button(action.verb, action.label)).collect()
+        };
+        vec![CreateActionRow::Buttons(buttons)]
+    }
+}
+
+/// What a button does.
+pub(crate) struct Action {
+    pub(crate) verb: &'static str,
+    label: &'static str,
+    /// The line that a person would write to have it done.
+    pub(crate) line: &'static str,
+}
+
+/// What can be done about a reply.
+pub(crate) const ACTIONS: [Action; 5] = [
+    Action { verb: "again", label: "Again", line: "/regenerate" },
+    Action { verb: "previous", label: "\u{25c0}", line: "/swipe previous" },
+    Action { verb: "next", label: "\u{25b6}", line: "/swipe next" },
+    Action { verb: "why", label: "Why?", line: "/why" },
+    Action { verb: "forget", label: "Forget", line: "/forget" },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_reads_what_it_writes() {
+        let mark = Mark { reply: ReplyKey { asked: MessageId::new(u64::MAX), number: u32::MAX }, part: usize::MAX };
+        let id = mark.custom_id("previous");
+        assert!(id.len() <= 100, "Discord takes 100 characters: {id}");
+        assert_eq!(Mark::read(&id), Some((mark, "previous")));
+    }
+
+    #[test]
+    fn others_ids_are_no_marks() {
+        for id in ["", "azera", "azera.0.0.0.why", "azera.x.0.0.why", "azera.1.0.0", "other.1.0.0.why"] {
+            assert_eq!(Mark::read(id), None, "{id}");
+        }
+    }
+}

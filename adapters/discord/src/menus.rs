@@ -1,0 +1,110 @@
+//! What can be done about a message through its menu, and the form that asks for what it needs.
+
+use std::sync::Arc;
+
+use azera_adapter::MessageAction;
+use serenity::all::{
+    ActionRowComponent, CommandInteraction, CommandType, CreateActionRow, CreateCommand, CreateInputText,
+    CreateInteractionResponse, CreateModal, InputTextStyle, InstallationContext, InteractionContext, Message,
+    ModalInteraction,
+};
+
+use crate::channels::Hall;
+use crate::commands::{By, obey};
+use crate::error::in_words;
+use crate::id;
+
+/// What the id of a form begins with; behind it come the command and the message it is about.
+const FORM: &str = "azera-form";
+
+/// Characters of what is written into a form.
+const FIELD_CHARS: u16 = 100;
+
+/// The entries of a message's menu as Discord wants them declared.
+pub(crate) fn declared(actions: &[MessageAction]) -> impl Iterator<Item = CreateCommand> {
+    actions.iter().map(|action| {
+        CreateCommand::new(action.name)
+            .kind(CommandType::Message)
+            .integration_types(vec![InstallationContext::Guild])
+            .contexts(vec![InteractionContext::Guild, InteractionContext::BotDm])
+    })
+}
+
+/// Does what was chosen in a message's menu, or asks what it needs to know first.
+pub(crate) async fn chosen(hall: Arc<Hall>, actions: &'static [MessageAction], given: CommandInteraction) {
+    let Some(action) = actions.iter().find(|action| action.name == given.data.name) else { return };
+    let target = given.data.target_id.and_then(|target| given.data.resolved.messages.get(&target.to_message_id()));
+    let Some(about) = target.and_then(|message| about(&hall, message)) else { return };
+    let by = By::gave(&given);
+    let Some(asks) = action.asks else {
+        return obey(&hall, by, action.line.to_owned(), Some(about)).await;
+    };
+    let field = CreateInputText::new(InputTextStyle::Short, asks.help, asks.name).max_length(FIELD_CHARS);
+    let form = CreateModal::new(form_id(action, about.as_str()), action.name)
+        .components(vec![CreateActionRow::InputText(field)]);
+    let shown = CreateInteractionResponse::Modal(form);
+    let http = &hall.around.http;
+    if let Err(error) = http.create_interaction_response(given.id, &given.token, &shown, Vec::new()).await {
+        tracing::warn!(error = in_words(&error), "a form could not be shown");
+    }
+}
+
+/// Does what a form was for.
+pub(crate) async fn filled(hall: Arc<Hall>, actions: &'static [MessageAction], form: ModalInteraction) {
+    let Some((action, about)) = read(actions, &form.data.custom_id) else { return };
+    let fields = form.data.components.iter().flat_map(|row| &row.components);
+    let written = fields.filter_map(|field| match field {
+        ActionRowComponent::InputText(text) => text.value.as_deref(),
+        _ => None,
+    });
+    let line = format!("{} {}", action.line, written.collect::<Vec<_>>().join(" ").trim());
+    obey(&hall, By::filled(&form), line, Some(about)).await;
+}
+
+/// The core's id of a message that is pointed at: one of a person's, or a reply.
+fn about(hall: &Hall, message: &Message) -> Option<azera_types::MessageId> {
+    if hall.around.shown.is_own(message) {
+        return hall.around.shown.reply_of(message)?.id().ok();
+    }
+    id::message(message.id).ok()
+}
+
+fn form_id(action: &MessageAction, about: &str) -> String {
+    format!("{FORM}.{}.{about}", action.line.trim_start_matches('/'))
+}
+
+fn read<'a>(actions: &'a [MessageAction], custom_id: &str) -> Option<(&'a MessageAction, azera_types::MessageId)> {
+    let (command, about) = custom_id.strip_prefix(FORM)?.strip_prefix('.')?.split_once('.')?;
+    let action = actions.iter().find(|action| action.line.trim_start_matches('/') == command)?;
+    Some((action, azera_types::MessageId::new(about).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_adapter::{CommandOption, OptionKind};
+
+    use super::*;
+
+    const ASKS: CommandOption =
+        CommandOption { name: "name", help: "its name", kind: OptionKind::Word, required: true };
+    const ACTIONS: &[MessageAction] = &[
+        MessageAction { name: "Why?", line: "/why", asks: None },
+        MessageAction { name: "Branch from here", line: "/branch", asks: Some(ASKS) },
+    ];
+
+    #[test]
+    fn a_form_says_what_it_is_for() {
+        let id = form_id(&ACTIONS[1], "discord:18446744073709551615~r4294967295");
+        assert!(id.len() <= 100, "Discord takes no longer ids");
+        let (action, about) = read(ACTIONS, &id).unwrap();
+        assert_eq!((action.name, about.as_str()), ("Branch from here", "discord:18446744073709551615~r4294967295"));
+        assert!(read(ACTIONS, "azera-form.gone.discord:1").is_none());
+        assert!(read(ACTIONS, "else").is_none());
+    }
+
+    #[test]
+    fn menus_are_for_messages() {
+        let made = serde_json::to_value(declared(ACTIONS).collect::<Vec<_>>()).unwrap();
+        assert_eq!((&made[1]["name"], &made[1]["type"]), (&"Branch from here".into(), &3.into()));
+    }
+}

@@ -1,0 +1,123 @@
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serenity::all::{ApplicationId, Http, HttpBuilder, Permissions, UserId};
+
+use crate::attachments::FILES_HOST;
+use crate::error::Error;
+
+/// Where Discord's API is.
+const API_HOST: &str = "discord.com";
+
+/// Time for a connection, and for an answer.
+const CONNECT: Duration = Duration::from_secs(10);
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// How the bot is connected and behaves.
+#[derive(Clone)]
+pub struct Settings {
+    /// The bot's token.
+    pub token: String,
+    /// Users who run the bot.
+    pub operators: Vec<u64>,
+    /// How long ago what was missed may have been said to be answered still, in hours; 0 answers nothing that was missed.
+    pub catch_up_hours: u32,
+    /// Messages of one person that are taken in a minute.
+    pub messages_per_person: u32,
+    /// Messages of one server that are taken in a minute.
+    pub messages_per_server: u32,
+    /// Where the API is asked instead of Discord's own address, for a proxy of one's own.
+    pub api_address: Option<SocketAddr>,
+    /// The certificate (PEM) of the authority that vouches for that proxy.
+    pub api_root_certificate: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            token: String::new(),
+            operators: Vec::new(),
+            catch_up_hours: 24,
+            messages_per_person: 30,
+            messages_per_server: 300,
+            api_address: None,
+            api_root_certificate: None,
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("operators", &self.operators)
+            .field("catch_up_hours", &self.catch_up_hours)
+            .field("messages_per_person", &self.messages_per_person)
+            .field("messages_per_server", &self.messages_per_server)
+            .field("api_address", &self.api_address)
+            .field("api_root_certificate", &self.api_root_certificate)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Settings {
+    /// A client of the API, with serenity's rate limiter.
+    pub(crate) fn http(&self) -> Result<Http, Error> {
+        Ok(HttpBuilder::new(&self.token).client(self.client()?).build())
+    }
+
+    /// A client of Discord's servers.
+    pub(crate) fn client(&self) -> Result<reqwest::Client, Error> {
+        let settings = |error: &dyn fmt::Display| Error::Settings(error.to_string());
+        let mut client = reqwest::Client::builder().use_rustls_tls().connect_timeout(CONNECT).timeout(ANSWER);
+        if let Some(address) = self.api_address {
+            client = client.resolve(API_HOST, address).resolve(FILES_HOST, address);
+        }
+        if let Some(path) = &self.api_root_certificate {
+            let pem = std::fs::read(path).map_err(|error| {
+                Error::Settings(format!("discord.api_root_certificate: {}: {error}", path.display()))
+            })?;
+            client = client.add_root_certificate(reqwest::Certificate::from_pem(&pem).map_err(|e| settings(&e))?);
+        }
+        client.build().map_err(|error| settings(&error))
+    }
+
+    pub(crate) fn operators(&self) -> Vec<UserId> {
+        self.operators.iter().filter(|id| **id != 0).map(|id| UserId::new(*id)).collect()
+    }
+}
+
+/// What the bot asks for when it is invited: to see channels, to read on from where it was and find its own messages again, to
+/// speak in channels and threads, and to attach an answer that is long.
+pub(crate) const PERMISSIONS: Permissions = Permissions::VIEW_CHANNEL
+    .union(Permissions::READ_MESSAGE_HISTORY)
+    .union(Permissions::SEND_MESSAGES)
+    .union(Permissions::SEND_MESSAGES_IN_THREADS)
+    .union(Permissions::ATTACH_FILES);
+
+/// The address at which an admin lets the bot into a server, with exactly the permissions it needs.
+pub fn invite(application: u64) -> String {
+    let application = ApplicationId::new(application.max(1));
+    format!(
+        "https://{API_HOST}/oauth2/authorize?client_id={application}&scope=bot+applications.commands&permissions={}",
+        PERMISSIONS.bits()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_invitation_asks_for_no_more_than_it_says() {
+        insta::assert_snapshot!(invite(42), @"https://discord.com/oauth2/authorize?client_id=42&scope=bot+applications.commands&permissions=274878008320");
+        assert!(!PERMISSIONS.contains(Permissions::ADMINISTRATOR));
+    }
+
+    #[test]
+    fn a_token_is_not_shown() {
+        let settings = Settings { token: "very-secret".to_owned(), ..Settings::default() };
+        assert!(!format!("{settings:?}").contains("very-secret"));
+    }
+}

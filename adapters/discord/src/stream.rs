@@ -1,0 +1,126 @@
+//! Replies in the making: a message that grows, at most once a second.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use azera_adapter::StreamEvent;
+use azera_types::{ChatId, MessageId};
+use serenity::all::ChannelId;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+
+use crate::id::{self, ReplyKey};
+use crate::shown::Shown;
+use crate::typing::Typing;
+
+/// Time between two changes of one message.
+const BETWEEN_EDITS: Duration = Duration::from_secs(1);
+
+/// Replies shown while they are made, at a time. More are shown when they are complete.
+const MAX_LIVE: usize = 256;
+
+/// Replies in the making.
+pub(crate) struct Streams {
+    shown: Arc<Shown>,
+    typing: Arc<Typing>,
+    live: Mutex<HashMap<MessageId, Live>>,
+}
+
+struct Live {
+    text: watch::Sender<String>,
+    task: JoinHandle<()>,
+}
+
+impl Streams {
+    pub(crate) fn new(shown: Arc<Shown>, typing: Arc<Typing>) -> Self {
+        Self { shown, typing, live: Mutex::default() }
+    }
+
+    /// Takes an event of a reply.
+    pub(crate) fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
+        let (Some(channel), Some(key)) = (id::channel_of(chat), ReplyKey::of(reply)) else { return };
+        match event {
+            StreamEvent::Content { text } => self.content(channel, key, reply, text),
+            StreamEvent::Error { .. } => self.break_off(channel, key, reply),
+            StreamEvent::ThinkingStart
+            | StreamEvent::Thinking { .. }
+            | StreamEvent::ThinkingEnd
+            | StreamEvent::Done { .. } => {}
+        }
+    }
+
+    fn content(&self, channel: ChannelId, key: ReplyKey, reply: &MessageId, piece: &str) {
+        let mut live = self.lock();
+        if let Some(live) = live.get(reply) {
+            live.text.send_modify(|text| text.push_str(piece));
+            return;
+        }
+        if live.len() >= MAX_LIVE {
+            return;
+        }
+        let (text, growing) = watch::channel(piece.to_owned());
+        let task = tokio::spawn(grow(self.shown.clone(), self.typing.clone(), channel, key, growing));
+        live.insert(reply.clone(), Live { text, task });
+    }
+
+    /// The reply is complete: waits until nothing more comes of its making.
+    pub(crate) async fn finish(&self, reply: &MessageId) {
+        let live = self.lock().remove(reply);
+        if let Some(Live { text, task }) = live {
+            drop(text);
+            task.await.ok();
+        }
+    }
+
+    /// Nothing will be delivered: what was seen of it goes.
+    fn break_off(&self, channel: ChannelId, key: ReplyKey, reply: &MessageId) {
+        let Some(Live { text, task }) = self.lock().remove(reply) else { return };
+        drop(text);
+        let shown = self.shown.clone();
+        tokio::spawn(async move {
+            task.await.ok();
+            if let Err(error) = shown.retract(channel, key).await {
+                tracing::warn!(%error, "the beginning of a reply that failed still stands");
+            }
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<MessageId, Live>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shows the beginning of a reply as it grows, until nobody writes on it any more.
+async fn grow(
+    shown: Arc<Shown>,
+    typing: Arc<Typing>,
+    channel: ChannelId,
+    key: ReplyKey,
+    mut growing: watch::Receiver<String>,
+) {
+    let mut seen = String::new();
+    loop {
+        let text = growing.borrow_and_update().clone();
+        if text != seen && !text.trim().is_empty() && shown.pace.spare() {
+            if shown.show_beginning(channel, key, &text).await {
+                typing.stop(channel);
+            }
+            seen = text;
+        }
+        let next = Instant::now() + BETWEEN_EDITS;
+        tokio::select! {
+            () = sleep_until(next) => {}
+            () = over(&mut growing) => return,
+        }
+        if *growing.borrow() == seen && growing.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits until nobody writes any more.
+async fn over(growing: &mut watch::Receiver<String>) {
+    while growing.changed().await.is_ok() {}
+}

@@ -1,0 +1,93 @@
+//! Commands, buttons and menus.
+
+use std::time::Duration;
+
+use azera_discord_peer::Invoked;
+use serde_json::json;
+
+use crate::{WHOLE, answered, peer, record, square, start};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_is_acknowledged_at_once_and_answered_to_the_person_alone() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    // The model is busy.
+    record.go_on.send_replace(false);
+    peer.world(|world| world.say(square, ann, "Azera, take your time"));
+    let why = || Invoked::Command { name: "why".to_owned(), kind: 1, options: json!([]), target: None };
+    let mut took: Vec<Duration> = Vec::new();
+    for _ in 0..100 {
+        let id = peer.world(|world| world.invoke(square, ann, why()));
+        let answer = peer.wait("an answer", |world| {
+            let found = world.interaction(id);
+            found.answer.message.is_some().then(|| found.clone())
+        });
+        assert_eq!((answer.answer.kind, answer.answer.ephemeral), (Some(5), true));
+        assert_eq!(answer.answer.message.unwrap()["content"], "/why by Ann");
+        took.push(answer.acknowledged.unwrap());
+    }
+    took.sort();
+    println!("acknowledged: p50 {:?}, p99 {:?}", took[50], took[98]);
+    assert!(took[50] < Duration::from_millis(500), "{took:?}");
+    bot.stop().await;
+    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_button_is_about_the_reply_it_stands_under_also_after_a_restart() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    let asked = peer.world(|world| world.say(square, ann, "Azera?"));
+    let (message, buttons) = peer.wait("buttons", |world| {
+        let answers = world.answers(square, asked);
+        let message = answers.first()?;
+        let buttons = message["components"][0]["components"].as_array()?.clone();
+        let id = message["id"].as_str()?.parse::<u64>().ok()?;
+        (buttons.len() > 1).then_some((id, buttons))
+    });
+    bot.stop().await;
+    std::fs::remove_file(folder.path().join("discord.json")).unwrap();
+    let bot = start(&peer, folder.path(), &record).await;
+    for (button, line) in buttons.iter().zip(["/regenerate", "/swipe previous", "/swipe next", "/why", "/forget"]) {
+        let custom_id = button["custom_id"].as_str().unwrap().to_owned();
+        let id = peer.world(|world| world.invoke(square, ann, Invoked::Button { message, custom_id }));
+        let answer = peer.wait("an answer", |world| world.interaction(id).answer.message.clone());
+        assert_eq!(answer["content"], format!("{line} by Ann about discord:{asked}~r0"));
+    }
+    bot.stop().await;
+    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_menu_is_about_the_message_it_was_opened_on() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    peer.wait("the menus", |world| (!world.commands.is_empty()).then_some(()));
+    let asked = peer.world(|world| world.say(square, ann, "Azera?"));
+    answered(&peer, square, asked, WHOLE);
+    let reply = peer.world(|world| world.answers(square, asked)[0]["id"].as_str().unwrap().parse::<u64>().unwrap());
+    let choose = |name: &str, target: u64| {
+        let what = Invoked::Command { name: name.to_owned(), kind: 3, options: json!([]), target: Some(target) };
+        peer.world(|world| world.invoke(square, ann, what))
+    };
+    let said = |id: u64| {
+        let message = peer.wait("an answer", |world| world.interaction(id).answer.message.clone());
+        message["content"].as_str().unwrap().to_owned()
+    };
+    let id = choose("Why?", asked);
+    assert_eq!(said(id), format!("/why by Ann about discord:{asked}"));
+    let id = choose("Why?", reply);
+    assert_eq!(said(id), format!("/why by Ann about discord:{asked}~r0"));
+    let id = choose("Branch from here", reply);
+    let form = peer.wait("a form", |world| world.interaction(id).answer.first.clone());
+    let custom_id = form["custom_id"].as_str().unwrap().to_owned();
+    let fields = vec![("name".to_owned(), "elsewhere".to_owned())];
+    let id = peer.world(|world| world.invoke(square, ann, Invoked::Form { custom_id, fields }));
+    assert_eq!(said(id), format!("/branch elsewhere by Ann about discord:{asked}~r0"));
+    bot.stop().await;
+    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+}

@@ -1,0 +1,141 @@
+//! A core that does no more than the contract asks: it knows a message by its id, and delivers a reply until Discord has it.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use async_trait::async_trait;
+use azera_adapter::{
+    Access, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption, Form, Hit, Host, HostError, MessageAction,
+    OptionKind, Outbound, Outcome, Platform, ProbeLine, Silence, State, StreamEvent,
+};
+use azera_adapter_discord::Discord;
+use azera_types::{ChatId, Inbound, MessageId, PersonaId, PlaceKind, PlatformId, Text, Timestamp};
+use tokio::sync::watch;
+
+pub const COMMANDS: &[Command] = &[Command {
+    name: "why",
+    help: "what stood behind it",
+    access: Access::Member,
+    terminal: false,
+    forms: &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }],
+}];
+
+pub const ACTIONS: &[MessageAction] = &[
+    MessageAction { name: "Why?", line: "/why", asks: None },
+    MessageAction {
+        name: "Branch from here",
+        line: "/branch",
+        asks: Some(CommandOption { name: "name", help: "its name", kind: OptionKind::Word, required: true }),
+    },
+];
+
+/// What a core keeps over restarts, and how it answers.
+pub struct Record {
+    pub answered: Mutex<HashSet<MessageId>>,
+    /// The last message that was for it.
+    pub heard: Mutex<String>,
+    /// Replies do not begin while this is false.
+    pub begin: watch::Sender<bool>,
+    /// Replies stop in their middle while this is false.
+    pub go_on: watch::Sender<bool>,
+}
+
+pub struct Core {
+    pub record: Arc<Record>,
+    /// What this process was given.
+    pub taken: Mutex<HashSet<MessageId>>,
+    pub discord: OnceLock<Arc<Discord>>,
+    pub myself: Weak<Core>,
+}
+
+impl Core {
+    fn discord(&self) -> &Discord {
+        self.discord.get().expect("it is attached")
+    }
+
+    /// Whether this process is to answer a message: what another process took in and did not answer is taken up again, as the
+    /// core does at a start.
+    fn is_new(&self, id: &MessageId) -> bool {
+        self.taken.lock().expect("no test panics while it holds this").insert(id.clone())
+            && !self.record.answered.lock().expect("no test panics while it holds this").contains(id)
+    }
+
+    async fn answer(&self, inbound: &Inbound) -> Result<Outcome, HostError> {
+        let discord = self.discord();
+        let place =
+            discord.place(&inbound.chat, &inbound.person).await.map_err(|e| HostError::Failed(e.to_string()))?;
+        let place = place.ok_or(HostError::NotAllowed)?;
+        let for_it =
+            inbound.mentions_bot || matches!(place.kind, PlaceKind::Dm(_)) || inbound.text.starts_with("Azera");
+        if !for_it {
+            return Ok(Outcome::Silent(Silence::NotAddressed));
+        }
+        inbound.text.as_str().clone_into(&mut self.record.heard.lock().expect("no test panics while it holds this"));
+        let reply = MessageId::new(format!("{}~r0", inbound.id)).expect("an id");
+        let streaming = discord.streaming().expect("Discord streams");
+        self.record.begin.subscribe().wait_for(|begin| *begin).await.expect("the record lives");
+        let (first, second) = ("Half ", "and half.");
+        streaming.event(&inbound.chat, &reply, &StreamEvent::Content { text: first.to_owned() }).await;
+        self.record.go_on.subscribe().wait_for(|go_on| *go_on).await.expect("the record lives");
+        let outbound = Outbound {
+            id: reply,
+            chat: inbound.chat.clone(),
+            persona: PersonaId::new("azera").expect("an id"),
+            persona_name: "Azera".to_owned(),
+            text: Text::new(format!("{first}{second}")),
+            reply_to: Some(inbound.id.clone()),
+            state: State { mood: Some("curious".to_owned()), ..State::default() },
+        };
+        while let Err(error) = discord.deliver(&outbound).await {
+            if !error.is_transient() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        self.record.answered.lock().expect("no test panics while it holds this").insert(inbound.id.clone());
+        Ok(Outcome::Silent(Silence::Empty))
+    }
+}
+
+#[async_trait]
+impl Host for Core {
+    async fn open_chat(&self, _: &PlatformId, _: ChatInfo) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+        if self.is_new(&inbound.id) { self.answer(&inbound).await } else { Ok(Outcome::Silent(Silence::Duplicate)) }
+    }
+
+    async fn take_in(&self, _: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
+        let new = self.is_new(&inbound.id);
+        if let Some(core) = self.myself.upgrade().filter(|_| new) {
+            tokio::spawn(async move { core.answer(&inbound).await.map(drop) });
+        }
+        Ok(new)
+    }
+
+    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Text, _: Timestamp) -> Result<Option<Outcome>, HostError> {
+        Ok(None)
+    }
+
+    async fn deleted(&self, _: &PlatformId, id: &MessageId) -> Result<(), HostError> {
+        let reply = MessageId::new(format!("{id}~r0")).expect("an id");
+        let chat = ChatId::new("discord:1").expect("an id");
+        self.discord().retract(&chat, &reply).await.map_err(|error| HostError::Failed(error.to_string()))
+    }
+
+    async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
+        let about = line.about.map_or_else(String::new, |reply| format!(" about {reply}"));
+        let text = format!("{} by {}{about}", line.text.as_str(), line.name);
+        Ok(CommandAnswer { ok: true, text, ..CommandAnswer::default() })
+    }
+
+    async fn probe(&self, _: &PlatformId, _: ProbeLine) -> Result<Vec<Hit>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn settle(&self) -> Result<(), HostError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,349 @@
+//! The adapter between a Discord of the tests' own and a core that does no more than the contract asks. The whole product is
+//! tested so in `bot/app`.
+
+mod arrival;
+mod commands;
+mod host;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use azera_adapter::{Access, Platform};
+use azera_adapter_discord::{Discord, Settings};
+use azera_discord_peer::{BOT, Bits, Fault, Overwrite, Peer, Scope, World};
+use azera_types::{ChatId, PersonId, PlaceKind, SystemClock};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::host::{ACTIONS, COMMANDS, Core, Record};
+
+/// A bot that runs.
+struct Running {
+    discord: Arc<Discord>,
+    task: JoinHandle<()>,
+}
+
+fn record() -> Arc<Record> {
+    Arc::new(Record {
+        answered: Mutex::default(),
+        heard: Mutex::default(),
+        begin: watch::channel(true).0,
+        go_on: watch::channel(true).0,
+    })
+}
+
+async fn start(peer: &Peer, folder: &Path, record: &Arc<Record>) -> Running {
+    let root = folder.join("root.pem");
+    std::fs::write(&root, &peer.root_certificate).expect("a file");
+    let settings = Settings {
+        token: peer.token.clone(),
+        api_address: Some(peer.api),
+        api_root_certificate: Some(root),
+        ..Settings::default()
+    };
+    let discord = Arc::new(Discord::new(settings, folder, Arc::new(SystemClock), COMMANDS, ACTIONS).expect("settings"));
+    discord.begin().await.expect("a connection");
+    let core = Arc::new_cyclic(|myself| Core {
+        record: record.clone(),
+        taken: Mutex::default(),
+        discord: OnceLock::from(discord.clone()),
+        myself: myself.clone(),
+    });
+    let listening = discord.clone();
+    let task = tokio::spawn(async move {
+        listening.listen(core).await.expect("a connection");
+    });
+    Running { discord, task }
+}
+
+impl Running {
+    async fn stop(self) {
+        self.task.abort();
+        self.discord.leave().await;
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn peer() -> Peer {
+    let description = std::env::var_os("AZERA_DISCORD_OPENAPI").map(std::path::PathBuf::from);
+    Peer::start(description.filter(|path| path.exists()).as_deref())
+}
+
+fn square(peer: &Peer) -> (u64, u64, u64) {
+    peer.world(|world| {
+        let ann = world.user("Ann");
+        let guild = world.guild(ann, &[]);
+        (guild, world.channel(guild, "square", Vec::new()), ann)
+    })
+}
+
+fn texts(world: &World, channel: u64, asked: u64) -> Vec<String> {
+    let answers = world.answers(channel, asked);
+    answers.iter().map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[track_caller]
+fn answered(peer: &Peer, channel: u64, asked: u64, with: &str) {
+    peer.wait(&format!("{with:?} in answer to {asked}"), |world| {
+        texts(world, channel, asked).contains(&with.to_owned()).then_some(())
+    });
+}
+
+const WHOLE: &str = "Half and half.";
+
+#[track_caller]
+fn once_each(peer: &Peer, channel: u64, asked: &[u64]) {
+    peer.world(|world| {
+        for asked in asked {
+            assert_eq!(texts(world, channel, *asked), [WHOLE], "answers to {asked}");
+        }
+        assert_eq!(world.bots_messages(channel).len(), asked.len());
+        assert!(world.violations.is_empty(), "{:#?}", world.violations);
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_talks_in_channels_threads_and_dms() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let (thread, dm) = peer.world(|world| (world.thread(square, "a thread", None), world.dm(ann)));
+    let bot = start(&peer, folder.path(), &record).await;
+    for channel in [square, thread, dm] {
+        let asked = peer.world(|world| {
+            world.say(channel, ann, "nothing for anybody else");
+            world.say(channel, ann, &format!("<@{BOT}> hello"))
+        });
+        answered(&peer, channel, asked, WHOLE);
+    }
+    bot.stop().await;
+    peer.world(|world| {
+        assert_eq!([square, thread, dm].map(|channel| world.bots_messages(channel).len()), [1, 1, 2]);
+        assert!(world.violations.is_empty(), "{:#?}", world.violations);
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_seen_writing_until_something_can_be_read() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    record.begin.send_replace(false);
+    let asked = peer.world(|world| world.say(square, ann, &format!("<@{BOT}> hello")));
+    peer.wait("the sign", |world| world.typing.contains(&square).then_some(()));
+    record.begin.send_replace(true);
+    answered(&peer, square, asked, WHOLE);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_missed_is_answered_once_and_what_was_before_is_not() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let dm = peer.world(|world| world.dm(ann));
+    let before = peer.world(|world| world.say(square, ann, "Azera, hello?"));
+    let bot = start(&peer, folder.path(), &record).await;
+    let mut asked = vec![peer.world(|world| world.say(square, ann, "Azera, one"))];
+    let mut direct = vec![peer.world(|world| world.say(dm, ann, "one"))];
+    answered(&peer, square, asked[0], WHOLE);
+    answered(&peer, dm, direct[0], WHOLE);
+    bot.stop().await;
+    peer.world(|world| {
+        asked.extend((0..3).map(|n| world.say(square, ann, &format!("Azera, missed {n}"))));
+        direct.push(world.say(dm, ann, "missed"));
+    });
+    let bot = start(&peer, folder.path(), &record).await;
+    for id in &asked {
+        answered(&peer, square, *id, WHOLE);
+    }
+    answered(&peer, dm, direct[1], WHOLE);
+    bot.stop().await;
+    peer.world(|world| assert!(texts(world, square, before).is_empty()));
+    once_each(&peer, square, &asked);
+    once_each(&peer, dm, &direct);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn broken_off_in_the_middle_of_a_reply_it_finishes_that_reply() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    record.go_on.send_replace(false);
+    let asked = peer.world(|world| world.say(square, ann, "Azera, tell me"));
+    answered(&peer, square, asked, "Half");
+    bot.stop().await;
+    // What hangs belongs to a process that is gone: another core answers.
+    let again = self::record();
+    let bot = start(&peer, folder.path(), &again).await;
+    answered(&peer, square, asked, WHOLE);
+    bot.stop().await;
+    once_each(&peer, square, &[asked]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_gateway_breaks_in_every_way() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    let say = |text: &str| peer.world(|world| world.say(square, ann, &format!("Azera, {text}")));
+    peer.world(|world| world.tell_twice(2));
+    let mut asked = vec![say("twice")];
+    answered(&peer, square, asked[0], WHOLE);
+    peer.world(World::tell_out_of_order);
+    asked.extend([say("behind"), say("before")]);
+    type Break = fn(&mut World);
+    let breaks: [(Break, &str); 3] = [
+        (|world| world.drop_sockets(), "dropped"),
+        (|world| world.ask_to_reconnect(), "op 7"),
+        (|world| world.close(4000), "closed"),
+    ];
+    for (resumed, (breaks, how)) in breaks.into_iter().enumerate() {
+        peer.world(breaks);
+        asked.push(say(how));
+        peer.wait(how, |world| (world.resumed > resumed).then_some(()));
+    }
+    // The session is over: what is said now stands in the history alone.
+    peer.world(World::invalidate);
+    asked.push(say("op 9"));
+    for id in &asked {
+        answered(&peer, square, *id, WHOLE);
+    }
+    bot.stop().await;
+    once_each(&peer, square, &asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_fails_in_every_way() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    let path = format!("/channels/{square}/messages");
+    let wait = Duration::from_millis(200);
+    let faults = [
+        Fault::limited("POST", &path, Scope::User, wait),
+        Fault::limited("POST", &path, Scope::Shared, wait),
+        Fault::limited("POST", &path, Scope::Global, wait),
+        Fault::fails("POST", &path, 500).times(3),
+        Fault::done_but_fails("POST", &path, 500).times(2),
+        Fault::fails("PATCH", &path, 502).times(2),
+        Fault::done_but_fails("PATCH", &path, 500),
+    ];
+    let mut asked = Vec::new();
+    for fault in faults {
+        let id = peer.world(|world| {
+            world.order(fault);
+            world.say(square, ann, "Azera, and now?")
+        });
+        answered(&peer, square, id, WHOLE);
+        asked.push(id);
+    }
+    bot.stop().await;
+    once_each(&peer, square, &asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_is_what_its_permissions_say_at_that_moment() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (guild, open, ann) = square(&peer);
+    let (bob, stranger) = peer.world(|world| (world.user("Bob"), world.user("Stranger")));
+    let (den, muted, dm) = peer.world(|world| {
+        world.guilds.get_mut(&guild).unwrap().members.insert(bob, Default::default());
+        let den = world.private_channel(guild, "den", &[bob]);
+        let role = world.role(guild, Bits::default());
+        let kept_out = Overwrite { id: role, user: false, allow: Bits::default(), deny: Bits::VIEW };
+        (den, world.channel(guild, "not for all", vec![kept_out]), world.dm(ann))
+    });
+    let bot = start(&peer, folder.path(), &record).await;
+    let discord = bot.discord.clone();
+    let kind = async |channel: u64, who: u64| {
+        let (chat, who) = (format!("discord:{channel}"), format!("discord:{who}"));
+        let place = discord.place(&ChatId::new(chat).unwrap(), &PersonId::new(who).unwrap()).await.unwrap();
+        match place.map(|place| place.kind) {
+            None => "none",
+            Some(PlaceKind::Public(_)) => "public",
+            Some(PlaceKind::Private { .. }) => "private",
+            Some(PlaceKind::Dm(_)) => "dm",
+        }
+    };
+    assert_eq!(kind(open, bob).await, "public");
+    assert_eq!(kind(open, stranger).await, "none");
+    assert_eq!(kind(den, bob).await, "private");
+    assert_eq!(kind(muted, bob).await, "private", "somebody is kept out of it");
+    assert_eq!(kind(dm, ann).await, "dm");
+    assert_eq!(kind(dm, bob).await, "none");
+    let reach = async |who: u64| {
+        let reach = discord.reach(&PersonId::new(format!("discord:{who}")).unwrap()).await.unwrap();
+        let mut chats: Vec<String> = reach.private_chats.iter().map(|(chat, _)| chat.to_string()).collect();
+        chats.sort();
+        (reach.realms.len(), chats)
+    };
+    let all = |channels: &[u64]| channels.iter().map(|id| format!("discord:{id}")).collect::<Vec<_>>();
+    assert_eq!(reach(bob).await, (1, all(&[den, muted])));
+    assert_eq!(reach(stranger).await, (0, Vec::new()));
+    // A change counts as soon as Discord tells of it; a message behind it shows that it was told.
+    let change = |act: &dyn Fn(&mut World)| {
+        let asked = peer.world(|world| {
+            act(world);
+            world.say(open, ann, "Azera?")
+        });
+        answered(&peer, open, asked, WHOLE);
+    };
+    change(&|world| {
+        let hidden = Overwrite { id: guild, user: false, allow: Bits::default(), deny: Bits::VIEW };
+        world.set_overwrites(den, vec![hidden]);
+    });
+    assert_eq!(kind(den, bob).await, "none");
+    let admin = peer.world(|world| world.role(guild, Bits::ADMINISTRATOR));
+    change(&|world| world.set_roles(guild, bob, vec![admin]));
+    assert_eq!(kind(den, bob).await, "private");
+    let chat = ChatId::new(format!("discord:{den}")).unwrap();
+    let person = PersonId::new(format!("discord:{bob}")).unwrap();
+    assert_eq!(discord.access(&chat, &person).await.unwrap(), Access::Admin);
+    change(&|world| world.set_roles(guild, bob, Vec::new()));
+    assert_eq!(kind(den, bob).await, "none");
+    assert_eq!(discord.access(&chat, &person).await.unwrap(), Access::Member);
+    change(&|world| world.leave(guild, bob));
+    assert_eq!(reach(bob).await, (0, Vec::new()));
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn first_words_come_at_once() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    let mut took = Vec::new();
+    for n in 0..20 {
+        // Another channel each time: a person's limit is by the minute, and no answer waits for another.
+        let dm = peer.world(|world| {
+            let person = world.user(&format!("Person {n}"));
+            world.dm(person)
+        });
+        let person = peer.world(|world| world.channels[&dm].people[0]);
+        let begun = std::time::Instant::now();
+        let asked = peer.world(|world| world.say(dm, person, "hello"));
+        peer.wait("first words", |world| (!texts(world, dm, asked).is_empty()).then_some(()));
+        took.push(begun.elapsed());
+    }
+    took.sort();
+    println!("event to first visible text: p50 {:?}, longest {:?}", took[10], took[19]);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_discord_does_not_know_is_said_and_not_shown() {
+    let (peer, folder) = (peer(), tempfile::tempdir().unwrap());
+    let root = folder.path().join("root.pem");
+    std::fs::write(&root, &peer.root_certificate).unwrap();
+    let settings = Settings {
+        token: "a-wrong-secret".to_owned(),
+        api_address: Some(peer.api),
+        api_root_certificate: Some(root),
+        ..Settings::default()
+    };
+    let discord = Discord::new(settings, folder.path(), Arc::new(SystemClock), COMMANDS, ACTIONS).unwrap();
+    let error = discord.begin().await.unwrap_err();
+    assert!(!error.is_transient());
+    assert!(error.to_string().contains("AZERA__DISCORD__TOKEN"), "{error}");
+    assert!(!format!("{error:?}{error}").contains("a-wrong-secret"));
+}

@@ -1,0 +1,122 @@
+//! Files: what people give with a command, fetched within limits, and answers that are too long for messages.
+
+use std::io::{Cursor, Read};
+use std::time::Duration;
+
+use azera_adapter::{MAX_GIVEN_BYTES, given};
+use matrix_sdk::ruma::events::room::MediaSource;
+use matrix_sdk::ruma::{MxcUri, OwnedMxcUri};
+use matrix_sdk::{Client, Room};
+use matrix_sdk_base::crypto::{AttachmentDecryptor, MediaEncryptionInfo};
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::content::AUTOMATED;
+
+/// Time for one file.
+const TIME: Duration = Duration::from_secs(30);
+
+/// Where homeservers keep files, as of Matrix 1.11 and before.
+const PATHS: [&str; 2] = ["_matrix/client/v1/media/download", "_matrix/media/v3/download"];
+
+/// A file that somebody sent.
+#[derive(Clone)]
+pub(crate) struct Attached {
+    /// Where it is, with its key if it is encrypted.
+    pub(crate) source: MediaSource,
+    /// What it is called.
+    pub(crate) name: String,
+    /// How large it is, as whoever sent it says.
+    pub(crate) bytes: Option<u64>,
+    /// What was said with it.
+    pub(crate) caption: Option<String>,
+}
+
+impl std::fmt::Debug for Attached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attached").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// A file as it stands in a command's line; why not, in words, if it cannot.
+pub(crate) async fn given_file(client: &Client, file: &Attached) -> Result<String, &'static str> {
+    if file.bytes.is_some_and(|bytes| bytes > MAX_GIVEN_BYTES as u64) {
+        return Err("it is larger than 8 MB");
+    }
+    let url = match &file.source {
+        MediaSource::Plain(url) => url,
+        MediaSource::Encrypted(file) => &file.url,
+    };
+    let bytes = match tokio::time::timeout(TIME, download(client, url)).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a file could not be fetched");
+            return Err("it could not be fetched");
+        }
+        Err(_) => return Err("fetching it took too long"),
+    };
+    let bytes = match &file.source {
+        MediaSource::Plain(_) => bytes,
+        MediaSource::Encrypted(file) => {
+            let keys = MediaEncryptionInfo::from((**file).clone());
+            decrypted(bytes, keys).ok_or("it could not be decrypted")?
+        }
+    };
+    given(bytes)
+}
+
+fn decrypted(bytes: Vec<u8>, keys: MediaEncryptionInfo) -> Option<Vec<u8>> {
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut bytes = Cursor::new(bytes);
+    // Reading to the end checks the digest.
+    AttachmentDecryptor::new(&mut bytes, keys).ok()?.read_to_end(&mut plain).ok()?;
+    Some(plain)
+}
+
+/// Reads a file from the homeserver, one byte more than may be given at most: matrix-sdk knows no limit.
+async fn download(client: &Client, url: &MxcUri) -> Result<Vec<u8>, matrix_sdk::reqwest::Error> {
+    let Ok((server, id)) = url.parts() else { return Ok(Vec::new()) };
+    let (base, token) = (client.homeserver(), client.access_token().unwrap_or_default());
+    let [newest, before] = PATHS.map(|path| format!("{}/{path}/{server}/{id}", base.as_str().trim_end_matches('/')));
+    let get = |url: String| client.http_client().get(url).bearer_auth(&token).send();
+    let mut response = get(newest).await?;
+    if response.status() == matrix_sdk::reqwest::StatusCode::NOT_FOUND {
+        response = get(before).await?;
+    }
+    let mut response = response.error_for_status()?;
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > MAX_GIVEN_BYTES {
+            bytes.truncate(MAX_GIVEN_BYTES + 1);
+            break;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Uploads something that whoever asks may see; gives its address.
+pub(crate) async fn upload(client: &Client, bytes: Vec<u8>, media_type: &str) -> Result<OwnedMxcUri, Error> {
+    let kind = media_type.parse().unwrap_or(mime::APPLICATION_OCTET_STREAM);
+    let uploaded = client.media().upload(&kind, bytes, None).await?;
+    Ok(uploaded.content_uri)
+}
+
+/// A text as a file that the people of a room can read: the content of its message.
+pub(crate) async fn text_file(client: &Client, room: &Room, name: &str, text: &str) -> Result<Value, Error> {
+    let mut content = json!({
+        "msgtype": "m.file",
+        "body": name,
+        "filename": name,
+        "info": { "mimetype": "text/plain", "size": text.len() },
+        "m.mentions": {},
+        AUTOMATED: true,
+    });
+    if room.latest_encryption_state().await?.is_encrypted() {
+        let file = client.upload_encrypted_file(&mut Cursor::new(text.as_bytes())).await?;
+        content["file"] = serde_json::to_value(file)?;
+    } else {
+        content["url"] = json!(upload(client, text.as_bytes().to_vec(), "text/plain").await?);
+    }
+    Ok(content)
+}

@@ -1,0 +1,79 @@
+//! Discord, as the configuration names it.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use async_trait::async_trait;
+use azera_adapter::{Host, Platform};
+use azera_adapter_discord::{Application, Discord, Error, Settings};
+use azera_chat::{COMMANDS, MESSAGE_ACTIONS};
+use azera_config::Config;
+use azera_types::SystemClock;
+use tokio_util::sync::CancellationToken;
+
+use crate::run::Connection;
+
+/// The bot on Discord, if one is configured.
+pub fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
+    let own = &config.discord;
+    let Some(token) = &own.token else { return Ok(None) };
+    let operator = |id: &String| id.parse().with_context(|| format!("discord.operators: {id} is no user id"));
+    let address =
+        |text: &String| text.parse().with_context(|| format!("discord.api_address: {text} is no address with a port"));
+    Ok(Some(Settings {
+        token: token.expose().trim().to_owned(),
+        operators: own.operators.iter().map(operator).collect::<anyhow::Result<_>>()?,
+        catch_up_hours: own.catch_up_hours,
+        messages_per_person: own.messages_per_person,
+        messages_per_server: own.messages_per_server,
+        api_address: own.api_address.as_ref().map(address).transpose()?,
+        api_root_certificate: own.api_root_certificate.clone(),
+    }))
+}
+
+/// The bot, not connected yet.
+pub fn connection(config: &Config, settings: Settings) -> anyhow::Result<Arc<dyn Connection>> {
+    let discord = Discord::new(settings, &config.data_dir()?, Arc::new(SystemClock), COMMANDS, MESSAGE_ACTIONS)?;
+    Ok(Arc::new(OnDiscord(Arc::new(discord))))
+}
+
+struct OnDiscord(Arc<Discord>);
+
+#[async_trait]
+impl Connection for OnDiscord {
+    fn platform(&self) -> Arc<dyn Platform> {
+        self.0.clone()
+    }
+
+    async fn begin(&self) -> anyhow::Result<()> {
+        Ok(self.0.begin().await?)
+    }
+
+    async fn listen(&self, host: Arc<dyn Host>, stop: CancellationToken) -> anyhow::Result<()> {
+        tokio::select! {
+            ended = self.0.listen(host) => Ok(ended?),
+            () = stop.cancelled() => {
+                self.0.leave().await;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What Discord says about the configured bot; `None` if none is.
+pub async fn about(config: &Config) -> anyhow::Result<Option<Result<Application, Error>>> {
+    match settings(config)? {
+        None => Ok(None),
+        Some(settings) => Ok(Some(azera_adapter_discord::application(&settings).await)),
+    }
+}
+
+/// `azera discord invite`.
+pub async fn invite(config: &Config) -> anyhow::Result<ExitCode> {
+    let about = about(config).await?.ok_or_else(|| {
+        anyhow!("there is no bot yet: put its token into AZERA__DISCORD__TOKEN (the README says how to get one)")
+    })?;
+    println!("{}", azera_adapter_discord::invite(about?.id));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,145 @@
+//! The real binary, connected to a peer.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use azera_discord_peer::Peer;
+use tempfile::TempDir;
+
+use crate::model::Model;
+
+/// A data folder, and how the bot is started on it.
+pub struct Bot {
+    scratch: TempDir,
+    api: String,
+    token: String,
+    model: Option<String>,
+    /// The default model of the ledger answers.
+    own_model: bool,
+    more: Vec<(String, String)>,
+    process: Option<Child>,
+    log: Arc<Mutex<String>>,
+}
+
+/// The folder of the default models, which `make test` names.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn models() -> PathBuf {
+    let dir = std::env::var_os("AZERA_TEST_MODELS");
+    dir.map(PathBuf::from).expect("AZERA_TEST_MODELS names the folder of the default models; run `make test`")
+}
+
+/// Discord's own description, where its file is named.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+pub fn description() -> Option<PathBuf> {
+    std::env::var_os("AZERA_DISCORD_OPENAPI").map(PathBuf::from).filter(|path| path.exists())
+}
+
+impl Bot {
+    /// A bot that answers with the model; with the scripted one if there is none.
+    pub fn new(peer: &Peer, model: Option<&Model>) -> Self {
+        let scratch = tempfile::tempdir().expect("a folder");
+        std::fs::write(scratch.path().join("root.pem"), &peer.root_certificate).expect("a file");
+        Self {
+            scratch,
+            api: peer.api.to_string(),
+            token: peer.token.clone(),
+            model: model.map(|model| model.url.clone()),
+            own_model: false,
+            more: Vec::new(),
+            process: None,
+            log: Arc::default(),
+        }
+    }
+
+    /// Has the default model answer.
+    pub fn with_own_model(mut self) -> Self {
+        self.own_model = true;
+        self
+    }
+
+    /// Sets a key of the configuration.
+    pub fn with(mut self, key: &str, value: &str) -> Self {
+        self.more.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The binary with a command, configured for the peer.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let home = self.scratch.path();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_azera"));
+        command.args(arguments).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home);
+        command.env("AZERA__MODELS__DIR", models()).env("AZERA__MODELS__PREFIX_CACHE_MB", "0");
+        command.env("AZERA__MODELS__THREADS", "1").env("AZERA__BACKUP__ENABLED", "false");
+        command.env("AZERA_DATA", home.join("data")).env("AZERA_LOG", "info,azera_adapter_discord=debug");
+        command.env("AZERA__DISCORD__TOKEN", &self.token).env("AZERA__DISCORD__API_ADDRESS", &self.api);
+        command.env("AZERA__DISCORD__API_ROOT_CERTIFICATE", home.join("root.pem"));
+        if let Some(url) = &self.model {
+            command.env("AZERA__CHAT_SERVER__API", "openai").env("AZERA__CHAT_SERVER__URL", url);
+            command.env("AZERA__CHAT_SERVER__MODEL", "tester");
+        }
+        for (key, value) in &self.more {
+            command.env(key, value);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts the bot, and waits until it listens.
+    pub fn start(&mut self, peer: &Peer) {
+        let before = peer.world(|world| world.identified);
+        let arguments: &[&str] =
+            if self.own_model || self.model.is_some() { &["run"] } else { &["run", "--model", "scripted"] };
+        let mut process = self.command(arguments).spawn().expect("the binary runs");
+        let stderr = process.stderr.take().expect("a pipe");
+        let log = self.log.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let mut log = log.lock().expect("nobody panics while they hold this");
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        self.process = Some(process);
+        peer.wait("the bot to connect", |world| (world.identified > before && world.listening()).then_some(()));
+    }
+
+    /// Kills it where it stands.
+    pub fn kill(&mut self, peer: &Peer) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().expect("it can be killed");
+            process.wait().expect("it ends");
+            peer.wait("the connection to end", |world| (!world.listening()).then_some(()));
+        }
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub fn stop(&mut self, peer: &Peer) {
+        if let Some(mut process) = self.process.take() {
+            let id = process.id().to_string();
+            let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+            assert!(sent.success());
+            let status = process.wait().expect("it ends");
+            assert!(status.success(), "{}", self.log());
+            peer.wait("the connection to end", |world| (!world.listening()).then_some(()));
+        }
+    }
+
+    /// What it logged.
+    pub fn log(&self) -> String {
+        self.log.lock().expect("nobody panics while they hold this").clone()
+    }
+}
+
+impl Drop for Bot {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().ok();
+            process.wait().ok();
+        }
+        if std::thread::panicking() {
+            eprintln!("{}", self.log());
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Commands: each by people who may give it and by people who may not, and what can be done about a message.
+
+use azera_discord_peer::{Invoked, Peer, World};
+use serde_json::{Value, json};
+
+use crate::bot::Bot;
+use crate::{answered_for_good, answers, as_described, peer};
+
+/// Who may give a command in a channel of many.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Who {
+    Members,
+    Admins,
+    Operators,
+}
+
+use Who::{Admins, Members, Operators};
+
+/// A command in one of its forms, with options that mean something.
+type Given = (&'static str, &'static str, &'static [(&'static str, &'static str)], Who);
+
+const WORDS: &[(&str, &str)] = &[("words", "lighthouse")];
+const FIRST: &[(&str, &str)] = &[("number", "1")];
+const DREAM: &[(&str, &str)] = &[("text", "I dreamt that the lighthouse walked into the sea.")];
+
+/// All there are, those that take something away behind the others.
+const FORMS: &[Given] = &[
+    ("help", "", &[], Members),
+    ("persona", "list", &[], Members),
+    ("persona", "show", &[("name", "azera")], Members),
+    ("persona", "export", &[("name", "azera")], Members),
+    ("persona", "template", &[], Members),
+    ("persona", "use", &[("name", "azera")], Admins),
+    ("persona", "upload", &[("file", "no persona")], Admins),
+    ("persona", "confirm", &[], Admins),
+    ("persona", "cancel", &[], Admins),
+    ("persona", "rollback", &[("name", "nobody")], Admins),
+    ("persona", "remove", &[("name", "nobody")], Admins),
+    ("why", "", &[], Members),
+    ("branch", "new", &[("name", "aside")], Members),
+    ("branch", "list", &[], Members),
+    ("branch", "switch", &[("name", "main")], Members),
+    ("swipe", "next", &[], Members),
+    ("swipe", "previous", &[], Members),
+    ("remember", "", &[("text", "the lighthouse is closed on Mondays")], Members),
+    ("me", "", &[], Members),
+    ("memory", "search", WORDS, Members),
+    ("memory", "stats", &[], Members),
+    ("dream", "list", &[], Members),
+    ("dream", "show", FIRST, Members),
+    ("dream", "search", WORDS, Members),
+    ("dream", "import", DREAM, Admins),
+    ("dream", "export", &[], Members),
+    ("journal", "list", &[], Members),
+    ("journal", "show", FIRST, Members),
+    ("journal", "search", WORDS, Members),
+    ("journal", "import", DREAM, Admins),
+    ("journal", "export", &[], Members),
+    ("journal", "trigger", &[], Admins),
+    ("journal", "where", &[], Members),
+    ("journal", "here", &[], Admins),
+    ("journal", "off", &[], Admins),
+    ("garden", "list", &[], Members),
+    ("garden", "show", FIRST, Members),
+    ("garden", "search", WORDS, Members),
+    ("garden", "import", DREAM, Admins),
+    ("garden", "export", &[], Members),
+    ("garden", "write", &[], Admins),
+    ("garden", "publish", FIRST, Admins),
+    // In a channel nobody may, and everybody is told why.
+    ("checkin", "show", &[], Members),
+    ("checkin", "on", &[], Members),
+    ("checkin", "off", &[], Members),
+    ("notes", "", &[], Members),
+    ("settings", "", &[], Members),
+    ("status", "", &[], Members),
+    ("rules", "list", &[], Admins),
+    ("rules", "test", &[("text", "you are an idiot")], Admins),
+    ("rules", "add", &[("rule", "jokes joke Laugh along.")], Admins),
+    ("rules", "remove", &[("name", "jokes")], Admins),
+    ("rules", "restore", &[("name", "jokes")], Admins),
+    ("tune", "", &[], Admins),
+    ("tune", "", &[("name", "no-such-number"), ("value", "1")], Admins),
+    ("answer", "show", &[], Admins),
+    ("answer", "addressed", &[], Admins),
+    ("answer", "always", &[], Admins),
+    ("answer", "never", &[], Admins),
+    ("model", "show", &[], Members),
+    ("model", "list", &[], Members),
+    ("model", "use", &[("name", "no-such-model")], Operators),
+    // Who may is asked of their own words, and told apart below.
+    ("regenerate", "", &[], Members),
+    ("memory", "export", &[], Members),
+    ("forget", "last", &[], Members),
+    ("forget", "memory", &[("mnumber", "m999999")], Members),
+    ("forget", "me", &[], Members),
+    ("forget", "chat", &[], Admins),
+];
+
+/// Whether somebody was told that they may not.
+fn is_refusal(told: &str) -> bool {
+    ["for admins", "are the admins'", "is the admins'", "its admins", "for the operator", "Only the operator"]
+        .iter()
+        .any(|words| told.contains(words))
+}
+
+/// The options of a command as a person's client sends them.
+fn options(world: &mut World, name: &str, form: &str, values: &[(&str, &str)]) -> Value {
+    let command = world.commands.iter().find(|command| command["name"] == *name).expect("it is declared");
+    let declared = command["options"].as_array().cloned().unwrap_or_default();
+    let declared = match declared.iter().find(|option| option["type"] == 1 && option["name"] == *form) {
+        Some(sub) => sub["options"].as_array().cloned().unwrap_or_default(),
+        None => declared,
+    };
+    let given = values.iter().map(|(name, value)| {
+        let kind = &declared.iter().find(|option| option["name"] == *name).expect("it is declared")["type"];
+        let value = match kind.as_u64() {
+            Some(4) => json!(value.parse::<u64>().expect("a number")),
+            Some(11) => json!(world.hand_in("persona.md", value.as_bytes())),
+            _ => json!(value),
+        };
+        json!({"name": name, "type": kind, "value": value})
+    });
+    let given: Vec<Value> = given.collect();
+    if form.is_empty() { json!(given) } else { json!([{"name": form, "type": 1, "options": given}]) }
+}
+
+/// What somebody is told.
+#[track_caller]
+pub fn told(peer: &Peer, id: u64) -> String {
+    let answer = peer.wait("a command's answer", |world| {
+        let answer = &world.interaction(id).answer;
+        answer.message.is_some().then(|| answer.clone())
+    });
+    assert!(answer.ephemeral, "everybody sees it");
+    let message = answer.message.unwrap_or_default();
+    format!("{}{}", message["content"].as_str().unwrap_or_default(), message["file_text"].as_str().unwrap_or_default())
+}
+
+/// Gives a command and waits for what comes of it.
+#[track_caller]
+pub fn give(peer: &Peer, channel: u64, who: u64, name: &str, form: &str, values: &[(&str, &str)]) -> String {
+    let id = peer.world(|world| {
+        let options = options(world, name, form, values);
+        world.invoke(channel, who, Invoked::Command { name: name.to_owned(), kind: 1, options, target: None })
+    });
+    told(peer, id)
+}
+
+/// Chooses something in the menu of a message.
+fn choose(peer: &Peer, channel: u64, who: u64, name: &str, target: u64) -> u64 {
+    let what = Invoked::Command { name: name.to_owned(), kind: 3, options: json!([]), target: Some(target) };
+    peer.world(|world| world.invoke(channel, who, what))
+}
+
+/// A server of Ann's with Bob and Cid in it, and a channel of it.
+pub fn square(peer: &Peer) -> ([u64; 3], u64) {
+    peer.world(|world| {
+        let people = ["Ann", "Bob", "Cid"].map(|name| world.user(name));
+        let guild = world.guild(people[0], &people[1..]);
+        (people, world.channel(guild, "square", Vec::new()))
+    })
+}
+
+#[track_caller]
+fn ask(peer: &Peer, channel: u64, who: u64) -> u64 {
+    let asked = peer.world(|world| world.say(channel, who, "Azera, what of the lighthouse?"));
+    answered_for_good(peer, channel, asked, "Noted.");
+    asked
+}
+
+#[test]
+fn every_command_is_obeyed_or_refused_by_who_gives_it() {
+    let peer = peer();
+    let ([ann, bob, cid], square) = square(&peer);
+    let mut bot = Bot::new(&peer, None).with("AZERA__DISCORD__OPERATORS", &cid.to_string());
+    bot.start(&peer);
+    let declared = peer.wait("the commands", |world| (!world.commands.is_empty()).then(|| world.commands.clone()));
+    for command in declared.iter().filter(|command| command["type"] == 1) {
+        let forms = command["options"].as_array().into_iter().flatten().filter(|option| option["type"] == 1);
+        let mut forms: Vec<&str> = forms.filter_map(|form| form["name"].as_str()).collect();
+        if forms.is_empty() {
+            forms.push("");
+        }
+        for form in forms {
+            let name = command["name"].as_str().expect("a name");
+            let tried = FORMS.iter().any(|(command, tried, ..)| (*command, *tried) == (name, form));
+            assert!(tried, "/{name} {form} is declared, and nobody tries it");
+        }
+    }
+    ask(&peer, square, bob);
+    for (name, form, values, who) in FORMS {
+        for (person, rank) in [(bob, Members), (ann, Admins), (cid, Operators)] {
+            let told = give(&peer, square, person, name, form, values);
+            assert_eq!(is_refusal(&told), rank < *who, "/{name} {form} by one of the {rank:?}: {told}");
+        }
+    }
+    as_described(&peer);
+}
+
+#[test]
+fn what_is_somebodys_own_is_theirs_to_show_and_to_forget() {
+    let peer = peer();
+    let ([ann, bob, cid], square) = square(&peer);
+    let dm = peer.world(|world| world.dm(bob));
+    let mut bot = Bot::new(&peer, None);
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    ask(&peer, square, bob);
+    let refused = give(&peer, square, cid, "regenerate", "", &[]);
+    assert!(refused.contains("Only the person I answered"), "{refused}");
+    assert_eq!(give(&peer, square, bob, "regenerate", "", &[]), "Done.");
+    assert_eq!(give(&peer, square, ann, "regenerate", "", &[]), "Done.");
+    // What they told in confidence is theirs alone, whoever looks for it where.
+    give(&peer, dm, bob, "remember", "", &[("text", "the password is heliotrope")]);
+    for who in [ann, bob, cid] {
+        let found = give(&peer, square, who, "memory", "search", &[("words", "password heliotrope")]);
+        assert!(!found.contains("heliotrope"), "{found}");
+    }
+    let refused = give(&peer, square, bob, "memory", "export", &[]);
+    assert!(refused.contains("direct message"), "{refused}");
+    assert!(give(&peer, dm, bob, "memory", "export", &[]).contains("heliotrope"));
+    // What they had kept in the channel is found there, and theirs to forget.
+    let kept = give(&peer, square, bob, "remember", "", &[("text", "the ferry leaves at nine")]);
+    let id = kept.split('`').nth(1).expect("its id").to_owned();
+    let refused = give(&peer, square, cid, "forget", "memory", &[("mnumber", &id)]);
+    assert!(refused.contains("somebody else's"), "{refused}");
+    let receipt = give(&peer, square, bob, "forget", "memory", &[("mnumber", &id)]);
+    assert!(receipt.starts_with("Forgotten"), "{receipt}");
+    as_described(&peer);
+}
+
+#[test]
+fn a_messages_menu_is_about_that_message() {
+    let peer = peer();
+    let ([ann, bob, _], square) = square(&peer);
+    let mut bot = Bot::new(&peer, None);
+    bot.start(&peer);
+    peer.wait("the menus", |world| (!world.commands.is_empty()).then_some(()));
+    let first = ask(&peer, square, bob);
+    ask(&peer, square, ann);
+    let reply = |asked: u64| {
+        let id = peer.world(|world| world.answers(square, asked)[0]["id"].clone());
+        id.as_str().and_then(|id| id.parse::<u64>().ok()).expect("an id")
+    };
+    let why = told(&peer, choose(&peer, square, ann, "Why?", reply(first)));
+    assert!(why.contains("Prompt in tokens"), "{why}");
+    let refused = told(&peer, choose(&peer, square, ann, "Remember this", first));
+    assert!(refused.contains("somebody else's"), "{refused}");
+    let kept = told(&peer, choose(&peer, square, bob, "Remember this", first));
+    assert!(kept.starts_with("Kept as"), "{kept}");
+    // A branch begins where it was asked for, not at the end.
+    let form = choose(&peer, square, bob, "Branch from here", reply(first));
+    let custom_id = peer.wait("a form", |world| {
+        let form = world.interaction(form).answer.first.as_ref()?;
+        form["custom_id"].as_str().map(str::to_owned)
+    });
+    let fields = vec![("name".to_owned(), "elsewhere".to_owned())];
+    let branched = peer.world(|world| world.invoke(square, bob, Invoked::Form { custom_id, fields }));
+    let branched = told(&peer, branched);
+    assert!(branched.contains("elsewhere") && branched.contains("Azera: \"Noted.\""), "{branched}");
+    let refused = told(&peer, choose(&peer, square, bob, "Forget this", ask(&peer, square, ann)));
+    assert!(!refused.starts_with("Forgotten"), "an owner's words are not Bob's: {refused}");
+    let receipt = told(&peer, choose(&peer, square, bob, "Forget this", first));
+    assert!(receipt.starts_with("Forgotten") && receipt.contains("built on it"), "{receipt}");
+    let receipt = told(&peer, choose(&peer, square, ann, "Forget this", reply(first)));
+    assert!(receipt.starts_with("Forgotten"), "{receipt}");
+    peer.wait("the reply to go", |world| answers(world, square, first).is_empty().then_some(()));
+    as_described(&peer);
+}

@@ -1,0 +1,174 @@
+//! How fast it is, and what becomes of many at once.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use azera_discord_peer::{Invoked, World};
+use serde_json::json;
+
+use crate::bot::Bot;
+use crate::{answered, answers, as_described, peer};
+
+/// Guilds, and channels of each.
+const GUILDS: usize = 10;
+const CHANNELS: usize = 10;
+
+/// Time between two messages, over all channels.
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Requests a second that Discord allows a bot.
+const REQUESTS: usize = 50;
+
+/// How long people talk, in seconds: `make soak` asks for two minutes.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn seconds() -> usize {
+    std::env::var("AZERA_SOAK_DISCORD_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5)
+}
+
+/// The beat in which people talk.
+struct Beat {
+    next: Instant,
+    never: Receiver<()>,
+    _silent: Sender<()>,
+}
+
+impl Beat {
+    fn new() -> Self {
+        let (silent, never) = channel();
+        Self { next: Instant::now(), never, _silent: silent }
+    }
+
+    fn wait(&mut self) {
+        self.next += BETWEEN;
+        let left = self.next.saturating_duration_since(Instant::now());
+        self.never.recv_timeout(left).ok();
+    }
+}
+
+/// The time that so many of a hundred stay below.
+fn percentile(took: &mut [Duration], of_hundred: usize) -> Duration {
+    took.sort();
+    took[(took.len() * of_hundred / 100).min(took.len() - 1)]
+}
+
+/// The messages that a channel's answers reply to, in the order the answers stand in.
+fn answered_in_order(world: &World, channel: u64) -> Vec<u64> {
+    let asked = |message: &&serde_json::Value| message["message_reference"]["message_id"].as_str()?.parse().ok();
+    world.bots_messages(channel).iter().filter_map(asked).collect()
+}
+
+#[test]
+fn a_hundred_channels_at_once_are_answered_once_and_in_order() {
+    let peer = peer();
+    let places: Vec<(u64, u64)> = peer.world(|world| {
+        let mut places = Vec::new();
+        for _ in 0..GUILDS {
+            let owner = world.user("Owner");
+            let guild = world.guild(owner, &[]);
+            places.extend((0..CHANNELS).map(|n| (world.channel(guild, &format!("channel-{n}"), Vec::new()), owner)));
+        }
+        world.limit = Some(REQUESTS);
+        places
+    });
+    let mut bot = Bot::new(&peer, None)
+        .with("AZERA__DISCORD__MESSAGES_PER_PERSON", "10000")
+        .with("AZERA__DISCORD__MESSAGES_PER_SERVER", "10000");
+    bot.start(&peer);
+    let (mut beat, begun) = (Beat::new(), Instant::now());
+    let mut asked: HashMap<u64, Vec<u64>> = HashMap::new();
+    let mut open: Vec<(u64, u64, Instant)> = Vec::new();
+    let mut took: Vec<Duration> = Vec::new();
+    let mut look = |open: &mut Vec<(u64, u64, Instant)>, world: &World| {
+        open.retain(|(channel, id, since)| {
+            let done = !answers(world, *channel, *id).is_empty();
+            took.extend(done.then(|| since.elapsed()));
+            !done
+        });
+    };
+    for n in 0..seconds() * 10 {
+        // A stride that has nothing in common with their number goes through all of them.
+        let (channel, who) = places[n * 37 % places.len()];
+        let id = peer.world(|world| {
+            look(&mut open, world);
+            world.say(channel, who, &format!("Azera, number {n}"))
+        });
+        asked.entry(channel).or_default().push(id);
+        open.push((channel, id, Instant::now()));
+        beat.wait();
+    }
+    peer.wait("the last answers", |world| {
+        look(&mut open, world);
+        open.is_empty().then_some(())
+    });
+    let whole = begun.elapsed();
+    bot.stop(&peer);
+    peer.world(|world| {
+        for (channel, asked) in &asked {
+            assert_eq!(&answered_in_order(world, *channel), asked, "answers in {channel}");
+            assert!(asked.iter().all(|id| answers(world, *channel, *id) == ["Noted."]));
+        }
+        let count = |status| world.asked.iter().filter(|asked| asked.status == status).count();
+        println!(
+            "{} messages in {} channels in {whole:.1?}: {} requests, {} of them too many; an answer took p50 {:.0?}, p99 {:.0?}",
+            took.len(),
+            places.len(),
+            world.asked.len(),
+            count(429),
+            percentile(&mut took, 50),
+            percentile(&mut took, 99),
+        );
+    });
+    as_described(&peer);
+}
+
+#[test]
+fn first_words_come_soon() {
+    let peer = peer();
+    let (ann, square) = peer.world(|world| {
+        let ann = world.user("Ann");
+        let guild = world.guild(ann, &[]);
+        (ann, world.channel(guild, "square", Vec::new()))
+    });
+    let mut bot = Bot::new(&peer, None).with("AZERA__DISCORD__MESSAGES_PER_PERSON", "1000");
+    bot.start(&peer);
+    let mut took: Vec<Duration> = Vec::new();
+    for n in 0..40 {
+        let begun = Instant::now();
+        let asked = peer.world(|world| world.say(square, ann, &format!("Azera, number {n}, are you there?")));
+        peer.wait("first words", |world| (!answers(world, square, asked).is_empty()).then_some(()));
+        took.push(begun.elapsed());
+        answered(&peer, square, asked, "Noted.");
+    }
+    let half = percentile(&mut took, 50);
+    println!("from the event to the first words: p50 {half:.1?}, p90 {:.1?}", percentile(&mut took, 90));
+    assert!(half < Duration::from_secs(1), "{took:?}");
+    bot.stop(&peer);
+}
+
+#[test]
+fn commands_are_acknowledged_while_the_model_is_busy() {
+    let peer = peer();
+    let (ann, channels) = peer.world(|world| {
+        let ann = world.user("Ann");
+        let guild = world.guild(ann, &[]);
+        (ann, [0; 10].map(|_| world.channel(guild, "stories", Vec::new())))
+    });
+    let mut bot = Bot::new(&peer, None).with_own_model();
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let mut took: Vec<Duration> = Vec::new();
+    for n in 0..100 {
+        let channel = channels[n / 10];
+        if n % 10 == 0 {
+            // There is always a story that is not told yet.
+            peer.world(|world| world.say(channel, ann, "Azera, tell me a very long story about a lighthouse"));
+        }
+        let what = Invoked::Command { name: "help".to_owned(), kind: 1, options: json!([]), target: None };
+        let id = peer.world(|world| world.invoke(channel, ann, what));
+        took.push(peer.wait("the acknowledgement", |world| world.interaction(id).acknowledged));
+    }
+    let half = percentile(&mut took, 50);
+    println!("acknowledged while the model writes: p50 {half:.1?}, p99 {:.1?}", percentile(&mut took, 99));
+    assert!(half < Duration::from_millis(500), "{took:?}");
+}

@@ -1,0 +1,60 @@
+//! Personas that admins bring to their server.
+
+use azera_discord_peer::{Invoked, Peer};
+
+use crate::bot::Bot;
+use crate::commands::{give, square, told};
+use crate::{answered, as_described, peer};
+
+/// Uploads a file, and presses one of the buttons under what is answered.
+#[track_caller]
+fn upload(peer: &Peer, channel: u64, who: u64, file: &str, button: &str) -> (String, String) {
+    let preview = give(peer, channel, who, "persona", "upload", &[("file", file)]);
+    let (message, custom_id) = peer.world(|world| {
+        let message = world.last_answer().expect("an answer");
+        let buttons = message["components"][0]["components"].as_array().cloned().unwrap_or_default();
+        let button = buttons.iter().find(|found| found["label"] == *button).unwrap_or_else(|| panic!("{preview}"));
+        let id = message["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+        (id, button["custom_id"].as_str().expect("an id").to_owned())
+    });
+    let pressed = peer.world(|world| world.invoke(channel, who, Invoked::Button { message, custom_id }));
+    (preview, told(peer, pressed))
+}
+
+#[test]
+fn an_admin_brings_a_persona_that_is_shown_first_and_can_be_taken_back() {
+    let peer = peer();
+    let ([ann, bob, _], square) = square(&peer);
+    let mut bot = Bot::new(&peer, None);
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let template = give(&peer, square, bob, "persona", "template", &[]).replacen("Here it is.", "", 1);
+    let nix = template.replace("Name", "Nix");
+    let wrong =
+        give(&peer, square, ann, "persona", "upload", &[("file", &nix.replacen("id: name", "id: NOT AN ID", 1))]);
+    assert!(wrong.contains("cannot be taken in") && wrong.contains("line 3"), "{wrong}");
+    let refused = give(&peer, square, bob, "persona", "upload", &[("file", &nix)]);
+    assert!(refused.contains("the admins'"), "{refused}");
+    let (preview, cancelled) = upload(&peer, square, ann, &nix, "Cancel");
+    assert!(preview.contains("**Nix**"), "{preview}");
+    assert!(cancelled.contains("not taken in"), "{cancelled}");
+    let nothing = give(&peer, square, ann, "persona", "confirm", &[]);
+    assert!(nothing.contains("Nothing waits"), "{nothing}");
+    let (_, taken) = upload(&peer, square, ann, &nix, "Take it in");
+    assert!(taken.contains("version 1"), "{taken}");
+    let used = give(&peer, square, ann, "persona", "use", &[("name", "Nix")]);
+    assert!(used.contains("Nix answers here"), "{used}");
+    let asked = peer.world(|world| world.say(square, bob, "Nix, are you there?"));
+    answered(&peer, square, asked, "Noted.");
+    let (preview, taken) = upload(&peer, square, ann, &format!("{nix}\n## Likes\n\nThe sea.\n"), "Take it in");
+    assert!(preview.contains("place of version 1") && taken.contains("version 2"), "{preview} {taken}");
+    assert!(give(&peer, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
+    let back = give(&peer, square, ann, "persona", "rollback", &[("name", "nix")]);
+    assert!(back.contains("version 1"), "{back}");
+    assert!(!give(&peer, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
+    give(&peer, square, ann, "persona", "remove", &[("name", "nix")]);
+    assert!(!give(&peer, square, bob, "persona", "list", &[]).contains("Nix"));
+    let asked = peer.world(|world| world.say(square, bob, "Azera, are you there?"));
+    answered(&peer, square, asked, "Noted.");
+    as_described(&peer);
+}

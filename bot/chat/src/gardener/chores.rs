@@ -1,0 +1,151 @@
+//! What the Gardener looks after from time to time where something was said: marks, pieces, how it is doing, people who want to be
+//! looked in on.
+
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use azera_memory::Tended;
+use azera_types::{Scope, Timestamp};
+
+use super::TRY_AGAIN;
+use super::agenda::Home;
+use super::schedule::{self, after, before, days, is_past};
+use super::work::{A_WEEK, Work};
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// Time between two looks at a home.
+pub(super) const CHORES_EVERY: Duration = Duration::from_secs(3_600);
+
+/// Time between two goes through what people told.
+const CURATE_EVERY: Duration = Duration::from_secs(24 * 3_600);
+
+/// Messages of people without which there is nothing to make a piece of; a choice of our own.
+const MESSAGES_FOR_A_PIECE: usize = 8;
+
+/// Energy below which nothing is made up: it takes more than a reflection does. A choice of our own.
+const ENERGY_FOR_A_PIECE: f64 = 0.5;
+
+/// A share that is the same for a home each time, and another for most others.
+fn share_of(home: &Home) -> f64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    home.hash(&mut hasher);
+    (hasher.finish() % 1_000) as f64 / 1_000.0
+}
+
+impl Azera {
+    /// Looks after one home that it is time for, so that whatever else is due need not wait for all of them.
+    pub(super) async fn do_chores(&self, now: Timestamp) {
+        let Some(home) = self.0.agenda.due_chore(now) else { return };
+        let again = match self.tend_home(&home, now).await {
+            Ok(again) => again,
+            Err(error) if error.is_transient() => {
+                tracing::info!(%error, "what is to be looked after waits");
+                after(now, TRY_AGAIN)
+            }
+            Err(error) => {
+                tracing::warn!(persona = %home.persona, %error, "a place could not be looked after");
+                after(now, CHORES_EVERY)
+            }
+        };
+        self.0.agenda.look_again(&home, again, now);
+    }
+
+    /// Does what is due in a home; gives when to look at it again.
+    async fn tend_home(&self, home: &Home, now: Timestamp) -> Result<Timestamp, Error> {
+        let again = after(now, CHORES_EVERY);
+        let Some(stirred) = self.0.agenda.stirred(home) else { return Ok(again) };
+        let config = &self.0.config.garden;
+        let rested = after(stirred.said, config.rest);
+        if rested > now {
+            return Ok(rested);
+        }
+        let customs = self.customs(&home.platform, &home.place).await?;
+        let zone = &customs.nature.zone;
+        // Where the persona never answered it has no mind, and nothing to tell.
+        if self.0.minds.state(&home.persona, &home.place, now).is_some() {
+            let _writing = self.0.writing.lock().await;
+            if config.sift_every > 0 {
+                self.curate_if_due(home, stirred.said, now).await?;
+            }
+            if !schedule::within(config.quiet, now, zone) {
+                self.review_if_due(home, stirred.said, now).await?;
+                self.make_up_if_due(home, now).await?;
+                self.publish_if_due(home, &customs, now).await?;
+            }
+        }
+        if stirred.wants_check_ins && schedule::within(config.check_in_hours, now, zone) {
+            let _writing = self.0.writing.lock().await;
+            self.check_in_if_due(home, &customs, now).await?;
+        }
+        Ok(again)
+    }
+
+    async fn curate_if_due(&self, home: &Home, said: Timestamp, now: Timestamp) -> Result<(), Error> {
+        let tended = self.tended(home).await?;
+        let last = tended.curated;
+        if last.is_some_and(|last| said <= last || !is_past(last, CURATE_EVERY, now)) {
+            return Ok(());
+        }
+        // What was said before the last time may have been marked after it.
+        self.curate(home, last.map_or(Timestamp::MIN, |last| before(last, CURATE_EVERY))).await?;
+        self.set_tended(home, Tended { curated: Some(now), ..tended }, now).await
+    }
+
+    async fn review_if_due(&self, home: &Home, said: Timestamp, now: Timestamp) -> Result<(), Error> {
+        let tended = self.tended(home).await?;
+        match tended.reviewed {
+            // What is between two people needs no numbers.
+            _ if !self.0.config.garden.reviews || matches!(home.place, Scope::Dm(_)) => Ok(()),
+            // The first week begins, for each place at another hour.
+            None => {
+                let begun = before(now, days(1).mul_f64(share_of(home)));
+                self.set_tended(home, Tended { reviewed: Some(begun), ..tended }, now).await
+            }
+            Some(last) if said <= last || !is_past(last, A_WEEK, now) => Ok(()),
+            Some(_) => self.write_unless_spent(home, Work::Review, now).await,
+        }
+    }
+
+    async fn make_up_if_due(&self, home: &Home, now: Timestamp) -> Result<(), Error> {
+        let every = self.0.config.garden.piece_days;
+        let tended = self.tended(home).await?;
+        if every == 0 || tended.created.is_some_and(|last| !is_past(last, days(every), now)) {
+            return Ok(());
+        }
+        let rested = self.0.minds.state(&home.persona, &home.place, now);
+        if rested.is_none_or(|state| state.energy < ENERGY_FOR_A_PIECE) {
+            return Ok(());
+        }
+        let Some(at) = self.setting_of(home).await? else { return Ok(()) };
+        let since = before(now, Work::Piece.reach()).max(tended.created.unwrap_or(Timestamp::MIN));
+        let recent = self.blocking(move |memory| memory.recent(&at.right, since, 4 * MESSAGES_FOR_A_PIECE)).await?;
+        if recent.iter().filter(|row| row.author.person().is_some()).count() < MESSAGES_FOR_A_PIECE {
+            return Ok(());
+        }
+        self.write_unless_spent(home, Work::Piece, now).await
+    }
+
+    /// Writes something if enough of the day's asking is left. What came to nothing waits as long as what did come: the next hour
+    /// has no more to tell.
+    async fn write_unless_spent(&self, home: &Home, work: Work, now: Timestamp) -> Result<(), Error> {
+        if self.budget_by_day(home, now).await? == 0 {
+            return Ok(());
+        }
+        if self.write_for(home, work, now).await?.is_none() {
+            let mut tended = self.tended(home).await?;
+            work.did(&mut tended, now);
+            self.set_tended(home, tended, now).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes what was done, unless the place is forgotten by now.
+    pub(super) async fn set_tended(&self, home: &Home, tended: Tended, now: Timestamp) -> Result<(), Error> {
+        if self.0.minds.state(&home.persona, &home.place, now).is_none() {
+            return Ok(());
+        }
+        let home = home.clone();
+        self.blocking(move |memory| memory.set_tended(&home.platform, &home.place, &home.persona, &tended)).await
+    }
+}

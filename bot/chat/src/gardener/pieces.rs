@@ -1,0 +1,178 @@
+//! Publishing: the best of what a persona made up goes to the journal's channel.
+
+use azera_memory::{Kind, MemoryRow, Need, Publication, Tended, WritingRow};
+use azera_mind::{Bond, Origin, Rules};
+use azera_types::{Dimension, Timestamp};
+
+use super::agenda::Home;
+use super::home::Setting;
+use super::schedule::{before, days, is_past};
+use crate::azera::Azera;
+use crate::customs::Customs;
+use crate::error::Error;
+
+/// Pieces looked through.
+const LOOKED_AT: usize = 512;
+
+/// Of these, the newest that are weighed against each other, and that they are compared with.
+const WEIGHED: usize = 32;
+
+/// Days after which a piece that was never the best is published no more.
+const FRESH_DAYS: u32 = 60;
+
+/// Feelings that a rule of a realm raises where it frowns on something.
+const FROWNS: [Dimension; 3] = [Dimension::Tension, Dimension::Irritation, Dimension::Concern];
+
+/// Why a piece is not published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unpublished {
+    /// The journal is posted nowhere.
+    NoChannel,
+    /// It belongs to another place.
+    Elsewhere,
+    /// Not all who read the channel may read what it was made of.
+    NotForAll,
+    /// The rules of the place frown on what it says.
+    AgainstTheRules,
+    /// Telling what messages are is still being learned.
+    NotLearnedYet,
+    /// It is posted already, or forgotten.
+    Gone,
+}
+
+impl Azera {
+    /// Posts the best piece that was not posted yet.
+    pub(super) async fn publish_if_due(&self, home: &Home, customs: &Customs, now: Timestamp) -> Result<(), Error> {
+        let every = self.0.config.garden.publish_days;
+        let last = self.tended(home).await?.published;
+        if every == 0 || last.is_some_and(|last| !is_past(last, days(every), now)) {
+            return Ok(());
+        }
+        let Some(at) = self.setting_of(home).await?.filter(|at| at.posted) else { return Ok(()) };
+        let best = self.best_first(home, &at, now).await?;
+        for memory in &best {
+            match self.publish(home, &at, memory, customs, now).await? {
+                Ok(()) | Err(Unpublished::NotLearnedYet) => return Ok(()),
+                Err(why) => tracing::debug!(?why, memory = %memory.id, "a piece is not published"),
+            }
+        }
+        if !best.is_empty() {
+            // They are looked at again when there are others.
+            let tended = Tended { published: Some(now), ..self.tended(home).await? };
+            self.set_tended(home, tended, now).await?;
+        }
+        Ok(())
+    }
+
+    /// Posts one piece, if everybody who would read it may read what it rests on and the rules have nothing against it.
+    pub(crate) async fn publish_now(&self, home: &Home, memory: &MemoryRow) -> Result<Result<(), Unpublished>, Error> {
+        let _writing = self.0.writing.lock().await;
+        let customs = self.customs(&home.platform, &home.place).await?;
+        let Some(at) = self.setting_of(home).await?.filter(|at| at.posted) else {
+            return Ok(Err(Unpublished::NoChannel));
+        };
+        self.publish(home, &at, memory, &customs, self.0.clock.now()).await
+    }
+
+    async fn publish(
+        &self,
+        home: &Home,
+        at: &Setting,
+        memory: &MemoryRow,
+        customs: &Customs,
+        now: Timestamp,
+    ) -> Result<Result<(), Unpublished>, Error> {
+        let scope = at.place.scope();
+        if !is_of(home, at, memory) {
+            return Ok(Err(Unpublished::Elsewhere));
+        }
+        let mut needs = memory.needs.clone();
+        needs.push(Need { scope: memory.scope.clone(), from: memory.at });
+        if !at.right.allows(&home.persona, &scope, &needs, now) {
+            return Ok(Err(Unpublished::NotForAll));
+        }
+        if self.0.senses.get().is_none() {
+            return Ok(Err(Unpublished::NotLearnedYet));
+        }
+        let vector = self.embed(vec![memory.text.as_str().to_owned()]).await?.pop().unwrap_or_default();
+        if frowned_on(&customs.rules, &self.tags(&memory.text, &vector)) {
+            return Ok(Err(Unpublished::AgainstTheRules));
+        }
+        let tended = Tended { published: Some(now), ..self.tended(home).await? };
+        let publication = Publication {
+            memory: memory.id,
+            platform: home.platform.clone(),
+            chat: at.chat.clone(),
+            scope,
+            needs,
+            at: now,
+            tended: (home.platform.clone(), home.place.clone(), tended),
+        };
+        if self.blocking(move |memory| memory.publish(publication)).await?.is_none() {
+            return Ok(Err(Unpublished::Gone));
+        }
+        self.0.index_wanted.notify_one();
+        self.deliver_what_waits().await;
+        Ok(Ok(()))
+    }
+
+    /// Pieces that were not posted yet, the best first: those that take up more of what was said, and are less like what was posted
+    /// before.
+    async fn best_first(&self, home: &Home, at: &Setting, now: Timestamp) -> Result<Vec<MemoryRow>, Error> {
+        let right = at.right.clone();
+        let pieces = self.blocking(move |memory| memory.writings(&right, &[Kind::Piece], LOOKED_AT)).await?;
+        let pieces = pieces.into_iter().filter(|(memory, _)| is_of(home, at, memory));
+        let since = before(now, days(FRESH_DAYS));
+        let is_candidate = |(memory, writing): &(MemoryRow, WritingRow)| {
+            writing.posted.is_none() && writing.imported_by.is_none() && memory.at >= since
+        };
+        let (mut candidates, others): (Vec<_>, Vec<_>) = pieces.partition(is_candidate);
+        candidates.truncate(WEIGHED);
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let posted = others.iter().filter(|(_, writing)| writing.posted.is_some()).take(WEIGHED);
+        let texts = candidates.iter().chain(posted).map(|(memory, _)| memory.text.as_str().to_owned());
+        let vectors = self.embed(texts.collect()).await?;
+        let (own, posted) = vectors.split_at(candidates.len().min(vectors.len()));
+        let mut weighed: Vec<(f32, MemoryRow)> = candidates
+            .into_iter()
+            .zip(own)
+            .map(|((memory, writing), vector)| {
+                let cosine = |other: &Vec<f32>| vector.iter().zip(other).map(|(a, b)| a * b).sum::<f32>();
+                let alike = posted.iter().map(cosine).fold(0.0, f32::max);
+                (writing.themes.len() as f32 * (1.0 - alike), memory)
+            })
+            .collect();
+        weighed.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(y.id.cmp(&x.id)));
+        Ok(weighed.into_iter().map(|(_, memory)| memory).collect())
+    }
+}
+
+/// Whether a piece belongs to a home, and not to a place that may be read there besides: a private channel's journal does not use up
+/// what is the realm's.
+fn is_of(home: &Home, at: &Setting, memory: &MemoryRow) -> bool {
+    memory.scope == home.place || memory.scope == at.place.scope()
+}
+
+/// Whether rules have something against a text: those for safety, and those by which it would irritate or trouble.
+pub(super) fn frowned_on(rules: &Rules, tags: &[azera_mind::Tag]) -> bool {
+    let matched = rules.matching(tags, &Bond::new());
+    rules.iter().filter(|(rule, _)| matched.rules.contains(&rule.name)).any(|(rule, origin)| {
+        origin == Origin::Safety || rule.deltas.iter().any(|(of, delta)| FROWNS.contains(&of) && delta > 0.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_mind::Tag;
+
+    use super::*;
+
+    #[test]
+    fn rules_frown_on_what_would_hurt_and_not_on_what_pleases() {
+        let frowned = |name: &str| frowned_on(&Rules::builtin(), &[Tag::named(name).unwrap()]);
+        assert!(["self_harm", "threat", "hostility", "insult"].into_iter().all(frowned));
+        assert!(!["joke", "gratitude", "good_news"].into_iter().any(frowned));
+    }
+}

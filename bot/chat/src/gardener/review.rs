@@ -1,0 +1,75 @@
+//! How a persona is doing in a place, in numbers: counted, for it to think about.
+
+use std::collections::BTreeSet;
+
+use azera_memory::Kind;
+use azera_types::{ChatId, PersonId, Scope, Timestamp};
+
+use super::agenda::Home;
+use super::home::Setting;
+use super::schedule::before;
+use super::work::A_WEEK;
+use crate::azera::Azera;
+use crate::error::Error;
+
+/// Things said that are counted; who is talked to more often than that each week is told that it was more.
+const COUNTED: usize = 5_000;
+
+/// Writings that are counted.
+const WRITINGS: usize = 100;
+
+impl Azera {
+    /// A line for each matter, of what everybody in the place may see.
+    pub(super) async fn numbers(&self, home: &Home, at: &Setting, now: Timestamp) -> Result<String, Error> {
+        let (since, right) = (before(now, A_WEEK), at.right.clone());
+        let (recent, written, stats) = self
+            .blocking(move |memory| {
+                let recent = memory.recent(&right, since, COUNTED)?;
+                let written = memory.writings(&right, &[Kind::Dream, Kind::Reflection, Kind::Diary], WRITINGS)?;
+                Ok((recent, written, memory.stats(&right)?))
+            })
+            .await?;
+        // A place's own: what happens elsewhere is for those who are there.
+        let scope = at.place.scope();
+        let here = |of: &Scope| *of == scope || *of == home.place;
+        let recent: Vec<_> = recent.into_iter().filter(|row| here(&row.scope)).collect();
+        let people: BTreeSet<&PersonId> = recent.iter().filter_map(|row| row.author.person()).collect();
+        let chats: BTreeSet<&ChatId> = recent.iter().filter_map(|row| row.chat.as_ref()).collect();
+        let heard = recent.iter().filter(|row| row.kind == Kind::Message).count();
+        let more = if recent.len() == COUNTED { "more than " } else { "" };
+        let mut lines = vec![format!(
+            "Talks: I heard {more}{} of {} in {}.",
+            counted(heard, "message", "messages"),
+            counted(people.len(), "person", "people"),
+            counted(chats.len(), "conversation", "conversations"),
+        )];
+        let wrote = |kinds: &[Kind]| {
+            written
+                .iter()
+                .filter(|(memory, _)| memory.at >= since && here(&memory.scope) && kinds.contains(&memory.kind))
+                .count()
+        };
+        let (dreams, entries) = (wrote(&[Kind::Dream]), wrote(&[Kind::Reflection, Kind::Diary]));
+        lines.push(format!(
+            "Sleep: I dreamt {}, and wrote {} into my journal and diary.",
+            counted(dreams, "time", "times"),
+            counted(entries, "entry", "entries")
+        ));
+        let remembered = stats.counts.iter().filter(|(_, of, _)| here(of)).map(|(.., count)| count).sum();
+        lines.push(format!("Memory: I remember {} here.", counted(remembered, "thing", "things")));
+        if let Some(state) = self.0.minds.state(&home.persona, &home.place, now) {
+            let share = |value: f64| (value * 100.0).round();
+            lines.push(format!(
+                "Now: my energy is {} of 100, my need for sleep {} of 100, and I feel {}.",
+                share(state.energy),
+                share(state.pressure),
+                state.mood
+            ));
+        }
+        Ok(lines.into_iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

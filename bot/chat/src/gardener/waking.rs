@@ -1,0 +1,167 @@
+//! Waking: somebody who asked for it is looked in on after some days of silence. There is one unanswered at most.
+
+use azera_memory::{CheckIns, Kind, MessageRow};
+use azera_types::{PersonaId, PlatformId, Scope, Timestamp};
+
+use super::agenda::{Home, Talk};
+use super::compose::{ATTEMPTS, Wanted};
+use super::material::{self, Said};
+use super::pieces::frowned_on;
+use super::prompts::{CHECK_IN, Filling, fill};
+use super::schedule::{after, days, is_past};
+use crate::azera::Azera;
+use crate::customs::Customs;
+use crate::error::Error;
+
+/// Messages of a conversation looked at.
+const LOOKED_AT: usize = 60;
+
+/// Messages of theirs that are taken up: the newest.
+const TAKEN_UP: usize = 8;
+
+/// Somebody who has been silent for long.
+struct Silence {
+    talk: Talk,
+    /// The persona's name.
+    name: String,
+    /// Theirs.
+    other: String,
+    /// What they said last.
+    theirs: Vec<Said>,
+}
+
+impl Azera {
+    /// Learns who wants to be looked in on.
+    pub(super) async fn hear_who_wants_check_ins(&self, platform: &PlatformId) -> Result<(), Error> {
+        let of = platform.clone();
+        for (place, persona, wanted) in self.blocking(move |memory| memory.all_check_ins(&of)).await? {
+            let home = Home { platform: platform.clone(), place, persona };
+            self.0.agenda.expect(home, wanted.chat, wanted.since);
+        }
+        Ok(())
+    }
+
+    /// Notes whether somebody wants to be looked in on.
+    pub(crate) async fn want_check_ins(&self, home: &Home, wanted: Option<CheckIns>) -> Result<(), Error> {
+        let (of, kept) = (home.clone(), wanted.clone());
+        self.blocking(move |memory| memory.set_check_ins(&of.platform, &of.place, &of.persona, kept.as_ref())).await?;
+        match wanted {
+            Some(wanted) => self.0.agenda.expect(home.clone(), wanted.chat, wanted.since),
+            None => self.0.agenda.expect_no_more(home),
+        }
+        Ok(())
+    }
+
+    /// By whom somebody wants to be looked in on in a direct message.
+    pub(crate) async fn check_ins_in(
+        &self,
+        platform: &PlatformId,
+        place: &Scope,
+    ) -> Result<Vec<(PersonaId, CheckIns)>, Error> {
+        let of = platform.clone();
+        let all = self.blocking(move |memory| memory.all_check_ins(&of)).await?;
+        Ok(all.into_iter().filter(|(home, ..)| home == place).map(|(_, persona, wanted)| (persona, wanted)).collect())
+    }
+
+    /// Asks somebody how things are, if it is time to. Whoever calls holds `writing`.
+    pub(super) async fn check_in_if_due(&self, home: &Home, customs: &Customs, now: Timestamp) -> Result<(), Error> {
+        let of = home.clone();
+        let wanted = self.blocking(move |memory| memory.check_ins(&of.platform, &of.place, &of.persona)).await?;
+        let Some(wanted) = wanted else {
+            // They were forgotten meanwhile.
+            self.0.agenda.expect_no_more(home);
+            return Ok(());
+        };
+        if wanted.tried.is_some_and(|tried| !is_past(tried, days(1), now)) {
+            return Ok(());
+        }
+        let Some(asks) = self.silence(home, &wanted, now).await? else { return Ok(()) };
+        // What was said last may be nothing for a model to take up, and must not be what it is let loose on.
+        if self.0.senses.get().is_none() {
+            return Ok(());
+        }
+        for said in &asks.theirs {
+            if self.is_frowned_on(customs, &said.text).await? {
+                return self.note_try(home, &wanted, now).await;
+            }
+        }
+        let chosen = material::telling(asks.theirs, self.writing_form().lines);
+        let Some(about) = chosen.last().and_then(|said| said.sources.first()) else { return Ok(()) };
+        let given = material::lines(&chosen);
+        let other = &asks.other;
+        for attempt in 0..ATTEMPTS {
+            if self.budget_by_day(home, now).await? == 0 {
+                return Ok(());
+            }
+            let messages = fill(CHECK_IN, &Filling { persona: &asks.name, lines: &given, mood: None, other });
+            let asked = Wanted { messages, given: &given, lead: format!("Hello {other}!"), about, attempt };
+            let composed = self.compose(asked).await;
+            self.note_asked(home, now, 1).await?;
+            match composed? {
+                Ok(composed) if !self.is_frowned_on(customs, &composed.text).await? => {
+                    // They may have said something meanwhile, or changed their mind. Asking is noted first: nobody is asked twice.
+                    let then = CheckIns { last: Some(now), tried: Some(now), ..wanted.clone() };
+                    let still = self.silence(home, &wanted, now).await?.is_some();
+                    if still && self.note_check_in(home, &wanted, then).await? {
+                        let post = Some(home.platform.clone());
+                        self.keep_of(&asks.talk, Kind::CheckIn, &chosen, composed, now, post).await?;
+                    }
+                    return Ok(());
+                }
+                Ok(_) => {}
+                Err(flaw) => tracing::debug!(?flaw, "what was to be asked is not kept"),
+            }
+        }
+        self.note_try(home, &wanted, now).await
+    }
+
+    /// What somebody said last, if they have been silent for as long as they said.
+    async fn silence(&self, home: &Home, wanted: &CheckIns, now: Timestamp) -> Result<Option<Silence>, Error> {
+        let Scope::Dm(person) = &home.place else { return Ok(None) };
+        let talk = Talk { platform: home.platform.clone(), chat: wanted.chat.clone(), persona: home.persona.clone() };
+        let Some((place, right, name, _)) = self.whereabouts(&talk).await? else { return Ok(None) };
+        let chat = wanted.chat.clone();
+        let (chat, rows, asked) = self
+            .blocking(move |memory| {
+                let asked = memory.writings(&right, &[Kind::CheckIn], 1)?.pop().map(|(memory, _)| memory.at);
+                Ok((memory.chat(&chat)?, memory.history(&right, &chat, LOOKED_AT)?, asked))
+            })
+            .await?;
+        // Another persona may answer there by now.
+        if place.scope() != home.place || chat.is_none_or(|chat| chat.persona != home.persona) {
+            return Ok(None);
+        }
+        let theirs: Vec<&MessageRow> = rows.iter().filter(|row| row.author.person() == Some(person)).collect();
+        let Some(newest) = theirs.last() else { return Ok(None) };
+        // They may talk in another chat, or to another persona.
+        let heard = self.0.agenda.said_in(&home.platform, &home.place).max(Some(newest.at)).unwrap_or(newest.at);
+        // A crash may have come between what was asked and the note of it.
+        let asked = asked.max(wanted.last);
+        if asked.is_some_and(|asked| asked >= newest.at) || after(heard, days(wanted.days)) > now {
+            return Ok(None);
+        }
+        let other = newest.author.name().to_owned();
+        let first = theirs.len().saturating_sub(TAKEN_UP);
+        let theirs = theirs.into_iter().skip(first).map(Said::from).collect();
+        Ok(Some(Silence { talk, name, other, theirs }))
+    }
+
+    async fn is_frowned_on(&self, customs: &Customs, text: &str) -> Result<bool, Error> {
+        let vector = self.embed(vec![text.to_owned()]).await?.pop().unwrap_or_default();
+        Ok(frowned_on(&customs.rules, &self.tags(text, &vector)))
+    }
+
+    /// Notes that nothing came of it today.
+    async fn note_try(&self, home: &Home, wanted: &CheckIns, now: Timestamp) -> Result<(), Error> {
+        let then = CheckIns { tried: Some(now), ..wanted.clone() };
+        self.note_check_in(home, wanted, then).await.map(drop)
+    }
+
+    async fn note_check_in(&self, home: &Home, before: &CheckIns, then: CheckIns) -> Result<bool, Error> {
+        let (of, before) = (home.clone(), before.clone());
+        let noted = move |memory: &azera_memory::Memory| {
+            memory.note_check_in(&of.platform, &of.place, &of.persona, (&before, &then))
+        };
+        self.blocking(noted).await
+    }
+}

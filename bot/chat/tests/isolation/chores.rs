@@ -1,0 +1,187 @@
+//! What is looked after from time to time: pieces, how it is doing, people who want to be looked in on.
+
+use azera_memory::{Kind, Right, Worth};
+use azera_types::{PersonaId, Reach};
+
+use crate::findings::{AN, ANN, DEN, DM_ANN, HALL, Scene};
+use crate::house::{chat, person};
+use crate::oracle::{DEFAULT_PERSONA, secrets_in};
+
+const DAY: i64 = 24 * 3_600;
+
+impl Scene {
+    /// Time passes in steps of an hour, and what is due is done.
+    async fn live(&self, seconds: i64) {
+        for _ in 0..seconds / 3_600 {
+            self.wait(3_600).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn somebody_who_asked_for_it_is_looked_in_on_once_until_they_answer() {
+    let mut scene = Scene::open(false, false).await;
+    let refused = scene.command(ANN, HALL, "/checkin on").await;
+    assert!(refused.contains("in their direct messages"), "{refused}");
+    let refused = scene.command(ANN, DM_ANN, "/checkin on 0").await;
+    assert!(refused.contains("1 to 90 days"), "{refused}");
+    assert!(scene.command(ANN, DM_ANN, "/checkin").await.contains("I do not look in on you"));
+    assert!(scene.command(ANN, DM_ANN, "/checkin on").await.contains("for 2 days"));
+    let told = scene.tell(ANN, DM_ANN).await;
+    scene.live(DAY).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
+    scene.live(2 * DAY).await;
+    let asked = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
+    assert_eq!(asked.len(), 1);
+    assert_eq!(secrets_in(&asked[0].text), [told].into());
+    let shown = |scene: &Scene| scene.delivered().into_iter().filter(|text| *text == *asked[0].text).count();
+    assert_eq!(shown(&scene), 1);
+    // However long they are silent, and over a restart.
+    scene.live(3 * DAY).await;
+    scene.house.reopen().await;
+    scene.live(3 * DAY).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await.len(), 1);
+    // Nobody else is asked, and nobody else sees it.
+    assert_eq!(scene.written(AN, HALL, Kind::CheckIn).await, []);
+    // Who deletes the question is not asked it again.
+    scene.command(ANN, DM_ANN, &format!("/forget {}", asked[0].id)).await;
+    scene.live(3 * DAY).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
+    scene.tell(ANN, DM_ANN).await;
+    scene.live(3 * DAY).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await.len(), 1);
+    // What was wanted is told with everything else, and ends when it is said.
+    assert!(scene.command(ANN, DM_ANN, "/memory export").await.contains("\"days\": 2"));
+    scene.command(ANN, DM_ANN, "/checkin off").await;
+    scene.tell(ANN, DM_ANN).await;
+    scene.live(3 * DAY).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await.len(), 1);
+    assert!(scene.house.memory.check().unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn a_piece_is_made_of_what_was_said_and_posted_once() {
+    let mut scene = Scene::open(false, false).await;
+    let refused = scene.command(AN, HALL, "/garden write").await;
+    assert!(refused.contains("the admins'"), "{refused}");
+    assert!(scene.command(ANN, HALL, "/garden write").await.contains("Nothing came of it"));
+    let told = scene.tell(ANN, HALL).await;
+    let written = scene.command(ANN, HALL, "/garden write").await;
+    assert!(written.contains("piece") && secrets_in(&written).contains(&told), "{written}");
+    let piece = scene.written(AN, HALL, Kind::Piece).await.remove(0);
+    let shown = |scene: &Scene| scene.delivered().into_iter().filter(|text| *text == *piece.text).count();
+    assert_eq!(shown(&scene), 0, "it is kept, and not posted yet");
+    scene.live(2 * DAY).await;
+    assert_eq!(shown(&scene), 1, "the best there is goes to the journal's channel");
+    let again = scene.command(ANN, HALL, "/garden publish 1").await;
+    assert!(again.contains("published before"), "{again}");
+    // It goes with what it is made of, and where it was posted.
+    scene.command(ANN, HALL, "/forget me").await;
+    assert_eq!(scene.written(AN, HALL, Kind::Piece).await, []);
+    assert!(scene.house.memory.check().unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn a_private_channel_keeps_its_pieces_from_the_journal_of_the_realm() {
+    let mut scene = Scene::open(false, false).await;
+    let told = scene.tell(AN, DEN).await;
+    let written = scene.command(ANN, DEN, "/garden write").await;
+    assert!(secrets_in(&written).contains(&told), "{written}");
+    let refused = scene.command(ANN, DEN, "/garden publish 1").await;
+    assert!(refused.contains("nowhere to publish it"), "{refused}");
+    assert!(scene.command(ANN, HALL, "/garden list").await.contains("There are no pieces"));
+    scene.live(2 * DAY).await;
+    assert!(scene.delivered().iter().all(|text| !text.starts_with("Once") || !secrets_in(text).contains(&told)));
+}
+
+#[tokio::test]
+async fn pieces_come_by_themselves_where_enough_was_said() {
+    let mut scene = Scene::open(false, false).await;
+    for _ in 0..5 {
+        scene.tell(ANN, HALL).await;
+    }
+    scene.live(2 * DAY).await;
+    assert_eq!(scene.written(AN, HALL, Kind::Piece).await, [], "too little");
+    for _ in 0..8 {
+        scene.tell(AN, HALL).await;
+    }
+    scene.live(DAY).await;
+    assert_eq!(scene.written(AN, HALL, Kind::Piece).await.len(), 1);
+    scene.live(10 * DAY).await;
+    assert_eq!(scene.written(AN, HALL, Kind::Piece).await.len(), 1, "of the same there is no other");
+}
+
+#[tokio::test]
+async fn once_a_week_it_looks_at_how_it_is_doing() {
+    let mut scene = Scene::open(false, false).await;
+    scene.tell(ANN, HALL).await;
+    scene.live(DAY).await;
+    for _ in 0..3 {
+        scene.tell(ANN, HALL).await;
+        scene.live(2 * DAY).await;
+    }
+    scene.tell(ANN, HALL).await;
+    scene.live(DAY).await;
+    let prompts = scene.command(ANN, HALL, "/journal export").await;
+    assert!(prompts.contains("I heard 4 messages of 1 person in 1 conversation"), "{prompts}");
+}
+
+#[tokio::test]
+async fn what_was_told_twice_is_kept_once_however_long_ago() {
+    let mut scene = Scene::open(false, false).await;
+    let told = ["the ferry to the island leaves at nine", "the ferry to the island leaves early at nine"];
+    let mut said = Vec::new();
+    for text in told {
+        scene.say(ANN, DM_ANN, &format!("{text} quiet")).await;
+        said.push((scene.last(), text));
+    }
+    scene.live(DAY).await;
+    // As if more had been said between the two than one conversation is compared with.
+    for (message, text) in said {
+        let (kind, to) = ("fact".to_owned(), text.len());
+        let worth = Worth { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None };
+        scene.house.memory.mark(&message, &worth).unwrap();
+    }
+    let sim = &scene.house.platform.sim;
+    let place = azera_adapter::Platform::place(sim.as_ref(), &chat(DM_ANN), &person(ANN)).await.unwrap().unwrap();
+    let right = Right::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &Reach::default());
+    let kept = |scene: &Scene| {
+        let kept = scene.house.memory.kept(&right, &person(ANN), 10).unwrap();
+        kept.iter().filter(|row| row.text.contains("ferry")).map(|row| row.gist().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&scene).len(), 2);
+    scene.say(ANN, DM_ANN, "and now the weather quiet").await;
+    scene.live(DAY).await;
+    assert_eq!(kept(&scene), [told[1]], "the richer of the two");
+}
+
+#[tokio::test]
+async fn nobody_is_looked_in_on_by_who_is_not_spoken_to_any_more_or_while_they_talk_elsewhere() {
+    let mut scene = Scene::open(false, false).await;
+    scene.command(ANN, DM_ANN, "/checkin on 1").await;
+    scene.tell(ANN, DM_ANN).await;
+    scene.command(ANN, DM_ANN, "/persona use azera").await;
+    scene.live(3 * DAY).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
+    let shown = scene.command(ANN, DM_ANN, "/checkin").await;
+    assert!(shown.contains(&format!("`{DEFAULT_PERSONA}`, after a day of silence")), "{shown}");
+    scene.command(ANN, DM_ANN, "/checkin off").await;
+    scene.command(ANN, DM_ANN, &format!("/persona use {DEFAULT_PERSONA}")).await;
+    assert!(scene.command(ANN, DM_ANN, "/checkin").await.contains("I do not look in on you"));
+    scene.live(3 * DAY).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
+}
+
+#[tokio::test]
+async fn the_journal_of_a_private_channel_uses_up_no_piece_of_the_realm() {
+    let mut scene = Scene::open(false, false).await;
+    scene.command(ANN, DEN, "/journal channel here").await;
+    scene.tell(ANN, DEN).await;
+    scene.tell(ANN, HALL).await;
+    scene.command(ANN, HALL, "/garden write").await;
+    let piece = scene.written(AN, HALL, Kind::Piece).await.remove(0);
+    let refused = scene.command(ANN, DEN, &format!("/garden publish {}", piece.id)).await;
+    assert!(refused.contains("belongs to another place"), "{refused}");
+    let told = scene.command(ANN, HALL, "/garden publish 1").await;
+    assert!(told.contains("Published"), "{told}");
+}
