@@ -234,8 +234,23 @@ build_tests() {
     export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }
 
+# The scratch folders of the tests lie in memory, where there is room for them and nobody named a place: they flush to disk tens of
+# thousands of times, which takes seconds on one disk and an hour on another, and nothing of theirs is to be kept.
+# `make soak` takes the disk as it is.
+scratch() {
+    local free
+    [[ -z ${TMPDIR:-} && -w /dev/shm ]] || return 0
+    free=$(df --output=avail -B 1M /dev/shm 2>/dev/null | tail -n 1) || return 0
+    ((free >= 4096)) || return 0
+    TMPDIR=$(mktemp -d /dev/shm/azera-tests.XXXXXX)
+    # shellcheck disable=SC2064
+    trap "rm -rf '$TMPDIR'" EXIT
+    export TMPDIR
+}
+
 test_all() {
     build_tests
+    scratch
     cargo test --release --workspace --locked
     [[ -e ${AZERA_DISCORD_OPENAPI:-} ]] ||
         say "AZERA_DISCORD_OPENAPI names no file: requests to Discord were not checked against its own description"

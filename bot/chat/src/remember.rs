@@ -24,6 +24,9 @@ const LONGEST_LULL: Duration = Duration::from_millis(250);
 /// Memories indexed in one go between two reorganisations of the vector index, which keeps each of them short.
 const OPTIMIZE_EVERY: usize = 50_000;
 
+/// Time after which the log tells how far indexing is: a new embedding model keeps it busy for hours.
+const TELL_EVERY: Duration = Duration::from_secs(30);
+
 /// Time between something said and its indexing, so that what is said meanwhile is indexed with it: each round costs a
 /// commit of both indexes. Nothing that young is recalled anyway.
 const GATHER: Duration = Duration::from_secs(1);
@@ -82,6 +85,7 @@ impl Azera {
         }
         let (mut indexed, mut since_optimized) = (0, 0);
         let begun = Instant::now();
+        let mut told = begun;
         loop {
             // Nobody who stops Azera waits for a thousand memories to be embedded; the next start goes on.
             if self.0.stopping.is_cancelled() && begun.elapsed() > LAST_ROUND {
@@ -98,6 +102,12 @@ impl Azera {
             since_optimized += work.len();
             let embedded = self.embed_work(work, pace).await?;
             self.blocking(move |memory| memory.index(embedded)).await?;
+            if told.elapsed() >= TELL_EVERY {
+                told = Instant::now();
+                let left = self.blocking(azera_memory::Memory::queued).await?;
+                let left_s = begun.elapsed().as_secs_f64() / indexed as f64 * left as f64;
+                tracing::info!(indexed, left, left_s = left_s.round(), "indexing");
+            }
             if since_optimized >= OPTIMIZE_EVERY {
                 since_optimized = 0;
                 self.blocking(azera_memory::Memory::optimize).await?;

@@ -105,6 +105,39 @@ fn it_follows_whom_it_may_and_no_more_than_it_can() {
     assert_eq!(told.count(), 1);
 }
 
+/// Ann's server is not one of those named; when everybody may invite it, she may. Two people who stay within their own limits share that of
+/// their room, and another room has one of its own.
+#[test]
+fn it_follows_anyone_where_it_may_and_a_room_no_more_than_it_can() {
+    let mut scene = Scene::open_with(settings(&[
+        ("MATRIX__INVITES", "servers"),
+        ("MATRIX__INVITES_FROM", "example.org"),
+        ("MATRIX__ROOM_PER_MINUTE", "2"),
+    ]));
+    let refused = scene.ann.act(json!({"do": "create", "invite": [BOT]}));
+    let refused = refused["room"].as_str().expect("a room").to_owned();
+    scene.ann.until("it declines", |ann| ann.has_left(&refused, BOT).then_some(()));
+    scene.bot.stop();
+    scene.bot.more[0].1 = Some("anyone".to_owned());
+    scene.bot.start_again();
+    let mut bob = scene.person("bob");
+    let room = scene.room_with(&mut bob, json!({}));
+    scene.ann.say(&room, "Azera, and this? q1");
+    bob.say(&room, "Azera, and this? q2");
+    scene.ann.say(&room, "Azera, and this? q3");
+    bob.say(&room, "Azera, and this? q4");
+    scene.ann.until_answered(&room, 1);
+    scene.ann.until_answered(&room, 2);
+    scene.ann.until_said(&room, BOT, "that it is too much", |body| body.contains("more than I can follow"));
+    let other = scene.direct(false);
+    scene.ann.say(&other, "and here? q5");
+    scene.ann.until_answered(&other, 5);
+    scene.bot.stop();
+    assert_eq!(scene.ann.answers(&room), [1, 2]);
+    let told = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("more than I can follow"));
+    assert_eq!(told.count(), 1);
+}
+
 #[test]
 fn a_thread_is_a_chat_of_its_own_in_the_room() {
     let mut scene = Scene::open();
