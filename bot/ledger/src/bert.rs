@@ -10,14 +10,12 @@ use std::{
     path::Path,
 };
 
+use azera_gguf::{GgufFile, Q8_0_BLOCK, Tensor, TensorType, Value, quantize_q8_0};
 use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::Deserialize;
 
-use crate::{
-    error::{Error, IoContext},
-    gguf::{GgufFile, Q8_0_BLOCK, Tensor, TensorType, Value, quantize_q8_0},
-};
+use crate::error::{Error, IoContext};
 
 /// The files that a conversion needs from the model's folder.
 pub(crate) const REQUIRED_FILES: [&str; 3] = ["config.json", "vocab.txt", "model.safetensors"];
@@ -271,7 +269,7 @@ mod tests {
     use safetensors::serialize;
 
     use super::*;
-    use crate::gguf::GgufHeader;
+    use azera_gguf::GgufHeader;
 
     /// A BERT encoder with one layer, 32 wide, whose weights count up in f16.
     fn write_tiny(folder: &Path) {

@@ -6,7 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{entry::Kind, gguf::GgufError};
+use azera_gguf::GgufError;
+
+use crate::entry::Kind;
 
 /// Anything that keeps a model from being listed, pulled, imported, chosen or removed.
 #[derive(Debug, thiserror::Error)]

@@ -2,11 +2,12 @@
 
 use std::{fs, path::Path};
 
+use azera_gguf::GgufHeader;
+
 use crate::{
     digest::sha256_of,
     entry::{Embedding, Entry, Family, Kind, Pooling},
     error::{Error, IoContext},
-    gguf::GgufHeader,
     manifest::{CheckedAgainst, Manifest},
     progress::{Progress, Step},
     pull::{blocking, inspect},

@@ -11,7 +11,6 @@ mod bert;
 mod digest;
 mod entry;
 mod error;
-mod gguf;
 mod hub;
 mod import;
 mod ledger;
@@ -23,9 +22,9 @@ mod recommend;
 mod store;
 mod wheel;
 
+pub use azera_gguf::{GgufError, GgufHeader, MAX_HEADER_BYTES, MAX_METADATA_PAIRS, MAX_TENSORS};
 pub use entry::{Convert, Embedding, Entry, Family, Kind, MAX_NAME_BYTES, MAX_SOURCES, Pooling, Source};
 pub use error::{Error, SourceFailure};
-pub use gguf::{GgufError, GgufHeader, MAX_HEADER_BYTES, MAX_METADATA_PAIRS, MAX_TENSORS};
 pub use hub::DEFAULT_HUB_ENDPOINT;
 pub use import::Imported;
 pub use ledger::{Ledger, MAX_ENTRIES, MAX_LEDGER_BYTES};

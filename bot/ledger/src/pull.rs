@@ -7,12 +7,13 @@ use std::{
 
 use tokio::task::spawn_blocking;
 
+use azera_gguf::{GgufError, GgufHeader, q4_1_to_q8_0};
+
 use crate::{
     bert,
     digest::{require_sha256, require_size, sha256_of},
     entry::{Convert, Entry, Source},
     error::{Error, IoContext, SourceFailure},
-    gguf::{GgufError, GgufHeader, q4_1_to_q8_0},
     hub::{Hub, HubFile},
     manifest::{CheckedAgainst, Manifest},
     models::Options,

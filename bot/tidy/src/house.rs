@@ -12,7 +12,9 @@ pub struct Edge {
 pub const EDGES: &[Edge] = &[
     Edge { package: "azera-types", uses: &[] },
     Edge { package: "azera-config", uses: &[] },
-    Edge { package: "azera-ledger", uses: &[] },
+    Edge { package: "azera-gguf", uses: &[] },
+    Edge { package: "azera-ledger", uses: &["azera-gguf"] },
+    Edge { package: "azera-hearth", uses: &["azera-gguf"] },
     Edge { package: "azera-model", uses: &["azera-types"] },
     Edge { package: "azera-llama", uses: &["azera-model"] },
     Edge { package: "azera-breaker", uses: &[] },
@@ -66,6 +68,7 @@ pub const EDGES: &[Edge] = &[
 /// compiles and is tested without them, and can be changed for others.
 pub const HELD: &[(&str, &[&str])] = &[
     ("anyhow", &["bot/app"]),
+    ("candle-core", &["bot/hearth"]),
     ("clap", &["bot/app"]),
     ("crossterm", &["adapters/console"]),
     ("hf-hub", &["bot/ledger"]),

@@ -2,49 +2,55 @@
 
 use std::io::{self, Write};
 
-use super::{ALIGNMENT, MAGIC, TensorType, VERSION, align, value_type};
+use crate::{ALIGNMENT, MAGIC, TensorType, VERSION, align, value_type};
 
 /// A metadata value.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// A whole number.
     U32(u32),
+    /// A number.
     F32(f32),
+    /// A truth value.
     Bool(bool),
+    /// A text.
     String(String),
+    /// Whole numbers.
     I32s(Vec<i32>),
+    /// Texts.
     Strings(Vec<String>),
 }
 
 /// A tensor with its bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Tensor {
+pub struct Tensor {
     /// ggml's name of it.
-    pub(crate) name: String,
+    pub name: String,
     /// Elements in each dimension, the fastest-moving one first (the reverse of a row-major shape).
-    pub(crate) dimensions: Vec<u64>,
+    pub dimensions: Vec<u64>,
     /// How `data` is stored.
-    pub(crate) tensor_type: TensorType,
+    pub tensor_type: TensorType,
     /// The stored bytes.
-    pub(crate) data: Vec<u8>,
+    pub data: Vec<u8>,
 }
 
 /// A whole file in memory: fit for the small models that are converted here.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GgufFile {
+pub struct GgufFile {
     /// Metadata in the order it is written.
-    pub(crate) metadata: Vec<(String, Value)>,
+    pub metadata: Vec<(String, Value)>,
     /// Tensors in the order they are written.
-    pub(crate) tensors: Vec<Tensor>,
+    pub tensors: Vec<Tensor>,
 }
 
 impl GgufFile {
     /// Adds one metadata pair.
-    pub(crate) fn set(&mut self, key: impl Into<String>, value: Value) {
+    pub fn set(&mut self, key: impl Into<String>, value: Value) {
         self.metadata.push((key.into(), value));
     }
 
     /// Writes the file. Errors are those of `out`, or `InvalidInput` for sizes past what the format holds.
-    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut header = Vec::new();
         header.extend_from_slice(&MAGIC);
         header.extend_from_slice(&VERSION.to_le_bytes());
@@ -94,12 +100,12 @@ fn put_len(out: &mut Vec<u8>, len: usize) {
     out.extend_from_slice(&(len as u64).to_le_bytes());
 }
 
-fn put_string(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn put_string(out: &mut Vec<u8>, text: &str) {
     put_len(out, text.len());
     out.extend_from_slice(text.as_bytes());
 }
 
-fn put_value(out: &mut Vec<u8>, value: &Value) {
+pub(crate) fn put_value(out: &mut Vec<u8>, value: &Value) {
     let put_type = |out: &mut Vec<u8>, number: u32| out.extend_from_slice(&number.to_le_bytes());
     match value {
         Value::U32(number) => {

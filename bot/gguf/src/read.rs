@@ -5,7 +5,7 @@ use std::{
     io::{self, BufReader, Read},
 };
 
-use super::{ALIGNMENT, GgufError, MAGIC, TensorType, VERSION, align, tensor_type::file_type_name, value_type};
+use crate::{ALIGNMENT, GgufError, MAGIC, TensorType, VERSION, align, tensor_type::file_type_name, value_type};
 
 /// The most bytes of header that are read. Real ones reach 12 MiB, nearly all of it the vocabulary.
 pub const MAX_HEADER_BYTES: u64 = 128 << 20;
@@ -14,11 +14,11 @@ pub const MAX_METADATA_PAIRS: u64 = 4_096;
 /// The most tensors of a header; large mixture models have some 2,000.
 pub const MAX_TENSORS: u64 = 65_536;
 /// The longest key, as the format has it.
-const MAX_KEY_BYTES: u64 = 65_535;
+pub(crate) const MAX_KEY_BYTES: u64 = 65_535;
 /// The longest string whose text is kept; longer ones are skipped.
 const MAX_KEPT_BYTES: u64 = 1_024;
 /// The most dimensions of a tensor in ggml.
-const MAX_DIMENSIONS: u32 = 4;
+pub(crate) const MAX_DIMENSIONS: u32 = 4;
 
 /// What a GGUF file says about its model.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,8 +51,9 @@ pub struct GgufHeader {
 
 /// A metadata value that was worth keeping.
 #[derive(Debug)]
-enum Kept {
+pub(crate) enum Kept {
     Number(u64),
+    Real(f64),
     Text(String),
     /// Present, but of no interest or too long to keep.
     Skipped,
@@ -62,16 +63,7 @@ impl GgufHeader {
     /// Reads a header from the start of `source`. Memory stays under about a MiB, and no more than
     /// [`MAX_HEADER_BYTES`] are read.
     pub fn read(source: impl Read) -> Result<Self, GgufError> {
-        let mut reader = Reader { source: BufReader::new(source), position: 0 };
-        if reader.array::<4>()? != MAGIC {
-            return Err(GgufError::Magic);
-        }
-        let version = reader.u32()?;
-        if !(2..=VERSION).contains(&version) {
-            return Err(GgufError::Version(version));
-        }
-        let tensor_count = limited("number of tensors", reader.u64()?, MAX_TENSORS)?;
-        let pair_count = limited("number of metadata pairs", reader.u64()?, MAX_METADATA_PAIRS)?;
+        let (mut reader, Counts { version, tensors: tensor_count, pairs: pair_count }) = Reader::start(source)?;
         let mut kept = BTreeMap::new();
         for _ in 0..pair_count {
             let key = reader.key()?;
@@ -108,73 +100,6 @@ impl GgufHeader {
     }
 }
 
-/// Where things stand in a file.
-#[derive(Debug)]
-pub(super) struct Layout {
-    /// Where the descriptions of the tensors begin.
-    pub(super) tensors_at: u64,
-    /// Where the value of `general.file_type` stands, if there is one of four bytes.
-    pub(super) file_type_at: Option<u64>,
-    /// The tensors, in their order.
-    pub(super) tensors: Vec<TensorAt>,
-    /// Where their bytes begin.
-    pub(super) data_at: u64,
-}
-
-/// A tensor's description.
-#[derive(Debug)]
-pub(super) struct TensorAt {
-    /// Its name, in whatever encoding.
-    pub(super) name: Vec<u8>,
-    /// Elements in each dimension.
-    pub(super) dimensions: Vec<u64>,
-    /// How it is stored.
-    pub(super) tensor_type: TensorType,
-    /// Where its bytes begin, after those of the first.
-    pub(super) offset: u64,
-}
-
-impl Layout {
-    /// Reads it, of a file with the usual alignment.
-    pub(super) fn read(file: &[u8]) -> Result<Self, GgufError> {
-        let mut reader = Reader { source: BufReader::new(file), position: 0 };
-        if reader.array::<4>()? != MAGIC {
-            return Err(GgufError::Magic);
-        }
-        let version = reader.u32()?;
-        if !(2..=VERSION).contains(&version) {
-            return Err(GgufError::Version(version));
-        }
-        let tensor_count = limited("number of tensors", reader.u64()?, MAX_TENSORS)?;
-        let pair_count = limited("number of metadata pairs", reader.u64()?, MAX_METADATA_PAIRS)?;
-        let mut file_type_at = None;
-        for _ in 0..pair_count {
-            let key = reader.key()?;
-            let value_type = reader.u32()?;
-            match (key.as_str(), value_type) {
-                ("general.file_type", value_type::U32) => file_type_at = Some(reader.position),
-                ("general.alignment", _) => return Err(GgufError::Invalid("alignment")),
-                _ => {}
-            }
-            reader.value(value_type)?;
-        }
-        let tensors_at = reader.position;
-        let mut tensors = Vec::new();
-        for _ in 0..tensor_count {
-            let length = limited("tensor name length", reader.u64()?, MAX_KEY_BYTES)?;
-            let name = reader.bytes(length)?;
-            let count = reader.u32()?;
-            if count > MAX_DIMENSIONS {
-                return Err(GgufError::Invalid("number of tensor dimensions"));
-            }
-            let dimensions = (0..count).map(|_| reader.u64()).collect::<Result<_, _>>()?;
-            tensors.push(TensorAt { name, dimensions, tensor_type: TensorType(reader.u32()?), offset: reader.u64()? });
-        }
-        let data_at = align(reader.position, ALIGNMENT).ok_or(GgufError::Invalid("header length"))?;
-        Ok(Self { tensors_at, file_type_at, tensors, data_at })
-    }
-}
-
 fn is_of_interest(key: &str) -> bool {
     let general = ["architecture", "name", "license", "file_type", "alignment"];
     let model = [".context_length", ".embedding_length", ".pooling_type"];
@@ -192,8 +117,15 @@ fn text(kept: &BTreeMap<String, Kept>, key: &str) -> Option<String> {
     if let Some(Kept::Text(text)) = kept.get(key) { Some(text.clone()) } else { None }
 }
 
-fn limited(what: &'static str, value: u64, limit: u64) -> Result<u64, GgufError> {
+pub(crate) fn limited(what: &'static str, value: u64, limit: u64) -> Result<u64, GgufError> {
     if value > limit { Err(GgufError::TooLarge { what, value, limit }) } else { Ok(value) }
+}
+
+/// What a file says it holds.
+pub(crate) struct Counts {
+    pub(crate) version: u32,
+    pub(crate) tensors: u64,
+    pub(crate) pairs: u64,
 }
 
 /// What the tensor descriptions add up to.
@@ -203,12 +135,28 @@ struct Tensors {
     data_bytes: u64,
 }
 
-struct Reader<R> {
+/// Reads what a header is made of, and counts the bytes.
+pub(crate) struct Reader<R> {
     source: BufReader<R>,
-    position: u64,
+    pub(crate) position: u64,
 }
 
 impl<R: Read> Reader<R> {
+    /// At the start of a file: past the magic, the version, and the counts of tensors and of metadata pairs.
+    pub(crate) fn start(source: R) -> Result<(Self, Counts), GgufError> {
+        let mut reader = Self { source: BufReader::new(source), position: 0 };
+        if reader.array::<4>()? != MAGIC {
+            return Err(GgufError::Magic);
+        }
+        let version = reader.u32()?;
+        if !(2..=VERSION).contains(&version) {
+            return Err(GgufError::Version(version));
+        }
+        let tensors = limited("number of tensors", reader.u64()?, MAX_TENSORS)?;
+        let pairs = limited("number of metadata pairs", reader.u64()?, MAX_METADATA_PAIRS)?;
+        Ok((reader, Counts { version, tensors, pairs }))
+    }
+
     fn advance(&mut self, bytes: u64) -> Result<(), GgufError> {
         self.position = limited("header length", self.position.saturating_add(bytes), MAX_HEADER_BYTES)?;
         Ok(())
@@ -221,11 +169,11 @@ impl<R: Read> Reader<R> {
         Ok(bytes)
     }
 
-    fn u32(&mut self) -> Result<u32, GgufError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, GgufError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    fn u64(&mut self) -> Result<u64, GgufError> {
+    pub(crate) fn u64(&mut self) -> Result<u64, GgufError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
@@ -236,19 +184,19 @@ impl<R: Read> Reader<R> {
     }
 
     /// `length` bytes, grown as they arrive, so that a claimed length alone allocates nothing.
-    fn bytes(&mut self, length: u64) -> Result<Vec<u8>, GgufError> {
+    pub(crate) fn bytes(&mut self, length: u64) -> Result<Vec<u8>, GgufError> {
         self.advance(length)?;
         let mut bytes = Vec::new();
         self.source.by_ref().take(length).read_to_end(&mut bytes)?;
         if bytes.len() as u64 == length { Ok(bytes) } else { Err(GgufError::Truncated) }
     }
 
-    fn key(&mut self) -> Result<String, GgufError> {
+    pub(crate) fn key(&mut self) -> Result<String, GgufError> {
         let length = limited("key length", self.u64()?, MAX_KEY_BYTES)?;
         String::from_utf8(self.bytes(length)?).map_err(|_| GgufError::Invalid("key"))
     }
 
-    fn value(&mut self, value_type: u32) -> Result<Kept, GgufError> {
+    pub(crate) fn value(&mut self, value_type: u32) -> Result<Kept, GgufError> {
         Ok(match value_type {
             value_type::U8 | value_type::BOOL => Kept::Number(self.array::<1>()?[0].into()),
             value_type::U16 => Kept::Number(u16::from_le_bytes(self.array()?).into()),
@@ -266,6 +214,8 @@ impl<R: Read> Reader<R> {
                     Kept::Text(String::from_utf8_lossy(&self.bytes(length)?).into_owned())
                 }
             }
+            value_type::F32 => Kept::Real(f32::from_le_bytes(self.array()?).into()),
+            value_type::F64 => Kept::Real(f64::from_le_bytes(self.array()?)),
             value_type::ARRAY => {
                 self.skip_array()?;
                 Kept::Skipped
@@ -333,8 +283,8 @@ fn scalar_bytes(value_type: u32) -> Option<u64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{GgufFile, Tensor, Value};
     use super::*;
+    use crate::{GgufFile, Tensor, Value};
 
     fn sample() -> Vec<u8> {
         let mut file = GgufFile::default();

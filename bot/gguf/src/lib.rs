@@ -5,19 +5,22 @@
 //! `docs/gguf.md` and `include/gguf.h`.
 
 mod error;
+mod layout;
 mod quantize;
 mod read;
+mod skeleton;
 mod tensor_type;
 mod widen;
 mod write;
 
 pub use error::GgufError;
+pub use layout::{Layout, TensorAt};
+pub use quantize::{Q8_0_BLOCK, quantize_q8_0};
 pub use read::{GgufHeader, MAX_HEADER_BYTES, MAX_METADATA_PAIRS, MAX_TENSORS};
-
-pub(crate) use quantize::{Q8_0_BLOCK, quantize_q8_0};
-pub(crate) use tensor_type::TensorType;
-pub(crate) use widen::q4_1_to_q8_0;
-pub(crate) use write::{GgufFile, Tensor, Value};
+pub use skeleton::Skeleton;
+pub use tensor_type::TensorType;
+pub use widen::q4_1_to_q8_0;
+pub use write::{GgufFile, Tensor, Value};
 
 /// The first four bytes of every GGUF file.
 const MAGIC: [u8; 4] = *b"GGUF";
@@ -28,19 +31,19 @@ const ALIGNMENT: u64 = 32;
 
 /// The number of each metadata value type, as `include/gguf.h` has them.
 mod value_type {
-    pub(super) const U8: u32 = 0;
-    pub(super) const I8: u32 = 1;
-    pub(super) const U16: u32 = 2;
-    pub(super) const I16: u32 = 3;
-    pub(super) const U32: u32 = 4;
-    pub(super) const I32: u32 = 5;
-    pub(super) const F32: u32 = 6;
-    pub(super) const BOOL: u32 = 7;
-    pub(super) const STRING: u32 = 8;
-    pub(super) const ARRAY: u32 = 9;
-    pub(super) const U64: u32 = 10;
-    pub(super) const I64: u32 = 11;
-    pub(super) const F64: u32 = 12;
+    pub(crate) const U8: u32 = 0;
+    pub(crate) const I8: u32 = 1;
+    pub(crate) const U16: u32 = 2;
+    pub(crate) const I16: u32 = 3;
+    pub(crate) const U32: u32 = 4;
+    pub(crate) const I32: u32 = 5;
+    pub(crate) const F32: u32 = 6;
+    pub(crate) const BOOL: u32 = 7;
+    pub(crate) const STRING: u32 = 8;
+    pub(crate) const ARRAY: u32 = 9;
+    pub(crate) const U64: u32 = 10;
+    pub(crate) const I64: u32 = 11;
+    pub(crate) const F64: u32 = 12;
 }
 
 /// `value` rounded up to a multiple of `alignment`, or `None` past `u64::MAX`.

@@ -3,7 +3,7 @@
 use half::f16;
 
 /// Weights in one block.
-pub(crate) const Q8_0_BLOCK: usize = 32;
+pub const Q8_0_BLOCK: usize = 32;
 /// Bytes of one block: the scale, then one byte a weight.
 const BLOCK_BYTES: usize = 2 + Q8_0_BLOCK;
 /// The largest magnitude a byte takes; -128 is not used, so that the range is symmetric.
@@ -13,7 +13,7 @@ const LEVELS: f32 = 127.0;
 /// precision, half away from zero (ggml's reference quantiser, so that files come out the same on every machine).
 ///
 /// The length must be a multiple of [`Q8_0_BLOCK`]; what does not fill a block is dropped.
-pub(crate) fn quantize_q8_0(weights: &[f32]) -> Vec<u8> {
+pub fn quantize_q8_0(weights: &[f32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(weights.len() / Q8_0_BLOCK * BLOCK_BYTES);
     for block in weights.as_chunks::<Q8_0_BLOCK>().0 {
         let largest = block.iter().fold(0.0_f32, |max, w| max.max(w.abs()));

@@ -4,8 +4,7 @@
 
 use half::f16;
 
-use super::read::{Layout, TensorAt};
-use super::{ALIGNMENT, GgufError, TensorType, align, quantize_q8_0};
+use crate::{ALIGNMENT, GgufError, Layout, TensorAt, TensorType, align, quantize_q8_0};
 
 /// Weights of a block.
 const BLOCK: usize = 32;
@@ -18,7 +17,7 @@ const BLOCK_BYTES: usize = 20;
 const FILE_TYPE_Q8_0: u32 = 7;
 
 /// The same file with its Q4_1 tensors as Q8_0. What else it holds stays byte for byte.
-pub(crate) fn q4_1_to_q8_0(file: &[u8]) -> Result<Vec<u8>, GgufError> {
+pub fn q4_1_to_q8_0(file: &[u8]) -> Result<Vec<u8>, GgufError> {
     let layout = Layout::read(file)?;
     let cut = |from: usize, length: usize| {
         from.checked_add(length).and_then(|end| file.get(from..end)).ok_or(GgufError::Truncated)
@@ -30,9 +29,9 @@ pub(crate) fn q4_1_to_q8_0(file: &[u8]) -> Result<Vec<u8>, GgufError> {
         header.get_mut(at..at + 4).ok_or(GgufError::Truncated)?.copy_from_slice(&FILE_TYPE_Q8_0.to_le_bytes());
     }
     let mut data = Vec::with_capacity(file.len() * 2);
-    for TensorAt { name, dimensions, tensor_type, offset } in &layout.tensors {
-        let elements = dimensions.iter().try_fold(1_u64, |product, count| product.checked_mul(*count));
-        let bytes = elements.and_then(|elements| tensor_type.byte_size(elements));
+    for tensor in &layout.tensors {
+        let TensorAt { name, dimensions, tensor_type, offset } = tensor;
+        let bytes = tensor.byte_size();
         let bytes = cut(place(layout.data_at + offset)?, place(bytes.ok_or(GgufError::Invalid("tensor type"))?)?)?;
         header.extend_from_slice(&(name.len() as u64).to_le_bytes());
         header.extend_from_slice(name);
@@ -70,8 +69,8 @@ fn pad(bytes: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{GgufFile, GgufHeader, Tensor, Value};
     use super::*;
+    use crate::{GgufFile, GgufHeader, Tensor, Value};
 
     #[test]
     fn weights_stay_what_they_were() {

@@ -2,15 +2,20 @@
 
 /// A tensor's storage type: ggml's number of it, with the block layout where it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TensorType(pub(crate) u32);
+pub struct TensorType(
+    /// ggml's number.
+    pub u32,
+);
 
 impl TensorType {
     /// 32-bit floats.
-    pub(crate) const F32: Self = Self(0);
+    pub const F32: Self = Self(0);
+    /// 16-bit floats.
+    pub const F16: Self = Self(1);
     /// Blocks of 32 numbers of 4 bits under a 16-bit scale, above a 16-bit minimum.
-    pub(crate) const Q4_1: Self = Self(3);
+    pub const Q4_1: Self = Self(3);
     /// Blocks of 32 signed bytes under one 16-bit scale.
-    pub(crate) const Q8_0: Self = Self(8);
+    pub const Q8_0: Self = Self(8);
 
     /// Elements and bytes of one block, from the block structures in ggml's `ggml-common.h`. `None` for a type this
     /// table does not know, which a newer llama.cpp may well read.
@@ -46,14 +51,14 @@ impl TensorType {
     }
 
     /// Bytes that `elements` take, or `None` for an unknown type or a number of elements that overflows.
-    pub(crate) fn byte_size(self, elements: u64) -> Option<u64> {
+    pub fn byte_size(self, elements: u64) -> Option<u64> {
         let (block_elements, block_bytes) = self.block()?;
         elements.div_ceil(block_elements).checked_mul(block_bytes)
     }
 }
 
 /// The name people know a file's quantisation by, from `general.file_type` (llama.cpp's `llama_ftype`).
-pub(super) fn file_type_name(file_type: u64) -> Option<&'static str> {
+pub(crate) fn file_type_name(file_type: u64) -> Option<&'static str> {
     Some(match file_type {
         0 => "F32",
         1 => "F16",

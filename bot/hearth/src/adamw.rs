@@ -1,0 +1,117 @@
+//! AdamW (Loshchilov and Hutter 2019), with the norm of all gradients clipped.
+
+use serde::{Deserialize, Serialize};
+
+use crate::adapter::Adapter;
+
+/// How much of the running means is kept a step, and what stands under the fraction.
+const BETA_1: f32 = 0.9;
+const BETA_2: f32 = 0.999;
+const EPSILON: f32 = 1e-8;
+
+/// How an adapter is trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// The rank of the adapter.
+    pub rank: usize,
+    /// Its scale is `alpha / rank`.
+    pub alpha: f32,
+    /// What the beginning and the order of the examples are drawn from.
+    pub seed: u64,
+    /// Steps in all.
+    pub steps: usize,
+    /// Examples a step.
+    pub batch: usize,
+    /// The highest learning rate.
+    pub rate: f32,
+    /// Steps over which the learning rate rises to it.
+    pub warm_up: usize,
+    /// The share of it that is left at the last step; it falls there along half a cosine.
+    pub floor: f32,
+    /// How much of each number is taken away a step, times the learning rate.
+    pub weight_decay: f32,
+    /// The longest gradient, as a Euclidean norm.
+    pub clip: f32,
+    /// Tokens of a pass; more are split over several, whose gradients are added.
+    pub pass_tokens: usize,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self {
+            rank: 16,
+            alpha: 32.0,
+            seed: 1,
+            steps: 300,
+            batch: 8,
+            rate: 6e-4,
+            warm_up: 10,
+            floor: 0.1,
+            weight_decay: 0.01,
+            clip: 1.0,
+            pass_tokens: 512,
+        }
+    }
+}
+
+impl Recipe {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let counts = [self.rank, self.steps, self.batch, self.pass_tokens];
+        let reals = [self.alpha, self.rate, self.clip];
+        if counts.contains(&0) || reals.iter().any(|it| !it.is_finite() || *it <= 0.0) {
+            return Err("rank, alpha, steps, batch, rate, clip and pass_tokens must be more than nothing".into());
+        }
+        if self.steps > 1_000_000 || self.batch > 4096 || self.rank > 1024 {
+            return Err("there are at most a million steps, 4096 examples a step and rank 1024".into());
+        }
+        if !(0.0..=1.0).contains(&self.floor) || !(0.0..=1.0).contains(&self.weight_decay) {
+            return Err("floor and weight_decay lie between 0 and 1".into());
+        }
+        Ok(())
+    }
+
+    /// The learning rate of a step, the first being 0.
+    pub(crate) fn rate_at(&self, step: usize) -> f32 {
+        if step < self.warm_up {
+            return self.rate * (step + 1) as f32 / self.warm_up as f32;
+        }
+        let rest = (self.steps.saturating_sub(self.warm_up + 1)).max(1) as f32;
+        let way = ((step - self.warm_up) as f32 / rest).min(1.0);
+        let share = self.floor + (1.0 - self.floor) * 0.5 * (1.0 + (std::f32::consts::PI * way).cos());
+        self.rate * share
+    }
+}
+
+/// Running means of the gradients and of their squares.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Moments {
+    pub(crate) first: Adapter,
+    pub(crate) second: Adapter,
+}
+
+impl Moments {
+    /// Takes one step; the gradients are scaled down to `recipe.clip` first. Gives their norm before that.
+    pub(crate) fn step(&mut self, recipe: &Recipe, step: usize, adapter: &mut Adapter, grads: &Adapter) -> f32 {
+        let square = |matrix: &crate::adapter::Matrix| {
+            matrix.values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>()
+        };
+        let length = grads.matrices().map(square).sum::<f64>().sqrt() as f32;
+        let shrink = if length > recipe.clip { recipe.clip / length } else { 1.0 };
+        let rate = recipe.rate_at(step);
+        let count = i32::try_from(step + 1).unwrap_or(i32::MAX);
+        let (unbias_1, unbias_2) = (1.0 - BETA_1.powi(count), 1.0 - BETA_2.powi(count));
+        let moments = self.first.matrices_mut().zip(self.second.matrices_mut());
+        for ((matrix, grads), (first, second)) in adapter.matrices_mut().zip(grads.matrices()).zip(moments) {
+            let moments = first.values.iter_mut().zip(&mut second.values);
+            for ((value, grad), (first, second)) in matrix.values.iter_mut().zip(&grads.values).zip(moments) {
+                let grad = grad * shrink;
+                *first = BETA_1 * *first + (1.0 - BETA_1) * grad;
+                *second = BETA_2 * *second + (1.0 - BETA_2) * grad * grad;
+                let pace = (*first / unbias_1) / ((*second / unbias_2).sqrt() + EPSILON);
+                *value -= rate * (pace + recipe.weight_decay * *value);
+            }
+        }
+        length
+    }
+}

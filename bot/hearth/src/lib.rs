@@ -1,0 +1,35 @@
+//! The Hearth: learning in the weights. A frozen model, read from the very GGUF file that serves, learns by low-rank adapters
+//! on all its linear projections, on the processor; what comes out is llama.cpp's own adapter file.
+//!
+//! The way back through each layer is written by hand (`layer`), so that what is cheap to compute again is not kept, the
+//! quantized weights are made plain one projection at a time, and a beginning that many examples share is computed once.
+//!
+//! Invariants:
+//! - The base never changes, and nothing of it is held as plain floats for longer than a product with it takes.
+//! - A training is a function of base, examples and recipe: pauses, threads and time change no bit of its result.
+
+mod adamw;
+mod adapter;
+mod attention;
+mod base;
+mod error;
+mod layer;
+mod pack;
+mod pass;
+mod rope;
+mod saved;
+mod slice;
+mod train;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tiny;
+
+pub use adamw::Recipe;
+pub use adapter::Adapter;
+pub use base::{Base, PROJECTIONS, Rope, Shape};
+pub use error::{Error, Result};
+pub use pack::Example;
+pub use pass::logits;
+pub use train::{Progress, Then, Training, mean_loss};

@@ -1,0 +1,193 @@
+//! Examples, and how they are packed into passes.
+
+use std::ops::Range;
+
+use sha2::{Digest, Sha256};
+
+use crate::attention::Segment;
+use crate::base::Shape;
+use crate::error::{Error, Result};
+
+/// A beginning shorter than this is not worth sharing, in tokens.
+const MIN_SHARED: usize = 32;
+
+/// Tokens to learn from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// The whole sequence.
+    pub tokens: Vec<u32>,
+    /// The places of the tokens that are to be learnt, each after at least one other token.
+    pub learnt: Vec<Range<usize>>,
+}
+
+impl Example {
+    /// Tokens up to which it may share its beginning: the one before its first learnt token has to be its own.
+    fn shareable(&self) -> usize {
+        let first = self.learnt.iter().map(|range| range.start).min().unwrap_or(self.tokens.len());
+        first.saturating_sub(1)
+    }
+
+    /// How many tokens are learnt.
+    pub fn learnt_tokens(&self) -> usize {
+        self.learnt.iter().map(ExactSizeIterator::len).sum()
+    }
+
+    fn check(&self, shape: &Shape) -> std::result::Result<(), String> {
+        if self.tokens.len() > shape.context {
+            return Err(format!("has {} tokens, and the model takes {}", self.tokens.len(), shape.context));
+        }
+        if let Some(token) = self.tokens.iter().find(|token| **token as usize >= shape.vocabulary) {
+            return Err(format!("has token {token}, and the model knows {}", shape.vocabulary));
+        }
+        let inside =
+            |range: &Range<usize>| range.start > 0 && range.start < range.end && range.end <= self.tokens.len();
+        if self.learnt.is_empty() || !self.learnt.iter().all(inside) {
+            return Err("has nothing to learn, or at places it does not have".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Checks examples, and names them all by one SHA-256.
+pub(crate) fn identify(examples: &[Example], shape: &Shape) -> Result<String> {
+    if examples.is_empty() {
+        return Err(Error::Examples("there are none".into()));
+    }
+    let mut hasher = Sha256::new();
+    for (index, example) in examples.iter().enumerate() {
+        example.check(shape).map_err(|what| Error::Examples(format!("example {} {what}", index + 1)))?;
+        hasher.update((example.tokens.len() as u64).to_le_bytes());
+        example.tokens.iter().for_each(|token| hasher.update(token.to_le_bytes()));
+        for place in example.learnt.iter().flat_map(|range| [range.start, range.end]) {
+            hasher.update((place as u64).to_le_bytes());
+        }
+    }
+    Ok(crate::saved::hex(&hasher.finalize()))
+}
+
+/// What one pass through the model computes.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Pack {
+    pub(crate) tokens: Vec<u32>,
+    pub(crate) positions: Vec<u32>,
+    pub(crate) segments: Vec<Segment>,
+    /// Rows, and the token that should come next there.
+    pub(crate) targets: Vec<(usize, u32)>,
+}
+
+impl Pack {
+    fn begin(&mut self, tokens: &[u32]) -> Range<usize> {
+        let rows = self.push(tokens, 0);
+        self.segments.push(Segment { rows: rows.clone(), prefix: 0..0 });
+        rows
+    }
+
+    fn push(&mut self, tokens: &[u32], position: usize) -> Range<usize> {
+        let first = self.tokens.len();
+        self.tokens.extend_from_slice(tokens);
+        self.positions.extend((position..position + tokens.len()).map(|position| position as u32));
+        first..self.tokens.len()
+    }
+
+    fn branch(&mut self, example: &Example, prefix: Range<usize>) {
+        let before = prefix.len();
+        let rows = self.push(&example.tokens[before..], before);
+        for place in example.learnt.iter().cloned().flatten() {
+            self.targets.push((rows.start + place - 1 - before, example.tokens[place]));
+        }
+        self.segments.push(Segment { rows, prefix });
+    }
+}
+
+/// Examples that begin alike.
+struct Group<'a> {
+    shared: usize,
+    members: Vec<&'a Example>,
+}
+
+/// Packs examples into passes of about `most` tokens. What several begin with is computed once a pass.
+pub(crate) fn pack(examples: &[&Example], most: usize) -> Vec<Pack> {
+    let mut sorted = examples.to_vec();
+    sorted.sort_by(|left, right| left.tokens.cmp(&right.tokens));
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for example in sorted {
+        if let Some(group) = groups.last_mut() {
+            let alike = group.members.last().map_or(0, |last| common(&last.tokens, &example.tokens));
+            let shared = alike.min(group.shared).min(example.shareable());
+            if shared >= MIN_SHARED && (group.members.len() == 1 || shared * 2 >= group.shared) {
+                group.shared = shared;
+                group.members.push(example);
+                continue;
+            }
+        }
+        groups.push(Group { shared: example.shareable(), members: vec![example] });
+    }
+    let mut packs = vec![Pack::default()];
+    for Group { shared, members } in groups {
+        let shared = if members.len() > 1 { shared } else { 0 };
+        let mut prefix = None;
+        for example in members {
+            let more = example.tokens.len() - if prefix.is_some() { shared } else { 0 };
+            if packs.last().is_some_and(|pack| !pack.tokens.is_empty() && pack.tokens.len() + more > most) {
+                packs.push(Pack::default());
+                prefix = None;
+            }
+            let Some(pack) = packs.last_mut() else { continue };
+            let rows =
+                prefix.get_or_insert_with(|| if shared > 0 { pack.begin(&example.tokens[..shared]) } else { 0..0 });
+            pack.branch(example, rows.clone());
+        }
+    }
+    packs.retain(|pack| !pack.tokens.is_empty());
+    packs
+}
+
+fn common(left: &[u32], right: &[u32]) -> usize {
+    left.iter().zip(right).take_while(|(left, right)| left == right).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(begin: std::ops::Range<u32>, end: &[u32], learnt: usize) -> Example {
+        let tokens: Vec<u32> = begin.chain(end.iter().copied()).collect();
+        let from = tokens.len() - learnt;
+        Example { learnt: vec![from..tokens.len()], tokens }
+    }
+
+    #[test]
+    fn what_is_shared_is_computed_once() {
+        let examples = [
+            example(0..40, &[90, 91, 92], 1),
+            example(0..40, &[80, 81], 1),
+            example(100..120, &[7, 8, 9], 2),
+            example(0..40, &[90, 95], 1),
+        ];
+        let packs = pack(&examples.iter().collect::<Vec<_>>(), 1000);
+        assert_eq!(packs.len(), 1);
+        let pack = &packs[0];
+        assert_eq!(pack.tokens.len(), 40 + 2 + 3 + 2 + 23);
+        let rows: Vec<_> = pack.segments.iter().map(|it| (it.rows.clone(), it.prefix.clone())).collect();
+        assert_eq!(rows, [(0..40, 0..0), (40..42, 0..40), (42..45, 0..40), (45..47, 0..40), (47..70, 0..0)]);
+        assert_eq!(pack.positions[40..47], [40, 41, 40, 41, 42, 40, 41]);
+        assert_eq!(pack.targets, [(40, 81), (43, 92), (45, 95), (67, 8), (68, 9)]);
+    }
+
+    #[test]
+    fn a_beginning_is_not_shared_beyond_what_is_learnt_after_it() {
+        let examples = [example(0..40, &[90, 91, 92, 93], 3), example(0..40, &[90, 91, 92, 94], 3)];
+        let packs = pack(&examples.iter().collect::<Vec<_>>(), 1000);
+        assert_eq!(packs[0].segments[0].rows, 0..40);
+        assert_eq!(packs[0].targets.len(), 6);
+    }
+
+    #[test]
+    fn passes_keep_to_their_size() {
+        let examples: Vec<Example> = (0..20).map(|end| example(0..40, &[100 + end, 7, 8, 9, 10], 2)).collect();
+        let packs = pack(&examples.iter().collect::<Vec<_>>(), 60);
+        assert_eq!(packs.len(), 5);
+        assert!(packs.iter().all(|pack| pack.tokens.len() == 60 && pack.segments.len() == 5));
+        assert_eq!(packs.iter().map(|pack| pack.targets.len()).sum::<usize>(), 40);
+    }
+}

@@ -1,0 +1,137 @@
+//! One pass through the model: the loss of what is learnt, and what it teaches an adapter.
+
+use candle_core::Tensor;
+use rayon::prelude::*;
+
+use crate::adapter::Adapter;
+use crate::base::{Base, PROJECTIONS};
+use crate::error::Result;
+use crate::layer::{Kept, Setting};
+use crate::pack::Pack;
+use crate::rope::Turns;
+use crate::slice::{exp, matrix, norm, norm_back, read};
+
+/// Rows whose likelihoods over the whole vocabulary are held at once.
+const CHOSEN_ROWS: usize = 128;
+
+/// The loss of a pass, summed over its targets. With `learnt`, what it teaches, `weight` times, is added there.
+pub(crate) fn pass(
+    base: &Base,
+    adapter: &Adapter,
+    pack: &Pack,
+    weight: f32,
+    mut learnt: Option<&mut Adapter>,
+) -> Result<f64> {
+    let turns = Turns::new(base, &pack.positions);
+    let setting = Setting { shape: base.shape(), turns: &turns, segments: &pack.segments };
+    let mut x = base.embed(&pack.tokens)?;
+    let mut kept: Vec<Kept> = Vec::new();
+    for (index, layer) in base.layers.iter().enumerate() {
+        let (out, of_layer) = setting.forward(layer, &adapter.layer(index)?, x)?;
+        x = out;
+        if learnt.is_some() {
+            kept.push(of_layer);
+        }
+    }
+    let (loss, mut grad) = likelihoods(base, &x, &pack.targets, learnt.is_some().then_some(weight))?;
+    drop(x);
+    let Some(learnt) = &mut learnt else { return Ok(loss) };
+    let parts = learnt.pairs.chunks_mut(PROJECTIONS.len()).enumerate();
+    for ((index, learnt), (layer, of_layer)) in parts.rev().zip(base.layers.iter().zip(kept).rev()) {
+        grad = setting.backward(layer, &adapter.layer(index)?, &of_layer, &grad, learnt)?;
+    }
+    Ok(loss)
+}
+
+/// The logits after each token of a sequence, tokens by vocabulary.
+pub fn logits(base: &Base, adapter: Option<&Adapter>, tokens: &[u32]) -> Result<Vec<f32>> {
+    let none = Adapter::zero(base.shape(), 1, 1.0);
+    let example = crate::Example { tokens: tokens.to_vec(), learnt: Vec::new() };
+    let mut values = Vec::with_capacity(tokens.len() * base.shape().vocabulary);
+    for pack in crate::pack::pack(&[&example], usize::MAX) {
+        let turns = Turns::new(base, &pack.positions);
+        let setting = Setting { shape: base.shape(), turns: &turns, segments: &pack.segments };
+        let mut x = base.embed(&pack.tokens)?;
+        for (index, layer) in base.layers.iter().enumerate() {
+            x = setting.forward(layer, &adapter.unwrap_or(&none).layer(index)?, x)?.0;
+        }
+        values.extend(scores(base, &norm(&x, &base.output_norm, base.shape().epsilon)?)?);
+    }
+    Ok(values)
+}
+
+/// The logits of normed hidden states.
+fn scores(base: &Base, normed: &Tensor) -> Result<Vec<f32>> {
+    let (rows, vocabulary) = (normed.dim(0)?, base.shape().vocabulary);
+    let mut logits = vec![0.0_f32; rows * vocabulary];
+    for part in base.vocabulary() {
+        let (first, part) = part?;
+        let width = part.dim(0)?;
+        read(&normed.matmul(&part.t()?)?, |scores| {
+            for (row, scores) in logits.chunks_exact_mut(vocabulary).zip(scores.chunks_exact(width)) {
+                row[first..first + width].copy_from_slice(scores);
+            }
+        })?;
+    }
+    Ok(logits)
+}
+
+/// The summed cross-entropy of the targets, and what it hands back to the hidden states, `weight` times.
+fn likelihoods(base: &Base, x: &Tensor, targets: &[(usize, u32)], weight: Option<f32>) -> Result<(f64, Tensor)> {
+    let (rows, width) = x.dims2()?;
+    let shape = base.shape();
+    let mut grad = vec![0.0_f32; if weight.is_some() { rows * width } else { 0 }];
+    let mut loss = 0.0;
+    for targets in targets.chunks(CHOSEN_ROWS) {
+        let mut chosen = Vec::with_capacity(targets.len() * width);
+        read(x, |x| targets.iter().for_each(|(row, _)| chosen.extend_from_slice(&x[row * width..][..width])))?;
+        let chosen = matrix(chosen, targets.len(), width)?;
+        let mut logits = scores(base, &norm(&chosen, &base.output_norm, shape.epsilon)?)?;
+        let losses: Vec<f64> = logits
+            .par_chunks_mut(shape.vocabulary)
+            .zip(targets)
+            .map(|(row, (_, token))| cross_entropy(row, *token as usize, weight))
+            .collect();
+        loss += losses.iter().sum::<f64>();
+        if weight.is_none() {
+            continue;
+        }
+        let mut to_normed: Option<Tensor> = None;
+        for part in base.vocabulary() {
+            let (first, part) = part?;
+            let tokens = part.dim(0)?;
+            let mut of_part = Vec::with_capacity(targets.len() * tokens);
+            logits
+                .chunks_exact(shape.vocabulary)
+                .for_each(|row| of_part.extend_from_slice(&row[first..first + tokens]));
+            let more = matrix(of_part, targets.len(), tokens)?.matmul(&part)?;
+            to_normed = Some(match to_normed {
+                Some(so_far) => (so_far + more)?,
+                None => more,
+            });
+        }
+        let Some(to_normed) = to_normed else { continue };
+        read(&norm_back(&chosen, &base.output_norm, shape.epsilon, &to_normed)?, |to_chosen| {
+            for ((row, _), to_chosen) in targets.iter().zip(to_chosen.chunks_exact(width)) {
+                let to = &mut grad[row * width..][..width];
+                to.iter_mut().zip(to_chosen).for_each(|(to, more)| *to += more);
+            }
+        })?;
+    }
+    let rows = if weight.is_some() { rows } else { 0 };
+    Ok((loss, matrix(grad, rows, width)?))
+}
+
+/// `-log softmax(row)[token]`; the row becomes its gradient, `weight` times.
+fn cross_entropy(row: &mut [f32], token: usize, weight: Option<f32>) -> f64 {
+    let largest = row.iter().fold(f32::NEG_INFINITY, |largest, logit| largest.max(*logit));
+    let chosen = row[token] - largest;
+    row.iter_mut().for_each(|logit| *logit = exp(*logit - largest));
+    let whole: f64 = row.chunks(1024).map(|part| f64::from(part.iter().sum::<f32>())).sum();
+    if let Some(weight) = weight {
+        let scale = weight / whole as f32;
+        row.iter_mut().for_each(|value| *value *= scale);
+        row[token] -= weight;
+    }
+    whole.ln() - f64::from(chosen)
+}

@@ -1,0 +1,162 @@
+//! Tensors of the processor as plain slices, and what is done to them row by row. Matrices are multiplied by candle; the
+//! rest is a few lines each, spread over rayon's threads by rows, so that results do not depend on how many there are.
+
+use candle_core::{Device, Storage, Tensor};
+use rayon::prelude::*;
+
+use crate::error::Result;
+
+/// Rows a thread takes at once.
+const ROWS: usize = 16;
+
+/// Lends the numbers of a contiguous tensor.
+pub(crate) fn read<T>(tensor: &Tensor, with: impl FnOnce(&[f32]) -> T) -> Result<T> {
+    let (storage, layout) = tensor.storage_and_layout();
+    let Storage::Cpu(storage) = &*storage else {
+        return Err(candle_core::Error::Msg("the tensor is not on the processor".into()).into());
+    };
+    let Some((start, end)) = layout.contiguous_offsets() else {
+        return Err(candle_core::Error::Msg("the tensor is not contiguous".into()).into());
+    };
+    Ok(with(&storage.as_slice::<f32>()?[start..end]))
+}
+
+/// A matrix.
+pub(crate) fn matrix(values: Vec<f32>, rows: usize, columns: usize) -> Result<Tensor> {
+    Ok(Tensor::from_vec(values, (rows, columns), &Device::Cpu)?)
+}
+
+/// `left + right`.
+pub(crate) fn sum(left: &Tensor, right: &Tensor) -> Result<Tensor> {
+    let mut out = vec![0.0; left.elem_count()];
+    read(left, |left| {
+        read(right, |right| {
+            let length = ROWS * 1024;
+            let parts = out.par_chunks_mut(length).zip(left.par_chunks(length)).zip(right.par_chunks(length));
+            parts.for_each(|((out, left), right)| {
+                out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left + right);
+            });
+        })
+    })??;
+    Ok(Tensor::from_vec(out, left.shape(), &Device::Cpu)?)
+}
+
+/// `x / sqrt(mean(x^2) + epsilon) * weight` of each `weight.len()` numbers (RMSNorm, Zhang and Sennrich 2019).
+pub(crate) fn norm(x: &Tensor, weight: &[f32], epsilon: f32) -> Result<Tensor> {
+    let width = weight.len();
+    let mut out = vec![0.0; x.elem_count()];
+    read(x, |x| {
+        out.par_chunks_mut(width * ROWS).zip(x.par_chunks(width * ROWS)).for_each(|(out, x)| {
+            for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
+                let scale = inverse_root(x, epsilon);
+                out.iter_mut().zip(x.iter().zip(weight)).for_each(|(out, (x, weight))| *out = x * scale * weight);
+            }
+        });
+    })?;
+    Ok(Tensor::from_vec(out, x.shape(), &Device::Cpu)?)
+}
+
+/// What [`norm`] hands back to `x` of what it was handed: `s w g - x s^3 / n * sum(x w g)` with `s` the inverse root.
+pub(crate) fn norm_back(x: &Tensor, weight: &[f32], epsilon: f32, grad: &Tensor) -> Result<Tensor> {
+    let width = weight.len();
+    let mut out = vec![0.0; x.elem_count()];
+    read(x, |x| {
+        read(grad, |grad| {
+            let parts = out.par_chunks_mut(width * ROWS).zip(x.par_chunks(width * ROWS));
+            parts.zip(grad.par_chunks(width * ROWS)).for_each(|((out, x), grad)| {
+                let rows = out.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(grad.chunks_exact(width));
+                for ((out, x), grad) in rows {
+                    let scale = inverse_root(x, epsilon);
+                    let along: f32 = dot3(x, weight, grad);
+                    let pull = scale * scale * scale * along / width as f32;
+                    let row = out.iter_mut().zip(x).zip(weight.iter().zip(grad));
+                    row.for_each(|((out, x), (weight, grad))| *out = scale * weight * grad - x * pull);
+                }
+            });
+        })
+    })??;
+    Ok(Tensor::from_vec(out, x.shape(), &Device::Cpu)?)
+}
+
+fn inverse_root(x: &[f32], epsilon: f32) -> f32 {
+    1.0 / (dot(x, x) / x.len() as f32 + epsilon).sqrt()
+}
+
+/// Sums of products in eight lanes, which processors add at once.
+pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
+    let mut lanes = [0.0_f32; 16];
+    let (left, left_rest) = left.as_chunks::<16>();
+    let (right, right_rest) = right.as_chunks::<16>();
+    for (left, right) in left.iter().zip(right) {
+        lanes.iter_mut().zip(left.iter().zip(right)).for_each(|(lane, (left, right))| *lane += left * right);
+    }
+    let rest: f32 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+fn dot3(a: &[f32], b: &[f32], c: &[f32]) -> f32 {
+    let mut lanes = [0.0_f32; 16];
+    let ((a, a_rest), (b, b_rest), (c, c_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>(), c.as_chunks::<16>());
+    for ((a, b), c) in a.iter().zip(b).zip(c) {
+        lanes.iter_mut().zip(a.iter().zip(b).zip(c)).for_each(|(lane, ((a, b), c))| *lane += a * b * c);
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).zip(c_rest).map(|((a, b), c)| a * b * c).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// `silu(gate) * up`.
+pub(crate) fn gated(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
+    let mut out = vec![0.0; gate.elem_count()];
+    read(gate, |gate| {
+        read(up, |up| {
+            let parts = out.par_chunks_mut(4096).zip(gate.par_chunks(4096)).zip(up.par_chunks(4096));
+            parts.for_each(|((out, gate), up)| {
+                out.iter_mut()
+                    .zip(gate.iter().zip(up))
+                    .for_each(|(out, (gate, up))| *out = gate * logistic(*gate) * up);
+            });
+        })
+    })??;
+    Ok(Tensor::from_vec(out, gate.shape(), &Device::Cpu)?)
+}
+
+/// What [`gated`] hands back to `gate` and `up`.
+pub(crate) fn gated_back(gate: &Tensor, up: &Tensor, grad: &Tensor) -> Result<(Tensor, Tensor)> {
+    let (mut to_gate, mut to_up) = (vec![0.0; gate.elem_count()], vec![0.0; gate.elem_count()]);
+    read(gate, |gate| {
+        read(up, |up| {
+            read(grad, |grad| {
+                let out = to_gate.par_chunks_mut(4096).zip(to_up.par_chunks_mut(4096));
+                let given = gate.par_chunks(4096).zip(up.par_chunks(4096)).zip(grad.par_chunks(4096));
+                out.zip(given).for_each(|((to_gate, to_up), ((gate, up), grad))| {
+                    let out = to_gate.iter_mut().zip(to_up);
+                    for ((to_gate, to_up), ((gate, up), grad)) in out.zip(gate.iter().zip(up).zip(grad)) {
+                        let open = logistic(*gate);
+                        *to_up = grad * gate * open;
+                        *to_gate = grad * up * open * (1.0 + gate * (1.0 - open));
+                    }
+                });
+            })
+        })
+    })???;
+    let shape = gate.shape();
+    Ok((Tensor::from_vec(to_gate, shape, &Device::Cpu)?, Tensor::from_vec(to_up, shape, &Device::Cpu)?))
+}
+
+fn logistic(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// e to the `x` within two units in the last place between -87 and 88, and their values outside: a polynomial that compilers
+/// turn into vector code, as calls of the C library are not (Cephes' `expf`, Moshier 1992).
+pub(crate) fn exp(x: f32) -> f32 {
+    let x = x.clamp(-87.0, 88.0);
+    let whole = (x * std::f32::consts::LOG2_E).round_ties_even();
+    let rest = x - whole * 0.693_359_4 - whole * -2.121_944_4e-4;
+    let mut sum = 1.987_569_1e-4;
+    for term in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1] {
+        sum = sum * rest + term;
+    }
+    let power = f32::from_bits(((whole as i32 + 127) as u32) << 23);
+    (sum * rest * rest + rest + 1.0) * power
+}

@@ -1,0 +1,203 @@
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::adapter::Adapter;
+use crate::pack::pack;
+use crate::pass::pass;
+use crate::{Base, Example, Recipe, Then, Training, mean_loss, tiny};
+
+fn base(folder: &TempDir, architecture: &str) -> (PathBuf, Base) {
+    let path = folder.path().join(format!("{architecture}.gguf"));
+    tiny::write(&path, architecture);
+    let base = Base::open(&path).unwrap();
+    (path, base)
+}
+
+/// Sequences of which some begin alike, with tokens to learn at their ends.
+fn examples(count: usize) -> Vec<Example> {
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut token = || random.u32(0..tiny::VOCABULARY as u32);
+    let begin: Vec<u32> = (0..36).map(|_| token()).collect();
+    (0..count)
+        .map(|index| {
+            let mut tokens = if index % 3 == 2 { Vec::new() } else { begin.clone() };
+            tokens.extend((0..6 + index % 4).map(|_| token()));
+            let (length, middle) = (tokens.len(), tokens.len() - 4);
+            Example { tokens, learnt: vec![middle..middle + 1, length - 2..length] }
+        })
+        .collect()
+}
+
+/// An adapter that changes something, with `B` not zero.
+fn stirred(base: &Base) -> Adapter {
+    let mut random = fastrand::Rng::with_seed(11);
+    let mut adapter = Adapter::new(base, 4, 8.0, 5);
+    for pair in &mut adapter.pairs {
+        pair.b.values.iter_mut().for_each(|value| *value = (random.f32() - 0.5) * 0.2);
+    }
+    adapter
+}
+
+fn taught(base: &Base, adapter: &Adapter, examples: &[Example], most: usize) -> (f64, Adapter) {
+    let mut grads = Adapter::zero(base.shape(), adapter.rank, adapter.alpha);
+    let mut loss = 0.0;
+    for pack in pack(&examples.iter().collect::<Vec<_>>(), most) {
+        loss += pass(base, adapter, &pack, 1.0, Some(&mut grads)).unwrap();
+    }
+    (loss, grads)
+}
+
+#[test]
+fn gradients_agree_with_differences() {
+    for architecture in ["llama", "qwen3"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, base) = base(&folder, architecture);
+        let examples = examples(5);
+        let adapter = stirred(&base);
+        let (_, grads) = taught(&base, &adapter, &examples, 1000);
+        let names: Vec<String> = adapter.names().collect();
+        for (index, name) in names.iter().enumerate() {
+            let grad = grads.matrices().nth(index).unwrap();
+            let length = grad.values.iter().map(|it| f64::from(*it) * f64::from(*it)).sum::<f64>().sqrt();
+            assert!(length > 1e-4, "{architecture} {name} is taught nothing");
+            let moved = |by: f64| {
+                let mut adapter = adapter.clone();
+                let matrix = adapter.matrices_mut().nth(index).unwrap();
+                for (value, grad) in matrix.values.iter_mut().zip(&grad.values) {
+                    *value += (by * f64::from(*grad) / length) as f32;
+                }
+                taught(&base, &adapter, &examples, 1000).0
+            };
+            let by = 5e-3;
+            let slope = (moved(by) - moved(-by)) / (2.0 * by);
+            let off = (slope - length).abs() / length;
+            assert!(off < 0.01, "{architecture} {name}: a slope of {slope}, and a gradient of {length}");
+        }
+    }
+}
+
+#[test]
+fn what_is_shared_teaches_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let adapter = stirred(&base);
+    let (loss, grads) = taught(&base, &adapter, &examples(6), 1000);
+    let mut apart = (0.0, Adapter::zero(base.shape(), adapter.rank, adapter.alpha));
+    for example in examples(6) {
+        let (loss, grads) = taught(&base, &adapter, &[example], 1000);
+        apart.0 += loss;
+        for (to, more) in apart.1.matrices_mut().zip(grads.matrices()) {
+            to.values.iter_mut().zip(&more.values).for_each(|(to, more)| *to += more);
+        }
+    }
+    assert!((loss - apart.0).abs() < 1e-4 * loss, "{loss} together, {} apart", apart.0);
+    for (together, apart) in grads.matrices().zip(apart.1.matrices()) {
+        let largest = apart.values.iter().fold(0.0_f32, |largest, it| largest.max(it.abs()));
+        for (together, apart) in together.values.iter().zip(&apart.values) {
+            assert!((together - apart).abs() <= 1e-3 * largest, "{together} together, {apart} apart");
+        }
+    }
+}
+
+fn recipe() -> Recipe {
+    Recipe { rank: 4, alpha: 8.0, steps: 12, batch: 4, rate: 1e-2, warm_up: 2, pass_tokens: 90, ..Recipe::default() }
+}
+
+#[test]
+fn a_pause_changes_no_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "qwen3");
+    let examples = examples(10);
+    let mut whole = Training::new(&base, &examples, recipe(), 1).unwrap();
+    let mut losses = Vec::new();
+    let finished = whole.run(&mut |_, now| {
+        losses.push(now.loss);
+        Then::GoOn
+    });
+    assert!(finished.unwrap());
+    assert!(losses[11] < losses[0] * 0.8, "nothing was learnt: {losses:?}");
+    let checkpoint = folder.path().join("checkpoint");
+    let pause = |_: &Training<'_>, now: &crate::Progress| if now.step % 5 == 0 { Then::Pause } else { Then::GoOn };
+    let mut first = Training::new(&base, &examples, recipe(), 2).unwrap();
+    assert!(!first.run(&mut { pause }).unwrap());
+    first.save(&checkpoint).unwrap();
+    for finishes in [false, true] {
+        let mut next = Training::resume(&base, &examples, &checkpoint, 2).unwrap();
+        assert_eq!(next.run(&mut { pause }).unwrap(), finishes);
+        next.save(&checkpoint).unwrap();
+    }
+    let paused = Training::resume(&base, &examples, &checkpoint, 1).unwrap();
+    assert_eq!(paused.step(), 12);
+    assert_eq!(paused.adapter(), whole.adapter());
+}
+
+#[test]
+fn an_adapter_comes_back_from_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let (path, adapter, examples) = (folder.path().join("adapter.gguf"), stirred(&base), examples(4));
+    adapter.write(&path, &[("general.name", "Tried".to_owned())]).unwrap();
+    let back = Adapter::read(&path, &base).unwrap();
+    let loss = |adapter: Option<&Adapter>| mean_loss(&base, adapter, &examples, 200, 1).unwrap().0;
+    assert!((loss(Some(&back)) - loss(Some(&adapter))).abs() < 1e-3);
+    assert!((loss(Some(&back)) - loss(None)).abs() > 1e-2);
+}
+
+#[track_caller]
+fn says<T>(result: crate::Result<T>, said: &str) {
+    let error = result.err().expect("it is taken").to_string();
+    assert!(error.contains(said), "{error:?} should say {said:?}");
+}
+
+#[test]
+fn what_cannot_be_taken_up_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, base) = base(&folder, "llama");
+    let examples = examples(4);
+    let path = folder.path().join("file");
+    let mut training = Training::new(&base, &examples, recipe(), 1).unwrap();
+    training.run(&mut |_, _| Then::Pause).unwrap();
+    training.save(&path).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let resumed = |bytes: &[u8], examples: &[Example]| {
+        std::fs::write(&path, bytes).unwrap();
+        Training::resume(&base, examples, &path, 1).map(|training| training.step())
+    };
+    says(resumed(&whole, &examples[1..]), "other examples");
+    says(resumed(&whole[..whole.len() / 2], &examples), "incomplete");
+    let mut changed = whole.clone();
+    changed[whole.len() - 100] ^= 1;
+    says(resumed(&changed, &examples), "checksum");
+    says(resumed(b"PK", &examples), "usable GGUF");
+    says(resumed(&std::fs::read(&model).unwrap(), &examples), "no checkpoint");
+    says(Adapter::read(&model, &base), "no LoRA adapter");
+    tiny::write(&path, "bert");
+    says(Base::open(&path), "\"bert\"");
+    let model = std::fs::read(&model).unwrap();
+    std::fs::write(&path, &model[..model.len() - 200]).unwrap();
+    says(Base::open(&path), "incomplete");
+    says(Base::open(folder.path().join("none").as_path()), "none");
+    let strange = Example { tokens: vec![1, 2, 900], learnt: vec![1..3] };
+    says(Training::new(&base, &[strange], recipe(), 1), "token 900");
+    let nothing = Example { tokens: vec![1, 2, 3], learnt: vec![0..1] };
+    says(Training::new(&base, &[nothing], recipe(), 1), "nothing to learn");
+    says(Training::new(&base, &examples, Recipe { rank: 0, ..recipe() }, 1), "more than nothing");
+}
+
+proptest::proptest! {
+    #[test]
+    fn damage_never_panics(position in proptest::prelude::any::<proptest::sample::Index>(), damage: [u8; 8]) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.gguf");
+        tiny::write(&path, "qwen3");
+        let mut bytes = std::fs::read(&path).unwrap();
+        // The header is what counts; a changed weight is a weight.
+        let position = position.index(3_000);
+        bytes[position..position + 8].copy_from_slice(&damage);
+        std::fs::write(&path, bytes).unwrap();
+        if let Ok(base) = Base::open(&path) {
+            proptest::prop_assert!(base.shape().layers > 0);
+        }
+    }
+}
