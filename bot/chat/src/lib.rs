@@ -40,6 +40,6 @@ pub use commands::{COMMANDS, MESSAGE_ACTIONS};
 pub use config::{ChatConfig, GardenConfig};
 pub use decide::{Addressing, calls, decide};
 pub use error::Error;
-pub use gardener::Gardener;
+pub use gardener::{Gardener, Writes, asked_to_write};
 pub use jobs::{Job, JobError};
 pub use shelf::{ModelShelf, ShelvedModel};

@@ -295,7 +295,7 @@ impl<'a> Weights<'a> {
             let what = format!("its {name} is {:?} where {wanted:?} is expected", tensor.dimensions);
             return Err(Error::Model(what));
         }
-        let kind = kind(tensor.tensor_type.0).filter(|kind| inputs % kind.block_size() == 0);
+        let kind = kind(tensor.tensor_type.0).filter(|kind| inputs.is_multiple_of(kind.block_size()));
         let kind = kind.ok_or_else(|| {
             Error::Model(format!(
                 "its {name} is stored in a way (ggml's number {}) that is not read",

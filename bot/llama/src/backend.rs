@@ -31,6 +31,13 @@ pub(crate) fn load(path: &Path, gpu_layers: Option<u32>) -> Result<LlamaModel, E
         .map_err(|_| Error::Load(format!("llama.cpp cannot read {}; its log says why", path.display())))
 }
 
+/// Opens a GGUF file for its vocabulary and template alone.
+pub(crate) fn vocabulary(path: &Path) -> Result<LlamaModel, Error> {
+    let params = LlamaModelParams::default().with_vocab_only(true);
+    LlamaModel::load_from_file(backend()?, path, &params)
+        .map_err(|_| Error::Load(format!("llama.cpp cannot read {}; its log says why", path.display())))
+}
+
 /// Threads an embedding model takes at most: its texts are short, and more threads wait longer for one another than
 /// they save.
 const EMBEDDING_THREADS: usize = 4;

@@ -225,7 +225,7 @@ fn check_request(request: &ChatRequest) -> Result<(), Error> {
     Ok(())
 }
 
-fn template(model: &LlamaModel) -> Result<ChatTemplate, Error> {
+pub(crate) fn template(model: &LlamaModel) -> Result<ChatTemplate, Error> {
     let none = || Error::Load("the model has no chat template; it is not made for chat".into());
     let source = model.chat_template(None).map_err(|_| none())?.to_string().map_err(|_| none())?;
     let vocab = model.vocab();

@@ -22,6 +22,7 @@ mod parked;
 mod plan;
 mod prompt;
 mod queue;
+mod reading;
 mod sampler;
 mod score;
 mod template;
@@ -37,6 +38,7 @@ pub use config::{
 };
 pub use embed::{EMBED_STEP_TEXTS, EMBED_STEP_TOKENS, LlamaEmbedder};
 pub use prompt::MIN_SHARED_TOKENS;
+pub use reading::LlamaReader;
 pub use sampler::MAX_GRAMMAR_BYTES;
 pub use score::{MAX_CONTINUATIONS, SCORE_BRANCHES, SCORE_STEP_TOKENS};
 

@@ -60,6 +60,10 @@ pub const EDGES: &[Edge] = &[
             "azera-personas",
         ],
     },
+    Edge {
+        package: "azera-curriculum",
+        uses: &["azera-types", "azera-model", "azera-personas", "azera-prompt", "azera-chat"],
+    },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "azera", uses: &["*"] },
 ];

@@ -6,6 +6,7 @@ use azera_memory::{MemoryRow, MessageRow, Need};
 use azera_types::{Author, MessageId, Scope, Timestamp};
 
 use super::flaws::weight;
+use super::prompts::line;
 
 /// Characters of one line at most.
 const LINE_CHARS: usize = 240;
@@ -70,7 +71,7 @@ fn one_line(text: &str) -> String {
 
 /// Lines for a prompt, each with its speaker.
 pub(super) fn lines(said: &[Said]) -> String {
-    said.iter().map(|said| format!("- {}: {}", said.author.name(), said.text)).collect::<Vec<_>>().join("\n")
+    said.iter().map(|said| line(said.author.name(), &said.text)).collect::<Vec<_>>().join("\n")
 }
 
 /// The messages it rests on.

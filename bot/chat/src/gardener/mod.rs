@@ -38,6 +38,7 @@ use jiff::tz::TimeZone;
 use agenda::TalkTask;
 pub(crate) use agenda::{Agenda, Heard, Home, Talk};
 pub(crate) use pieces::Unpublished;
+pub use prompts::{Writes, asked_to_write};
 use schedule::after;
 use work::Work;
 

@@ -39,6 +39,45 @@ pub(super) struct Filling<'a> {
     pub(super) other: &'a str,
 }
 
+/// What a persona writes between messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// An entry of its diary.
+    Diary,
+    /// A dream.
+    Dream,
+    /// An entry of its journal.
+    Reflection,
+    /// Something made up.
+    Piece,
+    /// A question to somebody who wants to be looked in on.
+    CheckIn,
+    /// Notes about the other.
+    NotesOther,
+    /// Notes about itself.
+    NotesSelf,
+}
+
+/// What the model is asked for it, for what was said by whom; `other` is whom it is about or for.
+pub fn asked_to_write(what: Writes, persona: &str, said: &[(String, String)], other: &str) -> Vec<ChatMessage> {
+    let prompt = match what {
+        Writes::Diary => DIARY,
+        Writes::Dream => DREAM,
+        Writes::Reflection => REFLECTION,
+        Writes::Piece => PIECE,
+        Writes::CheckIn => CHECK_IN,
+        Writes::NotesOther => NOTES_OTHER,
+        Writes::NotesSelf => NOTES_SELF,
+    };
+    let lines: Vec<String> = said.iter().map(|(who, text)| line(who, text)).collect();
+    fill(prompt, &Filling { persona, lines: &lines.join("\n"), mood: None, other })
+}
+
+/// A line of what was said, as prompts show it.
+pub(super) fn line(who: &str, text: &str) -> String {
+    format!("- {who}: {text}")
+}
+
 /// A prompt as messages: each part begins with a line that names its role in brackets.
 pub(super) fn fill(prompt: &str, filling: &Filling<'_>) -> Vec<ChatMessage> {
     let mood = filling.mood.map_or_else(String::new, |mood| format!(" Your mood: {mood}."));

@@ -1,0 +1,162 @@
+//! Drawing at random, and filling templates.
+
+use std::collections::BTreeMap;
+
+use azera_types::Timestamp;
+
+use crate::seeds::{Fact, SEEDS};
+
+/// The first day anything is told on, 2026-01-01, and how many follow, in seconds.
+const FIRST_SECOND: i64 = 1_767_225_600;
+const SECONDS: i64 = 330 * 86_400;
+
+/// Where everything random comes from.
+pub(crate) struct Draw(fastrand::Rng);
+
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(fastrand::Rng::with_seed(seed))
+    }
+
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        self.0.usize(..count.max(1))
+    }
+
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.0.usize(..100) < percent
+    }
+
+    pub(crate) fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.0.usize(..all.len())]
+    }
+
+    /// One of some texts.
+    pub(crate) fn text(&mut self, all: &[&'static str]) -> &'static str {
+        self.of::<&str>(all)
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, all: &mut [T]) {
+        self.0.shuffle(all);
+    }
+
+    pub(crate) fn time(&mut self) -> Timestamp {
+        let second = FIRST_SECOND + self.0.i64(0..SECONDS);
+        Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// Names of people, all different.
+    pub(crate) fn people(&mut self, count: usize) -> Vec<String> {
+        let mut names: Vec<&str> = SEEDS.slots.get("name").cloned().unwrap_or_default();
+        self.shuffle(&mut names);
+        names.into_iter().take(count).map(str::to_owned).collect()
+    }
+
+    /// A kind of fact, told by somebody.
+    pub(crate) fn told(&mut self, fact: &'static Fact, who: &str, taken: &[String]) -> Told {
+        let mut values = BTreeMap::new();
+        let texts = fact.told.iter().chain(&fact.asked).chain(&fact.near).chain([&fact.answer, &fact.about]);
+        for slot in texts.flat_map(|text| slots(text)) {
+            if !values.contains_key(slot) {
+                let value = self.value(slot, taken);
+                values.insert(slot, value);
+            }
+        }
+        let text = fill(self.text(&fact.told), &values);
+        Told { fact, who: who.to_owned(), text, at: self.time(), values }
+    }
+
+    fn value(&mut self, slot: &str, taken: &[String]) -> String {
+        match slot {
+            "n2" => self.0.usize(11..100).to_string(),
+            "n3" => self.0.usize(101..1000).to_string(),
+            "n4" => self.0.usize(1000..10_000).to_string(),
+            _ => loop {
+                let value = SEEDS.slots.get(slot).map_or("", |list| *self.of(list));
+                if !taken.iter().any(|name| name == value) {
+                    return value.to_owned();
+                }
+            },
+        }
+    }
+
+    /// A message as people type it: with or without capitals and marks, and now and then an opening.
+    pub(crate) fn typed(&mut self, text: &str, persona: &str) -> String {
+        let mut text = text.to_owned();
+        if self.chance(12) {
+            let openings = ["hey, ", "so, ", "quick question: ", "um, ", "sorry to ask again, ", "oh and "];
+            text = format!("{}{text}", self.of(&openings));
+        } else if self.chance(8) {
+            text = format!("{persona}, {text}");
+        }
+        if self.chance(45) {
+            text = capital(&text);
+        }
+        if self.chance(15) {
+            text = text.trim_end_matches(['?', '.']).to_owned();
+        }
+        text
+    }
+}
+
+/// Something told.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    pub(crate) fact: &'static Fact,
+    pub(crate) who: String,
+    pub(crate) text: String,
+    pub(crate) at: Timestamp,
+    values: BTreeMap<&'static str, String>,
+}
+
+impl Told {
+    pub(crate) fn fill(&self, template: &str) -> String {
+        fill(template, &self.values)
+    }
+
+    /// The answer about the one who told it, said to somebody else: no capital, no full stop.
+    pub(crate) fn of_other(&self) -> Option<String> {
+        match self.fact.of_other {
+            Some(template) => Some(self.fill(template).replace("{who}", &self.who)),
+            None => about_other(&self.fill(self.fact.answer), &self.who),
+        }
+    }
+
+    /// What was asked for, when somebody else asks.
+    pub(crate) fn asked_of_other(&self) -> Option<String> {
+        about_other(&self.fill(self.fact.about), &self.who)
+    }
+}
+
+/// `your boat` as `Mara's boat`; nothing where more than that would have to change.
+fn about_other(text: &str, who: &str) -> Option<String> {
+    let words: Vec<&str> = text.split(' ').collect();
+    if words.contains(&"you") || words.contains(&"me") || !words.contains(&"your") {
+        return None;
+    }
+    Some(
+        words
+            .iter()
+            .map(|word| if *word == "your" { format!("{who}'s") } else { (*word).to_owned() })
+            .collect::<Vec<_>>()
+            .join(" "),
+    )
+}
+
+/// The names in braces.
+fn slots(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(slot, _)| slot))
+}
+
+fn fill(template: &str, values: &BTreeMap<&'static str, String>) -> String {
+    values.iter().fold(template.to_owned(), |text, (slot, value)| text.replace(&format!("{{{slot}}}"), value))
+}
+
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// With a full stop, unless it has an end.
+pub(crate) fn ended(text: &str) -> String {
+    if text.ends_with(['.', '!', '?', '*', '"']) { text.to_owned() } else { format!("{text}.") }
+}

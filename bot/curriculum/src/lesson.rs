@@ -1,0 +1,362 @@
+//! Lessons: what stands before the model, and what it should say.
+
+use azera_chat::{Writes, asked_to_write};
+use azera_model::ChatMessage;
+use azera_prompt::{Came, Form, Recollection, form_for};
+use serde::{Deserialize, Serialize};
+
+use crate::draw::{Draw, Told, capital, ended};
+use crate::seeds::{COMPOSITIONS, Fact, SEEDS};
+use crate::stage::{Cast, Scene, recalled};
+
+/// What a lesson is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The answer stands in a recalled line.
+    Recalled,
+    /// Several people told the same kind of thing; each has their own answer.
+    ToldApart,
+    /// Somebody asks what another one told.
+    OfAnother,
+    /// It was told twice, and the newer word holds.
+    Newer,
+    /// It stands in the conversation itself.
+    InHistory,
+    /// What is recalled is close to what is asked, and does not answer it.
+    Near,
+    /// Nothing recalled has to do with it, or nothing is recalled.
+    Unknown,
+    /// Something is told and taken note of.
+    Heard,
+    /// Small talk.
+    Talk,
+    /// A scene of a dungeon master.
+    Scene,
+    /// Notes, diary, dreams and whatever else is written between messages.
+    Writing,
+}
+
+/// How many lessons of a hundred are of each kind.
+const SHARES: [(usize, Kind); 11] = [
+    (34, Kind::Recalled),
+    (7, Kind::ToldApart),
+    (4, Kind::OfAnother),
+    (3, Kind::Newer),
+    (5, Kind::InHistory),
+    (9, Kind::Near),
+    (12, Kind::Unknown),
+    (6, Kind::Heard),
+    (12, Kind::Talk),
+    (3, Kind::Scene),
+    (5, Kind::Writing),
+];
+
+/// One lesson.
+#[derive(Clone, PartialEq)]
+pub struct Lesson {
+    /// What it is about.
+    pub kind: Kind,
+    /// The prompt.
+    pub messages: Vec<ChatMessage>,
+    /// What the persona should say.
+    pub reply: String,
+}
+
+/// `count` lessons in the prompts of a model family.
+pub fn lessons(family: &str, seed: u64, count: usize) -> Vec<Lesson> {
+    let form = form_for(family);
+    let cast = Cast::all();
+    let mut draw = Draw::new(seed);
+    let mut lessons = Vec::with_capacity(count);
+    while lessons.len() < count {
+        let kind = *weighted(&mut draw, &SHARES);
+        lessons.extend(lesson(&mut draw, &form, &cast, kind));
+    }
+    lessons
+}
+
+fn weighted<'a, T>(draw: &mut Draw, all: &'a [(usize, T)]) -> &'a T {
+    let mut place = draw.below(all.iter().map(|(share, _)| share).sum());
+    for (share, item) in all {
+        if place < *share {
+            return item;
+        }
+        place -= share;
+    }
+    &all[0].1
+}
+
+fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> Option<Lesson> {
+    let mut player = weighted(draw, cast);
+    if kind == Kind::Writing {
+        return composition(draw, player);
+    }
+    if kind == Kind::Scene {
+        player = cast.iter().map(|(_, player)| player).find(|player| player.is_areza())?;
+    }
+    let mut at = Lessons { draw, player, name: player.persona().name.clone() };
+    let (scene, reply) = match kind {
+        Kind::Recalled | Kind::InHistory => at.answered(kind)?,
+        Kind::ToldApart => at.told_apart()?,
+        Kind::OfAnother => at.of_another()?,
+        Kind::Newer => at.newer()?,
+        Kind::Near => at.near()?,
+        Kind::Unknown => at.unknown(),
+        Kind::Heard => at.heard(),
+        Kind::Talk => at.talk(&SEEDS.talk),
+        Kind::Scene => at.talk(&SEEDS.scenes),
+        Kind::Writing => return None,
+    };
+    Some(Lesson { kind, messages: scene.prompt(form, player.persona())?, reply })
+}
+
+/// One lesson being made.
+struct Lessons<'a> {
+    draw: &'a mut Draw,
+    player: &'a Cast,
+    name: String,
+}
+
+impl Lessons<'_> {
+    fn fact(&mut self) -> &'static Fact {
+        self.draw.of(&SEEDS.facts)
+    }
+
+    /// Somebody alone with the persona, who told something, with other things they said around it.
+    fn begun(&mut self) -> (Scene, Told) {
+        let who = self.draw.people(1).remove(0);
+        let fact = self.fact();
+        let told = self.draw.told(fact, &who, std::slice::from_ref(&who));
+        let mut scene = Scene { speaker: who, ..Scene::default() };
+        self.surround(&mut scene);
+        (scene, told)
+    }
+
+    fn surround(&mut self, scene: &mut Scene) {
+        if self.draw.chance(25) {
+            scene.history = self.draw.small_talk(&scene.speaker, &self.name);
+        }
+        if self.draw.chance(6) {
+            let about = self.distracting(&scene.speaker.clone(), "");
+            let text = format!("{} told me: {}", scene.speaker, ended(&about.text));
+            scene.carried.push(Recollection { came: Came::Diary, speaker: None, text, at: about.at });
+        }
+        if self.draw.chance(6) {
+            scene.notes = Some(format!("About {}: I like how open {} is.", scene.speaker, scene.speaker));
+        }
+    }
+
+    /// Something that was said about another thing than `kind`.
+    fn distracting(&mut self, who: &str, kind: &str) -> Recollection {
+        if self.draw.chance(45) {
+            return self.draw.chatter(who);
+        }
+        loop {
+            let fact = self.fact();
+            if fact.kind != kind {
+                return recalled(&self.draw.told(fact, who, &[who.to_owned()]));
+            }
+        }
+    }
+
+    /// Lines that do not answer, around those that do. The best is mostly, not always, the first.
+    fn recall(&mut self, scene: &mut Scene, answers: Vec<Recollection>, kind: &str) {
+        let count = self.draw.below(if answers.is_empty() { 5 } else { 6 });
+        let who = scene.speaker.clone();
+        let mut lines: Vec<Recollection> = (0..count).map(|_| self.distracting(&who, kind)).collect();
+        for answer in answers {
+            let place = if self.draw.chance(60) { 0 } else { self.draw.below(lines.len() + 1) };
+            lines.insert(place, answer);
+        }
+        scene.recalled = lines;
+    }
+
+    fn ask(&mut self, told: &Told) -> String {
+        let question = told.fill(self.draw.text(&told.fact.asked));
+        self.draw.typed(&question, &self.name)
+    }
+
+    /// The persona's way to say a plain answer.
+    fn say(&mut self, bare: &str, at: azera_types::Timestamp) -> String {
+        let answer = capital(&ended(bare));
+        let templates = if self.player.is_areza() { &SEEDS.openers_areza } else { &SEEDS.answers };
+        let day = at.strftime("%e %B").to_string();
+        let template = self.draw.of(templates);
+        template.replace("{answer}", &answer).replace("{bare}", &ended(bare)).replace("{day}", day.trim_start())
+    }
+
+    fn answered(&mut self, kind: Kind) -> Option<(Scene, String)> {
+        let (mut scene, told) = self.begun();
+        let bare = told.fill(told.fact.answer);
+        if kind == Kind::InHistory {
+            let heard = self.hear(&bare);
+            scene.history.push((Some(scene.speaker.clone()), told.text.clone()));
+            scene.history.push((None, heard));
+            if self.draw.chance(50) {
+                let more = self.draw.small_talk(&scene.speaker, &self.name);
+                scene.history.extend(more);
+            }
+            if self.draw.chance(50) {
+                self.recall(&mut scene, Vec::new(), told.fact.kind);
+            }
+            scene.message = self.ask(&told);
+            let reply = capital(&ended(&bare));
+            return Some((scene, reply));
+        }
+        self.recall(&mut scene, vec![recalled(&told)], told.fact.kind);
+        scene.message = self.ask(&told);
+        let reply = self.say(&bare, told.at);
+        Some((scene, reply))
+    }
+
+    /// Several people in a place, who told the same kind of thing, and one of them asks.
+    fn told_apart(&mut self) -> Option<(Scene, String)> {
+        let people = self.draw.people(3);
+        let fact = self.fact();
+        let own = self.draw.told(fact, &people[0], &people);
+        let other = self.draw.told(fact, &people[1], &people);
+        let bare = own.fill(fact.answer);
+        if other.fill(fact.answer) == bare || other.fill(fact.about) != own.fill(fact.about) {
+            return None;
+        }
+        let mut scene = Scene { group: true, speaker: people[0].clone(), ..Scene::default() };
+        let lines = vec![recalled(&other), recalled(&own)];
+        self.recall(&mut scene, lines, fact.kind);
+        if self.draw.chance(40) {
+            scene.history = self.draw.small_talk(&people[2], &self.name);
+        }
+        scene.message = self.ask(&own);
+        let reply = self.say(&bare, own.at);
+        Some((scene, reply))
+    }
+
+    fn of_another(&mut self) -> Option<(Scene, String)> {
+        let people = self.draw.people(2);
+        let fact = self.fact();
+        let told = self.draw.told(fact, &people[0], &people);
+        let (bare, about) = (told.of_other()?, told.asked_of_other()?);
+        let mut scene = Scene { group: true, speaker: people[1].clone(), ..Scene::default() };
+        let openings = ["do you know ", "can you tell me ", "remind me ", "did you hear ", "any idea "];
+        let asked = format!("{}{about}?", self.draw.of(&openings));
+        scene.message = self.draw.typed(&asked, &self.name);
+        if self.draw.chance(75) {
+            self.recall(&mut scene, vec![recalled(&told)], fact.kind);
+            let reply = self.say(&bare, told.at);
+            return Some((scene, reply));
+        }
+        self.recall(&mut scene, Vec::new(), fact.kind);
+        let reply = self.not_known(Some(&about));
+        Some((scene, reply))
+    }
+
+    fn newer(&mut self) -> Option<(Scene, String)> {
+        let (mut scene, first) = self.begun();
+        let second = self.draw.told(first.fact, &scene.speaker, &[scene.speaker.clone()]);
+        let (old, new) = if first.at < second.at { (first, second) } else { (second, first) };
+        let bare = new.fill(new.fact.answer);
+        if old.fill(old.fact.answer) == bare || old.fill(old.fact.about) != new.fill(new.fact.about) {
+            return None;
+        }
+        self.recall(&mut scene, vec![recalled(&old), recalled(&new)], new.fact.kind);
+        scene.message = self.ask(&new);
+        let reply = self.say(&bare, new.at);
+        Some((scene, reply))
+    }
+
+    fn near(&mut self) -> Option<(Scene, String)> {
+        let (mut scene, told) = self.begun();
+        let question = told.fill(self.draw.text(&told.fact.near));
+        self.recall(&mut scene, vec![recalled(&told)], told.fact.kind);
+        scene.message = self.draw.typed(&question, &self.name);
+        let reply = self.not_known(None);
+        Some((scene, reply))
+    }
+
+    fn unknown(&mut self) -> (Scene, String) {
+        let (mut scene, told) = self.begun();
+        if self.draw.chance(70) {
+            self.recall(&mut scene, Vec::new(), told.fact.kind);
+        }
+        scene.message = self.ask(&told);
+        let about = told.fill(told.fact.about);
+        let reply = self.not_known(Some(&about));
+        (scene, reply)
+    }
+
+    /// Says plainly that something is not known, naming it where that is possible.
+    fn not_known(&mut self, about: Option<&str>) -> String {
+        let all = if self.player.is_areza() { &SEEDS.unknown_areza } else { &SEEDS.unknown };
+        loop {
+            let template = self.draw.of(all);
+            match about {
+                Some(about) => return template.replace("{what}", about),
+                None if !template.contains("{what}") => return (*template).to_owned(),
+                None => {}
+            }
+        }
+    }
+
+    fn hear(&mut self, bare: &str) -> String {
+        self.draw.of(&SEEDS.heard).replace("{bare}", &ended(bare))
+    }
+
+    fn heard(&mut self) -> (Scene, String) {
+        let (mut scene, told) = self.begun();
+        if self.draw.chance(50) {
+            self.recall(&mut scene, Vec::new(), told.fact.kind);
+        }
+        scene.message = self.draw.typed(&told.text, &self.name);
+        let reply = self.hear(&told.fill(told.fact.answer));
+        (scene, reply)
+    }
+
+    fn talk(&mut self, exchanges: &'static [crate::seeds::Exchange]) -> (Scene, String) {
+        let who = self.draw.people(1).remove(0);
+        let mut scene = Scene { speaker: who, group: self.draw.chance(15), ..Scene::default() };
+        self.surround(&mut scene);
+        if self.draw.chance(60) {
+            self.recall(&mut scene, Vec::new(), "");
+        }
+        // What a dungeon master says is said by one alone.
+        let exchange = self.draw.of(exchanges);
+        scene.message = self.draw.typed(exchange.said, &self.name);
+        let reply = self.draw.of(&exchange.answers).replace("{persona}", &self.name);
+        (scene, reply)
+    }
+}
+
+fn composition(draw: &mut Draw, player: &Cast) -> Option<Lesson> {
+    let people = draw.people(2);
+    let name = player.persona().name.as_str();
+    let named = |text: &str| text.replace("{a}", &people[0]).replace("{b}", &people[1]).replace("{p}", name);
+    // Half of them are notes, which can be made of any facts.
+    if draw.chance(40) {
+        let mut said = Vec::new();
+        let mut known = Vec::new();
+        for _ in 0..=draw.below(3) {
+            let fact = draw.of(&SEEDS.facts);
+            let told = draw.told(fact, &people[0], &people);
+            let Some(bare) = told.of_other() else { continue };
+            said.push((people[0].clone(), told.text.clone()));
+            known.push(bare);
+        }
+        let last = known.pop()?;
+        let reply = if known.is_empty() { last } else { format!("{}, and {last}", known.join(", ")) };
+        let messages = asked_to_write(Writes::NotesOther, name, &said, &people[0]);
+        return Some(Lesson { kind: Kind::Writing, messages, reply: capital(&ended(&reply)) });
+    }
+    let composition = draw.of(&COMPOSITIONS);
+    let what = match composition.kind {
+        "diary" => Writes::Diary,
+        "dream" => Writes::Dream,
+        "reflection" => Writes::Reflection,
+        "piece" => Writes::Piece,
+        "check_in" => Writes::CheckIn,
+        "notes_self" => Writes::NotesSelf,
+        _ => return None,
+    };
+    let said: Vec<(String, String)> = composition.lines.iter().map(|(who, text)| (named(who), named(text))).collect();
+    let messages = asked_to_write(what, name, &said, &people[0]);
+    Some(Lesson { kind: Kind::Writing, messages, reply: named(composition.text) })
+}

@@ -1,0 +1,18 @@
+//! What a small model is taught so that it knows its job as a persona: lessons drawn from the seeds and templates in
+//! `lessons/`, in exactly the prompts the product makes.
+//!
+//! Invariants:
+//! - A lesson's prompt comes from the product's own code: `azera-prompt` for turns, `azera-chat` for what is written between
+//!   them. There is no second form of it here.
+//! - The same family, seed and count give the same lessons.
+//! - No name and no wording of `eval/` stands in a lesson; a test holds them against each other.
+
+mod draw;
+mod lesson;
+mod seeds;
+mod stage;
+
+pub use lesson::{Kind, Lesson, lessons};
+
+#[cfg(test)]
+mod tests;

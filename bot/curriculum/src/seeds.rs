@@ -1,0 +1,125 @@
+//! The seeds and templates in `lessons/`, read.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+const FACTS: &str = include_str!("../lessons/facts.txt");
+const SLOTS: &str = include_str!("../lessons/slots.txt");
+
+/// One kind of thing that people tell.
+#[derive(Debug, Default)]
+pub(crate) struct Fact {
+    pub(crate) kind: &'static str,
+    pub(crate) told: Vec<&'static str>,
+    pub(crate) asked: Vec<&'static str>,
+    /// Questions beside it.
+    pub(crate) near: Vec<&'static str>,
+    /// The plain answer, without a capital or a full stop.
+    pub(crate) answer: &'static str,
+    /// What was asked for, as a noun.
+    pub(crate) about: &'static str,
+    /// The answer about somebody else, where it cannot be made of the other.
+    pub(crate) of_other: Option<&'static str>,
+}
+
+/// Something said, and good answers to it.
+#[derive(Debug, Default)]
+pub(crate) struct Exchange {
+    pub(crate) said: &'static str,
+    pub(crate) answers: Vec<&'static str>,
+}
+
+/// Everything lessons are drawn from.
+#[derive(Debug)]
+pub(crate) struct Seeds {
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) slots: BTreeMap<&'static str, Vec<&'static str>>,
+    pub(crate) talk: Vec<Exchange>,
+    pub(crate) scenes: Vec<Exchange>,
+    pub(crate) unknown: Vec<&'static str>,
+    pub(crate) unknown_areza: Vec<&'static str>,
+    pub(crate) openers_areza: Vec<&'static str>,
+    pub(crate) answers: Vec<&'static str>,
+    pub(crate) heard: Vec<&'static str>,
+    pub(crate) chatter: Vec<&'static str>,
+    /// Names and briefs.
+    pub(crate) personas: Vec<(&'static str, &'static str)>,
+}
+
+/// The seeds.
+pub(crate) static SEEDS: LazyLock<Seeds> = LazyLock::new(|| Seeds {
+    facts: facts(),
+    slots: lines(SLOTS)
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, list)| (name, list.split(", ").collect()))
+        .collect(),
+    talk: exchanges(include_str!("../lessons/talk.txt")),
+    scenes: exchanges(include_str!("../lessons/scenes_areza.txt")),
+    unknown: lines(include_str!("../lessons/unknown.txt")).collect(),
+    unknown_areza: lines(include_str!("../lessons/unknown_areza.txt")).collect(),
+    openers_areza: lines(include_str!("../lessons/openers_areza.txt")).collect(),
+    answers: lines(include_str!("../lessons/answers.txt")).collect(),
+    heard: lines(include_str!("../lessons/heard.txt")).collect(),
+    chatter: lines(include_str!("../lessons/chatter.txt")).collect(),
+    personas: lines(include_str!("../lessons/personas.txt")).filter_map(|line| line.split_once(": ")).collect(),
+});
+
+fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("# "))
+}
+
+fn facts() -> Vec<Fact> {
+    let mut facts: Vec<Fact> = Vec::new();
+    for line in lines(FACTS) {
+        let Some((mark, text)) = line.split_once(' ') else { continue };
+        if mark == "=" {
+            facts.push(Fact { kind: text, ..Fact::default() });
+        }
+        let Some(fact) = facts.last_mut() else { continue };
+        match mark {
+            "T" => fact.told.push(text),
+            "Q" => fact.asked.push(text),
+            "N" => fact.near.push(text),
+            "Y" => fact.answer = text,
+            "S" => fact.about = text,
+            "R" => fact.of_other = Some(text),
+            _ => {}
+        }
+    }
+    facts
+}
+
+fn exchanges(text: &'static str) -> Vec<Exchange> {
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    for line in lines(text) {
+        match line.split_once(' ') {
+            Some(("U", said)) => exchanges.push(Exchange { said, answers: Vec::new() }),
+            Some(("A", answer)) => exchanges.last_mut().into_iter().for_each(|last| last.answers.push(answer)),
+            _ => {}
+        }
+    }
+    exchanges
+}
+
+/// Something a persona writes between messages.
+#[derive(Debug, Default)]
+pub(crate) struct Composition {
+    pub(crate) kind: &'static str,
+    /// Speakers and what they say, with `{a}`, `{b}` for people and `{p}` for the persona.
+    pub(crate) lines: Vec<(&'static str, &'static str)>,
+    pub(crate) text: &'static str,
+}
+
+/// What personas write.
+pub(crate) static COMPOSITIONS: LazyLock<Vec<Composition>> = LazyLock::new(|| {
+    let mut all: Vec<Composition> = Vec::new();
+    for line in lines(include_str!("../lessons/writings.txt")) {
+        match (line.split_once(' '), all.last_mut()) {
+            (Some(("=", kind)), _) => all.push(Composition { kind, ..Composition::default() }),
+            (Some(("L", said)), Some(last)) => last.lines.extend(said.split_once(": ")),
+            (Some(("A", text)), Some(last)) => last.text = text,
+            _ => {}
+        }
+    }
+    all
+});

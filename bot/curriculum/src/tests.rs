@@ -1,0 +1,105 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use azera_model::Role;
+
+use crate::seeds::SEEDS;
+use crate::{Kind, Lesson, lessons};
+
+const EVALUATIONS: [&str; 2] = [include_str!("../eval/manners.jsonl"), include_str!("../../app/eval/facts.jsonl")];
+
+fn words(text: &str) -> Vec<String> {
+    let letters = |c: char| !c.is_alphanumeric() && c != '\'';
+    text.to_lowercase().split(letters).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Everything a lesson draws on, and what comes of it.
+fn taught() -> String {
+    let made: String = sample().iter().map(text).collect();
+    format!("{made}{SEEDS:?}")
+}
+
+fn sample() -> Vec<Lesson> {
+    lessons("smollm2", 7, 3000)
+}
+
+/// What a lesson adds to what its persona's prompts always say.
+fn text(lesson: &Lesson) -> String {
+    let said = lesson.messages.last().map_or("", |message| &message.content);
+    format!("{said}\n{}\n", lesson.reply)
+}
+
+#[test]
+fn no_wording_of_the_evaluation_is_taught() {
+    let taught = taught();
+    // What stands in quotation marks, or on a line of its own, is one text.
+    let texts = |text: &str| text.split(['"', '\n']).map(words).collect::<Vec<_>>();
+    let taught = texts(&taught);
+    let runs: BTreeSet<&[String]> = taught.iter().flat_map(|words| words.windows(6)).collect();
+    for text in EVALUATIONS.iter().flat_map(|file| texts(file)) {
+        let shared = text.windows(6).find(|run| runs.contains(*run));
+        assert!(shared.is_none(), "{shared:?} of {text:?} is taught");
+    }
+}
+
+#[test]
+fn no_name_of_the_evaluation_is_taught() {
+    let taught: BTreeSet<String> = words(&taught()).into_iter().collect();
+    for name in ["wren", "tobias", "lucia", "okon", "yusra", "harriet", "magnus", "soraya", "bela", "quentin"] {
+        assert!(EVALUATIONS[0].to_lowercase().contains(name) && !taught.contains(name), "{name}");
+    }
+    for name in ["pickle", "bruno", "ottilie", "anselm", "jovan", "abernathy", "halden", "clementine"] {
+        assert!(EVALUATIONS[1].to_lowercase().contains(name) && !taught.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn lessons_are_varied_and_whole() {
+    let lessons = sample();
+    let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut replies = BTreeSet::new();
+    let mut prompts = BTreeSet::new();
+    for lesson in &lessons {
+        *counts.entry(lesson.kind).or_default() += 1;
+        let whole = text(lesson);
+        assert!(!whole.contains(['{', '}']), "a blank is left in {whole}");
+        assert!(lesson.reply.ends_with(['.', '!', '?', '*']) && lesson.reply.len() < 300, "{}", lesson.reply);
+        assert_eq!(lesson.messages.last().unwrap().role, Role::User);
+        replies.insert(lesson.reply.clone());
+        prompts.insert(whole);
+    }
+    assert_eq!(counts.len(), 11, "{counts:?}");
+    assert!(counts.values().all(|count| *count >= 40), "{counts:?}");
+    assert!(
+        prompts.len() * 100 > lessons.len() * 97,
+        "{} of {} are alike",
+        lessons.len() - prompts.len(),
+        lessons.len()
+    );
+    assert!(replies.len() * 2 > lessons.len(), "{} replies to {} lessons", replies.len(), lessons.len());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_lessons() {
+    let replies = |seed| lessons("smollm2", seed, 60).into_iter().map(|it| text(&it)).collect::<Vec<_>>();
+    assert_eq!(replies(3), replies(3));
+    assert_ne!(replies(3), replies(4));
+}
+
+#[test]
+fn what_is_asked_for_stands_in_the_prompt_or_is_not_known() {
+    for lesson in sample() {
+        let prompt: String = lesson.messages.last().unwrap().content.to_lowercase();
+        let numbers = lesson.reply.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() > 2);
+        let history: String = lesson.messages.iter().map(|message| message.content.to_lowercase()).collect();
+        for number in numbers {
+            assert!(history.contains(number), "{number} of {:?} is made up", lesson.reply);
+        }
+        if lesson.kind == Kind::Recalled {
+            let lines: Vec<&str> = prompt.lines().filter(|line| line.starts_with("- ")).collect();
+            let recalled = words(&lines.join(" "));
+            let telling = |word: &String| word.len() > 1 || word.chars().any(|c| c.is_ascii_digit());
+            let held = words(&lesson.reply).iter().filter(|word| telling(word) && recalled.contains(word)).count();
+            assert!(held > 0, "{:?} has nothing of {lines:?}", lesson.reply);
+        }
+    }
+}
