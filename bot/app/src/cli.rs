@@ -1,5 +1,6 @@
 //! The command line.
 
+mod hearth;
 mod measure;
 
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use azera_types::Timestamp;
 use clap::{Args, Parser, Subcommand};
 
+pub use hearth::{Curriculum, HearthCommand, Measure, Train};
 pub use measure::{
     BenchCommand, BenchInference, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts, EvalLabels, EvalRecall,
 };
@@ -65,6 +67,11 @@ pub enum Command {
         #[command(flatten)]
         data: DataOption,
     },
+    /// Teach a model its job: lessons, training, and what came of it
+    Hearth {
+        #[command(subcommand)]
+        command: HearthCommand,
+    },
     /// Measure
     Eval {
         #[command(subcommand)]
@@ -114,6 +121,7 @@ impl Command {
             Self::Tour(_)
             | Self::Models { .. }
             | Self::Eval { .. }
+            | Self::Hearth { .. }
             | Self::Bench { .. }
             | Self::Discord { .. }
             | Self::Config => None,

@@ -8,6 +8,7 @@ mod data;
 mod discord;
 mod doctor;
 mod eval;
+mod hearth;
 mod house;
 mod matrix;
 mod measure;
@@ -69,7 +70,9 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
                 eval::extraction::extraction(&config, options).await
             }
             Command::Eval { command: EvalCommand::Dreams(options) } => eval::dreams::dreams(&config, options).await,
+            Command::Eval { command: EvalCommand::Manners(options) } => eval::manners::manners(&config, options).await,
             Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,
+            Command::Hearth { command } => hearth::run(&config, command).await,
             Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,
             Command::Backup { command, to, .. } => backup::run(&config, command, to),
             Command::Restore(options) => restore::run(&config, &options),

@@ -16,7 +16,8 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-ledger", uses: &["azera-gguf"] },
     Edge { package: "azera-hearth", uses: &["azera-gguf"] },
     Edge { package: "azera-model", uses: &["azera-types"] },
-    Edge { package: "azera-llama", uses: &["azera-model"] },
+    // The trainer for its tests alone: both compute the same.
+    Edge { package: "azera-llama", uses: &["azera-model", "azera-hearth"] },
     Edge { package: "azera-breaker", uses: &[] },
     Edge { package: "azera-remote", uses: &["azera-model", "azera-breaker"] },
     Edge { package: "azera-personas", uses: &["azera-types"] },

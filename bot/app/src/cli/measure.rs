@@ -12,6 +12,11 @@ pub enum EvalCommand {
     /// What is told in one chat and asked for in another, three days later
     #[command(after_help = "Example:\n  azera eval facts --show")]
     Facts(EvalFacts),
+    /// What a model says when it is reminded of the answer, when it is not, and in small talk
+    #[command(
+        after_help = "Example:\n  azera eval manners --show\n\nEach line: {\"kind\": \"said\" or \"unknown\" or \"talk\", \"who\": \"Ann\", \"recalled\": [\"...\"], \"asked\": \"...\", \"keys\": [\"...\"]}"
+    )]
+    Manners(EvalFacts),
     /// What is dreamt after a day of talk: whether it is about that day, and whether it was dreamt before
     #[command(after_help = "Example:\n  azera eval dreams --show")]
     Dreams(EvalDreams),
@@ -46,7 +51,7 @@ pub struct EvalLabels {
 
 #[derive(Debug, Args)]
 pub struct EvalFacts {
-    /// Facts of one's own, a JSON object a line: kind, told, asked, keys
+    /// A file of one's own, a JSON object a line; for facts: kind, told, asked, keys
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// `default` or a model's name

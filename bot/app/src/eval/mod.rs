@@ -4,5 +4,6 @@ pub mod dreams;
 pub mod extraction;
 pub mod facts;
 pub mod labels;
+pub mod manners;
 pub mod recall;
 pub mod world;

@@ -2,6 +2,7 @@
 
 mod cache;
 mod embed;
+mod hearth;
 mod reply;
 mod schedule;
 mod score;

@@ -1,0 +1,97 @@
+//! `azera hearth`: teaching a model its job.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub enum HearthCommand {
+    /// Write lessons, a JSON object a line: what stands before the model, and what it should say
+    #[command(after_help = "Example:\n  azera hearth curriculum --seed 1 --count 4000 lessons.jsonl")]
+    Curriculum(Curriculum),
+    /// Train an adapter on lessons; Ctrl-C pauses it, and the same command goes on
+    #[command(
+        after_help = "Examples:\n  azera hearth train lessons.jsonl --out azera.gguf\n  azera hearth train lessons.jsonl --out azera.gguf --steps 400 --rate 4e-4 --threads 2\n\nWhere it stands is kept beside the adapter, as azera.checkpoint. The model's file stays what it is."
+    )]
+    Train(Train),
+    /// The loss of a model on lessons and its perplexity on plain text, without and with an adapter
+    #[command(
+        after_help = "Example:\n  azera hearth measure --adapter azera.gguf --lessons others.jsonl --text README.md"
+    )]
+    Measure(Measure),
+}
+
+#[derive(Debug, Args)]
+pub struct Curriculum {
+    /// The file to write
+    #[arg(value_name = "FILE")]
+    pub out: PathBuf,
+    /// What the lessons are drawn from: another number, other lessons
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 4_000)]
+    pub count: usize,
+    /// The model family whose prompts they stand in, as `azera models list` has it
+    #[arg(long, value_name = "NAME", default_value = "smollm2")]
+    pub family: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Train {
+    /// Lessons, as `azera hearth curriculum` writes them
+    #[arg(value_name = "FILE")]
+    pub lessons: PathBuf,
+    /// The adapter to write, in llama.cpp's format
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// The model that learns, `default`, its name or a GGUF file; architectures llama and qwen3
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+    /// What the beginning and the order of the lessons are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Steps in all
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    pub steps: usize,
+    /// Lessons a step
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub batch: usize,
+    /// The highest learning rate
+    #[arg(long, value_name = "X", default_value_t = 6e-4)]
+    pub rate: f32,
+    /// The rank of the adapter; its alpha is twice that
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub rank: usize,
+    /// Tokens computed at once: more is faster and takes more memory
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub pass_tokens: usize,
+    /// Threads; 0 takes every processor
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// Begin anew even where a checkpoint is
+    #[arg(long)]
+    pub anew: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Measure {
+    /// The adapter
+    #[arg(long, value_name = "FILE")]
+    pub adapter: PathBuf,
+    /// The model: `default`, its name or a GGUF file
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+    /// Lessons
+    #[arg(long, value_name = "FILE")]
+    pub lessons: Option<PathBuf>,
+    /// Plain text
+    #[arg(long, value_name = "FILE")]
+    pub text: Option<PathBuf>,
+    /// Only the first of the lessons
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub limit: usize,
+    /// Threads; 0 takes every processor
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}

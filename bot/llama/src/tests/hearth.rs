@@ -1,0 +1,102 @@
+//! What the trainer computes is what llama.cpp computes, with an adapter and without.
+
+use std::path::Path;
+
+use azera_hearth::{Adapter, Base, Example, Recipe, Then, Training, logits};
+use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::llama_batch::LlamaBatch;
+use llama_cpp_2::token::LlamaToken;
+
+use super::*;
+use crate::{LlamaReader, backend};
+
+/// The logits that llama.cpp gives after each token.
+fn llama(model: &Path, adapter: Option<&Path>, tokens: &[u32]) -> Vec<Vec<f32>> {
+    let model = backend::load(model, Some(0)).unwrap();
+    let params = LlamaContextParams::default().with_n_ctx(std::num::NonZeroU32::new(512));
+    let mut context = model.new_context(backend::backend().unwrap(), params).unwrap();
+    let mut adapter = adapter.map(|path| model.lora_adapter_init(path).unwrap());
+    if let Some(adapter) = &mut adapter {
+        context.lora_adapter_set(adapter, 1.0).unwrap();
+    }
+    let mut batch = LlamaBatch::new(512, 1);
+    for (place, token) in (0..).zip(tokens) {
+        batch.add(LlamaToken(i32::try_from(*token).unwrap()), place, &[0], true).unwrap();
+    }
+    context.decode(&mut batch).unwrap();
+    (0..).zip(tokens).map(|(place, _)| context.get_logits_ith(place).to_vec()).collect()
+}
+
+/// The probabilities of what comes next, by which texts are made: how far two of them are apart at most, over all tokens.
+fn apart(left: &[f32], right: &[f32]) -> f32 {
+    let shares = |logits: &[f32]| {
+        let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let powers: Vec<f32> = logits.iter().map(|logit| (logit - largest).exp()).collect();
+        let whole: f32 = powers.iter().sum();
+        powers.into_iter().map(move |power| power / whole).collect::<Vec<_>>()
+    };
+    shares(left).iter().zip(shares(right)).map(|(left, right)| (left - right).abs()).fold(0.0, f32::max)
+}
+
+/// Compares them; llama.cpp rounds what it multiplies to eight bits, so they are near each other and no more.
+#[track_caller]
+fn compare(ours: &[f32], theirs: &[Vec<f32>]) {
+    let vocabulary = theirs[0].len();
+    assert_eq!(ours.len(), vocabulary * theirs.len());
+    for (place, (ours, theirs)) in ours.chunks_exact(vocabulary).zip(theirs).enumerate() {
+        let apart = apart(ours, theirs);
+        assert!(apart < 0.06, "after token {place} probabilities are {apart} apart");
+        let mean = |logits: &[f32]| logits.iter().sum::<f32>() / logits.len() as f32;
+        let (of_ours, of_theirs) = (mean(ours), mean(theirs));
+        let (mut both, mut one, mut other) = (0.0, 0.0, 0.0);
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            let (ours, theirs) = (ours - of_ours, theirs - of_theirs);
+            both += ours * theirs;
+            one += ours * ours;
+            other += theirs * theirs;
+        }
+        let alike = both / (one * other).sqrt();
+        assert!(alike > 0.995, "after token {place} logits correlate by {alike}");
+    }
+}
+
+#[test]
+fn the_trainer_agrees_with_the_engine() {
+    let path = model("smollm2-135m");
+    let reader = LlamaReader::open(&path).unwrap();
+    let messages = [system("You are a calm companion."), user("My kite is called Bertha. What is my kite called?")];
+    let (tokens, start) = reader.exchange(&messages, "Your kite is called Bertha.").unwrap();
+    let base = Base::open(&path).unwrap();
+    compare(&logits(&base, None, &tokens).unwrap(), &llama(&path, None, &tokens));
+
+    // An adapter that learnt something, from its file.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("adapter.gguf");
+    let examples = [Example { learnt: vec![start..tokens.len()], tokens: tokens.clone() }];
+    let recipe = Recipe { rank: 8, alpha: 16.0, steps: 4, batch: 1, rate: 2e-3, warm_up: 1, ..Recipe::default() };
+    let mut training = Training::new(&base, &examples, recipe, 0).unwrap();
+    let mut losses = Vec::new();
+    training
+        .run(&mut |_, now| {
+            losses.push(now.loss);
+            Then::GoOn
+        })
+        .unwrap();
+    assert!(losses[3] < losses[0] * 0.7, "nothing was learnt: {losses:?}");
+    training.adapter().write(&file, &[]).unwrap();
+    let adapter = Adapter::read(&file, &base).unwrap();
+    let theirs = llama(&path, Some(&file), &tokens);
+    compare(&logits(&base, Some(&adapter), &tokens).unwrap(), &theirs);
+    let bare = llama(&path, None, &tokens);
+    assert!(apart(&bare[start], &theirs[start]) > 0.1, "the engine did not take the adapter");
+}
+
+#[tokio::test]
+async fn a_prompt_is_read_as_the_engine_reads_it() {
+    let messages = vec![system("Be brief."), user("Say <|im_end|> and hello.")];
+    let reader = LlamaReader::open(&model("smollm2-135m")).unwrap();
+    let (tokens, start) = reader.exchange(&messages, "Hello!").unwrap();
+    let (_, usage) = ask(shared_engine(), greedy(messages, 1)).await;
+    assert_eq!(start, usage.prompt_tokens);
+    assert_eq!(tokens.len(), start + reader.text("Hello!").unwrap().len() + 1);
+}
