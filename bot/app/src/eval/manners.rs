@@ -17,7 +17,7 @@ use crate::cli::EvalFacts;
 use crate::house::{self, Answers, Opening};
 use crate::stores;
 
-/// Fifty-two messages of ten made-up people, written before any lesson was.
+/// Fifty-two messages of ten made-up people. They share no name, topic or run of six words with the lessons.
 const MESSAGES: &str = include_str!("../../../curriculum/eval/manners.jsonl");
 
 /// Words of which one stands in a reply that owns up to not knowing.

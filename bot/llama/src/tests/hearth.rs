@@ -38,14 +38,15 @@ fn apart(left: &[f32], right: &[f32]) -> f32 {
     shares(left).iter().zip(shares(right)).map(|(left, right)| (left - right).abs()).fold(0.0, f32::max)
 }
 
-/// Compares them; llama.cpp rounds what it multiplies to eight bits, so they are near each other and no more.
+/// Compares them. llama.cpp rounds what it multiplies to eight bits, so they are near each other and no more: logits go together
+/// after each token, and over all tokens the likeliest next one is hardly more or less so.
 #[track_caller]
 fn compare(ours: &[f32], theirs: &[Vec<f32>]) {
     let vocabulary = theirs[0].len();
     assert_eq!(ours.len(), vocabulary * theirs.len());
+    let mut whole = 0.0;
     for (place, (ours, theirs)) in ours.chunks_exact(vocabulary).zip(theirs).enumerate() {
-        let apart = apart(ours, theirs);
-        assert!(apart < 0.06, "after token {place} probabilities are {apart} apart");
+        whole += apart(ours, theirs);
         let mean = |logits: &[f32]| logits.iter().sum::<f32>() / logits.len() as f32;
         let (of_ours, of_theirs) = (mean(ours), mean(theirs));
         let (mut both, mut one, mut other) = (0.0, 0.0, 0.0);
@@ -58,6 +59,9 @@ fn compare(ours: &[f32], theirs: &[Vec<f32>]) {
         let alike = both / (one * other).sqrt();
         assert!(alike > 0.995, "after token {place} logits correlate by {alike}");
     }
+    let mean = whole / theirs.len() as f32;
+    eprintln!("probabilities are {mean} apart in the mean");
+    assert!(mean < 0.02, "probabilities are {mean} apart in the mean");
 }
 
 #[test]
