@@ -102,6 +102,7 @@ pub(crate) async fn generate(
             grammar: None,
             priority: Priority::Live,
             thinking: asking.thinking,
+            adapters: Vec::new(),
         };
         let mut reply = ask(model, request).await?;
         let mut label = Label::new(asking.persona);

@@ -95,7 +95,7 @@ mod tests {
         file.write(&mut bytes).unwrap();
         let wide = q4_1_to_q8_0(&bytes).unwrap();
         assert_eq!(GgufHeader::read(wide.as_slice()).unwrap().quantization, Some("Q8_0"));
-        let layout = Layout::read(&wide).unwrap();
+        let layout = Layout::read(wide.as_slice()).unwrap();
         let stored: Vec<_> = layout.tensors.iter().map(|tensor| (tensor.tensor_type, tensor.offset)).collect();
         assert_eq!(stored, [(TensorType::F32, 0), (TensorType::Q8_0, 32)]);
         let at = usize::try_from(layout.data_at).unwrap();
