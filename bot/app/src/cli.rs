@@ -8,7 +8,8 @@ use azera_types::Timestamp;
 use clap::{Args, Parser, Subcommand};
 
 pub use measure::{
-    BenchCommand, BenchInference, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts, EvalLabels, EvalRecall,
+    BenchCommand, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts, EvalLabels,
+    EvalRecall,
 };
 
 /// A self-hosted companion that remembers, dreams and reflects.
