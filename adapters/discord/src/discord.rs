@@ -24,7 +24,7 @@ use crate::direct::Directs;
 use crate::directory::Directory;
 use crate::error::{Error, in_words};
 use crate::gateway::{Event, Gateway};
-use crate::id::{self, PLATFORM, Target};
+use crate::id::{PLATFORM, Target};
 use crate::ledger::Ledger;
 use crate::menus;
 use crate::offers;

@@ -2,7 +2,7 @@
 //! whatever became of the process that sent it.
 
 use azera_adapter::PlatformError;
-use serenity::all::{ChannelId, Message, MessageId, MessagePagination};
+use serenity::all::{ChannelId, Message, MessagePagination};
 
 use crate::error::{Failure, failure, refusal};
 use crate::id::{Spot, Target};

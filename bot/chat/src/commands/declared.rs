@@ -42,8 +42,6 @@ const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
 const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
 const MEMORY: CommandOption = needed("mnumber", "its id, as in m42", OptionKind::Memory);
 
-const TAG: CommandOption = needed("tag", "a word", OptionKind::Text);
-
 /// What is shared by all that I remember, and by all that I write.
 const SEARCH: Form =
     form("search", "search", "look for something", &[needed("words", "what to look for", OptionKind::Text)]);

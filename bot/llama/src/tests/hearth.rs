@@ -12,10 +12,10 @@ use crate::{LlamaReader, backend};
 
 /// The logits that llama.cpp gives after each token.
 fn llama(model: &Path, adapter: Option<&Path>, tokens: &[u32]) -> Vec<Vec<f32>> {
-    let model = backend::load(model, Some(0)).unwrap();
+    let mut model = backend::load(model, Some(0)).unwrap();
+    let mut adapter = adapter.map(|path| model.lora_adapter_init(path).unwrap());
     let params = LlamaContextParams::default().with_n_ctx(std::num::NonZeroU32::new(512));
     let mut context = model.new_context(backend::backend().unwrap(), params).unwrap();
-    let mut adapter = adapter.map(|path| model.lora_adapter_init(path).unwrap());
     if let Some(adapter) = &mut adapter {
         context.lora_adapter_set(adapter, 1.0).unwrap();
     }
