@@ -7,11 +7,13 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
-use azera_adapter::{Access, Host, Outbound, Outcome, Platform, PlatformError, StreamEvent, Streaming};
+use azera_adapter::{Access, Host, Making, Outbound, Outcome, Platform, PlatformError, StreamEvent, Streaming};
 use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_config::Config;
 use azera_model::{ChatMessage, ChatRequest, Event, Priority, Role, Sampling};
-use azera_types::{ChatId, Clock, Inbound, ManualClock, MessageId, PersonId, Place, PlatformId, Reach, Text};
+use azera_types::{
+    ChatId, Clock, Inbound, ManualClock, MessageId, PersonId, Place, PlatformId, Reach, Text, Timestamp,
+};
 use serde_json::{Value, json};
 
 use super::rounded;
@@ -198,7 +200,7 @@ impl Ear {
 
 #[async_trait]
 impl Streaming for Ear {
-    async fn event(&self, _: &ChatId, _: &MessageId, event: &StreamEvent) {
+    async fn event(&self, _: Making<'_>, event: &StreamEvent) {
         if matches!(event, StreamEvent::Content { .. }) {
             self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
         }
@@ -235,8 +237,8 @@ impl Platform for Ear {
         self.sim.place_for_all(chat).await
     }
 
-    async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
-        self.sim.retract(chat, reply).await
+    async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
+        self.sim.retract(chat, reply, at).await
     }
 
     fn streaming(&self) -> Option<&dyn Streaming> {

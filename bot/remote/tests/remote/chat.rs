@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use azera_model::{
-    Adapter, AdapterId, ChatMessage, ChatModel, ChatRequest, Error, Event, FinishReason, Grammar, Priority, Reply, Role,
-    Sampling, SessionKey, Usage,
+    Adapter, AdapterId, ChatMessage, ChatModel, ChatRequest, Error, Event, FinishReason, Grammar, Priority, Reply,
+    Role, Sampling, SessionKey, Usage,
 };
 use azera_remote::{Api, CHAT_QUEUE, RemoteChat, RemoteChatConfig, ServerConfig};
 use serde_json::{Value, json};
