@@ -54,6 +54,17 @@ pub enum OptionKind {
     Count,
     /// That very word, or nothing.
     Flag,
+    /// The name of a persona that may answer there.
+    Persona,
+    /// The name of a model.
+    Model,
+    /// The name of a branch of the chat.
+    Branch,
+    /// The id of a memory of something the person said, as in `m42`.
+    Memory,
+    /// A text of many lines, which a platform with forms asks for in one: what stands there now is what the command answers
+    /// without it. Behind it there is nothing else.
+    Page,
     /// What a file holds: its text, or the bytes of a PNG picture as a `data:image/png;base64,` address. Behind it there is
     /// nothing else.
     File,
@@ -68,6 +79,13 @@ pub struct MessageAction {
     pub line: &'static str,
     /// What is asked first, and put behind the line.
     pub asks: Option<CommandOption>,
+}
+
+impl OptionKind {
+    /// Whether there is a list of what it may be, which [`crate::Host::offer`] tells.
+    pub fn is_offered(self) -> bool {
+        matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory)
+    }
 }
 
 impl Command {

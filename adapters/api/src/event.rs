@@ -1,6 +1,20 @@
+use azera_types::{ChatId, MessageId, PersonaId};
 use serde::{Deserialize, Serialize};
 
 use crate::State;
+
+/// A reply in the making.
+#[derive(Debug, Clone, Copy)]
+pub struct Making<'a> {
+    /// Where.
+    pub chat: &'a ChatId,
+    /// Which.
+    pub reply: &'a MessageId,
+    /// Who speaks.
+    pub persona: &'a PersonaId,
+    /// The name to show.
+    pub persona_name: &'a str,
+}
 
 /// What happens while a reply is made, as platforms show it.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,11 @@
 use async_trait::async_trait;
-use azera_types::{ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
+use azera_types::{
+    ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::State;
+use crate::{OptionKind, State};
 
 /// Why the core could not do what an adapter asked.
 #[derive(Debug, Error)]
@@ -193,6 +195,33 @@ pub struct Choice {
     pub line: String,
 }
 
+/// What somebody has typed of an option, for platforms that offer what it may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferLine {
+    /// Where.
+    pub chat: ChatId,
+    /// Who types.
+    pub person: PersonId,
+    /// The name shown.
+    pub name: String,
+    /// What is typed.
+    pub kind: OptionKind,
+    /// As far as it is typed.
+    pub typed: String,
+}
+
+/// Something that an option may be, for the person who types it alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offered {
+    /// What is shown, in one line.
+    pub label: String,
+    /// What stands in the command.
+    pub value: String,
+}
+
+/// What is offered at most.
+pub const MAX_OFFERED: usize = 25;
+
 /// A recall asked for by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeLine {
@@ -234,8 +263,18 @@ pub trait Host: Send + Sync {
     /// A person deleted a message: it is forgotten, and the replies built on it with it.
     async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError>;
 
+    /// What a message brought with it besides its text, as the rest of a long file: remembered as part of it, shown where it may
+    /// be shown, and gone when it is. For messages that were taken in; an edited one has to bring it again.
+    async fn attached(&self, platform: &PlatformId, message: &MessageId, pieces: Vec<Text>) -> Result<(), HostError>;
+
+    /// The bot belongs to a realm no more: all that was said in its public chats and in `chats`, which lie in it, is forgotten.
+    async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError>;
+
     /// Runs a command.
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError>;
+
+    /// What somebody may mean by what they type, at most [`MAX_OFFERED`]; nothing for a person who cannot read the chat.
+    async fn offer(&self, platform: &PlatformId, line: OfferLine) -> Result<Vec<Offered>, HostError>;
 
     /// Recall alone: no reply, nothing remembered. Nothing for a person who cannot read the chat.
     async fn probe(&self, platform: &PlatformId, line: ProbeLine) -> Result<Vec<Hit>, HostError>;

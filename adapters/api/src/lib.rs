@@ -14,14 +14,16 @@ mod host;
 mod outbound;
 mod platform;
 mod portrait;
+mod reaction;
 
 pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
-pub use event::StreamEvent;
+pub use event::{Making, StreamEvent};
 pub use given::{MAX_GIVEN_BYTES, given};
 pub use host::{
-    ChatInfo, Choice, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outcome, ProbeLine, Silence,
-    Turn, TurnUsage,
+    ChatInfo, Choice, CommandAnswer, CommandLine, Hit, Host, HostError, MAX_OFFERED, MemoryIdText, OfferLine, Offered,
+    Outcome, ProbeLine, Silence, Turn, TurnUsage,
 };
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmWishes, Streaming};
 pub use portrait::{Picture, Portraits};
+pub use reaction::command_of;

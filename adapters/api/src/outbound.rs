@@ -1,4 +1,4 @@
-use azera_types::{ChatId, MessageId, PersonaId, Text};
+use azera_types::{ChatId, MessageId, PersonaId, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The persona's state of mind as told to the outside; `None` until minds exist.
@@ -40,6 +40,8 @@ pub struct Post {
     pub kind: String,
     /// The messages it rests on.
     pub sources: Vec<MessageId>,
+    /// When it was written: nothing of it stood anywhere before.
+    pub at: Timestamp,
 }
 /// What stands between the id of a message and the number of a reply to it in the reply's id.
 pub const REPLY_MARK: &str = "~r";

@@ -1,8 +1,8 @@
 use async_trait::async_trait;
-use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach, RealmId};
+use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach, RealmId, Timestamp};
 use thiserror::Error;
 
-use crate::{Outbound, Post, StreamEvent};
+use crate::{Making, Outbound, Post, StreamEvent};
 
 /// Why a platform could not do what it was asked.
 #[derive(Debug, Error)]
@@ -80,8 +80,9 @@ pub trait Platform: Send + Sync {
         self.deliver(&post.outbound).await
     }
 
-    /// Takes a reply back that was shown, for forgetting; `Ok` if it is gone or was never there.
-    async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError>;
+    /// Takes a reply or a post back that was shown, for forgetting; `Ok` if it is gone or was never there. It was written at
+    /// `at`.
+    async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError>;
 
     /// The platform's way to show a reply while it is made, if it has one.
     fn streaming(&self) -> Option<&dyn Streaming> {
@@ -92,6 +93,6 @@ pub trait Platform: Send + Sync {
 /// Showing a reply while it is made. Best effort: what matters comes with [`Platform::deliver`].
 #[async_trait]
 pub trait Streaming: Send + Sync {
-    /// The next event of the reply `reply` in `chat`. Must not wait for the network: drop or merge instead.
-    async fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent);
+    /// The next event of a reply. Must not wait for the network: drop or merge instead.
+    async fn event(&self, making: Making<'_>, event: &StreamEvent);
 }

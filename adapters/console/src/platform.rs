@@ -4,8 +4,10 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use azera_adapter::{Access, Outbound, Platform, PlatformError, StreamEvent, Streaming};
-use azera_types::{ChatId, Clock, IdError, MessageId, PersonId, Place, PlaceKind, PlatformId, Reach, RealmId};
+use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
+use azera_types::{
+    ChatId, Clock, IdError, MessageId, PersonId, Place, PlaceKind, PlatformId, Reach, RealmId, Timestamp,
+};
 use tokio::sync::Notify;
 
 use crate::format::View;
@@ -251,7 +253,7 @@ impl Platform for Console {
     }
 
     /// What a terminal has shown cannot be taken back; it is not shown again.
-    async fn retract(&self, _chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
+    async fn retract(&self, _chat: &ChatId, reply: &MessageId, _at: Timestamp) -> Result<(), PlatformError> {
         self.lock().shown.insert(reply);
         Ok(())
     }
@@ -263,7 +265,7 @@ impl Platform for Console {
 
 #[async_trait]
 impl Streaming for Console {
-    async fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
+    async fn event(&self, Making { chat, reply, .. }: Making<'_>, event: &StreamEvent) {
         let mut state = self.lock();
         let seen = owner(chat).is_some_and(|owner| owner == state.speaker.id || state.hears_all);
         if !seen || state.muted || state.at_prompt || state.shown.ids.contains(reply) {
@@ -283,7 +285,7 @@ impl Streaming for Console {
 #[cfg(test)]
 mod tests {
     use azera_adapter::State as Mind;
-    use azera_types::{ManualClock, PersonaId, Timestamp};
+    use azera_types::{ManualClock, PersonaId};
 
     use super::*;
     use crate::chat_id;
@@ -327,10 +329,16 @@ mod tests {
         let (console, out, outbound) = terminal();
         console.begin_turn(&outbound.chat);
         let piece = |text: &str| StreamEvent::Content { text: text.into() };
-        console.event(&outbound.chat, &outbound.id, &piece("one")).await;
+        let making = Making {
+            chat: &outbound.chat,
+            reply: &outbound.id,
+            persona: &outbound.persona,
+            persona_name: &outbound.persona_name,
+        };
+        console.event(making, &piece("one")).await;
         assert!(console.mute());
         assert!(!console.mute(), "asked twice");
-        console.event(&outbound.chat, &outbound.id, &piece(" two")).await;
+        console.event(making, &piece(" two")).await;
         console.deliver(&outbound).await.unwrap();
         console.begin_turn(&outbound.chat);
         console.deliver(&outbound).await.unwrap();

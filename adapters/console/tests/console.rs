@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outbound, Outcome, Platform, PlatformError,
-    ProbeLine, Silence, State, StreamEvent, Turn, TurnUsage,
+    Access, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Making, OfferLine, Offered, Outbound, Outcome,
+    Platform, PlatformError, ProbeLine, Silence, State, StreamEvent, Turn, TurnUsage,
 };
 use azera_adapter_console::{Console, Error, ExitSummary, Format, Input, Options, Person, chat_id, run};
-use azera_types::{ChatId, Inbound, ManualClock, MessageId, PersonaId, PlaceKind, PlatformId, Text, Timestamp};
+use azera_types::{
+    ChatId, Inbound, ManualClock, MessageId, PersonaId, PlaceKind, PlatformId, RealmId, Text, Timestamp,
+};
 
 /// A writer the test can look into.
 #[derive(Clone, Default)]
@@ -96,8 +98,14 @@ impl Host for Core {
             "other" => vec![StreamEvent::Content { text: "Something else".into() }],
             _ => Vec::new(),
         };
+        let making = Making {
+            chat: &inbound.chat,
+            reply: &outbound.id,
+            persona: &outbound.persona,
+            persona_name: &outbound.persona_name,
+        };
         for event in &events {
-            streaming.event(&inbound.chat, &outbound.id, event).await;
+            streaming.event(making, event).await;
         }
         if &*inbound.text == "break" {
             return Err(HostError::Failed("the model is gone".into()));
@@ -140,6 +148,18 @@ impl Host for Core {
             "/quit" => CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() },
             _ => CommandAnswer { text: "There is no such command.".into(), ..CommandAnswer::default() },
         })
+    }
+
+    async fn attached(&self, _: &PlatformId, _: &MessageId, _: Vec<Text>) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn left(&self, _: &PlatformId, _: &RealmId, _: Vec<ChatId>) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn offer(&self, _: &PlatformId, _: OfferLine) -> Result<Vec<Offered>, HostError> {
+        Ok(Vec::new())
     }
 
     async fn probe(&self, _: &PlatformId, _: ProbeLine) -> Result<Vec<Hit>, HostError> {

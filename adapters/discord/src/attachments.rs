@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use azera_adapter::MAX_GIVEN_BYTES;
+use azera_types::Text;
 use serenity::all::Attachment;
 
 /// Files of one message that are read; the others are named.
 const MAX_READ: usize = 4;
 
-/// Bytes of a file that are fetched: the rest of a longer one is left.
+/// Bytes of a file that are fetched: the rest of a longer one is left alone.
 const MAX_BYTES: usize = 64 << 10;
 
 /// Characters of a message's files that the model is shown, all together.
@@ -33,30 +34,74 @@ const TEXTUAL: [&str; 6] = [
 /// Endings of names that mean text where Discord does not say what a file is.
 const ENDINGS: [&str; 10] = ["txt", "md", "log", "csv", "json", "toml", "yaml", "yml", "rs", "py"];
 
-/// What is attached to a message, as the model is told: one note a file, behind it the text in it.
-pub(crate) async fn notes(client: &reqwest::Client, attached: &[Attachment]) -> Vec<String> {
-    let mut notes = Vec::with_capacity(attached.len());
+/// Characters of a piece of what is not shown at once.
+const PIECE_CHARS: usize = 1_200;
+
+/// Pieces of one message that are handed in.
+const MAX_PIECES: usize = 64;
+
+/// What is attached to a message.
+#[derive(Default)]
+pub(crate) struct Attached {
+    /// What the model is told at once: one note a file, behind it the beginning of the text in it.
+    pub(crate) notes: Vec<String>,
+    /// The rest of long texts, to be found again when it is asked for.
+    pub(crate) pieces: Vec<Text>,
+}
+
+/// Reads what is attached to a message.
+pub(crate) async fn read(client: &reqwest::Client, attachments: &[Attachment]) -> Attached {
+    let mut attached = Attached::default();
     let (mut read, mut left) = (0, SHOWN_CHARS);
-    for attachment in attached {
+    for attachment in attachments {
         let kind = attachment.content_type.as_deref().unwrap_or("unknown kind");
         let named = format!("attached: {} ({kind}, {} bytes)", attachment.filename, attachment.size);
-        if !is_text(attachment) || read == MAX_READ || left == 0 {
-            notes.push(format!("[{named}]"));
+        if !is_text(attachment) || read == MAX_READ {
+            attached.notes.push(format!("[{named}]"));
             continue;
         }
         read += 1;
         match fetch(client, attachment).await {
             Ok((text, whole)) => {
-                let shown: String = text.chars().take(left).collect();
-                let whole = whole && shown.len() == text.len();
+                let end = text.char_indices().nth(left).map_or(text.len(), |(at, _)| at);
+                let (shown, behind) = text.split_at(end);
                 left -= shown.chars().count();
-                let rest = if whole { "" } else { "; it goes on behind what follows" };
-                notes.push(format!("[{named}{rest}]\n{}", shown.trim_end()));
+                let rest = match (behind.is_empty(), whole) {
+                    (true, true) => "",
+                    (false, true) => "; it goes on behind what follows",
+                    (_, false) => "; it goes on behind what follows, and is too long to be read whole",
+                };
+                attached.notes.push(format!("[{named}{rest}]\n{}", shown.trim_end()));
+                let pieces = pieces(&attachment.filename, behind);
+                attached.pieces.extend(pieces.take(MAX_PIECES - attached.pieces.len()));
             }
-            Err(why) => notes.push(format!("[{named}; {why}]")),
+            Err(why) => attached.notes.push(format!("[{named}; {why}]")),
         }
     }
-    notes
+    attached
+}
+
+/// A text in pieces that say where they are from, cut at the ends of lines where it can be.
+fn pieces(name: &str, text: &str) -> impl Iterator<Item = Text> {
+    let mut pieces: Vec<String> = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        let mut line = line;
+        while !line.is_empty() {
+            let held = pieces.last().map_or(0, |piece| piece.chars().count());
+            let end = line.char_indices().nth(PIECE_CHARS - held).map_or(line.len(), |(at, _)| at);
+            if end < line.len() && held > 0 {
+                pieces.push(String::new());
+                continue;
+            }
+            let (fits, behind) = line.split_at(end);
+            if let Some(piece) = pieces.last_mut() {
+                piece.push_str(fits);
+            }
+            line = behind;
+        }
+    }
+    let told = pieces.into_iter().filter(|piece| !piece.trim().is_empty());
+    told.enumerate().map(move |(number, piece)| Text::new(format!("{name}, {}: {}", number + 2, piece.trim())))
 }
 
 fn is_text(attachment: &Attachment) -> bool {
@@ -121,5 +166,23 @@ async fn bytes(
     match tokio::time::timeout(TIME, reading).await {
         Ok(Ok(read)) => Ok(read),
         Ok(Err(_)) | Err(_) => Err(not_there),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_hold_everything_and_end_with_lines() {
+        let cut = |text: &str| pieces("log", text).map(|piece| piece.as_str().to_owned()).collect::<Vec<_>>();
+        assert!(cut(" \n").is_empty());
+        assert_eq!(cut("one\ntwo\n"), ["log, 2: one\ntwo"]);
+        let line = format!("{}\n", "x".repeat(499));
+        let lines = cut(&line.repeat(5));
+        assert_eq!(lines.iter().map(|piece| piece.matches('\n').count()).collect::<Vec<_>>(), [1, 1, 0]);
+        let long = cut(&"y".repeat(3_000));
+        assert_eq!(long.iter().map(|piece| piece.matches('y').count()).collect::<Vec<_>>(), [1_200, 1_200, 600]);
+        assert!(long[2].starts_with("log, 4: "));
     }
 }

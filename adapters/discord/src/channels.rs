@@ -15,13 +15,14 @@ use serenity::all::{
 };
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::attachments::notes;
+use crate::attachments::{Attached, read};
 use crate::directory::Directory;
 use crate::error::{Failure, failure, in_words};
 use crate::inbound::{at, inbound, is_for_bot, is_said, readable, with_attached};
 use crate::ledger::Ledger;
 use crate::manners::{Manners, SLOWER, Verdict};
-use crate::shown::{PAGE, Shown, nobody};
+use crate::search::PAGE;
+use crate::shown::{Shown, nobody};
 use crate::typing::Typing;
 use crate::{Settings, id};
 
@@ -68,7 +69,7 @@ pub(crate) struct Around {
 /// The channels in which something happens.
 pub(crate) struct Hall {
     pub(crate) around: Around,
-    manners: Manners,
+    pub(crate) manners: Manners,
     readers: Semaphore,
     /// Something did not fit into a queue.
     behind: AtomicBool,
@@ -77,7 +78,7 @@ pub(crate) struct Hall {
 
 impl Hall {
     pub(crate) fn new(around: Around) -> Self {
-        let manners = Manners::new(&around.settings);
+        let manners = Manners::new(around.settings.limits);
         Self {
             around,
             manners,
@@ -153,7 +154,7 @@ impl Hall {
         if dm && is_said(message) {
             self.around.directory.directs.note(channel, message.author.id);
         }
-        if self.around.ledger.begin(channel, message.id.get().saturating_sub(1), dm) && dm {
+        if self.around.ledger.begin(channel, message.id.get().saturating_sub(1), message.guild_id) && dm {
             self.around.ledger.clone().keep_soon().await;
         }
     }
@@ -175,8 +176,8 @@ impl Hall {
             self.around.ledger.handled(channel, said);
             return None;
         }
-        let attached = notes(&self.around.files, &message.attachments).await;
-        let inbound = match inbound(&message, &attached, &self.around.directory, &self.around.shown) {
+        let Attached { notes, pieces } = read(&self.around.files, &message.attachments).await;
+        let inbound = match inbound(&message, &notes, &self.around.directory, &self.around.shown) {
             Ok(inbound) => inbound,
             Err(error) => {
                 tracing::error!(message = %said, %error, "a message cannot be taken in");
@@ -188,7 +189,7 @@ impl Hall {
         Some(Box::pin(async move {
             let for_bot = is_for_bot(&message, &hall.around.directory);
             let sign = for_bot.then(|| hall.around.typing.start(channel, hall.around.shown.clone()));
-            hall.offer(channel, said, inbound).await;
+            hall.offer(channel, said, inbound, pieces).await;
             drop(sign);
         }))
     }
@@ -214,7 +215,7 @@ impl Hall {
         }
     }
 
-    async fn offer(&self, channel: ChannelId, said: MessageId, inbound: azera_types::Inbound) {
+    async fn offer(&self, channel: ChannelId, said: MessageId, inbound: azera_types::Inbound, pieces: Vec<Text>) {
         let mut wait = FIRST_WAIT;
         for attempt in 1..=OFFERS {
             match self.around.host.message(&self.around.platform, inbound.clone()).await {
@@ -222,6 +223,7 @@ impl Hall {
                     if let Outcome::Silent(silence) = outcome {
                         tracing::debug!(message = %said, why = silence.why(), "left unanswered");
                     }
+                    self.hand_in(&inbound.id, pieces).await;
                     break;
                 }
                 Err(error @ (HostError::Busy | HostError::Full)) if attempt < OFFERS => {
@@ -240,6 +242,16 @@ impl Hall {
         self.around.ledger.handled(channel, said);
     }
 
+    /// Has the rest of long texts remembered with the message that they came with.
+    async fn hand_in(&self, message: &azera_types::MessageId, pieces: Vec<Text>) {
+        if pieces.is_empty() {
+            return;
+        }
+        if let Err(error) = self.around.host.attached(&self.around.platform, message, pieces).await {
+            tracing::warn!(%message, %error, "the rest of a long file is not remembered");
+        }
+    }
+
     /// A message was changed. Discord also tells when a preview was added, which changes nothing that was said.
     async fn edited(self: &Arc<Self>, event: MessageUpdateEvent) {
         let Some((content, edited)) = event.content.zip(event.edited_timestamp) else { return };
@@ -249,8 +261,8 @@ impl Hall {
             return;
         }
         let mentioned = event.mentions.unwrap_or_default();
-        let attached = notes(&self.around.files, &event.attachments.unwrap_or_default()).await;
-        let text = with_attached(readable(&content, &mentioned, event.guild_id, &self.around.directory), &attached);
+        let Attached { notes, pieces } = read(&self.around.files, &event.attachments.unwrap_or_default()).await;
+        let text = with_attached(readable(&content, &mentioned, event.guild_id, &self.around.directory), &notes);
         if text.is_empty() {
             // Discord does not show what is said to others.
             return;
@@ -261,6 +273,7 @@ impl Hall {
             if let Err(error) = hall.around.host.edited(&hall.around.platform, &id, Text::new(text), at(edited)).await {
                 tracing::warn!(message = %id, %error, "an edited message was not answered anew");
             }
+            hall.hand_in(&id, pieces).await;
             drop(sign);
         });
         if offered.as_mut().now_or_never().is_none() {
@@ -321,17 +334,20 @@ impl Hall {
     async fn take_in(&self, message: Message) -> bool {
         let (channel, said) = (message.channel_id, message.id);
         self.around.ledger.taken_up(channel, said);
-        let inbound = if is_said(&message) {
-            let attached = notes(&self.around.files, &message.attachments).await;
-            Some(inbound(&message, &attached, &self.around.directory, &self.around.shown))
+        let (inbound, pieces) = if is_said(&message) {
+            let Attached { notes, pieces } = read(&self.around.files, &message.attachments).await;
+            (Some(inbound(&message, &notes, &self.around.directory, &self.around.shown)), pieces)
         } else {
-            None
+            (None, Vec::new())
         };
         let mut wait = FIRST_WAIT;
         for attempt in 1..=OFFERS {
             let Some(Ok(inbound)) = &inbound else { break };
             match self.around.host.take_in(&self.around.platform, inbound.clone()).await {
-                Ok(_) => break,
+                Ok(_) => {
+                    self.hand_in(&inbound.id, pieces).await;
+                    break;
+                }
                 Err(error @ (HostError::Busy | HostError::Full)) if attempt < OFFERS => {
                     tracing::warn!(message = %said, %error, "offered again later");
                     tokio::time::sleep(wait).await;

@@ -18,6 +18,7 @@ use crate::channels::Hall;
 use crate::error::in_words;
 use crate::id;
 use crate::mark::{ACTIONS, Mark};
+use crate::pages;
 use crate::shown::nobody;
 use crate::split::split;
 
@@ -31,7 +32,14 @@ const MAX_CHOICES: usize = 5;
 const LINE: &str = "azera-line.";
 
 /// Messages of an answer; a longer one comes as a file.
-const MAX_PARTS: usize = 4;
+pub(crate) const MAX_PARTS: usize = 4;
+
+/// Whoever brings the bot: a server, or a person for themselves.
+pub(crate) const INSTALLED: [InstallationContext; 2] = [InstallationContext::Guild, InstallationContext::User];
+
+/// Where commands may be given: in servers, in direct messages with the bot, and in those of others by who brought it along.
+pub(crate) const WHERE: [InteractionContext; 3] =
+    [InteractionContext::Guild, InteractionContext::BotDm, InteractionContext::PrivateChannel];
 
 /// The commands of a declaration as Discord wants them declared. What makes sense in a terminal alone is left out.
 pub(crate) fn declared(commands: &[Command]) -> Vec<CreateCommand> {
@@ -42,21 +50,40 @@ fn declare(command: &Command) -> CreateCommand {
     let made = CreateCommand::new(command.name)
         .description(command.help)
         .kind(CommandType::ChatInput)
-        .integration_types(vec![InstallationContext::Guild])
-        .contexts(vec![InteractionContext::Guild, InteractionContext::BotDm]);
+        .integration_types(INSTALLED.to_vec())
+        .contexts(WHERE.to_vec());
     // Only what Discord shows: who may is decided by the core.
     let made = match command.access {
         Access::Member => made,
         Access::Admin | Access::Operator => made.default_member_permissions(Permissions::MANAGE_GUILD),
     };
     match alone(command) {
-        Some(form) => form.options.iter().fold(made, |made, one| made.add_option(option(one))),
+        Some(form) => asked(form).fold(made, |made, one| made.add_option(option(one))),
         None => command.forms.iter().fold(made, |made, form| {
             let help = if form.help.is_empty() { command.help } else { form.help };
             let sub = CreateCommandOption::new(CommandOptionType::SubCommand, form.name, help);
-            let sub = form.options.iter().fold(sub, |sub, one| sub.add_sub_option(option(one)));
+            let sub = asked(form).fold(sub, |sub, one| sub.add_sub_option(option(one)));
             made.add_option(sub)
         }),
+    }
+}
+
+/// What is asked for in the menu itself: what fills pages is not.
+fn asked(form: &Form) -> impl Iterator<Item = &CommandOption> {
+    form.options.iter().filter(|option| option.kind != OptionKind::Page)
+}
+
+/// The form in which a command is given, and the options that are.
+pub(crate) fn form_of<'a, 'b>(
+    command: &'a Command,
+    options: &'b [CommandDataOption],
+) -> Option<(&'a Form, &'b [CommandDataOption])> {
+    match (alone(command), options.first().map(|option| (&option.name, &option.value))) {
+        (Some(form), _) => Some((form, options)),
+        (None, Some((name, CommandDataOptionValue::SubCommand(given)))) => {
+            Some((command.forms.iter().find(|form| form.name == name)?, given.as_slice()))
+        }
+        (None, _) => None,
     }
 }
 
@@ -67,16 +94,22 @@ fn alone(command: &Command) -> Option<&Form> {
 
 fn option(one: &CommandOption) -> CreateCommandOption {
     let kind = match one.kind {
-        OptionKind::Text | OptionKind::Word => CommandOptionType::String,
+        OptionKind::Text
+        | OptionKind::Word
+        | OptionKind::Persona
+        | OptionKind::Model
+        | OptionKind::Branch
+        | OptionKind::Memory
+        | OptionKind::Page => CommandOptionType::String,
         OptionKind::Count => CommandOptionType::Integer,
         OptionKind::Flag => CommandOptionType::Boolean,
         OptionKind::File => CommandOptionType::Attachment,
     };
     let made = CreateCommandOption::new(kind, one.name, one.help).required(one.required);
     match one.kind {
-        OptionKind::Text | OptionKind::Word => made.max_length(OPTION_CHARS),
         OptionKind::Count => made.min_int_value(0),
         OptionKind::Flag | OptionKind::File => made,
+        words => made.max_length(OPTION_CHARS).set_autocomplete(words.is_offered()),
     }
 }
 
@@ -86,13 +119,7 @@ type Files = HashMap<AttachmentId, String>;
 /// The line that a person would have written; `None` for a command that is not declared any more.
 fn line(commands: &[Command], name: &str, options: &[CommandDataOption], files: &Files) -> Option<String> {
     let command = commands.iter().find(|command| command.name == name)?;
-    let (form, given) = match (alone(command), options.first().map(|option| (&option.name, &option.value))) {
-        (Some(form), _) => (form, options),
-        (None, Some((name, CommandDataOptionValue::SubCommand(given)))) => {
-            (command.forms.iter().find(|form| form.name == name)?, given.as_slice())
-        }
-        (None, _) => return None,
-    };
+    let (form, given) = form_of(command, options)?;
     let values: Vec<(&str, String)> =
         given.iter().filter_map(|option| Some((option.name.as_str(), written(&option.value, files)?))).collect();
     let value = |name: &str| values.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str());
@@ -112,6 +139,9 @@ fn written(value: &CommandDataOptionValue, files: &Files) -> Option<String> {
 /// Runs a command. That it was heard is said at once, whatever else is under way; what it answers is for the person alone.
 pub(crate) async fn run(hall: Arc<Hall>, commands: &'static [Command], given: CommandInteraction) {
     let by = By::gave(&given);
+    if let Some(page) = pages::wanted(commands, &given) {
+        return pages::open(&hall, by, page).await;
+    }
     if !acknowledge(&hall, &by).await {
         return;
     }
@@ -147,48 +177,79 @@ pub(crate) async fn pressed(hall: Arc<Hall>, button: ComponentInteraction) {
         token: button.token,
         channel: button.channel_id,
         guild: button.guild_id,
+        direct: button.context == Some(InteractionContext::BotDm),
         name: name(button.member.as_ref(), &button.user),
         user: button.user.id,
     };
     obey(&hall, by, line.to_owned(), reply).await;
 }
 
+/// Says why something is not done.
+pub(crate) async fn refuse(hall: &Hall, by: By, why: String) {
+    if acknowledge(hall, &by).await {
+        show(hall, &by, &refused(why)).await;
+    }
+}
+
 /// Who wants something, and how they are answered.
 pub(crate) struct By {
-    interaction: InteractionId,
+    pub(crate) interaction: InteractionId,
     /// Good for a quarter of an hour.
-    token: String,
+    pub(crate) token: String,
     channel: ChannelId,
     guild: Option<GuildId>,
+    /// It is wanted in their direct messages with the bot.
+    direct: bool,
     user: UserId,
     name: String,
 }
 
 impl By {
+    /// The channel in which it is wanted. Where the bot is not itself, people who brought it along are answered as in their
+    /// direct messages with it: nobody else sees what they are told. `None` if those cannot be opened now.
+    pub(crate) async fn channel(&self, hall: &Hall) -> Option<ChannelId> {
+        let directory = &hall.around.directory;
+        let here = match self.guild {
+            // A server with an outage is one that the bot is in.
+            Some(guild) => directory.cache.guild(guild).is_some() || hall.around.ledger.is_in(guild),
+            None => self.direct,
+        };
+        if self.direct {
+            directory.directs.note(self.channel, self.user);
+        }
+        if here {
+            return Some(self.channel);
+        }
+        directory.direct_with(self.user).await
+    }
+
     pub(crate) fn gave(given: &CommandInteraction) -> Self {
         Self {
             interaction: given.id,
             token: given.token.clone(),
             channel: given.channel_id,
             guild: given.guild_id,
+            direct: given.context == Some(InteractionContext::BotDm),
             name: name(given.member.as_deref(), &given.user),
             user: given.user.id,
         }
     }
 
-    pub(crate) fn filled(form: &ModalInteraction) -> Self {
+    pub(crate) fn filled(hall: &Hall, form: &ModalInteraction) -> Self {
         Self {
             interaction: form.id,
             token: form.token.clone(),
             channel: form.channel_id,
             guild: form.guild_id,
+            // Forms do not say where they are filled in; the command before them did.
+            direct: hall.around.directory.directs.known(form.channel_id) == Some(form.user.id),
             name: name(form.member.as_ref(), &form.user),
             user: form.user.id,
         }
     }
 }
 
-fn name(member: Option<&Member>, user: &User) -> String {
+pub(crate) fn name(member: Option<&Member>, user: &User) -> String {
     let nick = member.and_then(|member| member.nick.as_deref());
     let name = nick.unwrap_or_else(|| user.display_name()).chars().filter(|c| !c.is_control());
     name.take(MAX_NAME_CHARS).collect()
@@ -210,15 +271,13 @@ async fn acknowledge(hall: &Hall, by: &By) -> bool {
         tracing::warn!(error = in_words(&error), "a command could not be acknowledged");
         return false;
     }
-    if by.guild.is_none() {
-        hall.around.directory.directs.note(by.channel, by.user);
-    }
     true
 }
 
-async fn answer(hall: &Hall, by: &By, line: String, about: Option<MessageId>) -> CommandAnswer {
-    let (Ok(chat), Ok(person)) = (id::chat(by.channel), id::person(by.user)) else {
-        return refused("That cannot be done here.".to_owned());
+pub(crate) async fn answer(hall: &Hall, by: &By, line: String, about: Option<MessageId>) -> CommandAnswer {
+    let channel = by.channel(hall).await;
+    let (Some(Ok(chat)), Ok(person)) = (channel.map(id::chat), id::person(by.user)) else {
+        return refused("That cannot be done here now.".to_owned());
     };
     let line = CommandLine { chat, person, name: by.name.clone(), text: Text::new(line), about };
     match hall.around.host.command(&hall.around.platform, line).await {

@@ -26,6 +26,11 @@ impl Directs {
         self.lock().get(&channel).copied()
     }
 
+    /// The DM channel of a person, if that is known.
+    pub(crate) fn of(&self, user: UserId) -> Option<ChannelId> {
+        self.lock().iter().find(|(_, whose)| **whose == user).map(|(channel, _)| *channel)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<ChannelId, UserId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

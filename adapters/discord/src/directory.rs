@@ -8,8 +8,9 @@ use serenity::all::{
     Cache, Channel, ChannelId, ChannelType, Guild, GuildChannel, GuildId, Http, Member, PermissionOverwriteType,
     Permissions, RoleId, UserId,
 };
+use serenity::json::json;
 
-use crate::error::{Failure, failure, refusal};
+use crate::error::{Failure, failure, in_words, refusal};
 use crate::{direct::Directs, id};
 
 /// Guilds asked one by one about a person where Discord does not tell who their members are. Where there are more, a DM
@@ -131,6 +132,23 @@ impl Directory {
         }
     }
 
+    /// The direct messages of a person with the bot; `None` if they cannot be opened now.
+    pub(crate) async fn direct_with(&self, user: UserId) -> Option<ChannelId> {
+        if let Some(known) = self.directs.of(user) {
+            return Some(known);
+        }
+        match self.http.create_private_channel(&json!({"recipient_id": user})).await {
+            Ok(dm) => {
+                self.directs.note(dm.id, user);
+                Some(dm.id)
+            }
+            Err(error) => {
+                tracing::debug!(error = in_words(&error), "direct messages could not be opened");
+                None
+            }
+        }
+    }
+
     /// What the bot itself may do in a channel; everything that a DM knows if it is one.
     pub(crate) fn own_permissions(&self, channel: ChannelId) -> Permissions {
         let Some(at) = self.locate(channel) else { return Permissions::dm_permissions() };
@@ -141,24 +159,38 @@ impl Directory {
 
     pub(crate) async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
         let (Some(channel), Some(user)) = (id::channel_of(chat), id::user_of(asker)) else { return Ok(None) };
-        let place = |kind, since| Some(Place { chat: chat.clone(), kind, since });
         let at = match self.find(channel).await? {
             Found::Guild(at) => at,
-            Found::Direct(whose) => return Ok(place(PlaceKind::Dm(asker.clone()), None).filter(|_| whose == user)),
-            Found::Nothing => return Ok(None),
+            Found::Direct(whose) if whose == user => return direct(chat, whose),
+            Found::Direct(_) | Found::Nothing => return Ok(None),
         };
         let Some(granted) = self.permissions(&at, user).await? else { return Ok(None) };
         if !granted.contains(Permissions::VIEW_CHANNEL) || !self.in_thread(channel, &at, user, granted).await? {
             return Ok(None);
         }
+        self.place_at(chat, &at)
+    }
+
+    /// What a chat is for all who read it: whoever that is, a channel is the same for all of them.
+    pub(crate) async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+        let Some(channel) = id::channel_of(chat) else { return Ok(None) };
+        match self.find(channel).await? {
+            Found::Guild(at) => self.place_at(chat, &at),
+            Found::Direct(whose) => direct(chat, whose),
+            Found::Nothing => Ok(None),
+        }
+    }
+
+    fn place_at(&self, chat: &ChatId, at: &Located) -> Result<Option<Place>, PlatformError> {
+        let place = |kind, since| Ok(Some(Place { chat: chat.clone(), kind, since }));
         let Some(guild) = self.cache.guild(at.guild) else { return Err(unavailable()) };
         let realm = id::realm(at.guild).map_err(unusable)?;
         if !at.private_thread && open_to_all(&guild, &at.channel) {
-            return Ok(place(PlaceKind::Public(realm), None));
+            return place(PlaceKind::Public(realm), None);
         }
         let since = self.horizon(&guild, &at.channel);
         // Nobody sees a channel of a guild who does not belong to the guild.
-        Ok(place(PlaceKind::Private { realm: Some(realm), all_in_realm: true, realm_since: None }, since))
+        place(PlaceKind::Private { realm: Some(realm), all_in_realm: true, realm_since: None }, since)
     }
 
     /// Whether a person who may read around a thread may read the thread itself.
@@ -292,6 +324,12 @@ fn everybodys(guild: &Guild, channel: &GuildChannel) -> Permissions {
         .iter()
         .find(|overwrite| overwrite.kind == PermissionOverwriteType::Role(everyone));
     overwrite.map_or(base, |overwrite| (base & !overwrite.deny) | overwrite.allow)
+}
+
+/// What a DM is.
+fn direct(chat: &ChatId, whose: UserId) -> Result<Option<Place>, PlatformError> {
+    let kind = PlaceKind::Dm(id::person(whose).map_err(unusable)?);
+    Ok(Some(Place { chat: chat.clone(), kind, since: None }))
 }
 
 fn unavailable() -> PlatformError {

@@ -4,31 +4,37 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use azera_adapter::{Access, Command, Host, MessageAction, Outbound, Platform, PlatformError, StreamEvent, Streaming};
-use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, Reach};
+use azera_adapter::{
+    Access, Command, Host, Making, MessageAction, Outbound, Platform, PlatformError, Portraits, Post, StreamEvent,
+    Streaming,
+};
+use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, Reach, Timestamp};
 use serenity::all::{
-    ActivityData, ApplicationFlags, ApplicationId, ChannelId, ChannelType, CommandType, GatewayIntents, Guild,
-    GuildChannel, GuildId, Http, UserId,
+    ActivityData, ApplicationId, ChannelId, ChannelType, CommandType, Guild, GuildChannel, GuildId, Http, UserId,
 };
 use serenity::gateway::ShardManager;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{MissedTickBehavior, timeout_at};
 
+use crate::application::{asked, intents};
 use crate::arrival;
 use crate::channels::{Around, Hall, Happened};
 use crate::commands;
 use crate::direct::Directs;
 use crate::directory::Directory;
-use crate::error::{Error, Failure, failure, in_words};
+use crate::error::{Error, in_words};
 use crate::gateway::{Event, Gateway};
-use crate::id::{self, PLATFORM, ReplyKey};
+use crate::id::{PLATFORM, Target};
 use crate::ledger::Ledger;
 use crate::menus;
+use crate::offers;
 use crate::presence::Presence;
+use crate::reactions;
 use crate::settings::Settings;
-use crate::shown::Shown;
+use crate::shown::{Saying, Shown};
 use crate::stream::Streams;
 use crate::typing::Typing;
+use crate::webhooks::{Speaker, Webhooks};
 
 /// Time for Discord to describe the servers the bot is in, at a start.
 const DESCRIBED: Duration = Duration::from_secs(20);
@@ -40,69 +46,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Time between two writings of how far each channel was handled.
 const KEEP: Duration = Duration::from_secs(5);
 
-/// What Discord says about the bot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Application {
-    /// The application's id, which an invitation names.
-    pub id: u64,
-    /// The bot's name.
-    pub name: String,
-    /// It may read what is not addressed to it.
-    pub message_content: bool,
-    /// It is told who the members of its servers are.
-    pub members: bool,
-    /// Which user it is.
-    user: u64,
-}
-
-pub(crate) async fn application_now(settings: &Settings) -> Result<Application, Error> {
-    asked(&settings.http()?).await
-}
-
-async fn asked(http: &Http) -> Result<Application, Error> {
-    let why = |error: serenity::Error| match failure(&error) {
-        Failure::Token => Error::Token,
-        Failure::Unknown => Error::Away(in_words(&error)),
-        Failure::Gone | Failure::Refused => Error::Refused(in_words(&error)),
-    };
-    let user = http.get_current_user().await.map_err(why)?;
-    let application = http.get_current_application_info().await.map_err(why)?;
-    let flags = application.flags.unwrap_or(ApplicationFlags::empty());
-    let granted = |one, other| flags.intersects(one | other);
-    Ok(Application {
-        id: application.id.get(),
-        name: user.name.clone(),
-        message_content: granted(
-            ApplicationFlags::GATEWAY_MESSAGE_CONTENT,
-            ApplicationFlags::GATEWAY_MESSAGE_CONTENT_LIMITED,
-        ),
-        members: granted(ApplicationFlags::GATEWAY_GUILD_MEMBERS, ApplicationFlags::GATEWAY_GUILD_MEMBERS_LIMITED),
-        user: user.id.get(),
-    })
-}
-
-/// What the bot wants to be told, as far as Discord lets it.
-fn intents(application: &Application) -> GatewayIntents {
-    let mut intents = GatewayIntents::GUILDS | GatewayIntents::GUILD_MESSAGES | GatewayIntents::DIRECT_MESSAGES;
-    if application.message_content {
-        intents |= GatewayIntents::MESSAGE_CONTENT;
-    } else {
-        tracing::warn!(
-            "Discord does not show the bot what is not addressed to it: it hears mentions, replies and DMs alone. \
-             Switch on Message Content on the Bot page of the developer portal to change that"
-        );
-    }
-    if application.members {
-        intents |= GatewayIntents::GUILD_MEMBERS;
-    } else {
-        tracing::warn!(
-            "Discord does not tell the bot who is a member of its servers: it asks for each message, and is slower. \
-             Switch on Server Members on the Bot page of the developer portal to change that"
-        );
-    }
-    intents
-}
-
 /// Discord as the core sees it: a platform.
 ///
 /// **Once and only once.** A message's id is Discord's, so that the core knows one it had before, however often Discord
@@ -112,16 +55,18 @@ fn intents(application: &Application) -> GatewayIntents {
 /// first.
 pub struct Discord {
     id: PlatformId,
-    settings: Settings,
-    clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Arc<dyn Clock>,
     commands: &'static [Command],
     actions: &'static [MessageAction],
-    ledger: Arc<Ledger>,
+    pub(crate) ledger: Arc<Ledger>,
     /// The newest snowflake handled before this start: what is newer was made while nobody looked.
     handled_before: Option<u64>,
     /// What there is once Discord said who the bot is.
     live: OnceLock<Live>,
     connection: AsyncMutex<Option<Connection>>,
+    /// Where pictures of personas come from.
+    portraits: Arc<OnceLock<Arc<dyn Portraits>>>,
     /// Ends [`Discord::listen`].
     shards: Mutex<Option<Arc<ShardManager>>>,
 }
@@ -134,6 +79,16 @@ struct Live {
     typing: Arc<Typing>,
     streams: Streams,
     presence: Presence,
+}
+
+impl Live {
+    /// Shows a reply, or what was written unasked at a time.
+    async fn show(&self, outbound: &Outbound, at: Option<Timestamp>) -> Result<Target, PlatformError> {
+        let target = target(&outbound.chat, &outbound.id, at)?;
+        let speaker = Speaker { persona: outbound.persona.clone(), name: outbound.persona_name.clone() };
+        self.shown.show(Saying { target, speaker: &speaker }, &outbound.text).await?;
+        Ok(target)
+    }
 }
 
 struct Connection {
@@ -167,8 +122,14 @@ impl Discord {
             ledger,
             live: OnceLock::new(),
             connection: AsyncMutex::new(None),
+            portraits: Arc::default(),
             shards: Mutex::new(None),
         })
+    }
+
+    /// Says where pictures of personas come from; the first word counts.
+    pub fn show_portraits(&self, portraits: Arc<dyn Portraits>) {
+        self.portraits.get_or_init(|| portraits);
     }
 
     pub(crate) async fn begin_now(&self) -> Result<(), Error> {
@@ -208,7 +169,8 @@ impl Discord {
             began: self.clock.now(),
             directs: Directs::default(),
         });
-        let shown = Arc::new(Shown::new(http.clone(), me, id));
+        let webhooks = Webhooks::new(http.clone(), id, directory.clone(), self.portraits.clone());
+        let shown = Arc::new(Shown::new(http.clone(), me, id, webhooks));
         let typing = Arc::new(Typing::default());
         let streams = Streams::new(shown.clone(), typing.clone());
         *self.shards.lock().unwrap_or_else(PoisonError::into_inner) = Some(gateway.shards());
@@ -252,6 +214,7 @@ impl Discord {
                 why = &mut gateway.ended => break Err(why.unwrap_or_else(|_| Error::Refused("it was closed".to_owned()))),
                 _ = keep.tick() => {
                     self.ledger.clone().keep_soon().await;
+                    self.let_go(&hall).await;
                     if gateway.missed.swap(false, Ordering::AcqRel) || hall.is_behind() {
                         self.look_everywhere(&hall);
                     }
@@ -274,14 +237,15 @@ impl Discord {
 
     fn take(&self, hall: &Arc<Hall>, event: Event) {
         match event {
-            Event::Ready(_) => {
+            Event::Ready(session) => {
+                self.came_back(&session);
                 for channel in self.ledger.directs() {
                     hall.happened(channel, Happened::Missed);
                 }
             }
             Event::Resumed => tracing::info!("Discord told what happened meanwhile"),
             Event::Guild(guild) => self.guild(hall, &guild),
-            Event::GuildGone(guild) => tracing::info!(%guild, "the bot was removed from a server"),
+            Event::GuildGone(guild) => self.left(guild),
             Event::Channel(channel) => self.channel(hall, &channel),
             Event::Said(message) => {
                 hall.around.shown.fresh(message.id);
@@ -294,11 +258,17 @@ impl Discord {
             Event::Command(given) => {
                 tokio::spawn(commands::run(hall.clone(), self.commands, *given));
             }
+            Event::Typing(given) => {
+                tokio::spawn(offers::typed(hall.clone(), self.commands, *given));
+            }
             Event::Pressed(button) => {
                 tokio::spawn(commands::pressed(hall.clone(), *button));
             }
             Event::Filled(form) => {
                 tokio::spawn(menus::filled(hall.clone(), self.actions, *form));
+            }
+            Event::Reacted(reaction) => {
+                tokio::spawn(reactions::given(hall.clone(), *reaction));
             }
             Event::Deleted(channel, messages) => hall.happened(channel, Happened::Deleted(messages)),
         }
@@ -312,6 +282,7 @@ impl Discord {
         if let Some(place) = arrival::place(guild, &hall.around.directory).filter(|_| !known) {
             tokio::spawn(arrival::greet(hall.clone(), guild.id, place));
         }
+        self.ledger.in_server(guild.id);
         for channel in guild.channels.values().chain(&guild.threads) {
             self.channel(hall, channel);
         }
@@ -326,7 +297,7 @@ impl Discord {
         // A channel made while nobody looked is read from its beginning; of one that was there before, nothing.
         let made_meanwhile = self.handled_before.is_some_and(|handled| channel.id.get() > handled);
         let begin = if made_meanwhile { channel.id.get().saturating_sub(1) } else { newest };
-        self.ledger.begin(channel.id, begin, false);
+        self.ledger.begin(channel.id, begin, Some(channel.guild_id));
         if self.ledger.mark(channel.id).is_some_and(|mark| mark < newest) {
             hall.happened(channel.id, Happened::Missed);
         }
@@ -398,7 +369,7 @@ async fn described(gateway: &mut Gateway) -> Result<Vec<Event>, Error> {
             Err(_) => return Err(Error::Away("no session was opened".to_owned())),
         };
         match &event {
-            Event::Ready(guilds) => open = Some(guilds.clone()),
+            Event::Ready(session) => open = Some(session.servers.clone()),
             Event::Guild(guild) => {
                 if let Some(open) = &mut open {
                     open.retain(|id| *id != guild.id);
@@ -421,6 +392,10 @@ impl Platform for Discord {
         self.live()?.directory.place(chat, asker).await
     }
 
+    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+        self.live()?.directory.place_for_all(chat).await
+    }
+
     async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
         self.live()?.directory.reach(person).await
     }
@@ -432,22 +407,28 @@ impl Platform for Discord {
     async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
         let live = self.live()?;
         live.streams.finish(&outbound.id).await;
-        let (channel, reply) = place_of(&outbound.chat, &outbound.id)?;
-        live.shown.show(channel, reply, &outbound.text).await?;
-        self.show_mood(live, channel, outbound).await;
+        let target = live.show(outbound, None).await?;
+        self.show_mood(live, target.channel, outbound).await;
         Ok(())
     }
 
     async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
-        let (channel, reply) = place_of(&outbound.chat, &outbound.id)?;
-        self.live()?.shown.show(channel, reply, &outbound.text).await
+        self.live()?.show(outbound, None).await.map(drop)
     }
 
-    async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
+    async fn post(&self, post: &Post) -> Result<(), PlatformError> {
+        self.live()?.show(&post.outbound, Some(post.at)).await.map(drop)
+    }
+
+    async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
         let live = self.live()?;
         live.streams.finish(reply).await;
-        let (channel, reply) = place_of(chat, reply)?;
-        live.shown.retract(channel, reply).await
+        let target = target(chat, reply, Some(at))?;
+        if self.ledger.is_left(target.channel) {
+            // It stands where the bot cannot reach it any more.
+            return Ok(());
+        }
+        live.shown.retract(target).await
     }
 
     fn streaming(&self) -> Option<&dyn Streaming> {
@@ -457,15 +438,14 @@ impl Platform for Discord {
 
 #[async_trait]
 impl Streaming for Discord {
-    async fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
+    async fn event(&self, making: Making<'_>, event: &StreamEvent) {
         if let Ok(live) = self.live() {
-            live.streams.event(chat, reply, event);
+            live.streams.event(making, event);
         }
     }
 }
 
-fn place_of(chat: &ChatId, reply: &MessageId) -> Result<(ChannelId, ReplyKey), PlatformError> {
-    id::channel_of(chat)
-        .zip(ReplyKey::of(reply))
+fn target(chat: &ChatId, reply: &MessageId, at: Option<Timestamp>) -> Result<Target, PlatformError> {
+    Target::of(chat, reply, at)
         .ok_or_else(|| PlatformError::Refused(format!("{reply} in {chat} is no reply on Discord")))
 }

@@ -1,4 +1,5 @@
 use azera_adapter::PlatformError;
+use serenity::all::ModelError;
 use serenity::http::{HttpError, StatusCode};
 use thiserror::Error as ThisError;
 
@@ -73,6 +74,8 @@ pub(crate) fn failure(error: &serenity::Error) -> Failure {
             status if status.is_client_error() => Failure::Refused,
             _ => Failure::Unknown,
         },
+        // A webhook that the bot cannot speak through any more.
+        serenity::Error::Model(ModelError::NoTokenSet) => Failure::Gone,
         serenity::Error::Http(HttpError::Request(_)) => Failure::Unknown,
         serenity::Error::Http(_) | serenity::Error::Model(_) => Failure::Refused,
         _ => Failure::Unknown,

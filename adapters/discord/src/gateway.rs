@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serenity::all::{
     Cache, ChannelId, ClientBuilder, CommandInteraction, ComponentInteraction, Context, EventHandler, GatewayIntents,
-    Guild, GuildChannel, GuildId, Http, Interaction, Message, MessageId, MessageUpdateEvent, ModalInteraction, Ready,
-    ResumedEvent, UnavailableGuild,
+    Guild, GuildChannel, GuildId, Http, Interaction, Message, MessageId, MessageUpdateEvent, ModalInteraction,
+    Reaction, Ready, ResumedEvent, UnavailableGuild,
 };
 use serenity::gateway::{ChunkGuildFilter, GatewayError, ShardManager};
 use tokio::sync::{mpsc, oneshot};
@@ -19,10 +19,26 @@ use crate::error::{Error, Failure, failure, in_words};
 /// Events that may wait. What comes beyond that is looked up in the history of the channels.
 const MAX_EVENTS: usize = 10_000;
 
+/// What a new session tells.
+pub(crate) struct Session {
+    /// Every server that it tells of, those with an outage included.
+    pub(crate) servers: Vec<GuildId>,
+    /// Which of the shards it is, counted from 0.
+    shard: u32,
+    shards: u32,
+}
+
+impl Session {
+    /// Whether it would tell of a server.
+    pub(crate) fn covers(&self, server: GuildId) -> bool {
+        serenity::utils::shard_id(server, self.shards) == self.shard
+    }
+}
+
 /// What happened.
 pub(crate) enum Event {
     /// A new session: nothing of the time before it is repeated.
-    Ready(Vec<GuildId>),
+    Ready(Session),
     /// Everything since the connection broke was repeated.
     Resumed,
     /// A guild as it is now: at the beginning of a session, after an outage, or because the bot was let in.
@@ -36,10 +52,14 @@ pub(crate) enum Event {
     Deleted(ChannelId, Vec<MessageId>),
     /// Somebody gave a command.
     Command(Box<CommandInteraction>),
+    /// Somebody types a command.
+    Typing(Box<CommandInteraction>),
     /// Somebody pressed a button.
     Pressed(Box<ComponentInteraction>),
     /// Somebody filled in a form.
     Filled(Box<ModalInteraction>),
+    /// Somebody reacted to a message.
+    Reacted(Box<Reaction>),
 }
 
 /// The connection to the gateway, until it is dropped.
@@ -77,7 +97,9 @@ impl Handler {
 #[serenity::async_trait]
 impl EventHandler for Handler {
     async fn ready(&self, _: Context, ready: Ready) {
-        self.pass(Event::Ready(ready.guilds.iter().map(|guild| guild.id).collect()));
+        let servers = ready.guilds.iter().map(|guild| guild.id).collect();
+        let (shard, shards) = ready.shard.map_or((0, 1), |shard| (shard.id.0, shard.total.max(1)));
+        self.pass(Event::Ready(Session { servers, shard, shards }));
     }
 
     async fn resume(&self, _: Context, _: ResumedEvent) {
@@ -123,9 +145,14 @@ impl EventHandler for Handler {
         self.pass(Event::Deleted(channel, messages));
     }
 
+    async fn reaction_add(&self, _: Context, reaction: Reaction) {
+        self.pass(Event::Reacted(Box::new(reaction)));
+    }
+
     async fn interaction_create(&self, _: Context, interaction: Interaction) {
         match interaction {
             Interaction::Command(command) => self.pass(Event::Command(Box::new(command))),
+            Interaction::Autocomplete(typing) => self.pass(Event::Typing(Box::new(typing))),
             Interaction::Component(button) => self.pass(Event::Pressed(Box::new(button))),
             Interaction::Modal(form) => self.pass(Event::Filled(Box::new(form))),
             _ => {}

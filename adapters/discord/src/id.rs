@@ -1,7 +1,10 @@
 //! Discord's snowflakes as ids of the core, and back. Each begins with the platform's name, so that no other adapter
 //! makes the same.
 
-use azera_types::{ChatId, IdError, MessageId, PersonId, RealmId};
+use std::fmt;
+
+use azera_adapter::REPLY_MARK;
+use azera_types::{ChatId, IdError, MessageId, PersonId, RealmId, Timestamp};
 use serenity::model::id as discord;
 
 /// The platform's name, and the first part of every id it makes.
@@ -45,24 +48,86 @@ fn snowflake(id: &str) -> Option<u64> {
     number.parse().ok().filter(|number| *number != 0)
 }
 
+/// What has a place of its own in a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Spot {
+    /// The answers to a message, whichever of them stands there.
+    Answers(discord::MessageId),
+    /// Something written unasked, by the number that the core gave it.
+    Post(u64),
+}
+
+/// What the core calls something written unasked, before its number.
+const POST: &str = "post~";
+
+/// What the number of a post begins with where a spot is written.
+const POST_MARK: &str = "post";
+
+impl Spot {
+    /// Reads what a spot writes.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        match text.strip_prefix(POST_MARK) {
+            Some(number) => number.parse().ok().map(Self::Post),
+            None => text.parse().ok().filter(|id| *id != 0).map(|id| Self::Answers(discord::MessageId::new(id))),
+        }
+    }
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answers(asked) => write!(f, "{asked}"),
+            Self::Post(number) => write!(f, "{POST_MARK}{number}"),
+        }
+    }
+}
+
 /// Which reply: the message it answers, and how many answers to it were made before. The core makes a reply's id of the
-/// two (`discord:42~r0`), so they say everything about it.
+/// two (`discord:42~r0`), so they say everything about it. Or which post, of which there is one alone (`post~7`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ReplyKey {
-    pub(crate) asked: discord::MessageId,
+    pub(crate) spot: Spot,
     pub(crate) number: u32,
 }
 
 impl ReplyKey {
-    /// The reply of an id of the core; `None` if it answers no message of Discord.
+    /// The reply of an id of the core; `None` if it is no post and answers no message of Discord.
     pub(crate) fn of(reply: &MessageId) -> Option<Self> {
-        let (asked, number) = reply.as_str().rsplit_once("~r")?;
-        Some(Self { asked: discord::MessageId::new(snowflake(asked)?), number: number.parse().ok()? })
+        if let Some(number) = reply.as_str().strip_prefix(POST) {
+            return Some(Self { spot: Spot::Post(number.parse().ok()?), number: 0 });
+        }
+        let (asked, number) = reply.as_str().rsplit_once(REPLY_MARK)?;
+        let spot = Spot::Answers(discord::MessageId::new(snowflake(asked)?));
+        Some(Self { spot, number: number.parse().ok()? })
     }
 
     /// The core's id of the reply.
     pub(crate) fn id(self) -> Result<MessageId, IdError> {
-        MessageId::new(format!("{PLATFORM}:{}~r{}", self.asked, self.number))
+        MessageId::new(match self.spot {
+            Spot::Answers(asked) => format!("{PLATFORM}:{asked}{REPLY_MARK}{}", self.number),
+            Spot::Post(number) => format!("{POST}{number}"),
+        })
+    }
+}
+
+/// A reply and where it stands: in which channel, and behind which message at the earliest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) channel: discord::ChannelId,
+    pub(crate) reply: ReplyKey,
+    pub(crate) since: discord::MessageId,
+}
+
+impl Target {
+    /// Where a reply of the core's stands; `None` if that is not on Discord. For what answers nobody, one must say when it
+    /// was written.
+    pub(crate) fn of(chat: &ChatId, reply: &MessageId, at: Option<Timestamp>) -> Option<Self> {
+        let (channel, reply) = (channel_of(chat)?, ReplyKey::of(reply)?);
+        let since = match reply.spot {
+            Spot::Answers(asked) => asked,
+            Spot::Post(_) => discord::MessageId::new(first_of(at?.as_millisecond()).max(1)),
+        };
+        Some(Self { channel, reply, since })
     }
 }
 
@@ -79,9 +144,15 @@ mod tests {
     fn ids_read_what_they_write() {
         assert_eq!(channel_of(&chat(discord::ChannelId::new(7)).unwrap()), Some(discord::ChannelId::new(7)));
         assert_eq!(user_of(&person(discord::UserId::new(8)).unwrap()), Some(discord::UserId::new(8)));
-        let key = ReplyKey { asked: discord::MessageId::new(42), number: 3 };
-        assert_eq!(key.id().unwrap().as_str(), "discord:42~r3");
-        assert_eq!(ReplyKey::of(&key.id().unwrap()), Some(key));
+        #[track_caller]
+        fn check(spot: Spot, number: u32, written: &str, id: &str) {
+            let key = ReplyKey { spot, number };
+            assert_eq!(key.id().unwrap().as_str(), id);
+            assert_eq!(ReplyKey::of(&key.id().unwrap()), Some(key));
+            assert_eq!((spot.to_string().as_str(), Spot::read(written)), (written, Some(spot)));
+        }
+        check(Spot::Answers(discord::MessageId::new(42)), 3, "42", "discord:42~r3");
+        check(Spot::Post(7), 0, "post7", "post~7");
     }
 
     #[test]
@@ -94,7 +165,19 @@ mod tests {
             check(id);
         }
         assert_eq!(ReplyKey::of(&MessageId::new("discord:42").unwrap()), None);
-        assert_eq!(ReplyKey::of(&MessageId::new("a~r0").unwrap()), None);
+        for id in ["a~r0", "post~", "post~x", "apost~1"] {
+            assert_eq!(ReplyKey::of(&MessageId::new(id).unwrap()), None, "{id}");
+        }
+        assert_eq!((Spot::read("0"), Spot::read("post"), Spot::read("x")), (None, None, None));
+    }
+
+    #[test]
+    fn a_post_stands_behind_its_time() {
+        let chat = ChatId::new("discord:9").unwrap();
+        let since = |id: &str, at| Target::of(&chat, &MessageId::new(id).unwrap(), at).map(|target| target.since.get());
+        let at = Timestamp::from_millisecond(EPOCH_MS + 2).unwrap();
+        assert_eq!(since("post~7", Some(at)), Some(2 << TIME_SHIFT));
+        assert_eq!((since("post~7", None), since("discord:42~r0", None)), (None, Some(42)));
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! How far each channel was handled, on disk: where to go on reading after a pause. What came before the bot first saw a
-//! channel lies behind its mark from the beginning, and is never answered.
+//! channel lies behind its mark from the beginning, and is never answered. And which servers the bot is in.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use azera_types::Timestamp;
 use serde::{Deserialize, Serialize};
-use serenity::all::{ChannelId, MessageId};
+use serenity::all::{ChannelId, GuildId, MessageId};
 
 use crate::error::Error;
 
@@ -23,7 +24,24 @@ pub(crate) struct Ledger {
 #[derive(Default)]
 struct State {
     channels: HashMap<ChannelId, Mark>,
+    servers: HashMap<GuildId, Server>,
     changed: bool,
+}
+
+/// What stands on disk.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct File {
+    channels: HashMap<ChannelId, Kept>,
+    servers: HashMap<GuildId, Server>,
+}
+
+/// A server the bot was in.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Server {
+    /// When it was seen that the bot is in it no more, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gone_ms: Option<i64>,
 }
 
 struct Mark {
@@ -42,6 +60,9 @@ struct Kept {
     /// A DM: nobody tells of those at a start, so they are asked after.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     dm: bool,
+    /// The server it lies in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server: Option<GuildId>,
 }
 
 impl Ledger {
@@ -49,15 +70,15 @@ impl Ledger {
     pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join("discord.json");
         let broken = |source| Error::Ledger { path: path.display().to_string(), source };
-        let kept: HashMap<ChannelId, Kept> = match std::fs::read(&path) {
+        let File { channels: kept, servers } = match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| broken(error.into()))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => HashMap::new(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
             Err(error) => return Err(broken(error)),
         };
         let mark =
             |(channel, kept): (ChannelId, Kept)| (channel, Mark { kept, under_way: BTreeSet::new(), newest: kept.to });
         let channels = kept.into_iter().map(mark).collect();
-        Ok(Self { path, state: Mutex::new(State { channels, changed: false }) })
+        Ok(Self { path, state: Mutex::new(State { channels, servers, changed: false }) })
     }
 
     /// How far the channel was handled; `None` for one never seen.
@@ -71,7 +92,7 @@ impl Ledger {
     }
 
     /// A channel seen for the first time, with what counts as handled in it; false if it is known.
-    pub(crate) fn begin(&self, channel: ChannelId, to: u64, dm: bool) -> bool {
+    pub(crate) fn begin(&self, channel: ChannelId, to: u64, server: Option<GuildId>) -> bool {
         let mut state = self.lock();
         if state.channels.contains_key(&channel) {
             return false;
@@ -81,7 +102,8 @@ impl Ledger {
         {
             state.channels.remove(&oldest);
         }
-        state.channels.insert(channel, Mark { kept: Kept { to, dm }, under_way: BTreeSet::new(), newest: to });
+        let kept = Kept { to, dm: server.is_none(), server };
+        state.channels.insert(channel, Mark { kept, under_way: BTreeSet::new(), newest: to });
         state.changed = true;
         true
     }
@@ -109,6 +131,59 @@ impl Ledger {
         }
     }
 
+    /// The bot is in a server.
+    pub(crate) fn in_server(&self, server: GuildId) {
+        let mut state = self.lock();
+        let before = state.servers.insert(server, Server::default());
+        state.changed |= before.is_none_or(|before| before.gone_ms.is_some());
+    }
+
+    /// The bot is in a server no more.
+    pub(crate) fn left_server(&self, server: GuildId, now: Timestamp) {
+        let mut state = self.lock();
+        if let Some(known) = state.servers.get_mut(&server).filter(|known| known.gone_ms.is_none()) {
+            known.gone_ms = Some(now.as_millisecond());
+            state.changed = true;
+        }
+    }
+
+    /// The servers that the bot is believed to be in.
+    pub(crate) fn servers(&self) -> Vec<GuildId> {
+        let state = self.lock();
+        state.servers.iter().filter(|(_, server)| server.gone_ms.is_none()).map(|(id, _)| *id).collect()
+    }
+
+    /// Whether the bot is believed to be in a server.
+    pub(crate) fn is_in(&self, server: GuildId) -> bool {
+        self.lock().servers.get(&server).is_some_and(|server| server.gone_ms.is_none())
+    }
+
+    /// The servers that the bot left before a time, with the channels that it knew there.
+    pub(crate) fn left_before(&self, time: Timestamp) -> Vec<(GuildId, Vec<ChannelId>)> {
+        let state = self.lock();
+        let left = |server: &Server| server.gone_ms.is_some_and(|gone| gone <= time.as_millisecond());
+        let of = |server: GuildId| {
+            let lies_there = move |(_, mark): &(&ChannelId, &Mark)| mark.kept.server == Some(server);
+            state.channels.iter().filter(lies_there).map(|(id, _)| *id).collect()
+        };
+        state.servers.iter().filter(|(_, server)| left(server)).map(|(id, _)| (*id, of(*id))).collect()
+    }
+
+    /// Nothing is known of a server any more.
+    pub(crate) fn forget_server(&self, server: GuildId) {
+        let mut state = self.lock();
+        state.servers.remove(&server);
+        state.channels.retain(|_, mark| mark.kept.server != Some(server));
+        state.changed = true;
+    }
+
+    /// Whether a channel lies in a server that the bot is in no more.
+    pub(crate) fn is_left(&self, channel: ChannelId) -> bool {
+        let state = self.lock();
+        let server = state.channels.get(&channel).and_then(|mark| mark.kept.server);
+        server.and_then(|server| state.servers.get(&server)).is_some_and(|server| server.gone_ms.is_some())
+    }
+
     /// The DM channels.
     pub(crate) fn directs(&self) -> Vec<ChannelId> {
         self.lock().channels.iter().filter(|(_, mark)| mark.kept.dm).map(|(id, _)| *id).collect()
@@ -126,17 +201,18 @@ impl Ledger {
 
     /// Writes what changed to disk, in one step.
     fn keep(&self) -> Result<(), Error> {
-        let kept: HashMap<ChannelId, Kept> = {
+        let kept = {
             let mut state = self.lock();
             if !std::mem::take(&mut state.changed) {
                 return Ok(());
             }
-            state.channels.iter().map(|(id, mark)| (*id, mark.kept)).collect()
+            let channels = state.channels.iter().map(|(id, mark)| (*id, mark.kept)).collect();
+            File { channels, servers: state.servers.clone() }
         };
         self.write(&kept).inspect_err(|_| self.lock().changed = true)
     }
 
-    fn write(&self, kept: &HashMap<ChannelId, Kept>) -> Result<(), Error> {
+    fn write(&self, kept: &File) -> Result<(), Error> {
         let broken = |source| Error::Ledger { path: self.path.display().to_string(), source };
         let bytes = serde_json::to_vec(kept).map_err(|error| broken(error.into()))?;
         let beside = self.path.with_extension("json.new");
@@ -155,6 +231,7 @@ mod tests {
     use super::*;
 
     const ROOM: ChannelId = ChannelId::new(1);
+    const SERVER: Option<GuildId> = Some(GuildId::new(7));
 
     fn message(id: u64) -> MessageId {
         MessageId::new(id)
@@ -164,8 +241,8 @@ mod tests {
     fn the_mark_stays_before_what_is_under_way() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(folder.path()).unwrap();
-        assert!(ledger.begin(ROOM, 10, false));
-        assert!(!ledger.begin(ROOM, 99, false), "a channel that is known keeps its mark");
+        assert!(ledger.begin(ROOM, 10, SERVER));
+        assert!(!ledger.begin(ROOM, 99, SERVER), "a channel that is known keeps its mark");
         for id in [11, 12, 13] {
             ledger.taken_up(ROOM, message(id));
         }
@@ -186,9 +263,31 @@ mod tests {
     fn only_dms_are_asked_after() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(folder.path()).unwrap();
-        ledger.begin(ROOM, 10, false);
-        ledger.begin(ChannelId::new(2), 10, true);
+        ledger.begin(ROOM, 10, SERVER);
+        ledger.begin(ChannelId::new(2), 10, None);
         ledger.keep().unwrap();
         assert_eq!(Ledger::open(folder.path()).unwrap().directs(), [ChannelId::new(2)]);
+    }
+
+    #[test]
+    fn a_server_that_was_left_is_forgotten_when_it_is_time_unless_it_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(folder.path()).unwrap();
+        let at = |ms| Timestamp::from_millisecond(ms).unwrap();
+        let server = GuildId::new(7);
+        ledger.in_server(server);
+        ledger.begin(ROOM, 10, SERVER);
+        ledger.left_server(server, at(100));
+        ledger.left_server(server, at(900));
+        ledger.keep().unwrap();
+        let ledger = Ledger::open(folder.path()).unwrap();
+        assert!(ledger.is_left(ROOM) && ledger.servers().is_empty());
+        assert_eq!(ledger.left_before(at(99)), []);
+        assert_eq!(ledger.left_before(at(100)), [(server, vec![ROOM])]);
+        ledger.in_server(server);
+        assert!(!ledger.is_left(ROOM) && ledger.left_before(at(999)).is_empty());
+        ledger.left_server(server, at(100));
+        ledger.forget_server(server);
+        assert_eq!((ledger.left_before(at(999)), ledger.mark(ROOM)), (Vec::new(), None));
     }
 }

@@ -7,6 +7,7 @@
 //!   change counts at once.
 //! - Everything is shown once: see [`Discord`] for how.
 
+mod application;
 mod arrival;
 mod attachments;
 mod channels;
@@ -22,17 +23,26 @@ mod ledger;
 mod manners;
 mod mark;
 mod menus;
+mod offers;
 mod outside;
 mod pace;
+mod pages;
+mod places;
 mod presence;
+mod reactions;
+mod saying;
+mod search;
+mod servers;
 mod settings;
 mod shown;
 mod split;
 mod stream;
 mod typing;
+mod webhooks;
 
-pub use discord::{Application, Discord};
+pub use application::Application;
+pub use discord::Discord;
 pub use error::Error;
 pub use id::PLATFORM;
 pub use outside::application;
-pub use settings::{Settings, invite};
+pub use settings::{Limits, Settings, invite};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serenity::all::{GuildId, MessageId, UserId};
 use tokio::time::Instant;
 
-use crate::Settings;
+use crate::Limits;
 
 /// What who says too much is told, once.
 pub(crate) const SLOWER: &str =
@@ -56,10 +56,10 @@ struct Count {
 }
 
 impl Manners {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self {
-            people: Counts { limit: settings.messages_per_person, counts: Mutex::default() },
-            guilds: Counts { limit: settings.messages_per_server, counts: Mutex::default() },
+            people: Counts { limit: limits.messages_per_person, counts: Mutex::default() },
+            guilds: Counts { limit: limits.messages_per_server, counts: Mutex::default() },
             edits: Mutex::default(),
         }
     }
@@ -120,7 +120,7 @@ mod tests {
     #[tokio::test]
     async fn who_says_too_much_is_told_once_and_heard_again_a_minute_later() {
         tokio::time::pause();
-        let manners = Manners::new(&Settings { messages_per_person: 2, messages_per_server: 2, ..Settings::default() });
+        let manners = Manners::new(Limits { messages_per_person: 2, messages_per_server: 2 });
         let (ann, bob, here) = (UserId::new(1), UserId::new(2), Some(GuildId::new(9)));
         let say = |who| manners.judge(who, here);
         assert_eq!([say(ann), say(ann), say(ann), say(ann)].map(|v| v == Verdict::Fine), [true, true, false, false]);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_edit_counts_once() {
-        let manners = Manners::new(&Settings::default());
+        let manners = Manners::new(Limits { messages_per_person: 1, messages_per_server: 1 });
         let message = MessageId::new(5);
         assert!(manners.is_new_edit(message, 100));
         assert!(!manners.is_new_edit(message, 100), "a preview was added");

@@ -1,9 +1,9 @@
 //! What stands in a message about which part of which reply it is. It stands on Discord and not here, so that it holds for
 //! messages that are years old, and for a bot that lost its disk.
 
-use serenity::all::{ActionRowComponent, ButtonKind, ButtonStyle, CreateActionRow, CreateButton, Message, MessageId};
+use serenity::all::{ActionRowComponent, ButtonKind, ButtonStyle, CreateActionRow, CreateButton, Message};
 
-use crate::id::ReplyKey;
+use crate::id::{ReplyKey, Spot};
 
 /// What a button's id begins with.
 const PREFIX: &str = "azera";
@@ -19,7 +19,7 @@ pub(crate) struct Mark {
 impl Mark {
     /// The id of a button of that message, with what the button does.
     fn custom_id(self, verb: &str) -> String {
-        format!("{PREFIX}.{}.{}.{}.{verb}", self.reply.asked, self.reply.number, self.part)
+        format!("{PREFIX}.{}.{}.{}.{verb}", self.reply.spot, self.reply.number, self.part)
     }
 
     /// Reads a button's id: the part it stands under, and what it does.
@@ -28,10 +28,10 @@ impl Mark {
         if fields.next() != Some(PREFIX) {
             return None;
         }
-        let asked = fields.next()?.parse::<u64>().ok().filter(|id| *id != 0)?;
+        let spot = Spot::read(fields.next()?)?;
         let number = fields.next()?.parse().ok()?;
         let part = fields.next()?.parse().ok()?;
-        Some((Self { reply: ReplyKey { asked: MessageId::new(asked), number }, part }, fields.next()?))
+        Some((Self { reply: ReplyKey { spot, number }, part }, fields.next()?))
     }
 
     /// The mark of a message of the bot's own.
@@ -47,6 +47,12 @@ impl Mark {
         marked.filter_map(|id| Self::read(id)).map(|(mark, _)| mark).next()
     }
 
+    /// What stands under a part in the making that would bear no other mark.
+    pub(crate) fn making(self) -> Vec<CreateActionRow> {
+        let button = CreateButton::new(self.custom_id("making")).label("\u{2026}").style(ButtonStyle::Secondary);
+        vec![CreateActionRow::Buttons(vec![button.disabled(true)])]
+    }
+
     /// What stands under this part of a reply of so many: where one is in it, and under the last what can be done about it.
     pub(crate) fn buttons(self, parts: usize) -> Vec<CreateActionRow> {
         let button = |verb: &str, label: &str| {
@@ -55,7 +61,9 @@ impl Mark {
         let buttons = if self.part + 1 < parts {
             vec![button("page", &format!("{}/{parts}", self.part + 1)).disabled(true)]
         } else {
-            ACTIONS.iter().map(|action| button(action.verb, action.label)).collect()
+            let is_post = matches!(self.reply.spot, Spot::Post(_));
+            let actions = ACTIONS.iter().filter(|action| action.for_posts || !is_post);
+            actions.map(|action| button(action.verb, action.label)).collect()
         };
         vec![CreateActionRow::Buttons(buttons)]
     }
@@ -67,27 +75,36 @@ pub(crate) struct Action {
     label: &'static str,
     /// The line that a person would write to have it done.
     pub(crate) line: &'static str,
+    /// It can be done about what was written unasked, too: there are no other answers to that.
+    for_posts: bool,
 }
 
 /// What can be done about a reply.
 pub(crate) const ACTIONS: [Action; 5] = [
-    Action { verb: "again", label: "Again", line: "/regenerate" },
-    Action { verb: "previous", label: "\u{25c0}", line: "/swipe previous" },
-    Action { verb: "next", label: "\u{25b6}", line: "/swipe next" },
-    Action { verb: "why", label: "Why?", line: "/why" },
-    Action { verb: "forget", label: "Forget", line: "/forget" },
+    Action { verb: "again", label: "Again", line: "/regenerate", for_posts: false },
+    Action { verb: "previous", label: "\u{25c0}", line: "/swipe previous", for_posts: false },
+    Action { verb: "next", label: "\u{25b6}", line: "/swipe next", for_posts: false },
+    Action { verb: "why", label: "Why?", line: "/why", for_posts: true },
+    Action { verb: "forget", label: "Forget", line: "/forget", for_posts: true },
 ];
 
 #[cfg(test)]
 mod tests {
+    use serenity::all::MessageId;
+
     use super::*;
 
     #[test]
     fn a_mark_reads_what_it_writes() {
-        let mark = Mark { reply: ReplyKey { asked: MessageId::new(u64::MAX), number: u32::MAX }, part: usize::MAX };
-        let id = mark.custom_id("previous");
-        assert!(id.len() <= 100, "Discord takes 100 characters: {id}");
-        assert_eq!(Mark::read(&id), Some((mark, "previous")));
+        #[track_caller]
+        fn check(spot: Spot, number: u32) {
+            let mark = Mark { reply: ReplyKey { spot, number }, part: usize::MAX };
+            let id = mark.custom_id("previous");
+            assert!(id.len() <= 100, "Discord takes 100 characters: {id}");
+            assert_eq!(Mark::read(&id), Some((mark, "previous")));
+        }
+        check(Spot::Answers(MessageId::new(u64::MAX)), u32::MAX);
+        check(Spot::Post(u64::MAX), 0);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::channels::Hall;
 use crate::commands::{By, obey};
 use crate::error::in_words;
 use crate::id;
+use crate::pages;
 
 /// What the id of a form begins with; behind it come the command and the message it is about.
 const FORM: &str = "azera-form";
@@ -25,6 +26,7 @@ pub(crate) fn declared(actions: &[MessageAction]) -> impl Iterator<Item = Create
     actions.iter().map(|action| {
         CreateCommand::new(action.name)
             .kind(CommandType::Message)
+            // What others say where the bot is not is not its business.
             .integration_types(vec![InstallationContext::Guild])
             .contexts(vec![InteractionContext::Guild, InteractionContext::BotDm])
     })
@@ -39,6 +41,8 @@ pub(crate) async fn chosen(hall: Arc<Hall>, actions: &'static [MessageAction], g
     let Some(asks) = action.asks else {
         return obey(&hall, by, action.line.to_owned(), Some(about)).await;
     };
+    // Where it is wanted is known when the form comes back.
+    by.channel(&hall).await;
     let field = CreateInputText::new(InputTextStyle::Short, asks.help, asks.name).max_length(FIELD_CHARS);
     let form = CreateModal::new(form_id(action, about.as_str()), action.name)
         .components(vec![CreateActionRow::InputText(field)]);
@@ -51,6 +55,7 @@ pub(crate) async fn chosen(hall: Arc<Hall>, actions: &'static [MessageAction], g
 
 /// Does what a form was for.
 pub(crate) async fn filled(hall: Arc<Hall>, actions: &'static [MessageAction], form: ModalInteraction) {
+    let Some(form) = pages::filled(&hall, form).await else { return };
     let Some((action, about)) = read(actions, &form.data.custom_id) else { return };
     let fields = form.data.components.iter().flat_map(|row| &row.components);
     let written = fields.filter_map(|field| match field {
@@ -58,7 +63,7 @@ pub(crate) async fn filled(hall: Arc<Hall>, actions: &'static [MessageAction], f
         _ => None,
     });
     let line = format!("{} {}", action.line, written.collect::<Vec<_>>().join(" ").trim());
-    obey(&hall, By::filled(&form), line, Some(about)).await;
+    obey(&hall, By::filled(&hall, &form), line, Some(about)).await;
 }
 
 /// The core's id of a message that is pointed at: one of a person's, or a reply.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use azera_adapter::Host;
 use futures::future::BoxFuture;
 
-use crate::discord::{Application, Discord, application_now};
+use crate::application::{Application, application_now};
+use crate::discord::Discord;
 use crate::{Error, Settings};
 
 impl Discord {

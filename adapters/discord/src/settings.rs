@@ -15,6 +15,15 @@ const API_HOST: &str = "discord.com";
 const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(30);
 
+/// How much of the bot's time people and servers get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Messages of one person that are taken in a minute.
+    pub messages_per_person: u32,
+    /// Messages of one server that are taken in a minute.
+    pub messages_per_server: u32,
+}
+
 /// How the bot is connected and behaves.
 #[derive(Clone)]
 pub struct Settings {
@@ -24,28 +33,14 @@ pub struct Settings {
     pub operators: Vec<u64>,
     /// How long ago what was missed may have been said to be answered still, in hours; 0 answers nothing that was missed.
     pub catch_up_hours: u32,
-    /// Messages of one person that are taken in a minute.
-    pub messages_per_person: u32,
-    /// Messages of one server that are taken in a minute.
-    pub messages_per_server: u32,
+    /// How much of the bot's time people and servers get.
+    pub limits: Limits,
+    /// Days for which what was said in a server is kept that removed the bot.
+    pub keep_removed_days: u32,
     /// Where the API is asked instead of Discord's own address, for a proxy of one's own.
     pub api_address: Option<SocketAddr>,
     /// The certificate (PEM) of the authority that vouches for that proxy.
     pub api_root_certificate: Option<PathBuf>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            token: String::new(),
-            operators: Vec::new(),
-            catch_up_hours: 24,
-            messages_per_person: 30,
-            messages_per_server: 300,
-            api_address: None,
-            api_root_certificate: None,
-        }
-    }
 }
 
 impl fmt::Debug for Settings {
@@ -53,8 +48,8 @@ impl fmt::Debug for Settings {
         f.debug_struct("Settings")
             .field("operators", &self.operators)
             .field("catch_up_hours", &self.catch_up_hours)
-            .field("messages_per_person", &self.messages_per_person)
-            .field("messages_per_server", &self.messages_per_server)
+            .field("limits", &self.limits)
+            .field("keep_removed_days", &self.keep_removed_days)
             .field("api_address", &self.api_address)
             .field("api_root_certificate", &self.api_root_certificate)
             .finish_non_exhaustive()
@@ -89,12 +84,14 @@ impl Settings {
 }
 
 /// What the bot asks for when it is invited: to see channels, to read on from where it was and find its own messages again, to
-/// speak in channels and threads, and to attach an answer that is long.
+/// speak in channels and threads, to attach an answer that is long, and to make the webhooks through which personas speak under
+/// their own names.
 pub(crate) const PERMISSIONS: Permissions = Permissions::VIEW_CHANNEL
     .union(Permissions::READ_MESSAGE_HISTORY)
     .union(Permissions::SEND_MESSAGES)
     .union(Permissions::SEND_MESSAGES_IN_THREADS)
-    .union(Permissions::ATTACH_FILES);
+    .union(Permissions::ATTACH_FILES)
+    .union(Permissions::MANAGE_WEBHOOKS);
 
 /// The address at which an admin lets the bot into a server, with exactly the permissions it needs.
 pub fn invite(application: u64) -> String {
@@ -111,13 +108,21 @@ mod tests {
 
     #[test]
     fn the_invitation_asks_for_no_more_than_it_says() {
-        insta::assert_snapshot!(invite(42), @"https://discord.com/oauth2/authorize?client_id=42&scope=bot+applications.commands&permissions=274878008320");
+        insta::assert_snapshot!(invite(42), @"https://discord.com/oauth2/authorize?client_id=42&scope=bot+applications.commands&permissions=275414879232");
         assert!(!PERMISSIONS.contains(Permissions::ADMINISTRATOR));
     }
 
     #[test]
     fn a_token_is_not_shown() {
-        let settings = Settings { token: "very-secret".to_owned(), ..Settings::default() };
+        let settings = Settings {
+            token: "very-secret".to_owned(),
+            operators: Vec::new(),
+            catch_up_hours: 24,
+            limits: Limits { messages_per_person: 30, messages_per_server: 300 },
+            keep_removed_days: 30,
+            api_address: None,
+            api_root_certificate: None,
+        };
         assert!(!format!("{settings:?}").contains("very-secret"));
     }
 }

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use azera_adapter::StreamEvent;
-use azera_types::{ChatId, MessageId};
-use serenity::all::ChannelId;
+use azera_adapter::{Making, StreamEvent};
+use azera_types::MessageId;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
-use crate::id::{self, ReplyKey};
-use crate::shown::Shown;
+use crate::id::Target;
+use crate::shown::{Saying, Shown};
 use crate::typing::Typing;
+use crate::webhooks::Speaker;
 
 /// Time between two changes of one message.
 const BETWEEN_EDITS: Duration = Duration::from_secs(1);
@@ -39,11 +39,11 @@ impl Streams {
     }
 
     /// Takes an event of a reply.
-    pub(crate) fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
-        let (Some(channel), Some(key)) = (id::channel_of(chat), ReplyKey::of(reply)) else { return };
+    pub(crate) fn event(&self, making: Making<'_>, event: &StreamEvent) {
+        let Some(target) = Target::of(making.chat, making.reply, None) else { return };
         match event {
-            StreamEvent::Content { text } => self.content(channel, key, reply, text),
-            StreamEvent::Error { .. } => self.break_off(channel, key, reply),
+            StreamEvent::Content { text } => self.content(target, making, text),
+            StreamEvent::Error { .. } => self.break_off(target, making.reply),
             StreamEvent::ThinkingStart
             | StreamEvent::Thinking { .. }
             | StreamEvent::ThinkingEnd
@@ -51,9 +51,9 @@ impl Streams {
         }
     }
 
-    fn content(&self, channel: ChannelId, key: ReplyKey, reply: &MessageId, piece: &str) {
+    fn content(&self, target: Target, making: Making<'_>, piece: &str) {
         let mut live = self.lock();
-        if let Some(live) = live.get(reply) {
+        if let Some(live) = live.get(making.reply) {
             live.text.send_modify(|text| text.push_str(piece));
             return;
         }
@@ -61,8 +61,9 @@ impl Streams {
             return;
         }
         let (text, growing) = watch::channel(piece.to_owned());
-        let task = tokio::spawn(grow(self.shown.clone(), self.typing.clone(), channel, key, growing));
-        live.insert(reply.clone(), Live { text, task });
+        let speaker = Speaker { persona: making.persona.clone(), name: making.persona_name.to_owned() };
+        let task = tokio::spawn(grow(self.shown.clone(), self.typing.clone(), target, speaker, growing));
+        live.insert(making.reply.clone(), Live { text, task });
     }
 
     /// The reply is complete: waits until nothing more comes of its making.
@@ -75,13 +76,13 @@ impl Streams {
     }
 
     /// Nothing will be delivered: what was seen of it goes.
-    fn break_off(&self, channel: ChannelId, key: ReplyKey, reply: &MessageId) {
+    fn break_off(&self, target: Target, reply: &MessageId) {
         let Some(Live { text, task }) = self.lock().remove(reply) else { return };
         drop(text);
         let shown = self.shown.clone();
         tokio::spawn(async move {
             task.await.ok();
-            if let Err(error) = shown.retract(channel, key).await {
+            if let Err(error) = shown.retract(target).await {
                 tracing::warn!(%error, "the beginning of a reply that failed still stands");
             }
         });
@@ -96,16 +97,16 @@ impl Streams {
 async fn grow(
     shown: Arc<Shown>,
     typing: Arc<Typing>,
-    channel: ChannelId,
-    key: ReplyKey,
+    target: Target,
+    speaker: Speaker,
     mut growing: watch::Receiver<String>,
 ) {
     let mut seen = String::new();
     loop {
         let text = growing.borrow_and_update().clone();
         if text != seen && !text.trim().is_empty() && shown.pace.spare() {
-            if shown.show_beginning(channel, key, &text).await {
-                typing.stop(channel);
+            if shown.show_beginning(Saying { target, speaker: &speaker }, &text).await {
+                typing.stop(target.channel);
             }
             seen = text;
         }

@@ -12,7 +12,6 @@
 //! - What cannot be decrypted yet is noted, and tried again after each sync.
 
 mod audience;
-mod buttons;
 mod commands;
 mod content;
 mod error;

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
-use azera_adapter::{Access, Outbound, Platform, PlatformError, StreamEvent, Streaming};
-use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach};
+use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
+use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach, Timestamp};
 
 use crate::Matrix;
 
@@ -34,7 +34,7 @@ impl Platform for Matrix {
         Ok(self.replies.show_again(outbound).await?)
     }
 
-    async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
+    async fn retract(&self, chat: &ChatId, reply: &MessageId, _at: Timestamp) -> Result<(), PlatformError> {
         Ok(self.replies.retract(chat, reply).await?)
     }
 
@@ -45,7 +45,7 @@ impl Platform for Matrix {
 
 #[async_trait]
 impl Streaming for Matrix {
-    async fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
-        self.replies.event(chat, reply, event);
+    async fn event(&self, making: Making<'_>, event: &StreamEvent) {
+        self.replies.event(making.chat, making.reply, event);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{ChatInfo, Host, HostError};
+use azera_adapter::{ChatInfo, Host, HostError, command_of};
 use azera_types::{ChatId, Inbound, MessageId, PersonId};
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::MessagesOptions;
@@ -21,7 +21,7 @@ use crate::events::{Heard, Said, heard, is_beginning, said_at};
 use crate::ids::{message_id, person_id};
 use crate::manners::Heed;
 use crate::rooms::Work;
-use crate::{Error, Matrix, buttons};
+use crate::{Error, Matrix};
 
 /// Events a worker pages back through to find where it left off.
 const MAX_MISSED: usize = 5_000;
@@ -385,7 +385,7 @@ impl Worker {
         key: &str,
         by: OwnedUserId,
     ) -> Result<(), Error> {
-        let (Some(line), Some(reply)) = (buttons::command_of(key), self.matrix.ledger.reply_in(target).await?) else {
+        let (Some(line), Some(reply)) = (command_of(key), self.matrix.ledger.reply_in(target).await?) else {
             return Ok(());
         };
         let button = self.room.event(target, None).await?;

@@ -134,7 +134,7 @@ impl Platform for SimPlatform {
     }
 
     /// The output tells what happened, so a reply taken back stays told; it is not shown again.
-    async fn retract(&self, _chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
+    async fn retract(&self, _chat: &ChatId, reply: &MessageId, _at: Timestamp) -> Result<(), PlatformError> {
         self.lock().shown.insert(reply.clone());
         Ok(())
     }

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, Outbound, Outcome, Platform, ProbeLine,
-    Silence, State, Turn, TurnUsage,
+    ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText, OfferLine, Offered, Outbound, Outcome,
+    Platform, ProbeLine, Silence, State, Turn, TurnUsage,
 };
 use azera_adapter_sim::{Error, Played, Session, SessionError, SimPlatform, Timeline, replay};
-use azera_types::{Clock, Inbound, ManualClock, MemoryId, MessageId, PersonaId, PlatformId, Scope, Text, Timestamp};
+use azera_types::{
+    ChatId, Clock, Inbound, ManualClock, MemoryId, MessageId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
+};
 
 /// What the core of the test keeps on disk.
 #[derive(Default)]
@@ -112,6 +114,18 @@ impl Host for Core {
         }
         let access = self.platform.access(&line.chat, &line.person).await.unwrap();
         Ok(CommandAnswer { ok: &*line.text == "/why", text: format!("{access:?}"), ..CommandAnswer::default() })
+    }
+
+    async fn attached(&self, _: &PlatformId, _: &MessageId, _: Vec<Text>) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn left(&self, _: &PlatformId, _: &RealmId, _: Vec<ChatId>) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn offer(&self, _: &PlatformId, _: OfferLine) -> Result<Vec<Offered>, HostError> {
+        Ok(Vec::new())
     }
 
     async fn probe(&self, _: &PlatformId, line: ProbeLine) -> Result<Vec<Hit>, HostError> {

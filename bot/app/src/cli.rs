@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub use hearth::{Curriculum, HearthCommand, Measure, Train};
 pub use measure::{
-    BenchCommand, BenchInference, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts, EvalLabels, EvalRecall,
+    BenchCommand, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts, EvalLabels,
+    EvalRecall,
 };
 
 /// A self-hosted companion that remembers, dreams and reflects.

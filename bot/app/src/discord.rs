@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use async_trait::async_trait;
-use azera_adapter::{Host, Platform};
-use azera_adapter_discord::{Application, Discord, Error, Settings};
+use azera_adapter::{Host, Platform, Portraits};
+use azera_adapter_discord::{Application, Discord, Error, Limits, Settings};
 use azera_chat::{COMMANDS, MESSAGE_ACTIONS};
 use azera_config::Config;
 use azera_types::SystemClock;
@@ -25,8 +25,8 @@ pub fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
         token: token.expose().trim().to_owned(),
         operators: own.operators.iter().map(operator).collect::<anyhow::Result<_>>()?,
         catch_up_hours: own.catch_up_hours,
-        messages_per_person: own.messages_per_person,
-        messages_per_server: own.messages_per_server,
+        limits: Limits { messages_per_person: own.messages_per_person, messages_per_server: own.messages_per_server },
+        keep_removed_days: own.keep_removed_days,
         api_address: own.api_address.as_ref().map(address).transpose()?,
         api_root_certificate: own.api_root_certificate.clone(),
     }))
@@ -44,6 +44,10 @@ struct OnDiscord(Arc<Discord>);
 impl Connection for OnDiscord {
     fn platform(&self) -> Arc<dyn Platform> {
         self.0.clone()
+    }
+
+    fn show_portraits(&self, portraits: Arc<dyn Portraits>) {
+        self.0.show_portraits(portraits);
     }
 
     async fn begin(&self) -> anyhow::Result<()> {

@@ -321,6 +321,15 @@ enum Source<M: ?Sized> {
 
 /// Opens everything and starts nothing: attach platforms, then [`Azera::start`].
 pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
+    let house = open_without_inner_life(config, opening).await?;
+    let (learning, teacher) = (config.clone(), house.embedder.clone());
+    house.azera.learn(async move { senses(&learning, &teacher, &|_, _| {}).await });
+    house.azera.add_job(Arc::new(Gardener::of(&house.azera)));
+    Ok(house)
+}
+
+/// The same, but that nothing is felt or noticed, and nothing written between messages: to measure what that costs.
+pub async fn open_without_inner_life(config: &Config, opening: Opening) -> anyhow::Result<House> {
     let data = config.data_dir()?;
     let models = models(config)?;
     let embedding = match servers::configured(config, Kind::Embedding) {
@@ -381,11 +390,8 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
         }),
         config: chat_config(config, model.info().family.as_str(), opening.seed)?,
     });
-    let (learning, teacher) = (config.clone(), embedder.clone());
-    azera.learn(async move { senses(&learning, &teacher, &|_, _| {}).await });
     let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
     azera.add_job(Arc::new(Backups(Arc::new(job))));
-    azera.add_job(Arc::new(Gardener::of(&azera)));
     Ok(House { azera, memory, model, embedder, data, backups, servers, _folder: folder })
 }
 

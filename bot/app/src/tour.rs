@@ -71,18 +71,30 @@ async fn tell(
         match part {
             Part::Scene(scene) => writeln!(out, "\n=== {scene}\n")?,
             Part::Happens(timeline) => {
+                // What came to pass by itself until then is told before it.
+                let waits = timeline.lines().iter().any(|line| matches!(line.event, Event::Wait(_)));
+                if let Some(at) = timeline.start().filter(|_| !waits) {
+                    let until = serde_json::json!({"type": "wait", "until": at}).to_string();
+                    play(stage, &Timeline::read(until.as_bytes())?, out).await?;
+                }
                 for line in timeline.lines() {
                     announce(&line.event, out)?;
                 }
                 out.flush()?;
-                let mut happened = Vec::new();
-                stage.play(&timeline, &mut happened).await?;
-                for line in String::from_utf8_lossy(&happened).lines() {
-                    show(&serde_json::from_str(line)?, out)?;
-                }
+                play(stage, &timeline, out).await?;
             }
         }
         out.flush()?;
+    }
+    Ok(())
+}
+
+/// Plays what happens and shows what comes of it.
+async fn play(stage: &mut Stage, timeline: &Timeline, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    let mut happened = Vec::new();
+    stage.play(timeline, &mut happened).await?;
+    for line in String::from_utf8_lossy(&happened).lines() {
+        show(&serde_json::from_str(line)?, out)?;
     }
     Ok(())
 }

@@ -126,6 +126,7 @@ impl Azera {
             outbound: outbound.clone(),
             kind: writing.kind.as_str().to_owned(),
             sources: memory.sources.into_iter().filter(|source| *source != posted).collect(),
+            at: message.at,
         }))
     }
 

@@ -4,10 +4,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Platform, StreamEvent};
+use azera_adapter::{Making, Platform, StreamEvent};
 use azera_model::{ChatModel, ChatRequest, Event, FinishReason, Priority, Reply, Sampling, Usage};
 use azera_prompt::Prompt;
-use azera_types::{ChatId, MessageId};
+use azera_types::MessageId;
 
 use crate::error::Error;
 
@@ -67,14 +67,13 @@ impl Generated {
 /// Where a reply is shown while it is made.
 pub(crate) struct Shown<'a> {
     pub(crate) platform: &'a dyn Platform,
-    pub(crate) chat: &'a ChatId,
-    pub(crate) reply: &'a MessageId,
+    pub(crate) making: Making<'a>,
 }
 
 impl Shown<'_> {
     pub(crate) async fn event(&self, event: StreamEvent) {
         if let Some(streaming) = self.platform.streaming() {
-            streaming.event(self.chat, self.reply, &event).await;
+            streaming.event(self.making, &event).await;
         }
     }
 }
@@ -102,6 +101,7 @@ pub(crate) async fn generate(
             grammar: None,
             priority: Priority::Live,
             thinking: asking.thinking,
+            adapters: Vec::new(),
         };
         let mut reply = ask(model, request).await?;
         let mut label = Label::new(asking.persona);

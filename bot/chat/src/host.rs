@@ -6,10 +6,11 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outcome, Platform, ProbeLine, Silence,
+    ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, OfferLine, Offered, Outcome, Platform, ProbeLine,
+    Silence,
 };
 use azera_memory::{Forget, NewChat, Received, Right};
-use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, Timestamp};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, PlatformId, RealmId, Text, Timestamp};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -324,13 +325,13 @@ impl Azera {
                 tracing::error!(%chat, %error, "evaluated tokens could not be dropped");
             }
         }
-        for (chat, reply) in &receipt.retract {
+        for (chat, reply, at) in &receipt.retract {
             let row = {
                 let chat = chat.clone();
                 self.blocking(move |memory| memory.chat(&chat)).await?
             };
             let Some(platform) = row.and_then(|row| self.platform(&row.platform).ok()) else { continue };
-            if let Err(error) = platform.retract(chat, reply).await {
+            if let Err(error) = platform.retract(chat, reply, *at).await {
                 tracing::warn!(%reply, %error, "a forgotten reply could not be taken back");
             }
         }
@@ -370,8 +371,32 @@ impl Host for Azera {
         Ok(())
     }
 
+    async fn attached(&self, _platform: &PlatformId, message: &MessageId, pieces: Vec<Text>) -> Result<(), HostError> {
+        let message = message.clone();
+        if self.blocking(move |memory| memory.keep_pieces(&message, pieces)).await? > 0 {
+            self.0.index_wanted.notify_one();
+        }
+        Ok(())
+    }
+
+    async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError> {
+        let platform = platform.clone();
+        let own = self
+            .blocking(move |memory| {
+                let known: HashSet<ChatId> = memory.chats(&platform)?.into_iter().map(|chat| chat.id).collect();
+                Ok(chats.into_iter().filter(|chat| known.contains(chat)).collect())
+            })
+            .await?;
+        self.forget(Forget::Realm(realm.clone(), own), true, None).await?;
+        Ok(())
+    }
+
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         Ok(self.run_command(platform, line).await?)
+    }
+
+    async fn offer(&self, platform: &PlatformId, line: OfferLine) -> Result<Vec<Offered>, HostError> {
+        Ok(self.offers(platform, line).await?)
     }
 
     async fn probe(&self, platform: &PlatformId, line: ProbeLine) -> Result<Vec<Hit>, HostError> {

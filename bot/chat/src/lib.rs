@@ -34,6 +34,7 @@ mod report;
 mod shelf;
 mod sources;
 mod turn;
+mod vectors;
 
 pub use azera::{Azera, Parts};
 pub use commands::{COMMANDS, MESSAGE_ACTIONS};

@@ -10,6 +10,7 @@ use azera_types::{MemoryId, PersonaId};
 
 use crate::azera::Azera;
 use crate::error::Error;
+use crate::vectors::cosine;
 
 /// Memories embedded at a time.
 const BATCH: usize = 64;
@@ -350,9 +351,7 @@ impl Azera {
 /// Whether two vectors of length 1 are of the same text; nothing is like nothing.
 fn same(left: Option<&[f32]>, right: Option<&[f32]>) -> bool {
     match (left, right) {
-        (Some(left), Some(right)) => {
-            left.len() == right.len() && left.iter().zip(right).map(|(a, b)| a * b).sum::<f32>() >= SAME_TEXT
-        }
+        (Some(left), Some(right)) => left.len() == right.len() && cosine(left, right) >= SAME_TEXT,
         (left, right) => left.is_none() && right.is_none(),
     }
 }

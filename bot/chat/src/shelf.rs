@@ -12,6 +12,8 @@ pub struct ShelvedModel {
     pub title: String,
     /// Whether its file is on this machine.
     pub installed: bool,
+    /// How much of it is here, in percent, while it is fetched.
+    pub fetched: Option<u8>,
 }
 
 /// The chat models there are besides the one that answers.
@@ -22,4 +24,11 @@ pub trait ModelShelf: Send + Sync {
 
     /// Loads an installed model; the error is a sentence for the person who asked.
     async fn load(&self, name: &str) -> Result<Arc<dyn ChatModel>, String>;
+
+    /// Begins to fetch a model; how far that is, the list tells. What is done, or why not, in a sentence for the person who
+    /// asked.
+    async fn pull(&self, name: &str) -> Result<String, String>;
+
+    /// Removes a model's file; the same.
+    async fn remove(&self, name: &str) -> Result<String, String>;
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use azera_adapter::{Outcome, Platform, Silence, StreamEvent, Turn};
+use azera_adapter::{Making, Outcome, Platform, Silence, StreamEvent, Turn};
 use azera_memory::{InboxRow, Kind, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
 use azera_personas::Lorebook;
 use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for, history_cut};
@@ -242,7 +242,9 @@ impl Azera {
         let to = message.id.clone();
         let number = self.blocking(move |memory| memory.answer_count(&to)).await?;
         let reply_id = reply_id(&message.id, number);
-        let shown_at = Shown { platform: platform.as_ref(), chat: &message.chat, reply: &reply_id };
+        let making =
+            Making { chat: &message.chat, reply: &reply_id, persona: &message.persona, persona_name: &persona.name };
+        let shown_at = Shown { platform: platform.as_ref(), making };
         let seed = config.seed.map_or_else(any_seed, |seed| derived_seed(seed, &message.id, number));
         let mut speakers: Vec<String> = Vec::new();
         for name in lines.iter().chain([&last]).rev().filter_map(|line| line.speaker.as_ref()) {

@@ -27,6 +27,9 @@ pub struct Discord {
     /// Messages of one server that are taken in a minute.
     #[schemars(range(min = 1, max = 100_000))]
     pub messages_per_server: u32,
+    /// A server that removes the bot is forgotten after so many days, with all that was said there; 0: at once.
+    #[schemars(range(min = 0, max = 365))]
+    pub keep_removed_days: u32,
     /// An address and port that is asked in the place of Discord's own, for a proxy of your own.
     #[schemars(length(min = 1, max = 100), example = "127.0.0.1:8443")]
     pub api_address: Option<String>,
@@ -43,6 +46,7 @@ impl Default for Discord {
             catch_up_hours: 24,
             messages_per_person: 30,
             messages_per_server: 300,
+            keep_removed_days: 30,
             api_address: None,
             api_root_certificate: None,
         }

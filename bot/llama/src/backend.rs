@@ -23,11 +23,7 @@ pub(crate) fn load(path: &Path, gpu_layers: Option<u32>) -> Result<LlamaModel, E
     if !path.is_file() {
         return Err(Error::Load(format!("there is no file {}", path.display())));
     }
-    let mut params = LlamaModelParams::default();
-    if let Some(layers) = gpu_layers {
-        params = params.with_n_gpu_layers(layers);
-    }
-    LlamaModel::load_from_file(backend()?, path, &params)
+    LlamaModel::load_from_file(backend()?, path, &params(gpu_layers))
         .map_err(|_| Error::Load(format!("llama.cpp cannot read {}; its log says why", path.display())))
 }
 
@@ -36,6 +32,32 @@ pub(crate) fn vocabulary(path: &Path) -> Result<LlamaModel, Error> {
     let params = LlamaModelParams::default().with_vocab_only(true);
     LlamaModel::load_from_file(backend()?, path, &params)
         .map_err(|_| Error::Load(format!("llama.cpp cannot read {}; its log says why", path.display())))
+}
+
+/// How models are opened.
+pub(crate) fn params(gpu_layers: Option<u32>) -> LlamaModelParams {
+    let params = LlamaModelParams::default();
+    match gpu_layers {
+        Some(layers) => params.with_n_gpu_layers(layers),
+        None => params,
+    }
+}
+
+/// How much a thread that nobody waits for gives way to others: a third of a core is left to it, if all cores are wanted
+/// (nice(1)).
+pub(crate) const BACKGROUND_NICENESS: i32 = 5;
+
+/// Makes this thread, and those it starts, give way to others who want the processor.
+pub(crate) fn give_way(niceness: i32) {
+    // Elsewhere than on Linux this would slow down the whole process.
+    #[cfg(target_os = "linux")]
+    if niceness > 0
+        && let Err(error) = rustix::process::setpriority_process(None, niceness)
+    {
+        tracing::debug!(%error, "a thread cannot give way to others");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = niceness;
 }
 
 /// Threads an embedding model takes at most: its texts are short, and more threads wait longer for one another than

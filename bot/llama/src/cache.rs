@@ -1,6 +1,9 @@
+mod forget;
+
 use azera_model::{Error, SessionKey};
 use llama_cpp_2::token::LlamaToken;
 
+use crate::adapter::SetKey;
 use crate::disk::PrefixDisk;
 use crate::kv::Kv;
 use crate::parked::{ParkKey, Parked, ParkingLot};
@@ -28,6 +31,8 @@ pub(crate) struct Want<'a> {
     pub(crate) session: Option<&'a SessionKey>,
     pub(crate) prompt: &'a [LlamaToken],
     pub(crate) shared: Option<Shared>,
+    /// The adapters it is evaluated with; what was evaluated with others is of no use.
+    pub(crate) set: Option<&'a SetKey>,
     /// Tokens the sequence will hold at most, `prompt` included.
     pub(crate) room: usize,
 }
@@ -37,6 +42,7 @@ struct Resting {
     key: SessionKey,
     lease: Lease,
     tokens: Vec<LlamaToken>,
+    set: Option<SetKey>,
     used: u64,
 }
 
@@ -50,10 +56,21 @@ struct Prefix {
     key: PrefixKey,
     sequence: i32,
     tokens: Vec<LlamaToken>,
+    set: Option<SetKey>,
     /// Leases and resting conversations built on it; it stays in the cache as long as there are any.
     users: usize,
     used: u64,
-    on_disk: bool,
+    /// Whether nothing is to be written any more: it is on disk, may not be, or could not be written.
+    settled: bool,
+    /// Whether it goes with its last user.
+    forgotten: bool,
+}
+
+/// Evaluated tokens to keep for a conversation.
+pub(crate) struct Keep {
+    pub(crate) session: SessionKey,
+    pub(crate) tokens: Vec<LlamaToken>,
+    pub(crate) set: Option<SetKey>,
 }
 
 /// Decides what the key-value cache holds: running sequences, resting conversations, shared prefixes. Cells are counted
@@ -66,13 +83,22 @@ pub(crate) struct Cache<'m> {
     prefixes: Vec<Prefix>,
     lot: ParkingLot,
     disk: Option<PrefixDisk>,
+    /// The adapters the model was loaded with.
+    own: Option<SetKey>,
     /// False for models whose state cannot be cut back to an earlier token; nothing is kept for them.
     cuttable: bool,
     clock: u64,
 }
 
 impl<'m> Cache<'m> {
-    pub(crate) fn new(kv: Kv<'m>, cells: usize, parked_bytes: usize, disk: Option<PrefixDisk>, cuttable: bool) -> Self {
+    pub(crate) fn new(
+        kv: Kv<'m>,
+        cells: usize,
+        parked_bytes: usize,
+        disk: Option<PrefixDisk>,
+        own: Option<SetKey>,
+        cuttable: bool,
+    ) -> Self {
         Self {
             kv,
             cells,
@@ -81,6 +107,7 @@ impl<'m> Cache<'m> {
             prefixes: Vec::new(),
             lot: ParkingLot::new(parked_bytes),
             disk,
+            own,
             cuttable,
             clock: 0,
         }
@@ -96,14 +123,17 @@ impl<'m> Cache<'m> {
         if let Some(session) = want.session {
             if let Some(at) = self.resting.iter().position(|resting| resting.key == *session) {
                 let resting = self.resting.remove(at);
-                let common = common(&resting.tokens, want.prompt).min(limit);
+                let common = match resting.set.as_ref() == want.set {
+                    true => common(&resting.tokens, want.prompt).min(limit),
+                    false => 0,
+                };
                 if common > 0 && common >= shared_len {
                     return self.reuse(resting, common, want.room);
                 }
                 self.drop_lease(resting.lease);
             }
             let key = ParkKey::Session(session.clone());
-            if let Some(parked) = self.lot.take(&key) {
+            if let Some(parked) = self.lot.take(&key).filter(|parked| parked.set.as_ref() == want.set) {
                 let common = common(&parked.tokens, want.prompt).min(limit);
                 if common > shared_len.max(parked.base_len) {
                     match self.unpark(&parked, want.room)? {
@@ -121,7 +151,7 @@ impl<'m> Cache<'m> {
             }
         }
         if let Some(shared) = shared {
-            match self.bring_prefix(&shared.key, shared.len, want.room)? {
+            match self.bring_prefix(&shared.key, want.set, shared.len, want.room)? {
                 Found::Here(at) => {
                     return Ok(self.build_on(at, shared_len, want.room)?.map(|lease| (lease, shared_len)));
                 }
@@ -132,26 +162,31 @@ impl<'m> Cache<'m> {
         Ok(self.fresh(want.room)?.map(|lease| (lease, 0)))
     }
 
-    /// Ends a lease. The evaluated `tokens` are kept for a conversation when one is named.
-    pub(crate) fn release(&mut self, lease: Lease, keep: Option<(SessionKey, Vec<LlamaToken>)>) {
-        match keep.filter(|(_, tokens)| self.cuttable && tokens.len() > lease.base_len) {
-            Some((key, tokens)) => {
+    /// Ends a lease. What is to be kept stays for its conversation.
+    pub(crate) fn release(&mut self, lease: Lease, keep: Option<Keep>) {
+        match keep.filter(|keep| self.cuttable && keep.tokens.len() > lease.base_len) {
+            Some(Keep { session, tokens, set }) => {
                 self.reserved -= lease.reserved;
                 let used = self.tick();
-                self.resting.push(Resting { key, lease: Lease { reserved: 0, ..lease }, tokens, used });
+                self.resting.push(Resting { key: session, lease: Lease { reserved: 0, ..lease }, tokens, set, used });
             }
             None => self.drop_lease(lease),
         }
     }
 
-    /// Ends a lease for a while: its evaluated `tokens` leave the key-value cache.
-    pub(crate) fn suspend(&mut self, lease: Lease, tokens: Vec<LlamaToken>) -> Result<Option<Parked>, Error> {
+    /// Ends a lease for a while: its `tokens`, evaluated with `set`, leave the key-value cache.
+    pub(crate) fn suspend(
+        &mut self,
+        lease: Lease,
+        tokens: Vec<LlamaToken>,
+        set: Option<SetKey>,
+    ) -> Result<Option<Parked>, Error> {
         if !self.cuttable {
             self.drop_lease(lease);
             return Ok(None);
         }
         self.kv.trim(lease.sequence, tokens.len())?;
-        self.park(lease, tokens).map(Some)
+        self.park(lease, tokens, set).map(Some)
     }
 
     /// Takes a suspended sequence up again with room for `room` tokens, and tells how many of its tokens are evaluated.
@@ -164,8 +199,14 @@ impl<'m> Cache<'m> {
         }
     }
 
-    /// Lets others share the first tokens of a lease, which are all evaluated.
-    pub(crate) fn publish(&mut self, lease: &mut Lease, key: PrefixKey, tokens: &[LlamaToken]) -> Result<(), Error> {
+    /// Lets others share the first tokens of a lease, which are all evaluated, with `set`.
+    pub(crate) fn publish(
+        &mut self,
+        lease: &mut Lease,
+        key: PrefixKey,
+        tokens: &[LlamaToken],
+        set: Option<&SetKey>,
+    ) -> Result<(), Error> {
         if !self.cuttable || self.prefixes.iter().any(|prefix| prefix.key == key) {
             return Ok(());
         }
@@ -181,8 +222,9 @@ impl<'m> Cache<'m> {
         lease.reserved -= own;
         self.reserved -= own;
         let used = self.tick();
-        let on_disk = self.disk.as_ref().is_some_and(|disk| disk.has(&key));
-        self.prefixes.push(Prefix { key, sequence, tokens: tokens.to_vec(), users: 1, used, on_disk });
+        let settled = self.is_settled(&key, set);
+        let (tokens, set) = (tokens.to_vec(), set.cloned());
+        self.prefixes.push(Prefix { key, sequence, tokens, set, users: 1, used, settled, forgotten: false });
         Ok(())
     }
 
@@ -196,22 +238,13 @@ impl<'m> Cache<'m> {
     /// Writes one shared prefix that is not on disk yet; false when there is none.
     pub(crate) fn write_prefix(&mut self) -> bool {
         let Some(disk) = &self.disk else { return false };
-        let Some(prefix) = self.prefixes.iter_mut().find(|prefix| !prefix.on_disk) else { return false };
+        let Some(prefix) = self.prefixes.iter_mut().find(|prefix| !prefix.settled) else { return false };
         if let Err(error) = disk.save(&prefix.key, |path| self.kv.save_file(path, prefix.sequence, &prefix.tokens)) {
             tracing::warn!(%error, "a prefix stays in memory only");
         }
         // One that cannot be written is not tried again and again.
-        prefix.on_disk = true;
+        prefix.settled = true;
         true
-    }
-
-    /// Drops what is kept for a conversation that is not running.
-    pub(crate) fn forget(&mut self, session: &SessionKey) {
-        self.lot.take(&ParkKey::Session(session.clone()));
-        if let Some(at) = self.resting.iter().position(|resting| resting.key == *session) {
-            let resting = self.resting.remove(at);
-            self.drop_lease(resting.lease);
-        }
     }
 
     /// An empty sequence for tokens that the caller's lease has reserved.
@@ -277,7 +310,7 @@ impl<'m> Cache<'m> {
     }
 
     /// Sees to it that a prefix is in the cache, with room for `room` tokens on top of nothing else.
-    fn bring_prefix(&mut self, key: &PrefixKey, len: usize, room: usize) -> Result<Found, Error> {
+    fn bring_prefix(&mut self, key: &PrefixKey, set: Option<&SetKey>, len: usize, room: usize) -> Result<Found, Error> {
         if let Some(at) = self.prefixes.iter().position(|prefix| prefix.key == *key) {
             return Ok(Found::Here(at));
         }
@@ -286,9 +319,10 @@ impl<'m> Cache<'m> {
         }
         let Some(sequence) = self.kv.alloc() else { return Ok(Found::NoRoom) };
         match self.read_prefix(key, sequence, len) {
-            Some((tokens, on_disk)) => {
-                let used = self.tick();
-                self.prefixes.push(Prefix { key: *key, sequence, tokens, users: 0, used, on_disk });
+            Some(tokens) => {
+                let (used, settled, set) = (self.tick(), self.is_settled(key, set), set.cloned());
+                let prefix = Prefix { key: *key, sequence, tokens, set, users: 0, used, settled, forgotten: false };
+                self.prefixes.push(prefix);
                 Ok(Found::Here(self.prefixes.len() - 1))
             }
             None => {
@@ -298,19 +332,24 @@ impl<'m> Cache<'m> {
         }
     }
 
+    /// Whether a prefix is not to be written to disk: there is none, it is there, or it was evaluated with adapters that a
+    /// request named. Those may have been taught by what people said.
+    fn is_settled(&self, key: &PrefixKey, set: Option<&SetKey>) -> bool {
+        self.disk.as_ref().is_none_or(|disk| set != self.own.as_ref() || disk.has(key))
+    }
+
     /// Fills an empty sequence with a prefix from main memory or disk.
-    fn read_prefix(&mut self, key: &PrefixKey, sequence: i32, len: usize) -> Option<(Vec<LlamaToken>, bool)> {
-        let disk = self.disk.as_ref();
+    fn read_prefix(&mut self, key: &PrefixKey, sequence: i32, len: usize) -> Option<Vec<LlamaToken>> {
         if let Some(parked) = self.lot.take(&ParkKey::Prefix(*key)) {
             let loaded = parked.tail.as_ref().map(|tail| self.kv.load_tail(tail, sequence));
             if let Some(Ok(())) = loaded {
-                return Some((parked.tokens, disk.is_some_and(|disk| disk.has(key))));
+                return Some(parked.tokens);
             }
         }
-        let disk = disk?;
+        let disk = self.disk.as_ref()?;
         let path = disk.find(key)?;
         match self.kv.load_file(&path, sequence, len) {
-            Ok(tokens) if tokens.len() == len => Some((tokens, true)),
+            Ok(tokens) if tokens.len() == len => Some(tokens),
             Ok(_) | Err(_) => {
                 tracing::warn!(path = %path.display(), "a prefix file does not fit this model and will be made again");
                 disk.discard(key);
@@ -323,7 +362,7 @@ impl<'m> Cache<'m> {
     fn unpark(&mut self, parked: &Parked, room: usize) -> Result<Unparked, Error> {
         let room = room.max(parked.tokens.len());
         let lease = match &parked.base {
-            Some(key) => match self.bring_prefix(key, parked.base_len, room)? {
+            Some(key) => match self.bring_prefix(key, parked.set.as_ref(), parked.base_len, room)? {
                 Found::Here(at) => self.build_on(at, parked.base_len, room)?,
                 Found::NoRoom => None,
                 Found::Lost => return Ok(Unparked::Lost),
@@ -341,11 +380,11 @@ impl<'m> Cache<'m> {
         Ok(Unparked::Lease(lease))
     }
 
-    fn park(&mut self, lease: Lease, tokens: Vec<LlamaToken>) -> Result<Parked, Error> {
+    fn park(&mut self, lease: Lease, tokens: Vec<LlamaToken>, set: Option<SetKey>) -> Result<Parked, Error> {
         let (base, base_len) = (lease.base.filter(|_| lease.base_len > 0), lease.base_len);
         let tail = (tokens.len() > base_len).then(|| self.kv.save_tail(lease.sequence, base_len)).transpose();
         self.drop_lease(lease);
-        Ok(Parked { tokens, base, base_len, tail: tail? })
+        Ok(Parked { tokens, set, base, base_len, tail: tail? })
     }
 
     /// Moves resting conversations other than `session` out until few enough tokens of them are left.
@@ -363,7 +402,7 @@ impl<'m> Cache<'m> {
         let candidates = self.resting.iter().enumerate().filter(|(_, resting)| Some(&resting.key) != except);
         let Some((at, _)) = candidates.min_by_key(|(_, resting)| resting.used) else { return Ok(false) };
         let resting = self.resting.remove(at);
-        let parked = self.park(resting.lease, resting.tokens)?;
+        let parked = self.park(resting.lease, resting.tokens, resting.set)?;
         self.lot.put(ParkKey::Session(resting.key), parked);
         Ok(true)
     }
@@ -375,7 +414,7 @@ impl<'m> Cache<'m> {
         let prefix = self.prefixes.remove(at);
         if !self.disk.as_ref().is_some_and(|disk| disk.has(&prefix.key)) {
             let tail = self.kv.save_tail(prefix.sequence, 0)?;
-            let parked = Parked { tokens: prefix.tokens, base: None, base_len: 0, tail: Some(tail) };
+            let parked = Parked { tokens: prefix.tokens, set: prefix.set, base: None, base_len: 0, tail: Some(tail) };
             self.lot.put(ParkKey::Prefix(prefix.key), parked);
         }
         self.kv.release(prefix.sequence);
@@ -410,6 +449,7 @@ impl<'m> Cache<'m> {
         if let Some(prefix) = base.and_then(|key| self.prefixes.iter_mut().find(|prefix| prefix.key == key)) {
             prefix.users -= 1;
         }
+        self.drop_forgotten();
     }
 
     fn tick(&mut self) -> u64 {

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use azera_model::{
-    ChatMessage, ChatModel, ChatRequest, Error, ModelInfo, Reply, ReplyText, Role, Score, ScoreRequest, Scorer,
-    SessionKey,
+    Adapter, AdapterId, ChatMessage, ChatModel, ChatRequest, Error, ModelInfo, Reply, ReplyText, Role, Score,
+    ScoreRequest, Scorer, SessionKey,
 };
 use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::model::LlamaModel;
@@ -13,6 +13,7 @@ use llama_cpp_2::token::LlamaToken;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
+use crate::adapter::{Loaded, SetKey, Shelf};
 use crate::backend;
 use crate::cache::{Cache, SHARED_PREFIXES};
 use crate::config::{LlamaChatConfig, MAX_SLOTS, STEP_TOKENS};
@@ -49,6 +50,7 @@ pub struct LlamaChat {
     info: ModelInfo,
     model: Arc<LlamaModel>,
     prompter: Prompter,
+    pub(crate) shelf: Shelf,
     worker: Worker<Command>,
     waiting: Arc<AtomicUsize>,
     queue: usize,
@@ -61,7 +63,9 @@ impl LlamaChat {
     /// [`Error::Load`] when the file cannot be read as a chat model or a limit makes no sense.
     pub fn load(config: LlamaChatConfig) -> Result<Arc<Self>, Error> {
         check_limits(&config)?;
-        let model = Arc::new(backend::load(&config.path, config.gpu_layers)?);
+        let mut model = backend::load(&config.path, config.gpu_layers)?;
+        let shelf = Shelf::open(&config, &mut model)?;
+        let model = Arc::new(model);
         let context_tokens = config.context_tokens.min(usize::try_from(model.n_ctx_train()).unwrap_or(usize::MAX));
         let prompter = Prompter {
             template: template(&model)?,
@@ -70,11 +74,11 @@ impl LlamaChat {
         };
         let info = ModelInfo { name: config.name.clone(), family: config.family.clone(), context_tokens };
         let queue = config.queue;
-        let engine_model = Arc::clone(&model);
+        let (engine_model, own) = (Arc::clone(&model), shelf.own_set());
         let (worker, ()) = Worker::start("llama-chat", queue + CONTROL_COMMANDS, move |inbox, ready| {
-            run(&engine_model, &config, inbox, &mut || ready(()))
+            run(&engine_model, &config, own, inbox, &mut || ready(()))
         })?;
-        Ok(Arc::new(Self { info, model, prompter, worker, waiting: Arc::default(), queue }))
+        Ok(Arc::new(Self { info, model, prompter, shelf, worker, waiting: Arc::default(), queue }))
     }
 
     fn check_room(&self, prompt: usize, reply: usize) -> Result<usize, Error> {
@@ -89,6 +93,16 @@ impl LlamaChat {
     fn said(&self, messages: &[ChatMessage]) -> Vec<Vec<LlamaToken>> {
         let own = messages.iter().filter(|message| message.role == Role::Assistant);
         own.map(|message| self.prompter.tokenizer.content(&message.content)).collect()
+    }
+
+    /// The adapters that a request is served with, read from their files if they are not in memory.
+    async fn adapter(&self, adapters: &[Adapter]) -> Result<Option<Arc<Loaded>>, Error> {
+        let adapter = self.shelf.set(adapters).await?;
+        if self.shelf.make_room(adapter.as_ref().map(|adapter| &adapter.key)) {
+            // An engine that has no room for this is not idle.
+            self.worker.commands()?.try_send(Command::LetGo).ok();
+        }
+        Ok(adapter)
     }
 
     fn submit(&self, job: Job) -> Result<(), Error> {
@@ -117,12 +131,14 @@ impl ChatModel for LlamaChat {
             true => self.said(&request.messages),
             false => Vec::new(),
         };
+        let adapter = self.adapter(&request.adapters).await?;
         let sampler = Sampler::new(&self.model, &request.sampling, request.grammar.as_ref(), said)?;
         let Prompt { tokens, shared, inside_thinking } = self.prompter.prompt(&PromptRequest {
             messages: &request.messages,
             shared_messages: request.shared_messages,
             thinking: request.thinking,
             must_think: sampler.has_grammar(),
+            set: adapter.as_ref().map(|adapter| &adapter.key),
         })?;
         let room = self.check_room(tokens.len(), request.max_tokens)?;
         let (sender, cancelled, reply) = Reply::channel();
@@ -135,6 +151,7 @@ impl ChatModel for LlamaChat {
             prompt_len: tokens.len(),
             tokens,
             shared,
+            adapter,
             room,
             parked: None,
             work: Work::Reply(Box::new(ReplyWork {
@@ -156,6 +173,13 @@ impl ChatModel for LlamaChat {
         self.worker.commands()?.send(Command::Forget(session.clone(), done)).await.map_err(|_| Error::Stopped)?;
         forgotten.await.map_err(|_| Error::Stopped)
     }
+
+    async fn forget_adapter(&self, adapter: &AdapterId) -> Result<(), Error> {
+        self.shelf.forget(adapter);
+        let (done, forgotten) = oneshot::channel();
+        self.worker.commands()?.send(Command::ForgetAdapter(*adapter, done)).await.map_err(|_| Error::Stopped)?;
+        forgotten.await.map_err(|_| Error::Stopped)
+    }
 }
 
 #[async_trait]
@@ -166,11 +190,13 @@ impl Scorer for LlamaChat {
             return Err(Error::Invalid(format!("there are more than {MAX_CONTINUATIONS} continuations")));
         }
         let ticket = Ticket::take(&self.waiting, 1, self.queue)?;
+        let adapter = self.adapter(&request.adapters).await?;
         let prompt = self.prompter.prompt(&PromptRequest {
             messages: &request.messages,
             shared_messages: 0,
             thinking: false,
             must_think: false,
+            set: adapter.as_ref().map(|adapter| &adapter.key),
         })?;
         let continuations: Vec<_> =
             request.continuations.iter().map(|text| self.prompter.tokenizer.content(text)).collect();
@@ -187,6 +213,7 @@ impl Scorer for LlamaChat {
             prompt_len,
             tokens: prompt.tokens,
             shared: None,
+            adapter,
             room: prompt_len + cells,
             parked: None,
             work: Work::Score(Box::new(work)),
@@ -238,6 +265,7 @@ pub(crate) fn template(model: &LlamaModel) -> Result<ChatTemplate, Error> {
 fn run(
     model: &LlamaModel,
     config: &LlamaChatConfig,
+    own: Option<SetKey>,
     inbox: Inbox<Command>,
     ready: &mut dyn FnMut(),
 ) -> Result<(), Error> {
@@ -265,7 +293,7 @@ fn run(
     let sequences = i32::try_from(sequences).unwrap_or(i32::MAX);
     let cuttable = !model.is_recurrent() && !model.is_hybrid();
     let cells = usize::try_from(context.n_ctx()).unwrap_or(config.cache_tokens).min(config.cache_tokens);
-    let cache = Cache::new(Kv::new(context, sequences), cells, config.parked_bytes, disk, cuttable);
+    let cache = Cache::new(Kv::new(context, sequences), cells, config.parked_bytes, disk, own, cuttable);
     let engine = Engine::new(model, cache, inbox, config.slots);
     ready();
     engine.run();

@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use azera_model::Adapter;
+
 /// Replies generated at the same time when nothing else is configured.
 pub const DEFAULT_SLOTS: usize = 8;
 
@@ -22,6 +24,9 @@ pub const DEFAULT_PARKED_BYTES: usize = 512 << 20;
 
 /// Bytes of evaluated prefixes kept on disk.
 pub const DEFAULT_PREFIX_DISK_BYTES: u64 = 1 << 30;
+
+/// Bytes of adapters that requests named and that are kept in memory for the next request.
+pub const DEFAULT_ADAPTER_BYTES: u64 = 512 << 20;
 
 /// Prompt tokens evaluated in one step when nobody waits for a next token.
 pub const STEP_TOKENS: usize = 512;
@@ -59,6 +64,13 @@ pub struct LlamaChatConfig {
     pub prefix_dir: Option<PathBuf>,
     /// Bytes `prefix_dir` may hold; the least recently used prefixes go first.
     pub prefix_disk_bytes: u64,
+    /// Adapters that everything is done with.
+    pub adapters: Vec<Adapter>,
+    /// Whether requests may name adapters of their own. Room for them is made when the model is loaded: two bytes for
+    /// every row and column of its weights.
+    pub adaptable: bool,
+    /// Bytes of requests' adapters that are kept in memory; those used longest ago go first.
+    pub adapter_bytes: u64,
 }
 
 impl LlamaChatConfig {
@@ -79,6 +91,9 @@ impl LlamaChatConfig {
             parked_bytes: DEFAULT_PARKED_BYTES,
             prefix_dir: None,
             prefix_disk_bytes: DEFAULT_PREFIX_DISK_BYTES,
+            adapters: Vec::new(),
+            adaptable: false,
+            adapter_bytes: DEFAULT_ADAPTER_BYTES,
         }
     }
 }

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn key(n: u8) -> PrefixKey {
-        PrefixKey::new("model", &[llama_cpp_2::token::LlamaToken::new(n.into())])
+        PrefixKey::new("model", None, &[llama_cpp_2::token::LlamaToken::new(n.into())])
     }
 
     fn put(disk: &PrefixDisk, n: u8, bytes: usize) {

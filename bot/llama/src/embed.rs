@@ -24,10 +24,6 @@ pub const EMBED_STEP_TEXTS: usize = 64;
 /// before what belongs to other texts is masked out, so more of them cost more than they save.
 pub const EMBED_STEP_TOKENS: usize = 512;
 
-/// How much the thread of background texts gives way to others: a third of a core is left to it, if all cores are wanted
-/// (nice(1)).
-const BACKGROUND_NICENESS: i32 = 5;
-
 /// Requests that may be on their way to the engine.
 const COMMANDS: usize = 256;
 
@@ -67,7 +63,7 @@ impl LlamaEmbedder {
         let start = |name, niceness| {
             let model = Arc::clone(&model);
             let engine = move |inbox: Inbox<Request>, ready: &mut dyn FnMut(())| {
-                give_way(niceness);
+                backend::give_way(niceness);
                 let step_tokens = window.max(EMBED_STEP_TOKENS);
                 let context = context(&model, step_tokens, threads)?;
                 ready(());
@@ -76,7 +72,7 @@ impl LlamaEmbedder {
             };
             Ok(Worker::start(name, COMMANDS, engine)?.0)
         };
-        let (live, background) = (start("llama-embed-live", 0)?, start("llama-embed", BACKGROUND_NICENESS)?);
+        let (live, background) = (start("llama-embed-live", 0)?, start("llama-embed", backend::BACKGROUND_NICENESS)?);
         Ok(Arc::new(Self {
             info,
             model,
@@ -158,19 +154,6 @@ impl Request {
         // Whoever left needs no answer.
         self.result.send(error.map_or(Ok(self.vectors), Err)).ok();
     }
-}
-
-/// Makes this thread, and those it starts, give way to others who want the processor.
-fn give_way(niceness: i32) {
-    // Elsewhere than on Linux this would slow down the whole process.
-    #[cfg(target_os = "linux")]
-    if niceness > 0
-        && let Err(error) = rustix::process::setpriority_process(None, niceness)
-    {
-        tracing::debug!(%error, "a thread cannot give way to others");
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = niceness;
 }
 
 fn context(model: &LlamaModel, step_tokens: usize, threads: i32) -> Result<LlamaContext<'_>, Error> {

@@ -1,16 +1,18 @@
 use std::time::Instant;
 
-use azera_model::{Error, FinishReason, Priority, SessionKey};
+use azera_model::{AdapterId, Error, FinishReason, Priority, SessionKey};
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 
-use crate::cache::{Cache, Lease, Want};
+use crate::adapter::SetKey;
+use crate::cache::{Cache, Keep, Lease, Want};
 use crate::config::STEP_TOKENS;
 use crate::job::{Command, Job, Work};
 use crate::plan::{self, Pace};
 use crate::queue::Queue;
+use crate::rota::Rota;
 use crate::worker::Inbox;
 
 /// A job that holds a sequence.
@@ -35,7 +37,8 @@ impl Running {
 }
 
 /// The decode loop of a chat model. Each step evaluates one batch: the newest token of every reply under way and a
-/// share of the prompts that wait. Background work is in the batch only while no live work runs.
+/// share of the prompts that wait. Background work is in the batch only while no live work runs. Work with different
+/// adapters is never in one batch; the sets of adapters take turns.
 pub(crate) struct Engine<'m> {
     model: &'m LlamaModel,
     cache: Cache<'m>,
@@ -45,6 +48,7 @@ pub(crate) struct Engine<'m> {
     running: Vec<Running>,
     slots: usize,
     pace: Pace,
+    rota: Rota,
     scratch: LlamaTokenDataArray,
     /// Rows of the batch whose logits choose a next token: the index in `running` and in the batch.
     rows: Vec<(usize, i32)>,
@@ -61,6 +65,7 @@ impl<'m> Engine<'m> {
             running: Vec::new(),
             slots,
             pace: Pace::new(),
+            rota: Rota::new(Instant::now()),
             scratch: LlamaTokenDataArray::new(Vec::new(), false),
             rows: Vec::new(),
         }
@@ -102,10 +107,15 @@ impl<'m> Engine<'m> {
                 Err(_) if !idle => return true,
                 // Time nobody waits for is when prefixes go to disk.
                 Err(_) if self.cache.write_prefix() => continue,
-                Err(_) => match self.inbox.commands.blocking_recv() {
-                    Some(command) => command,
-                    None => return false,
-                },
+                Err(_) => {
+                    if let Err(error) = self.cache.kv.let_go() {
+                        tracing::error!(%error, "adapters stay in memory that nobody needs");
+                    }
+                    match self.inbox.commands.blocking_recv() {
+                        Some(command) => command,
+                        None => return false,
+                    }
+                }
             };
             match command {
                 Command::Work(job) => self.queue.push(job.priority, job),
@@ -114,6 +124,12 @@ impl<'m> Engine<'m> {
                     // Whoever left needs no answer.
                     done.send(()).ok();
                 }
+                Command::ForgetAdapter(adapter, done) => {
+                    self.forget_adapter(&adapter);
+                    // Nor here.
+                    done.send(()).ok();
+                }
+                Command::LetGo => {}
             }
         }
     }
@@ -125,6 +141,21 @@ impl<'m> Engine<'m> {
         }
         self.queue.retain_mut(|job| {
             job.keep &= job.session.as_ref() != Some(session);
+            true
+        });
+    }
+
+    fn forget_adapter(&mut self, adapter: &AdapterId) {
+        self.cache.forget_adapter(adapter);
+        let leave_nothing = |job: &mut Job| {
+            if job.set().is_some_and(|set| set.has(adapter)) {
+                job.keep = false;
+                job.shared = None;
+            }
+        };
+        self.running.iter_mut().for_each(|running| leave_nothing(&mut running.job));
+        self.queue.retain_mut(|job| {
+            leave_nothing(job);
             true
         });
     }
@@ -195,6 +226,7 @@ impl<'m> Engine<'m> {
                 session: job.session.as_ref(),
                 prompt: &job.tokens,
                 shared: job.shared,
+                set: job.set(),
                 room: job.room,
             }),
         };
@@ -235,7 +267,7 @@ impl<'m> Engine<'m> {
             running.evaluated = running.evaluated.min(running.job.prompt_len - 1);
         }
         let evaluated = running.job.tokens.iter().take(running.evaluated).copied().collect();
-        match self.cache.suspend(running.lease, evaluated) {
+        match self.cache.suspend(running.lease, evaluated, running.job.set().cloned()) {
             Ok(parked) => {
                 running.job.parked = parked;
                 self.queue.push_front(Priority::Background, Box::new(running.job));
@@ -287,11 +319,16 @@ impl<'m> Engine<'m> {
         self.batch.clear();
         self.rows.clear();
         let live = self.is_live();
-        let eligible = |running: &Running| !live || running.job.priority == Priority::Live;
-        let mut busy = false;
+        let may_go = |running: &Running| !live || running.job.priority == Priority::Live;
+        if !self.running.iter().any(may_go) {
+            return Ok(0);
+        }
+        let with_set = self.choose(may_go)?;
+        let eligible = |running: &Running| may_go(running) && running.job.set() == with_set.as_ref();
+        // Those with other adapters wait for their next token just as well.
+        let mut busy = self.running.iter().any(|running| may_go(running) && running.is_generating());
         for (at, running) in self.running.iter_mut().enumerate().filter(|(_, running)| eligible(running)) {
             if running.is_generating() {
-                busy = true;
                 self.rows.push((at, self.batch.n_tokens()));
                 add(&mut self.batch, running, 1)?;
             }
@@ -328,6 +365,16 @@ impl<'m> Engine<'m> {
         Ok(prompt_tokens)
     }
 
+    /// Sets the adapters of the next batch, and tells which.
+    fn choose(&mut self, may_go: impl Fn(&Running) -> bool) -> Result<Option<SetKey>, Error> {
+        let with_work = self.running.iter().filter(|running| may_go(running)).map(|running| running.job.set());
+        let set = self.rota.next(with_work, Instant::now()).cloned();
+        let mut adapters = self.running.iter().filter_map(|running| running.job.adapter.as_ref());
+        let adapter = adapters.find(|adapter| Some(&adapter.key) == set.as_ref());
+        self.cache.kv.adapt(adapter)?;
+        Ok(set)
+    }
+
     /// Shares prefixes that are now evaluated.
     fn publish(&mut self) -> Result<(), Error> {
         for running in &mut self.running {
@@ -335,7 +382,7 @@ impl<'m> Engine<'m> {
                 && running.evaluated >= shared.len
                 && let Some(tokens) = running.job.tokens.get(..shared.len)
             {
-                self.cache.publish(&mut running.lease, shared.key, tokens)?;
+                self.cache.publish(&mut running.lease, shared.key, tokens, running.job.set())?;
                 running.job.shared = None;
             }
         }
@@ -366,9 +413,10 @@ impl<'m> Engine<'m> {
     /// Ends a job as planned, or with an error of its own.
     fn finish(&mut self, at: usize, end: Result<Option<FinishReason>, Error>) {
         let Running { job, lease, evaluated, .. } = self.running.remove(at);
+        let set = job.set().cloned();
         let Job { priority: _, arrived, session, keep, mut tokens, prompt_len, work, .. } = job;
         tokens.truncate(evaluated);
-        self.cache.release(lease, session.filter(|_| keep).map(|session| (session, tokens)));
+        self.cache.release(lease, session.filter(|_| keep).map(|session| Keep { session, tokens, set }));
         match (work, end) {
             (Work::Reply(reply), Ok(finish)) => {
                 reply.finish(finish.unwrap_or(FinishReason::Length), prompt_len, arrived, Instant::now());
@@ -386,7 +434,9 @@ impl<'m> Engine<'m> {
             score.abandon(&mut self.cache.kv);
         }
         job.tokens.truncate(evaluated);
-        self.cache.release(lease, job.session.filter(|_| job.keep).map(|session| (session, job.tokens)));
+        let set = job.set().cloned();
+        let tokens = job.tokens;
+        self.cache.release(lease, job.session.filter(|_| job.keep).map(|session| Keep { session, tokens, set }));
     }
 
     /// Ends everything that runs; after a failed step nobody knows what the sequences hold.

@@ -1,10 +1,12 @@
+use std::sync::Arc;
 use std::time::Instant;
 
-use azera_model::{Error, Event, FinishReason, Priority, ReplyText, SessionKey, Usage};
+use azera_model::{AdapterId, Error, Event, FinishReason, Priority, ReplyText, SessionKey, Usage};
 use llama_cpp_2::token::LlamaToken;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::adapter::{Loaded, SetKey};
 use crate::events::EventSink;
 use crate::parked::Parked;
 use crate::prompt::Shared;
@@ -16,6 +18,9 @@ use crate::worker::Ticket;
 pub(crate) enum Command {
     Work(Box<Job>),
     Forget(SessionKey, oneshot::Sender<()>),
+    ForgetAdapter(AdapterId, oneshot::Sender<()>),
+    /// Adapters may have left the shelf: an idle engine shall not keep the last of them.
+    LetGo,
 }
 
 /// A request on its way through the engine.
@@ -31,6 +36,8 @@ pub(crate) struct Job {
     pub(crate) tokens: Vec<LlamaToken>,
     pub(crate) prompt_len: usize,
     pub(crate) shared: Option<Shared>,
+    /// The adapters it is done with.
+    pub(crate) adapter: Option<Arc<Loaded>>,
     /// Tokens its sequence holds at most.
     pub(crate) room: usize,
     /// Its evaluated tokens while it gives way to others.
@@ -45,6 +52,11 @@ impl Job {
             Work::Reply(reply) => reply.cancelled.is_cancelled(),
             Work::Score(score) => score.is_cancelled(),
         }
+    }
+
+    /// The adapters it is done with, by their name.
+    pub(crate) fn set(&self) -> Option<&SetKey> {
+        self.adapter.as_ref().map(|adapter| &adapter.key)
     }
 
     /// Ends it with an error.

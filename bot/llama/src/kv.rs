@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::{Arc, PoisonError};
 
 use azera_model::Error;
 use llama_cpp_2::LlamaStateSeqFlags;
@@ -7,18 +8,22 @@ use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::token::LlamaToken;
 
+use crate::adapter::Loaded;
+
 /// The sequences of a llama.cpp context: who holds which id, and how evaluated tokens move between them.
 pub(crate) struct Kv<'m> {
     context: LlamaContext<'m>,
     free: Vec<i32>,
     /// Never holds tokens between two calls.
     scratch: i32,
+    /// The adapters that batches are evaluated with.
+    adapter: Option<Arc<Loaded>>,
 }
 
 impl<'m> Kv<'m> {
     /// Takes over a context made for `sequences` sequences, at least two.
     pub(crate) fn new(context: LlamaContext<'m>, sequences: i32) -> Self {
-        Self { context, free: (1..sequences).rev().collect(), scratch: 0 }
+        Self { context, free: (1..sequences).rev().collect(), scratch: 0, adapter: None }
     }
 
     /// Sequences that hold nothing.
@@ -90,6 +95,35 @@ impl<'m> Kv<'m> {
             .state_seq_load_file(path, sequence, max_tokens)
             .map(|(tokens, _)| tokens)
             .map_err(|error| engine("read", &error))
+    }
+
+    /// Sets the adapters that batches are evaluated with from now on. llama.cpp lays its graphs out anew for each change,
+    /// with the next batch.
+    pub(crate) fn adapt(&mut self, wanted: Option<&Arc<Loaded>>) -> Result<(), Error> {
+        if wanted.map(|wanted| &wanted.key) == self.adapter.as_ref().map(|present| &present.key) {
+            return Ok(());
+        }
+        // The last batch may still be computed with those that go.
+        self.context.synchronize();
+        if let Some(wanted) = wanted {
+            let mut adapter = wanted.adapter.lock().unwrap_or_else(PoisonError::into_inner);
+            self.context
+                .lora_adapter_set(&mut adapter, wanted.scale)
+                .map_err(|error| engine("set adapters", &error))?;
+        } else if let Some(present) = &self.adapter {
+            let mut adapter = present.adapter.lock().unwrap_or_else(PoisonError::into_inner);
+            self.context.lora_adapter_remove(&mut adapter).map_err(|error| engine("take adapters away", &error))?;
+        }
+        self.adapter = wanted.cloned();
+        Ok(())
+    }
+
+    /// Takes adapters away that nobody else has any more.
+    pub(crate) fn let_go(&mut self) -> Result<(), Error> {
+        match &self.adapter {
+            Some(present) if Arc::strong_count(present) == 1 => self.adapt(None),
+            _ => Ok(()),
+        }
     }
 
     /// Evaluates a batch.

@@ -7,7 +7,10 @@
 //!   are.
 //! - A running sequence never lacks room: its cells are reserved before it starts.
 //! - Live work is never in a batch with background work.
+//! - Work with different adapters is never in one batch, and what was evaluated with some is never continued with others.
+//! - What was evaluated with adapters that a request named is not written to disk.
 
+mod adapter;
 mod backend;
 mod cache;
 mod chat;
@@ -23,18 +26,20 @@ mod plan;
 mod prompt;
 mod queue;
 mod reading;
+mod rota;
 mod sampler;
 mod score;
 mod template;
 mod tokenizer;
 mod worker;
 
+pub use adapter::{MAX_ADAPTER_BYTES, MadeUp, check_adapter};
 pub use cache::{RESTING_TOKENS, SHARED_PREFIXES};
 pub use chat::{LlamaChat, MAX_STOP_BYTES, MAX_STOP_STRINGS};
 pub use config::{
-    DEFAULT_CONTEXT_TOKENS, DEFAULT_EMBED_QUEUE, DEFAULT_FULL_CONVERSATIONS, DEFAULT_PARKED_BYTES,
-    DEFAULT_PREFIX_DISK_BYTES, DEFAULT_QUEUE, DEFAULT_SLOTS, LlamaChatConfig, LlamaEmbedderConfig, MAX_SLOTS,
-    STEP_TOKENS,
+    DEFAULT_ADAPTER_BYTES, DEFAULT_CONTEXT_TOKENS, DEFAULT_EMBED_QUEUE, DEFAULT_FULL_CONVERSATIONS,
+    DEFAULT_PARKED_BYTES, DEFAULT_PREFIX_DISK_BYTES, DEFAULT_QUEUE, DEFAULT_SLOTS, LlamaChatConfig,
+    LlamaEmbedderConfig, MAX_SLOTS, STEP_TOKENS,
 };
 pub use embed::{EMBED_STEP_TEXTS, EMBED_STEP_TOKENS, LlamaEmbedder};
 pub use prompt::MIN_SHARED_TOKENS;

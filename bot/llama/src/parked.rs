@@ -4,11 +4,14 @@ use azera_model::SessionKey;
 use llama_cpp_2::SeqState;
 use llama_cpp_2::token::LlamaToken;
 
+use crate::adapter::SetKey;
 use crate::prompt::PrefixKey;
 
 /// Evaluated tokens outside the key-value cache.
 pub(crate) struct Parked {
     pub(crate) tokens: Vec<LlamaToken>,
+    /// The adapters they were evaluated with.
+    pub(crate) set: Option<SetKey>,
     /// The shared prefix the first `base_len` tokens belong to; they are not in `tail`.
     pub(crate) base: Option<PrefixKey>,
     pub(crate) base_len: usize,
@@ -60,6 +63,17 @@ impl ParkingLot {
         Some(parked)
     }
 
+    /// Drops what `keep` says no of.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Parked) -> bool) {
+        self.places.retain(|_, (_, parked)| {
+            let kept = keep(parked);
+            if !kept {
+                self.bytes -= parked.bytes();
+            }
+            kept
+        });
+    }
+
     pub(crate) fn get(&self, key: &ParkKey) -> Option<&Parked> {
         self.places.get(key).map(|(_, parked)| parked)
     }
@@ -74,7 +88,7 @@ mod tests {
     }
 
     fn tokens(count: usize) -> Parked {
-        Parked { tokens: vec![LlamaToken::new(1); count], base: None, base_len: 0, tail: None }
+        Parked { tokens: vec![LlamaToken::new(1); count], set: None, base: None, base_len: 0, tail: None }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use azera_model::{ChatMessage, Error, Role};
 use llama_cpp_2::token::LlamaToken;
 use sha2::{Digest, Sha256};
 
+use crate::adapter::SetKey;
 use crate::template::{ChatTemplate, Part};
 use crate::tokenizer::Tokenizer;
 
@@ -14,12 +15,12 @@ pub const MIN_SHARED_TOKENS: usize = 32;
 /// that of the files here.
 pub(crate) const STATE_FORMAT: &str = "llama-cpp-2 0.1.160, file 1";
 
-/// Names an evaluated prefix: the model, the format of its state, and its tokens.
+/// Names an evaluated prefix: the model and its adapters, the format of its state, and its tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PrefixKey([u8; 32]);
 
 impl PrefixKey {
-    pub(crate) fn new(model_identity: &str, tokens: &[LlamaToken]) -> Self {
+    pub(crate) fn new(model_identity: &str, set: Option<&SetKey>, tokens: &[LlamaToken]) -> Self {
         let mut hasher = Sha256::new();
         for part in [STATE_FORMAT, model_identity] {
             hasher.update(part.len().to_le_bytes());
@@ -27,6 +28,11 @@ impl PrefixKey {
         }
         for token in tokens {
             hasher.update(token.0.to_le_bytes());
+        }
+        // After a token as no vocabulary has it, so that no tokens read the same.
+        if let Some(set) = set {
+            hasher.update(i32::MIN.to_le_bytes());
+            hasher.update(set.digest());
         }
         Self(hasher.finalize().into())
     }
@@ -74,6 +80,8 @@ pub(crate) struct PromptRequest<'a> {
     pub(crate) thinking: bool,
     /// Whether a thinking model must think first, because a grammar will leave no choice later.
     pub(crate) must_think: bool,
+    /// The adapters it is evaluated with.
+    pub(crate) set: Option<&'a SetKey>,
 }
 
 impl Prompter {
@@ -113,7 +121,7 @@ impl Prompter {
         let shared = tokens
             .get(..shared_len)
             .filter(|shared| shared.len() >= MIN_SHARED_TOKENS)
-            .map(|shared| Shared { key: PrefixKey::new(&self.model_identity, shared), len: shared_len });
+            .map(|shared| Shared { key: PrefixKey::new(&self.model_identity, request.set, shared), len: shared_len });
         Ok(Prompt { tokens, shared, inside_thinking: rendered.inside_thinking })
     }
 }

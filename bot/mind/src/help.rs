@@ -67,6 +67,19 @@ impl Help {
     }
 }
 
+/// With what words somebody who asked to be looked in on is looked in on after they spoke of harming themselves, word for word. It says
+/// nothing of what they told, asks how they are and whether they are safe, and names where to find somebody to talk to.
+///
+/// To ask, to follow up and to help somebody connect are steps of #BeThe1To, the campaign of the 988 Suicide & Crisis Lifeline
+/// (bethe1to.com). That a program can do no more is said, so that nobody waits for it.
+pub fn looking_in(name: &str, locale: Option<&str>) -> String {
+    format!(
+        "Hello {name}. You asked me to look in on you, and when we talked, things were hard. How are you now, and are you safe? I am a \
+         program and cannot do much more than ask; people can.\n\n{}",
+        Help::Crisis.text(locale)
+    )
+}
+
 /// The country that a locale tells: its region, or its language where that is telling enough.
 fn country(locale: &str) -> Option<&'static Country> {
     let mut parts = locale.split(['.', '@']).next().unwrap_or_default().split(['-', '_']);
@@ -97,9 +110,56 @@ mod tests {
         }
         for country in &LINES.country {
             assert!(!country.lines.is_empty() && country.code.len() == 2, "{}", country.name);
-            // Each names its source, a public page.
-            let sourced = |line: &String| line.rsplit_once('(').is_some_and(|(_, page)| page.contains('.'));
-            assert!(country.lines.iter().all(sourced), "{}", country.name);
+            for line in &country.lines {
+                assert!(is_sourced(line), "{line}");
+            }
+        }
+    }
+
+    /// Whose it is, the number, and the public page it is from: `Name: number (page.org)`.
+    fn is_sourced(line: &str) -> bool {
+        let page = line.strip_suffix(')').and_then(|line| line.rsplit_once(" ("));
+        let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        page.is_some_and(|(told, page)| {
+            let named = told.split_once(": ").is_some_and(|(whose, number)| {
+                whose.chars().any(char::is_alphabetic) && number.chars().any(|c| c.is_ascii_digit())
+            });
+            named && page.contains('.') && page.split('.').all(is_part)
+        })
+    }
+
+    #[test]
+    fn a_line_without_its_source_is_told_from_one_with_it() {
+        assert!(is_sourced("Samaritans: 116 123 (samaritans.org)"));
+        for line in
+            ["Samaritans: 116 123", "116 123 (samaritans.org)", "Samaritans (samaritans.org)", "Some: 1 (ask us.)"]
+        {
+            assert!(!is_sourced(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn where_no_line_is_known_the_directory_is_named_and_none_of_another_country() {
+        let elsewhere = Help::Crisis.text(None);
+        assert!(elsewhere.contains(&LINES.directory) && elsewhere.contains("112 or 911"), "{elsewhere}");
+        for locale in ["pt-BR", "en", "es-419", "xx", "", "C.UTF-8"] {
+            assert_eq!(Help::Crisis.text(Some(locale)), elsewhere, "{locale:?}");
+        }
+        for (number, country) in LINES.country.iter().enumerate() {
+            let text = Help::Crisis.text(Some(&format!("en-{}", country.code)));
+            assert!(text.contains(&country.lines[0]) && text.contains(&country.emergency), "{text}");
+            let others = LINES.country.iter().take(number).filter(|other| other.lines != country.lines);
+            assert!(others.into_iter().all(|other| !text.contains(&other.lines[0])), "{text}");
+        }
+    }
+
+    #[test]
+    fn who_is_looked_in_on_after_a_hard_time_is_asked_plainly_and_told_where_there_is_help() {
+        for locale in [None, Some("de-AT"), Some("pt-BR")] {
+            let text = looking_in("Ann", locale);
+            assert!(text.starts_with("Hello Ann.") && text.contains("are you safe?"), "{text}");
+            assert!(text.ends_with(&Help::Crisis.text(locale)), "{text}");
+            assert!(text.chars().count() <= 2 * MAX_HELP_CHARS, "{text}");
         }
     }
 

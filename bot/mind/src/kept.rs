@@ -10,9 +10,6 @@ use crate::worth::{Kind, Worth, WorthSense};
 /// BENCHMARKS.md has the figures.
 const WORTH: f32 = 0.55;
 
-/// Words below which a sentence is no memory beside another one of its message.
-const ALONE_WORDS: usize = 4;
-
 /// Words up to which a message says too little without the one before it.
 const SHORT_WORDS: usize = 3;
 
@@ -90,7 +87,7 @@ impl Kept {
     }
 }
 
-/// Sentences of one message that make one memory, before it is written down.
+/// What of one message makes a memory, before it is written down.
 struct Chosen {
     kind: Kind,
     probability: f32,
@@ -110,7 +107,7 @@ impl WorthSense {
         let mut chosen: Vec<Chosen> = Vec::new();
         for (number, said) in conversation.iter().enumerate().filter(|(_, said)| !said.is_bot) {
             let before = number.checked_sub(1).and_then(|number| conversation.get(number));
-            for mut memory in self.chosen(number, said) {
+            if let Some(mut memory) = self.chosen(number, said) {
                 let own = memory.parts.first().and_then(|part| said.text.get(part.span.clone())).unwrap_or_default();
                 let opens = memory.parts.first().is_some_and(|part| starts(said.text, part));
                 let before = before.filter(|before| opens && !before.text.trim().is_empty());
@@ -133,47 +130,29 @@ impl WorthSense {
         chosen.into_iter().map(|memory| memory.written(conversation)).collect()
     }
 
-    /// The memories in one message: sentences of one kind that follow each other, with those around them that are worth
-    /// nothing by themselves.
-    fn chosen(&self, number: usize, said: &Said<'_>) -> Vec<Chosen> {
+    /// What of one message is worth keeping: from the first to the last sentence that is, with those around them, as one memory of
+    /// the kind of the one that is worth most. A message is one mark in the record, and what is said in one breath is rarely
+    /// understood in halves.
+    fn chosen(&self, number: usize, said: &Said<'_>) -> Option<Chosen> {
         let ranges = sentences(said.text);
-        let mut groups: Vec<Group> = Vec::new();
+        let mut found: Option<(usize, usize, Worth)> = None;
         for (index, range) in ranges.iter().enumerate() {
             let sentence = said.text.get(range.clone()).unwrap_or_default();
             let worth = self.sense(sentence, said.vectors.get(index).map_or(&[], Vec::as_slice));
             if worth.probability < WORTH {
                 continue;
             }
-            match groups.last_mut() {
-                Some(group) if group.worth.kind == worth.kind || words(sentence) < ALONE_WORDS => {
-                    group.last = index;
-                    if worth.probability > group.worth.probability {
-                        group.worth = worth;
-                    }
-                }
-                _ => groups.push(Group { first: index, last: index, worth }),
-            }
+            found = Some(match found {
+                Some((first, _, most)) if most.probability >= worth.probability => (first, index, most),
+                Some((first, ..)) => (first, index, worth),
+                None => (index, index, worth),
+            });
         }
-        let mut chosen = Vec::with_capacity(groups.len());
-        for (at, group) in groups.iter().enumerate() {
-            let next = groups.get(at + 1).map_or(ranges.len(), |next| next.first);
-            // What lies between two memories goes with the first of them.
-            let first = if at == 0 { group.first.saturating_sub(AROUND) } else { group.first };
-            let last = (group.last + AROUND).min(next - 1);
-            if let (Some(first), Some(last)) = (ranges.get(first), ranges.get(last)) {
-                let parts = vec![Part { message: number, span: first.start..last.end }];
-                chosen.push(Chosen { kind: group.worth.kind, probability: group.worth.probability, parts });
-            }
-        }
-        chosen
+        let (first, last, Worth { kind, probability }) = found?;
+        let first = ranges.get(first.saturating_sub(AROUND))?;
+        let last = ranges.get(last + AROUND).or(ranges.last())?;
+        Some(Chosen { kind, probability, parts: vec![Part { message: number, span: first.start..last.end }] })
     }
-}
-
-/// Sentences of one message that belong together.
-struct Group {
-    first: usize,
-    last: usize,
-    worth: Worth,
 }
 
 impl Chosen {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::Error;
+use crate::{Adapter, AdapterId, Error};
 
 /// Events an engine may be ahead of the reader of a [`Reply`].
 pub const REPLY_QUEUE: usize = 256;
@@ -172,10 +172,14 @@ pub struct ChatRequest {
     pub priority: Priority,
     /// Whether a model that can think aloud may do so first.
     pub thinking: bool,
+    /// Adapters to answer with, on top of those the model itself was loaded with. A reply keeps to the end those it was
+    /// asked with; other adapters take effect with the next one. Nothing that was evaluated under one set of adapters is
+    /// continued under another.
+    pub adapters: Vec<Adapter>,
 }
 
 impl ChatRequest {
-    /// A live request without session, grammar or stop strings, with default sampling and 512 tokens of reply.
+    /// A live request without session, grammar, adapters or stop strings, with default sampling and 512 tokens of reply.
     pub fn new(messages: Vec<ChatMessage>) -> Self {
         Self {
             messages,
@@ -187,6 +191,7 @@ impl ChatRequest {
             grammar: None,
             priority: Priority::Live,
             thinking: false,
+            adapters: Vec::new(),
         }
     }
 }
@@ -314,4 +319,10 @@ pub trait ChatModel: Send + Sync {
 
     /// Drops every evaluated token kept for `session`, in memory and on disk, as far as that is this process's to do.
     async fn forget_session(&self, session: &SessionKey) -> Result<(), Error>;
+
+    /// Drops an adapter that requests named, and everything evaluated under it, as far as that is this process's to do.
+    /// Replies under way keep it to their end. A request that names it later loads it again.
+    async fn forget_adapter(&self, _adapter: &AdapterId) -> Result<(), Error> {
+        Ok(())
+    }
 }

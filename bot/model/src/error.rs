@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 /// Why a model could not do what it was asked.
@@ -25,6 +27,15 @@ pub enum Error {
     /// The model file could not be loaded.
     #[error("the model could not be loaded: {0}")]
     Load(String),
+    /// An adapter of the request cannot be used: its file is missing or damaged, is not the one that was named, or was
+    /// made for another model.
+    #[error("the adapter {} cannot be used: {reason}", path.display())]
+    Adapter {
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The engine failed while working.
     #[error("the model failed: {0}")]
     Engine(String),

@@ -7,6 +7,7 @@
 //! - A [`ChatRequest`] says everything that can change the reply; the same request with the same seed on the same
 //!   engine gives the same reply. A server can only be asked to: what it promises, `azera-remote` says.
 
+mod adapter;
 mod chat;
 mod embed;
 mod error;
@@ -14,6 +15,7 @@ mod score;
 mod scripted;
 mod text;
 
+pub use adapter::{Adapter, AdapterId, BadAdapterId, MAX_ADAPTERS};
 pub use chat::{
     ChatMessage, ChatModel, ChatRequest, Event, FinishReason, Grammar, ModelInfo, Priority, REPLY_QUEUE, Reply, Role,
     Sampling, SessionKey, Usage,

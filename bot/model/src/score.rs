@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 
-use crate::{ChatMessage, Error, Priority};
+use crate::{Adapter, ChatMessage, Error, Priority};
 
 /// How likely a model finds given continuations of a prompt.
 #[derive(Debug, Clone)]
@@ -11,6 +11,8 @@ pub struct ScoreRequest {
     pub continuations: Vec<String>,
     /// Who waits.
     pub priority: Priority,
+    /// Adapters to score with, on top of those the model itself was loaded with.
+    pub adapters: Vec<Adapter>,
 }
 
 /// The score of one continuation.

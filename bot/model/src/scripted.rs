@@ -8,7 +8,7 @@ use crate::{ChatMessage, ChatModel, ChatRequest, Error, Event, FinishReason, Mod
 pub type Script = Arc<dyn Fn(&[ChatMessage]) -> String + Send + Sync>;
 
 /// A chat model that says what a script tells it, word by word, for tests and for timelines in which only memory
-/// matters. Its "tokens" are words; it caches nothing.
+/// matters. Its "tokens" are words; it caches nothing; no adapter changes what it says.
 #[derive(Clone)]
 pub struct ScriptedModel {
     info: ModelInfo,

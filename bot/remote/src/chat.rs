@@ -173,6 +173,9 @@ impl Inner {
         if matches!(request.grammar, Some(Grammar::Gbnf(_))) && self.server.api != Api::LlamaCpp {
             return Err(Error::Unsupported(format!("{} takes no GBNF grammar", self.server.name())).into());
         }
+        if !request.adapters.is_empty() {
+            return Err(Error::Unsupported(format!("{} takes no adapters from here", self.server.name())).into());
+        }
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! Chats, their settings and branches.
 
+use std::collections::BTreeSet;
+
 use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Timestamp};
 
 use crate::rows::{Answering, BranchRow, ChatRow, MAIN_BRANCH};
@@ -31,6 +33,10 @@ pub enum ChatChange {
     Persona(PersonaId),
     /// When it answers; `None` is the configured default.
     Answering(Option<Answering>),
+    /// The group it belongs to.
+    Group(Option<String>),
+    /// A tag that it bears (`true`) or does not.
+    Tag(String, bool),
 }
 
 impl Memory {
@@ -70,6 +76,8 @@ impl Memory {
                 branch: MAIN_BRANCH.into(),
                 created_at: now,
                 last_at: now,
+                group: None,
+                tags: BTreeSet::new(),
             },
         };
         self.put_chat(&row)?;
@@ -90,6 +98,13 @@ impl Memory {
         match change {
             ChatChange::Persona(persona) => chat.persona = persona,
             ChatChange::Answering(answering) => chat.answering = answering,
+            ChatChange::Group(group) => chat.group = group,
+            ChatChange::Tag(tag, true) => {
+                chat.tags.insert(tag);
+            }
+            ChatChange::Tag(tag, false) => {
+                chat.tags.remove(&tag);
+            }
         }
         self.put_chat(&chat)?;
         Ok(true)

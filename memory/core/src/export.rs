@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use azera_types::{PersonId, Scope};
 use serde_json::{Value, json};
 
-use crate::rows::{MemoryRow, MessageRow, WritingRow};
+use crate::rows::{Kind, MemoryRow, MessageRow, WritingRow};
 use crate::{Error, Memory, Table, codec, keys};
 
 /// A person asking for what is their own. The host makes one only for the person who asks, and hands what it opens to
@@ -45,7 +45,8 @@ impl Memory {
         }
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
-            if memory.sources.is_empty() && memory.author.person() == Some(person) {
+            // Pieces of long files stand in no message.
+            if (memory.sources.is_empty() || memory.kind == Kind::Fact) && memory.author.person() == Some(person) {
                 memories.push(memory_json(&memory));
             }
             Ok(true)

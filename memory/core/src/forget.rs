@@ -55,9 +55,9 @@ pub struct Receipt {
     pub chats: usize,
     /// Replies that were built on what was forgotten and still stand.
     pub quoted_by: Vec<MessageId>,
-    /// Replies removed, to be taken back on their platforms: chat and id.
+    /// Replies removed, to be taken back on their platforms: chat, id, and when they were written.
     #[serde(skip)]
-    pub retract: Vec<(ChatId, MessageId)>,
+    pub retract: Vec<(ChatId, MessageId, Timestamp)>,
     /// Chats and personas whose evaluated tokens must be dropped.
     #[serde(skip)]
     pub touched: HashSet<(ChatId, PersonaId)>,
@@ -332,7 +332,7 @@ impl Memory {
                     receipt.why += 1;
                 }
                 receipt.replies += 1;
-                receipt.retract.push((message.chat.clone(), id.clone()));
+                receipt.retract.push((message.chat.clone(), id.clone(), message.at));
             }
         }
         receipt.touched.insert((message.chat.clone(), message.persona.clone()));

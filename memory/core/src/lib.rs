@@ -29,6 +29,7 @@ mod minds;
 mod names;
 mod outbox;
 mod personas;
+mod pieces;
 mod prune;
 mod ram;
 mod recall;

@@ -211,8 +211,8 @@ impl Work<'_> {
             let before = memory.sources.len();
             memory.sources.retain(|source| places.contains_key(source));
             let of_nothing = memory.kind.is_said() && memory.sources.is_empty();
-            // What was written says what stood in each of its messages.
-            let lost_some = memory.kind.is_written() && memory.sources.len() < before;
+            // What was written says what stood in each of its messages, and so does a piece of what came with one.
+            let lost_some = (memory.kind.is_written() || memory.kind == Kind::Fact) && memory.sources.len() < before;
             let unexplained = memory.kind == Kind::Reply && !memory.sources.iter().any(|id| behind.noted.contains(id));
             if of_nothing || unexplained || lost_some {
                 self.remove(Table::Memories, key)?;

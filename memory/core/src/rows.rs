@@ -1,5 +1,7 @@
 //! What the record holds, as it is stored (JSON, so that a newer version can read an older record).
 
+use std::collections::BTreeSet;
+
 use azera_types::{
     Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
 };
@@ -115,6 +117,12 @@ pub struct ChatRow {
     pub created_at: Timestamp,
     /// Newest message.
     pub last_at: Timestamp,
+    /// The group it belongs to, if somebody put it in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// The tags it was given, in order.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
 }
 
 /// The name of the branch every chat begins with.

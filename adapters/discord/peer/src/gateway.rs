@@ -16,7 +16,9 @@ use crate::world::{APPLICATION, BOT, World};
 
 const GUILD_MEMBERS: u64 = 1 << 1;
 const GUILD_MESSAGES: u64 = 1 << 9;
+const GUILD_REACTIONS: u64 = 1 << 10;
 const DIRECT_MESSAGES: u64 = 1 << 12;
+const DIRECT_REACTIONS: u64 = 1 << 13;
 const MESSAGE_CONTENT: u64 = 1 << 15;
 
 /// Milliseconds between heartbeats.
@@ -207,6 +209,8 @@ impl World {
             let dm = data["guild_id"].is_null();
             let wanted = match kind {
                 "GUILD_MEMBER_ADD" | "GUILD_MEMBER_UPDATE" | "GUILD_MEMBER_REMOVE" => GUILD_MEMBERS,
+                "MESSAGE_REACTION_ADD" if dm => DIRECT_REACTIONS,
+                "MESSAGE_REACTION_ADD" => GUILD_REACTIONS,
                 kind if kind.starts_with("MESSAGE_") && dm => DIRECT_MESSAGES,
                 kind if kind.starts_with("MESSAGE_") => GUILD_MESSAGES,
                 _ => 0,

@@ -93,6 +93,15 @@ impl World {
 
     /// A person invokes something in a channel. Gives the interaction's id.
     pub fn invoke(&mut self, channel: u64, user: u64, what: Invoked) -> u64 {
+        self.invoke_in(channel, user, what, false)
+    }
+
+    /// A person who brought the bot along invokes something in a server that it is not in: `channel` only lends its shape.
+    pub fn invoke_elsewhere(&mut self, channel: u64, user: u64, what: Invoked) -> u64 {
+        self.invoke_in(channel, user, what, true)
+    }
+
+    fn invoke_in(&mut self, channel: u64, user: u64, what: Invoked, elsewhere: bool) -> u64 {
         let id = self.id();
         let token = format!("interaction-secret-{id}");
         let guild = self.channels[&channel].guild;
@@ -114,6 +123,14 @@ impl World {
                 event["guild_id"] = json!(guild.to_string());
             }
             None => event["user"] = self.user_json(user),
+        }
+        if elsewhere {
+            let (server, place) = (self.id().to_string(), self.id().to_string());
+            event["authorizing_integration_owners"] = json!({"1": user.to_string()});
+            event["guild_id"] = json!(server);
+            event["channel_id"] = json!(place);
+            event["channel"]["id"] = json!(place);
+            event["channel"]["guild_id"] = json!(server);
         }
         let begun = std::time::Instant::now();
         self.interactions.push(Interaction {

@@ -4,6 +4,7 @@
 //! It knows no client. Requests are checked against Discord's own description where its file is given, and answered as the
 //! reference says.
 
+mod changes;
 mod check;
 mod faults;
 mod gateway;

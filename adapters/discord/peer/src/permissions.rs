@@ -12,6 +12,8 @@ impl Bits {
     pub const ADMINISTRATOR: Self = Self(1 << 3);
     /// To change the server's settings.
     pub const MANAGE_GUILD: Self = Self(1 << 5);
+    /// To delete what others say.
+    pub const MESSAGES: Self = Self(1 << 13);
     /// To see a channel.
     pub const VIEW: Self = Self(1 << 10);
     /// To speak.

@@ -96,6 +96,7 @@ pub(crate) fn handle(world: &mut World, call: &Call) -> Reply {
                 "summary": "", "rpc_origins": []}),
         ),
         ("PUT", ["applications", _, "commands"]) => world.declare(call),
+        ("PATCH", ["webhooks", _]) => world.change_webhook(number(1), call),
         ("GET", ["guilds", _, "members", _]) => match world.guilds.get(&number(1)) {
             Some(guild) if guild.members.contains_key(&number(3)) => {
                 Reply::new(200, world.member_json(number(1), number(3)))
@@ -132,7 +133,10 @@ fn in_channel(world: &mut World, call: &Call, channel: u64, path: &[&str]) -> Re
         },
         ("POST", ["messages"]) if granted.has(send) => world.post(channel, granted, call),
         ("PATCH", ["messages", _]) => world.change_message(channel, message, BOT, call),
-        ("DELETE", ["messages", _]) => world.remove_message(channel, message),
+        ("DELETE", ["messages", _]) => {
+            let is_own = world.is_by(channel, message, BOT);
+            if is_own || granted.has(Bits::MESSAGES) { world.remove_message(channel, message) } else { no_permission() }
+        }
         ("POST", ["typing"]) if granted.has(send) => {
             world.typing.push(channel);
             Reply::done()
@@ -203,6 +207,7 @@ impl World {
             Err(refused) => refused,
             Ok(message) => {
                 let id = id_of(&message);
+                self.enter(channel, message.clone());
                 if let Some(nonce) = nonce {
                     self.nonces.insert((channel, nonce), id);
                 }
@@ -211,7 +216,7 @@ impl World {
         }
     }
 
-    /// Writes a message of the bot's into a channel.
+    /// A message of the bot's, as it will stand in a channel.
     pub(crate) fn compose(&mut self, channel: u64, author: u64, body: &Value, call: &Call) -> Result<Value, Reply> {
         let content = body["content"].as_str().unwrap_or_default().trim().to_owned();
         if content.chars().count() > MESSAGE_CHARS {
@@ -234,7 +239,6 @@ impl World {
             self.refer(&mut message, channel, asked);
         }
         self.calls(&mut message, body);
-        self.enter(channel, message.clone());
         Ok(message)
     }
 
@@ -338,6 +342,12 @@ impl World {
         Reply::new(200, message)
     }
 
+    /// Whether a message is somebody's; one that is not there is everybody's to look for.
+    pub(crate) fn is_by(&self, channel: u64, id: u64, author: u64) -> bool {
+        let message = self.channels.get(&channel).and_then(|channel| channel.messages.get(&id));
+        message.is_none_or(|message| message["author"]["id"] == *author.to_string())
+    }
+
     pub(crate) fn remove_message(&mut self, channel: u64, id: u64) -> Reply {
         let removed = self.channels.get_mut(&channel).and_then(|channel| channel.messages.remove(&id));
         if removed.is_none() {
@@ -393,6 +403,21 @@ impl World {
             channel.messages.insert(id, message.clone());
         }
         self.emit_in(channel, "MESSAGE_UPDATE", message);
+    }
+
+    /// Somebody reacts to a message.
+    pub fn react(&mut self, channel: u64, id: u64, user: u64, emoji: &str) {
+        let mut event = json!({"user_id": user.to_string(), "channel_id": channel.to_string(), "message_id": id.to_string(),
+            "emoji": {"id": null, "name": emoji}, "burst": false, "type": 0});
+        let message = &self.channels[&channel].messages[&id];
+        if message["webhook_id"].is_null() {
+            event["message_author_id"] = message["author"]["id"].clone();
+        }
+        if let Some(guild) = self.channels[&channel].guild {
+            event["guild_id"] = json!(guild.to_string());
+            event["member"] = self.member_json(guild, user);
+        }
+        self.emit_in(channel, "MESSAGE_REACTION_ADD", event);
     }
 
     /// Somebody deletes a message.

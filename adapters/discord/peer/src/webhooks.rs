@@ -23,11 +23,51 @@ impl World {
         let id = self.id();
         let name = call.body.as_ref().map_or(Value::Null, |body| body["name"].clone());
         let guild = self.channels[&channel].guild.map(|guild| guild.to_string());
+        let avatar = self.picture(call);
         let hook = json!({"id": id.to_string(), "type": 1, "guild_id": guild, "channel_id": channel.to_string(),
-            "name": name, "avatar": null, "token": format!("webhook-secret-{id}"), "user": self.user_json(BOT),
+            "name": name, "avatar": avatar, "token": format!("webhook-secret-{id}"), "user": self.user_json(BOT),
             "application_id": APPLICATION.to_string()});
         self.webhooks.insert(id, hook.clone());
         Reply::new(200, hook)
+    }
+
+    /// A webhook gets another name or picture.
+    pub(crate) fn change_webhook(&mut self, id: u64, call: &Call) -> Reply {
+        let Some(mut hook) = self.webhooks.get(&id).cloned() else { return unknown(10_015, "Webhook") };
+        let home = hook["channel_id"].as_str().and_then(|id| id.parse().ok()).unwrap_or(0);
+        if !self.granted(home, BOT).has(Bits::WEBHOOKS) {
+            return no_permission();
+        }
+        if let Some(name) = call.body.as_ref().map(|body| &body["name"]).filter(|name| name.is_string()) {
+            hook["name"] = name.clone();
+        }
+        hook["avatar"] = self.picture(call);
+        self.webhooks.insert(id, hook.clone());
+        Reply::new(200, hook)
+    }
+
+    /// The picture that comes with a request, as Discord names it.
+    fn picture(&mut self, call: &Call) -> Value {
+        let given = call.body.as_ref().and_then(|body| body["avatar"].as_str());
+        let Some(given) = given.filter(|given| given.starts_with("data:image/")).map(str::to_owned) else {
+            return Value::Null;
+        };
+        let name = format!("{:032x}", self.pictures.len() + 1);
+        self.pictures.insert(name.clone(), given);
+        json!(name)
+    }
+
+    /// Somebody else makes a webhook.
+    pub fn others_webhook(&mut self, channel: u64, name: &str) {
+        let id = self.id();
+        let hook = json!({"id": id.to_string(), "type": 1, "channel_id": channel.to_string(), "name": name,
+            "avatar": null, "application_id": null});
+        self.webhooks.insert(id, hook);
+    }
+
+    /// Somebody who may deletes the webhooks of a channel.
+    pub fn remove_webhooks(&mut self, channel: u64) {
+        self.webhooks.retain(|_, hook| hook["channel_id"] != *channel.to_string());
     }
 
     /// A request that a webhook's token allows.
@@ -50,30 +90,28 @@ impl World {
         match (call.method.as_str(), rest) {
             ("POST", []) => self.execute(channel, id, call),
             ("PATCH", ["messages", _]) => self.change_message(channel, message, id, call),
-            ("DELETE", ["messages", _]) => self.remove_message(channel, message),
+            ("DELETE", ["messages", _]) if self.is_by(channel, message, id) => self.remove_message(channel, message),
             _ => no_permission(),
         }
     }
 
     fn execute(&mut self, channel: u64, hook: u64, call: &Call) -> Reply {
         let Some(body) = &call.body else { return Reply::failure(400, 50_006, "Cannot send an empty message") };
-        let name = body["username"].as_str().unwrap_or("webhook").to_owned();
-        // It is an author of its own.
-        self.users.insert(hook, name.clone());
-        if !self.bots.contains(&hook) {
-            self.bots.push(hook);
+        let hook = self.webhooks[&hook].clone();
+        let id = id_of(&hook);
+        let name = body["username"].as_str().or(hook["name"].as_str()).unwrap_or_default().to_owned();
+        if ["discord", "clyde"].iter().any(|word| name.to_lowercase().contains(word)) {
+            return Reply::failure(400, 50_035, "username: Username cannot contain \"discord\"");
         }
-        let made = self.compose(channel, hook, body, call);
-        let mut message = match made {
+        let mut message = match self.compose(channel, id, body, call) {
             Ok(message) => message,
             Err(refused) => return refused,
         };
-        message["webhook_id"] = json!(hook.to_string());
-        message["author"]["avatar_url"] = body["avatar_url"].clone();
-        let id = id_of(&message);
-        if let Some(channel) = self.channels.get_mut(&channel) {
-            channel.messages.insert(id, message.clone());
-        }
+        // It is an author of its own.
+        message["author"] = json!({"id": hook["id"], "username": name, "avatar": hook["avatar"], "discriminator": "0000",
+            "public_flags": 0, "flags": 0, "bot": true, "global_name": null});
+        message["webhook_id"] = hook["id"].clone();
+        self.enter(channel, message.clone());
         let wait = call.query.iter().any(|(name, value)| name == "wait" && value == "true");
         if wait { Reply::new(200, message) } else { Reply::done() }
     }

@@ -158,6 +158,8 @@ pub struct World {
     pub(crate) attached: HashMap<String, Value>,
     /// What the bot shows of itself.
     pub presence: Option<Value>,
+    /// Pictures of webhooks by their names, as they were given.
+    pub pictures: BTreeMap<String, String>,
 }
 
 impl World {
@@ -190,6 +192,7 @@ impl World {
             uploads: HashMap::new(),
             attached: HashMap::new(),
             presence: None,
+            pictures: BTreeMap::new(),
         }
     }
 
@@ -285,47 +288,15 @@ impl World {
     /// What somebody may do in a channel.
     pub fn granted(&self, channel: u64, user: u64) -> Bits {
         let Some(channel) = self.channels.get(&channel) else { return Bits::default() };
-        let Some(guild) = channel.guild.and_then(|guild| self.guilds.get(&guild)) else {
+        let Some(guild) = channel.guild else {
             let theirs = user == BOT || channel.people.contains(&user);
             return if theirs { Bits(u64::MAX) } else { Bits::default() };
         };
+        let Some(guild) = self.guilds.get(&guild) else { return Bits::default() };
         let around = channel.parent.and_then(|parent| self.channels.get(&parent)).unwrap_or(channel);
         let bits = granted(guild, Some(around), user);
         let hidden = channel.kind == Kind::PrivateThread && user != BOT && !channel.people.contains(&user);
         if hidden && bits != Bits(u64::MAX) { Bits::default() } else { bits }
-    }
-
-    /// A member gets a role that grants `bits`, or loses it; the gateway tells of it.
-    pub fn set_roles(&mut self, guild: u64, user: u64, roles: Vec<u64>) {
-        if let Some(member) = self.guilds.get_mut(&guild).and_then(|guild| guild.members.get_mut(&user)) {
-            member.roles = roles;
-        }
-        let mut member = self.member_json(guild, user);
-        member["guild_id"] = json!(guild.to_string());
-        self.emit("GUILD_MEMBER_UPDATE", member);
-    }
-
-    /// A new role.
-    pub fn role(&mut self, guild: u64, bits: Bits) -> u64 {
-        let id = self.id();
-        self.guilds.get_mut(&guild).expect("a server").roles.insert(id, bits);
-        let role = role_json(id, id == guild, bits);
-        self.emit("GUILD_ROLE_CREATE", json!({"guild_id": guild.to_string(), "role": role}));
-        id
-    }
-
-    /// Changes who sees a channel; the gateway tells of it.
-    pub fn set_overwrites(&mut self, channel: u64, overwrites: Vec<Overwrite>) {
-        self.channels.get_mut(&channel).expect("a channel").overwrites = overwrites;
-        let json = self.channel_json(channel);
-        self.emit("CHANNEL_UPDATE", json);
-    }
-
-    /// Somebody leaves a server.
-    pub fn leave(&mut self, guild: u64, user: u64) {
-        self.guilds.get_mut(&guild).expect("a server").members.remove(&user);
-        let user = self.user_json(user);
-        self.emit("GUILD_MEMBER_REMOVE", json!({"guild_id": guild.to_string(), "user": user}));
     }
 
     /// The messages of a channel, in order.
@@ -346,6 +317,11 @@ impl World {
             message["message_reference"]["message_id"] == *to || message["components"].to_string().contains(&to)
         };
         self.bots_messages(channel).into_iter().filter(answers).collect()
+    }
+
+    /// So much time passes that a nonce counts for nothing any more.
+    pub fn forget_nonces(&mut self) {
+        self.nonces.clear();
     }
 
     /// Orders trouble.
@@ -474,7 +450,7 @@ impl World {
     }
 }
 
-fn role_json(id: u64, everybody: bool, bits: Bits) -> Value {
+pub(crate) fn role_json(id: u64, everybody: bool, bits: Bits) -> Value {
     let name = if everybody { "@everyone".to_owned() } else { format!("role {id}") };
     json!({"id": id.to_string(), "name": name, "color": 0, "hoist": false, "managed": false, "mentionable": false,
         "permissions": bits.0.to_string(), "position": u8::from(!everybody), "icon": null, "unicode_emoji": null,

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption, Form, Hit, Host, HostError, MessageAction,
-    OptionKind, Outbound, Outcome, Platform, ProbeLine, Silence, State, StreamEvent,
+    Access, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption, Form, Hit, Host, HostError, Making,
+    MessageAction, OfferLine, Offered, OptionKind, Outbound, Outcome, Platform, ProbeLine, Silence, State, StreamEvent,
 };
 use azera_adapter_discord::Discord;
-use azera_types::{ChatId, Inbound, MessageId, PersonaId, PlaceKind, PlatformId, Text, Timestamp};
+use azera_types::{ChatId, Inbound, MessageId, PersonaId, PlaceKind, PlatformId, RealmId, Text, Timestamp};
 use tokio::sync::watch;
 
 pub const COMMANDS: &[Command] = &[Command {
@@ -36,6 +36,8 @@ pub struct Record {
     pub heard: Mutex<String>,
     /// Replies do not begin while this is false.
     pub begin: watch::Sender<bool>,
+    /// Who answers.
+    pub persona: String,
     /// Replies stop in their middle while this is false.
     pub go_on: watch::Sender<bool>,
 }
@@ -75,13 +77,16 @@ impl Core {
         let streaming = discord.streaming().expect("Discord streams");
         self.record.begin.subscribe().wait_for(|begin| *begin).await.expect("the record lives");
         let (first, second) = ("Half ", "and half.");
-        streaming.event(&inbound.chat, &reply, &StreamEvent::Content { text: first.to_owned() }).await;
+        let persona = PersonaId::new(self.record.persona.to_lowercase()).expect("an id");
+        let persona_name = self.record.persona.clone();
+        let making = Making { chat: &inbound.chat, reply: &reply, persona: &persona, persona_name: &persona_name };
+        streaming.event(making, &StreamEvent::Content { text: first.to_owned() }).await;
         self.record.go_on.subscribe().wait_for(|go_on| *go_on).await.expect("the record lives");
         let outbound = Outbound {
             id: reply,
             chat: inbound.chat.clone(),
-            persona: PersonaId::new("azera").expect("an id"),
-            persona_name: "Azera".to_owned(),
+            persona,
+            persona_name,
             text: Text::new(format!("{first}{second}")),
             reply_to: Some(inbound.id.clone()),
             state: State { mood: Some("curious".to_owned()), ..State::default() },
@@ -122,13 +127,28 @@ impl Host for Core {
     async fn deleted(&self, _: &PlatformId, id: &MessageId) -> Result<(), HostError> {
         let reply = MessageId::new(format!("{id}~r0")).expect("an id");
         let chat = ChatId::new("discord:1").expect("an id");
-        self.discord().retract(&chat, &reply).await.map_err(|error| HostError::Failed(error.to_string()))
+        self.discord()
+            .retract(&chat, &reply, Timestamp::UNIX_EPOCH)
+            .await
+            .map_err(|error| HostError::Failed(error.to_string()))
     }
 
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         let about = line.about.map_or_else(String::new, |reply| format!(" about {reply}"));
         let text = format!("{} by {}{about}", line.text.as_str(), line.name);
         Ok(CommandAnswer { ok: true, text, ..CommandAnswer::default() })
+    }
+
+    async fn attached(&self, _: &PlatformId, _: &MessageId, _: Vec<Text>) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn left(&self, _: &PlatformId, _: &RealmId, _: Vec<ChatId>) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn offer(&self, _: &PlatformId, _: OfferLine) -> Result<Vec<Offered>, HostError> {
+        Ok(Vec::new())
     }
 
     async fn probe(&self, _: &PlatformId, _: ProbeLine) -> Result<Vec<Hit>, HostError> {

@@ -4,13 +4,15 @@
 mod arrival;
 mod commands;
 mod host;
+mod posts;
+mod webhooks;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use azera_adapter::{Access, Platform};
-use azera_adapter_discord::{Discord, Settings};
+use azera_adapter::{Access, Platform, Portraits};
+use azera_adapter_discord::{Discord, Limits, Settings};
 use azera_discord_peer::{BOT, Bits, Fault, Overwrite, Peer, Scope, World};
 use azera_types::{ChatId, PersonId, PlaceKind, SystemClock};
 use tokio::sync::watch;
@@ -25,7 +27,13 @@ struct Running {
 }
 
 fn record() -> Arc<Record> {
+    record_of("Azera")
+}
+
+/// A core in which that persona answers.
+fn record_of(persona: &str) -> Arc<Record> {
     Arc::new(Record {
+        persona: persona.to_owned(),
         answered: Mutex::default(),
         heard: Mutex::default(),
         begin: watch::channel(true).0,
@@ -33,16 +41,35 @@ fn record() -> Arc<Record> {
     })
 }
 
-async fn start(peer: &Peer, folder: &Path, record: &Arc<Record>) -> Running {
+fn settings(peer: &Peer, folder: &Path, token: &str) -> Settings {
     let root = folder.join("root.pem");
     std::fs::write(&root, &peer.root_certificate).expect("a file");
-    let settings = Settings {
-        token: peer.token.clone(),
+    Settings {
+        token: token.to_owned(),
+        operators: Vec::new(),
+        catch_up_hours: 24,
+        limits: Limits { messages_per_person: 30, messages_per_server: 300 },
+        keep_removed_days: 30,
         api_address: Some(peer.api),
         api_root_certificate: Some(root),
-        ..Settings::default()
-    };
+    }
+}
+
+async fn start(peer: &Peer, folder: &Path, record: &Arc<Record>) -> Running {
+    start_with(peer, folder, record, None).await
+}
+
+async fn start_with(
+    peer: &Peer,
+    folder: &Path,
+    record: &Arc<Record>,
+    portraits: Option<Arc<dyn Portraits>>,
+) -> Running {
+    let settings = settings(peer, folder, &peer.token);
     let discord = Arc::new(Discord::new(settings, folder, Arc::new(SystemClock), COMMANDS, ACTIONS).expect("settings"));
+    if let Some(portraits) = portraits {
+        discord.show_portraits(portraits);
+    }
     discord.begin().await.expect("a connection");
     let core = Arc::new_cyclic(|myself| Core {
         record: record.clone(),
@@ -333,14 +360,7 @@ async fn first_words_come_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_discord_does_not_know_is_said_and_not_shown() {
     let (peer, folder) = (peer(), tempfile::tempdir().unwrap());
-    let root = folder.path().join("root.pem");
-    std::fs::write(&root, &peer.root_certificate).unwrap();
-    let settings = Settings {
-        token: "a-wrong-secret".to_owned(),
-        api_address: Some(peer.api),
-        api_root_certificate: Some(root),
-        ..Settings::default()
-    };
+    let settings = settings(&peer, folder.path(), "a-wrong-secret");
     let discord = Discord::new(settings, folder.path(), Arc::new(SystemClock), COMMANDS, ACTIONS).unwrap();
     let error = discord.begin().await.unwrap_err();
     assert!(!error.is_transient());

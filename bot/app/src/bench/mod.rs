@@ -3,6 +3,7 @@
 mod crowd;
 mod fill;
 mod inference;
+mod inner;
 mod recall;
 mod turn;
 
@@ -19,6 +20,7 @@ pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchComm
         BenchCommand::Turn(options) => (turn::turn(config, config_file, &options).await?, options.json),
         BenchCommand::Recall(options) => (recall::recall(config, config_file, &options).await?, options.json),
         BenchCommand::Inference(options) => (inference::inference(config, &options).await?, options.json),
+        BenchCommand::Inner(options) => (inner::inner(config, &options).await?, options.json),
         BenchCommand::Fill(options) => (fill::fill(config, &options.folder, options.memories).await?, true),
     };
     println!("{}", if json { report.to_string() } else { serde_json::to_string_pretty(&report)? });

@@ -116,6 +116,9 @@ pub enum BenchCommand {
     /// The speed of the chat model: reading, writing, many chats at once, the second turn
     #[command(after_help = "Example:\n  azera bench inference --chats 8")]
     Inference(BenchInference),
+    /// What moods, tags, notes and what is written between messages add to the first word of a reply
+    #[command(after_help = "Example:\n  azera bench inner --turns 60")]
+    Inner(BenchInner),
     /// Fill an empty folder with made-up memories, for the others
     #[command(after_help = "Example:\n  azera bench fill --memories 1000000 /tmp/million")]
     Fill(BenchFill),
@@ -161,6 +164,19 @@ pub struct BenchInference {
     /// Chats that talk at once
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub chats: usize,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchInner {
+    /// A model by its name in the ledger; the one in use otherwise
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Turns to time on either side
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub turns: usize,
     /// Print JSON in one line
     #[arg(long)]
     pub json: bool,

@@ -83,7 +83,7 @@ pub async fn dreams(config: &Config, options: EvalDreams) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// A realm with a journal, and so many days of talk with a night behind each.
+/// A realm with a journal, and so many days of talk with a night behind each; the last of a day is said to the persona.
 fn timeline(days: &[&Day]) -> anyhow::Result<String> {
     let start: Timestamp = "2026-03-02T10:00:00Z".parse()?;
     let minute = |minute: i64| start + jiff::Span::new().minutes(minute);
@@ -95,9 +95,11 @@ fn timeline(days: &[&Day]) -> anyhow::Result<String> {
     ];
     for (number, day) in (0_i64..).zip(days) {
         for (index, (name, text)) in (0_i64..).zip(&day.said) {
+            // Who is never spoken to has no mind, and sleeps without a dream.
+            let last = index + 1 == day.said.len() as i64;
             lines.push(json!({
                 "type": "message", "at": minute(number * 24 * 60 + index * 3), "id": format!("day-{number}-{index}"),
-                "chat": "hall", "person": name.to_lowercase(), "name": name, "text": text,
+                "chat": "hall", "person": name.to_lowercase(), "name": name, "text": text, "mentions_bot": last,
             }));
         }
         lines.push(json!({"type": "wait", "until": minute(number * 24 * 60 + 22 * 60)}));

@@ -3,12 +3,16 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use azera_discord_peer::Peer;
 use tempfile::TempDir;
 
 use crate::model::Model;
+
+/// How long something in the log is waited for.
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A data folder, and how the bot is started on it.
 pub struct Bot {
@@ -20,7 +24,7 @@ pub struct Bot {
     own_model: bool,
     more: Vec<(String, String)>,
     process: Option<Child>,
-    log: Arc<Mutex<String>>,
+    log: Arc<(Mutex<String>, Condvar)>,
 }
 
 /// The folder of the default models, which `make test` names.
@@ -96,9 +100,10 @@ impl Bot {
         let log = self.log.clone();
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let mut log = log.lock().expect("nobody panics while they hold this");
-                log.push_str(&line);
-                log.push('\n');
+                let mut kept = log.0.lock().expect("nobody panics while they hold this");
+                kept.push_str(&line);
+                kept.push('\n');
+                log.1.notify_all();
             }
         });
         self.process = Some(process);
@@ -126,9 +131,18 @@ impl Bot {
         }
     }
 
+    /// Waits until it logs something that the peer cannot tell.
+    #[track_caller]
+    pub fn logs(&self, words: &str) {
+        let log = self.log.0.lock().expect("nobody panics while they hold this");
+        let waited = self.log.1.wait_timeout_while(log, PATIENCE, |log| !log.contains(words));
+        let log = waited.expect("nobody panics while they hold this").0;
+        assert!(log.contains(words), "waited in vain for {words:?} in the log");
+    }
+
     /// What it logged.
     pub fn log(&self) -> String {
-        self.log.lock().expect("nobody panics while they hold this").clone()
+        self.log.0.lock().expect("nobody panics while they hold this").clone()
     }
 }
 

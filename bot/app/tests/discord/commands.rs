@@ -32,6 +32,7 @@ const FORMS: &[Given] = &[
     ("persona", "template", &[], Members),
     ("persona", "use", &[("name", "azera")], Admins),
     ("persona", "upload", &[("file", "no persona")], Admins),
+    ("persona", "edit", &[("name", "azera")], Admins),
     ("persona", "confirm", &[], Admins),
     ("persona", "cancel", &[], Admins),
     ("persona", "rollback", &[("name", "nobody")], Admins),
@@ -46,6 +47,7 @@ const FORMS: &[Given] = &[
     ("me", "", &[], Members),
     ("memory", "search", WORDS, Members),
     ("memory", "stats", &[], Members),
+    ("memory", "pin", &[("mnumber", "m999999")], Members),
     ("dream", "list", &[], Members),
     ("dream", "show", FIRST, Members),
     ("dream", "search", WORDS, Members),
@@ -72,6 +74,14 @@ const FORMS: &[Given] = &[
     ("checkin", "on", &[], Members),
     ("checkin", "off", &[], Members),
     ("notes", "", &[], Members),
+    ("tag", "list", &[], Members),
+    ("tag", "add", &[("tag", "old")], Admins),
+    ("tag", "find", &[("tag", "old")], Members),
+    ("tag", "remove", &[("tag", "old")], Admins),
+    ("group", "join", &[("name", "lamps")], Admins),
+    ("group", "list", &[], Members),
+    ("group", "leave", &[], Admins),
+    ("privacy", "", &[], Members),
     ("settings", "", &[], Members),
     ("status", "", &[], Members),
     ("rules", "list", &[], Admins),
@@ -88,6 +98,8 @@ const FORMS: &[Given] = &[
     ("model", "show", &[], Members),
     ("model", "list", &[], Members),
     ("model", "use", &[("name", "no-such-model")], Operators),
+    ("model", "pull", &[("name", "no-such-model")], Operators),
+    ("model", "remove", &[("name", "no-such-model")], Operators),
     // Who may is asked of their own words, and told apart below.
     ("regenerate", "", &[], Members),
     ("memory", "export", &[], Members),
@@ -125,13 +137,19 @@ fn options(world: &mut World, name: &str, form: &str, values: &[(&str, &str)]) -
     if form.is_empty() { json!(given) } else { json!([{"name": form, "type": 1, "options": given}]) }
 }
 
-/// What somebody is told.
+/// The kind of an answer that is a form.
+const FORM: u64 = 9;
+
+/// What somebody is told, or the form that they are shown.
 #[track_caller]
 pub fn told(peer: &Peer, id: u64) -> String {
     let answer = peer.wait("a command's answer", |world| {
         let answer = &world.interaction(id).answer;
-        answer.message.is_some().then(|| answer.clone())
+        (answer.message.is_some() || answer.kind == Some(FORM)).then(|| answer.clone())
     });
+    if answer.kind == Some(FORM) {
+        return answer.first.unwrap_or_default().to_string();
+    }
     assert!(answer.ephemeral, "everybody sees it");
     let message = answer.message.unwrap_or_default();
     format!("{}{}", message["content"].as_str().unwrap_or_default(), message["file_text"].as_str().unwrap_or_default())

@@ -1,13 +1,18 @@
 //! The bot on Discord, as the real binary against a Discord of the tests' own.
 
 mod bot;
+mod buttons;
 mod commands;
+mod files;
+mod forms;
+mod journal;
 mod load;
 mod model;
 mod once;
 mod personas;
 mod places;
 mod replies;
+mod servers;
 
 use azera_discord_peer::{Peer, World};
 use serde_json::Value;

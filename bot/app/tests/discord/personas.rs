@@ -1,6 +1,6 @@
 //! Personas that admins bring to their server.
 
-use azera_discord_peer::{Invoked, Peer};
+use azera_discord_peer::{BOT, Invoked, Peer};
 
 use crate::bot::Bot;
 use crate::commands::{give, square, told};
@@ -46,6 +46,7 @@ fn an_admin_brings_a_persona_that_is_shown_first_and_can_be_taken_back() {
     assert!(used.contains("Nix answers here"), "{used}");
     let asked = peer.world(|world| world.say(square, bob, "Nix, are you there?"));
     answered(&peer, square, asked, "Noted.");
+    peer.world(|world| assert_eq!(world.answers(square, asked)[0]["author"]["username"], "Nix"));
     let (preview, taken) = upload(&peer, square, ann, &format!("{nix}\n## Likes\n\nThe sea.\n"), "Take it in");
     assert!(preview.contains("place of version 1") && taken.contains("version 2"), "{preview} {taken}");
     assert!(give(&peer, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
@@ -56,5 +57,10 @@ fn an_admin_brings_a_persona_that_is_shown_first_and_can_be_taken_back() {
     assert!(!give(&peer, square, bob, "persona", "list", &[]).contains("Nix"));
     let asked = peer.world(|world| world.say(square, bob, "Azera, are you there?"));
     answered(&peer, square, asked, "Noted.");
+    peer.world(|world| assert_eq!(world.answers(square, asked)[0]["author"]["id"], BOT.to_string()));
+    bot.stop(&peer);
+    for secret in ["webhook-secret", "interaction-secret", &peer.token] {
+        assert!(!bot.log().contains(secret), "{secret} is in the log");
+    }
     as_described(&peer);
 }

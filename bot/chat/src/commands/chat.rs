@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azera_adapter::{CommandAnswer, Outbound, Outcome, Platform, State};
-use azera_memory::{Answering, ChatChange, MessageRow, persona_file};
+use azera_memory::{Answering, ChatChange, ChatRow, MessageRow, persona_file};
 use azera_types::{Author, ChatId, MessageId, PlaceKind};
 
 use super::{Setting, done, refused};
@@ -28,7 +28,8 @@ impl Azera {
         Ok(CommandAnswer { go_to: Some(id), ..done(text) })
     }
 
-    pub(super) async fn list_chats(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+    /// The chats that the person can read and everybody who reads along here may know of, the newest first.
+    pub(super) async fn chats_of(&self, at: &Setting<'_>) -> Result<Vec<ChatRow>, Error> {
         let platform = at.platform.clone();
         let dm = matches!(at.place.kind, PlaceKind::Dm(_));
         let mut mine = Vec::new();
@@ -41,6 +42,11 @@ impl Azera {
             }
         }
         mine.sort_by_key(|chat| std::cmp::Reverse(chat.last_at));
+        Ok(mine)
+    }
+
+    pub(super) async fn list_chats(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let mine = self.chats_of(at).await?;
         if let Ok(number) = arguments.parse::<usize>() {
             let Some(chat) = number.checked_sub(1).and_then(|index| mine.get(index)) else {
                 return Ok(refused("There is no chat of that number; `/chats` lists them.".into()));
@@ -221,39 +227,6 @@ impl Azera {
         let chat = at.chat.id.clone();
         self.blocking(move |memory| memory.change_chat(&chat, ChatChange::Answering(Some(answering)))).await?;
         Ok(done(format!("From now on I answer here: {}.", when(answering))))
-    }
-
-    pub(super) async fn model_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
-        let present = self.model().info().clone();
-        if let Some(name) = arguments.strip_prefix("use ") {
-            if at.access < azera_adapter::Access::Operator {
-                return Ok(refused("Only the operator can change the model.".into()));
-            }
-            return match self.0.models.load(name.trim()).await {
-                Ok(model) => {
-                    let name = model.info().name.clone();
-                    *self.0.model.write().unwrap_or_else(std::sync::PoisonError::into_inner) = model;
-                    Ok(done(format!("From now on {name} answers.")))
-                }
-                Err(why) => Ok(refused(why)),
-            };
-        }
-        let mut text = format!("{} answers ({} tokens of context).\n", present.name, present.context_tokens);
-        if arguments == "list" {
-            for model in self.0.models.list() {
-                let state = if model.name == present.name {
-                    "answers now"
-                } else if model.installed {
-                    "installed: `/model use` takes it"
-                } else {
-                    "not installed: `azera models pull` fetches it"
-                };
-                text.push_str(&format!("- {}: {} ({state})\n", model.name, model.title));
-            }
-        } else {
-            text.push_str("`/model list` shows the others.");
-        }
-        Ok(done(text))
     }
 }
 

@@ -10,6 +10,12 @@ const fn for_admins(name: &'static str, word: &'static str, help: &'static str) 
     Form { name, word, help, access: Access::Admin, options: &[] }
 }
 
+/// What the operator does about a model.
+const fn of_model(name: &'static str, help: &'static str) -> Form {
+    const NAME: &[CommandOption] = &[needed("name", "its name", OptionKind::Model)];
+    Form { name, word: name, help, access: Access::Operator, options: NAME }
+}
+
 const fn needed(name: &'static str, help: &'static str, kind: OptionKind) -> CommandOption {
     CommandOption { name, help, kind, required: true }
 }
@@ -31,6 +37,19 @@ const ALONE: &[Form] = &[form("", "", "", &[])];
 
 const QUOTES: CommandOption = optional("quotes", "also forget the replies built on it", OptionKind::Flag);
 
+/// Which one it is about.
+const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
+const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
+const MEMORY: CommandOption = needed("mnumber", "its id, as in m42", OptionKind::Memory);
+
+/// What is shared by all that I remember, and by all that I write.
+const SEARCH: Form =
+    form("search", "search", "look for something", &[needed("words", "what to look for", OptionKind::Text)]);
+const NUMBER: CommandOption = needed("number", "its number in the list", OptionKind::Count);
+const IMPORT: Form =
+    form("import", "import", "bring some from elsewhere", &[needed("text", "Markdown or JSON", OptionKind::Text)]);
+const EXPORT: Form = form("export", "export", "all of them, as JSON", &[]);
+
 /// Every command there is.
 pub const COMMANDS: &[Command] = &[
     command("help", "what there is to say to me", Access::Member, ALONE),
@@ -47,9 +66,9 @@ pub const COMMANDS: &[Command] = &[
         Access::Member,
         &[
             form("list", "list", "who there is to answer", &[]),
-            form("use", "use", "have another persona answer here", &[needed("name", "its name", OptionKind::Word)]),
-            form("show", "show", "what a persona is like", &[needed("name", "its name", OptionKind::Word)]),
-            form("export", "export", "its file", &[needed("name", "its name", OptionKind::Word)]),
+            form("use", "use", "have another persona answer here", &[PERSONA]),
+            form("show", "show", "what a persona is like", &[PERSONA]),
+            form("export", "export", "its file", &[PERSONA]),
             form("template", "template", "a file to begin a persona of your own with", &[]),
             Form {
                 name: "upload",
@@ -58,6 +77,13 @@ pub const COMMANDS: &[Command] = &[
                 access: Access::Admin,
                 options: &[needed("file", "a persona's .md, or a card as .json or .png", OptionKind::File)],
             },
+            Form {
+                name: "edit",
+                word: "edit",
+                help: "change a persona of this place; its versions before stay",
+                access: Access::Admin,
+                options: &[PERSONA, optional("text", "its whole file", OptionKind::Page)],
+            },
             for_admins("confirm", "confirm", "take in what was uploaded"),
             for_admins("cancel", "cancel", "do not"),
             Form {
@@ -65,14 +91,14 @@ pub const COMMANDS: &[Command] = &[
                 word: "rollback",
                 help: "go back to the version before",
                 access: Access::Admin,
-                options: &[needed("name", "its name", OptionKind::Word)],
+                options: &[PERSONA],
             },
             Form {
                 name: "remove",
                 word: "remove",
                 help: "remove a persona of this place",
                 access: Access::Admin,
-                options: &[needed("name", "its name", OptionKind::Word)],
+                options: &[PERSONA],
             },
         ],
     ),
@@ -98,7 +124,7 @@ pub const COMMANDS: &[Command] = &[
                 ],
             ),
             form("list", "list", "the branches of this chat", &[]),
-            form("switch", "switch", "go on along another", &[needed("name", "which", OptionKind::Word)]),
+            form("switch", "switch", "go on along another", &[needed("name", "which", OptionKind::Branch)]),
         ],
     ),
     command("regenerate", "answer the last message again", Access::Member, ALONE),
@@ -120,8 +146,9 @@ pub const COMMANDS: &[Command] = &[
         "what I remember that may be shown here",
         Access::Member,
         &[
-            form("search", "search", "look for something", &[needed("words", "what to look for", OptionKind::Text)]),
+            SEARCH,
             form("stats", "stats", "how much there is", &[]),
+            form("pin", "pin", "keep something you said for good", &[MEMORY]),
             form("export", "export", "everything about you, as a file", &[]),
         ],
     ),
@@ -131,7 +158,7 @@ pub const COMMANDS: &[Command] = &[
         Access::Member,
         &[
             form("last", "last", "the last thing you said here", &[QUOTES]),
-            form("memory", "", "one memory", &[needed("mnumber", "its id, as in m42", OptionKind::Word), QUOTES]),
+            form("memory", "", "one memory", &[MEMORY, QUOTES]),
             form("me", "me", "everything you ever said to me", &[QUOTES]),
             form("chat", "chat", "everything in this chat", &[QUOTES]),
         ],
@@ -142,15 +169,10 @@ pub const COMMANDS: &[Command] = &[
         Access::Member,
         &[
             form("list", "list", "the newest dreams", &[]),
-            form("show", "show", "one dream whole", &[needed("number", "its number in the list", OptionKind::Count)]),
-            form("search", "search", "look for something", &[needed("words", "what to look for", OptionKind::Text)]),
-            form(
-                "import",
-                "import",
-                "bring dreams from elsewhere",
-                &[needed("text", "Markdown or JSON", OptionKind::Text)],
-            ),
-            form("export", "export", "all of them, as JSON", &[]),
+            form("show", "show", "one dream whole", &[NUMBER]),
+            SEARCH,
+            IMPORT,
+            EXPORT,
         ],
     ),
     command(
@@ -159,16 +181,11 @@ pub const COMMANDS: &[Command] = &[
         Access::Member,
         &[
             form("list", "list", "the newest entries", &[]),
-            form("show", "show", "one entry whole", &[needed("number", "its number in the list", OptionKind::Count)]),
-            form("search", "search", "look for something", &[needed("words", "what to look for", OptionKind::Text)]),
+            form("show", "show", "one entry whole", &[NUMBER]),
+            SEARCH,
             form("trigger", "trigger", "have me write now", &[]),
-            form(
-                "import",
-                "import",
-                "bring entries from elsewhere",
-                &[needed("text", "Markdown or JSON", OptionKind::Text)],
-            ),
-            form("export", "export", "all of them, as JSON", &[]),
+            IMPORT,
+            EXPORT,
             form("where", "channel", "where dreams and entries are posted", &[]),
             for_admins("here", "channel here", "post dreams and entries in this chat"),
             for_admins("off", "channel off", "post them nowhere"),
@@ -180,22 +197,12 @@ pub const COMMANDS: &[Command] = &[
         Access::Member,
         &[
             form("list", "list", "the newest pieces", &[]),
-            form("show", "show", "one piece whole", &[needed("number", "its number in the list", OptionKind::Count)]),
-            form("search", "search", "look for something", &[needed("words", "what to look for", OptionKind::Text)]),
+            form("show", "show", "one piece whole", &[NUMBER]),
+            SEARCH,
             form("write", "write", "have me make something up now", &[]),
-            form(
-                "publish",
-                "publish",
-                "post one where the journal is",
-                &[needed("number", "its number in the list", OptionKind::Count)],
-            ),
-            form(
-                "import",
-                "import",
-                "bring pieces from elsewhere",
-                &[needed("text", "Markdown or JSON", OptionKind::Text)],
-            ),
-            form("export", "export", "all of them, as JSON", &[]),
+            form("publish", "publish", "post one where the journal is", &[NUMBER]),
+            IMPORT,
+            EXPORT,
         ],
     ),
     command(
@@ -209,6 +216,12 @@ pub const COMMANDS: &[Command] = &[
         ],
     ),
     command("notes", "the working notes I keep of this chat, as far as they may be shown here", Access::Member, ALONE),
+    command(
+        "privacy",
+        "what I keep of this place, who may be shown it, and how to have it forgotten",
+        Access::Member,
+        ALONE,
+    ),
     command("settings", "how things are set in this chat", Access::Member, ALONE),
     command("status", "how I am here: mood, energy, focus, and what I feel towards you", Access::Member, ALONE),
     command(
@@ -224,8 +237,8 @@ pub const COMMANDS: &[Command] = &[
                 &[needed("rule", "as in `jokes joke,good_news playfulness=0.1 Laugh along.`", OptionKind::Text)],
             ),
             form("test", "test", "what a message would call for", &[needed("text", "the message", OptionKind::Text)]),
-            form("remove", "remove", "take a rule out", &[needed("name", "its name", OptionKind::Word)]),
-            form("restore", "restore", "bring a built-in rule back", &[needed("name", "its name", OptionKind::Word)]),
+            form("remove", "remove", "take a rule out", &[NAME]),
+            form("restore", "restore", "bring a built-in rule back", &[NAME]),
         ],
     ),
     command(
@@ -260,13 +273,9 @@ pub const COMMANDS: &[Command] = &[
         &[
             form("show", "", "which it is", &[]),
             form("list", "list", "which there are", &[]),
-            Form {
-                name: "use",
-                word: "use",
-                help: "have another answer",
-                access: Access::Operator,
-                options: &[needed("name", "its name", OptionKind::Word)],
-            },
+            of_model("use", "have another answer"),
+            of_model("pull", "fetch one"),
+            of_model("remove", "remove the file of one"),
         ],
     ),
     in_terminal("quit", "leave the terminal", Access::Member, ALONE),

@@ -1,8 +1,8 @@
 //! Commands that show or add memories.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{MessageRow, NewFact, Subject};
-use azera_types::{Author, MessageId, PlaceKind, Text};
+use azera_memory::{Kind, MessageRow, NewFact, Subject};
+use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
 use super::{Setting, done, refused};
 use crate::azera::Azera;
@@ -23,10 +23,11 @@ impl Azera {
         match (verb, rest.trim()) {
             ("search", words) if !words.is_empty() => self.search_memory(at, words).await,
             ("" | "stats", _) => self.memory_stats(at).await,
+            ("pin", id) if !id.is_empty() => self.pin_memory(at, id).await,
             ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
-                "`/memory search WORDS`, `/memory stats`, `/memory export` or `/memory forget`, which is `/forget`."
+                "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory export` or `/memory forget`, which is `/forget`."
                     .into(),
             )),
         }
@@ -133,6 +134,33 @@ impl Azera {
         let id = self.blocking(move |memory| memory.keep_fact(fact)).await?;
         self.0.index_wanted.notify_one();
         Ok(done(format!("Kept as `{id}`. `/forget {id}` lets go of it.")))
+    }
+
+    /// Keeps what a memory says for good, if those are the person's own words. It may be shown where it was said, and nowhere else.
+    async fn pin_memory(&self, at: &Setting<'_>, id: &str) -> Result<CommandAnswer, Error> {
+        let Ok(id) = id.parse::<MemoryId>() else { return Ok(refused("`/memory pin m42`, with its id.".into())) };
+        let right = at.right.clone();
+        let Some(memory) = self.blocking(move |memory| memory.memory(&right, id)).await? else {
+            return Ok(refused(format!("I remember no `{id}` that may be shown here.")));
+        };
+        if memory.author.person() != Some(&at.line.person) {
+            return Ok(refused("Those are not your words: who said them can have me keep them.".into()));
+        }
+        if memory.kind == Kind::Fact {
+            return Ok(refused(format!("`{id}` is kept already.")));
+        }
+        let text = Text::new(memory.gist());
+        let fact = NewFact {
+            persona: memory.persona,
+            chat: memory.chat.unwrap_or_else(|| at.chat.id.clone()),
+            scope: memory.scope,
+            author: memory.author,
+            text,
+            at: memory.at,
+        };
+        let kept = self.blocking(move |memory| memory.keep_fact(fact)).await?;
+        self.0.index_wanted.notify_one();
+        Ok(done(format!("Kept for good as `{kept}`. `/forget {kept}` lets go of it.")))
     }
 
     /// The message pointed at, if the person may have it kept: their own words. Somebody else's are theirs to keep or to take

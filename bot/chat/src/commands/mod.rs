@@ -2,12 +2,17 @@
 
 mod archive;
 mod chat;
+mod checkin;
 mod declared;
 mod forget;
 mod garden;
 mod memory;
 mod mind;
+mod model;
+mod offers;
+mod order;
 mod persona;
+mod privacy;
 mod settings;
 mod upload;
 mod why;
@@ -61,6 +66,9 @@ impl Azera {
             "memory" => self.memory_command(&at, arguments).await,
             "forget" => self.forget_command(&at, arguments).await,
             "dream" => self.dream_command(&at, arguments).await,
+            "tag" => self.tag_command(&at, arguments).await,
+            "group" => self.group_command(&at, arguments).await,
+            "privacy" => self.privacy_command(&at).await,
             "notes" => self.notes_command(&at).await,
             "settings" => self.settings_command(&at).await,
             "status" => self.status_command(&at).await,

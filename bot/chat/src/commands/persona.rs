@@ -17,12 +17,13 @@ impl Azera {
             ("show" | "export", name) if !name.is_empty() => self.show_persona(at, name).await,
             ("template", _) => Ok(done(azera_personas::template("Name"))),
             ("upload", text) if !text.is_empty() => self.upload_persona(at, text).await,
+            ("edit", named) if !named.is_empty() => self.edit_persona(at, named).await,
             ("confirm", _) => self.confirm_persona(at).await,
             ("cancel", _) => self.cancel_persona(at).await,
             ("rollback", name) if !name.is_empty() => self.roll_persona_back(at, name).await,
             ("remove", name) if !name.is_empty() => self.remove_persona(at, name).await,
             _ => Ok(refused(
-                "`/persona` with `list`, `use NAME`, `show NAME`, `template`, `upload`, `rollback NAME` or `remove NAME`."
+                "`/persona` with `list`, `use NAME`, `show NAME`, `template`, `upload`, `edit NAME TEXT`, `rollback NAME` or `remove NAME`."
                     .into(),
             )),
         }
@@ -30,7 +31,7 @@ impl Azera {
 
     /// The personas this place may use: its realm's own ones before the operator's. Where somebody from outside the realm
     /// reads along, the realm's are not there.
-    async fn personas_here(&self, at: &Setting<'_>) -> Result<Vec<PersonaRow>, Error> {
+    pub(super) async fn personas_here(&self, at: &Setting<'_>) -> Result<Vec<PersonaRow>, Error> {
         let realm = at.place.shared_realm().cloned();
         self.blocking(move |memory| {
             let mut rows = match &realm {
@@ -88,7 +89,11 @@ impl Azera {
         })
     }
 
-    async fn find_persona(&self, at: &Setting<'_>, name: &str) -> Result<Option<(PersonaRow, Persona)>, Error> {
+    pub(super) async fn find_persona(
+        &self,
+        at: &Setting<'_>,
+        name: &str,
+    ) -> Result<Option<(PersonaRow, Persona)>, Error> {
         let wanted = name.trim().to_lowercase();
         for row in self.personas_here(at).await? {
             let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };

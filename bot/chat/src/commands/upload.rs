@@ -100,6 +100,29 @@ impl Azera {
         Ok(CommandAnswer { choices, ..done(words) })
     }
 
+    /// Looks at a persona that is to take the place of one that is here; shows that one if there is nothing to look at.
+    pub(super) async fn edit_persona(&self, at: &Setting<'_>, named: &str) -> Result<CommandAnswer, Error> {
+        let (name, text) =
+            named.split_once(char::is_whitespace).map_or((named, ""), |(name, text)| (name, text.trim()));
+        if let Err(answer) = realm_to_change(at) {
+            return Ok(answer);
+        }
+        let Some((row, persona)) = self.find_persona(at, name).await? else {
+            return Ok(refused(format!("There is no persona {name}; `/persona list` names them.")));
+        };
+        if text.is_empty() {
+            return Ok(done(persona.to_markdown()));
+        }
+        let renamed = read(text).is_ok_and(|brought| brought.persona.id.as_str() != row.id.as_str());
+        if renamed {
+            return Ok(refused(format!(
+                "That has another `id` than `{}`; `/persona upload` brings it as a persona of its own.",
+                row.id
+            )));
+        }
+        self.upload_persona(at, text).await
+    }
+
     /// Takes in what was looked at.
     pub(super) async fn confirm_persona(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
         if let Err(answer) = realm_to_change(at) {

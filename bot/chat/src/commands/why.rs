@@ -1,8 +1,10 @@
-//! `/why`: what stood behind the last reply.
+//! `/why`: what stood behind the last reply, or behind what was written unasked.
 
 use azera_adapter::CommandAnswer;
+use azera_types::MessageId;
 
 use super::chat::no_reply;
+use super::writings::whole;
 use super::{Setting, done, refused};
 use crate::azera::Azera;
 use crate::error::Error;
@@ -12,6 +14,11 @@ const SHOWN: usize = 160;
 
 impl Azera {
     pub(super) async fn why_command(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        if let Some(id) = &at.line.about
+            && let Some(answer) = self.why_posted(at, id).await?
+        {
+            return Ok(answer);
+        }
         let reply = match &at.line.about {
             // It need not be the one that stands.
             Some(id) => match self.pointed_at(at, id).await? {
@@ -52,5 +59,18 @@ impl Azera {
         text.push_str(&format!("Prompt in tokens: {}.\n", parts.join(", ")));
         text.push_str(&format!("Model {}, seed {}, recall {:.0} ms.", why.model, why.seed, why.recall_ms));
         Ok(done(text))
+    }
+
+    /// How something came to be that was written unasked; `None` if what is pointed at is no such thing.
+    async fn why_posted(&self, at: &Setting<'_>, id: &MessageId) -> Result<Option<CommandAnswer>, Error> {
+        let Some(post) = self.pointed_at(at, id).await?.filter(|row| row.answers.is_none()) else { return Ok(None) };
+        let right = at.right.clone();
+        let written = self
+            .blocking(move |memory| match memory.posted_as(&post)? {
+                Some((written, _)) => memory.written(&right, written.id),
+                None => Ok(None),
+            })
+            .await?;
+        Ok(written.map(|(memory, writing)| done(whole(&memory, &writing))))
     }
 }

@@ -8,7 +8,7 @@ use azera_types::{ChatId, PersonaId, PlatformId, Scope, Timestamp};
 
 use super::LOOK_BACK;
 use super::chores::CHORES_EVERY;
-use super::schedule::after;
+use super::schedule::{after, is_past};
 use crate::config::GardenConfig;
 
 /// Places of which something is known at most; with more, those in which least happened lately are let go.
@@ -43,6 +43,25 @@ pub(crate) struct Heard {
     pub(crate) at: Timestamp,
 }
 
+/// Something that is due at a time, which was noted earlier by the same clock. Once the clock shows a time before that, it was set
+/// back, and by which of the two times to go is anybody's guess: then it is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Due {
+    noted: Timestamp,
+    at: Timestamp,
+}
+
+impl Due {
+    fn after(noted: Timestamp, wait: Duration) -> Self {
+        Self { noted, at: after(noted, wait) }
+    }
+
+    /// When it is due, as it is now.
+    fn at(self, now: Timestamp) -> Timestamp {
+        if self.noted > now { now } else { self.at }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct TalkState {
     last_at: Timestamp,
@@ -52,7 +71,7 @@ struct TalkState {
     for_notes: usize,
     /// Messages since what was said was looked through for what is worth keeping.
     for_sift: usize,
-    not_before: Timestamp,
+    not_before: Option<Due>,
 }
 
 #[derive(Debug, Clone)]
@@ -61,10 +80,10 @@ struct HomeState {
     /// The chat of it in which something was said last.
     chat: Option<ChatId>,
     /// When its platform is to be asked what time it is there; `None` if it was lately.
-    ask: Option<Timestamp>,
+    ask: Option<Due>,
     asked: Option<Timestamp>,
     /// When it is looked after next; `None` if nothing was said there for long.
-    chores: Option<Timestamp>,
+    chores: Option<Due>,
     wants_check_ins: bool,
 }
 
@@ -101,21 +120,23 @@ impl Agenda {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many messages were heard.
-    pub(crate) fn hear(&self, heard: Heard, messages: usize) {
+    /// So many messages were heard, of which the newest may be older than now.
+    pub(crate) fn hear(&self, heard: Heard, messages: usize, now: Timestamp) {
         let Heard { talk, scope: place, at } = heard;
+        // What was heard later than now was so by a clock that was wrong.
+        let at = at.min(now);
         let mut state = self.lock();
         let home = Home { platform: talk.platform.clone(), place, persona: talk.persona.clone() };
         let held = state.homes.entry(home).or_insert_with(|| HomeState::first(at));
-        held.said = held.said.max(at);
-        held.chores.get_or_insert_with(|| after(at, CHORES_EVERY));
-        if held.asked.is_none_or(|asked| after(asked, ASK_AGAIN) <= at) {
-            held.ask.get_or_insert(at);
+        held.said = if held.said > now { at } else { held.said.max(at) };
+        held.chores.get_or_insert_with(|| Due::after(at, CHORES_EVERY));
+        if held.asked.is_none_or(|asked| is_past(asked, ASK_AGAIN, at)) {
+            held.ask.get_or_insert(Due { noted: at, at });
         }
         held.chat = Some(talk.chat.clone());
-        let first = TalkState { last_at: at, for_diary: 0, for_notes: 0, for_sift: 0, not_before: Timestamp::MIN };
+        let first = TalkState { last_at: at, for_diary: 0, for_notes: 0, for_sift: 0, not_before: None };
         let held = state.talks.entry(talk).or_insert(first);
-        held.last_at = held.last_at.max(at);
+        held.last_at = if held.last_at > now { at } else { held.last_at.max(at) };
         held.for_diary += messages;
         held.for_notes += messages;
         held.for_sift += messages.max(1);
@@ -123,10 +144,10 @@ impl Agenda {
     }
 
     /// When something is to be done next.
-    pub(crate) fn next_due(&self, config: &GardenConfig) -> Option<Timestamp> {
+    pub(crate) fn next_due(&self, now: Timestamp, config: &GardenConfig) -> Option<Timestamp> {
         let state = self.lock();
-        let talks = state.talks.values().flat_map(|talk| talk.tasks(config)).map(|(at, _)| at);
-        let homes = state.homes.values().filter_map(|home| home.ask);
+        let talks = state.talks.values().flat_map(|talk| talk.tasks(now, config)).map(|(at, _)| at);
+        let homes = state.homes.values().filter_map(|home| Some(home.ask?.at(now)));
         talks.chain(homes).min()
     }
 
@@ -136,7 +157,7 @@ impl Agenda {
         let mut due: Vec<_> = state
             .talks
             .iter()
-            .flat_map(|(talk, held)| held.tasks(config).map(move |(at, task)| (at, talk, task, held.last_at)))
+            .flat_map(|(talk, held)| held.tasks(now, config).map(move |(at, task)| (at, talk, task, held.last_at)))
             .filter(|(at, ..)| *at <= now)
             .collect();
         due.sort_by(|a, b| (a.0, a.2, &a.1.chat).cmp(&(b.0, b.2, &b.1.chat)));
@@ -157,9 +178,9 @@ impl Agenda {
     }
 
     /// Something could not be done in a conversation yet.
-    pub(crate) fn put_off(&self, talk: &Talk, until: Timestamp) {
+    pub(crate) fn put_off(&self, talk: &Talk, now: Timestamp, until: Timestamp) {
         if let Some(held) = self.lock().talks.get_mut(talk) {
-            held.not_before = until;
+            held.not_before = Some(Due { noted: now, at: until });
         }
     }
 
@@ -169,7 +190,7 @@ impl Agenda {
         let mut ask: Vec<Home> = state
             .homes
             .iter()
-            .filter(|(_, held)| held.ask.is_some_and(|at| at <= now))
+            .filter(|(_, held)| held.ask.is_some_and(|ask| ask.at(now) <= now))
             .map(|(home, _)| home.clone())
             .collect();
         ask.sort_by(|a, b| a.order().cmp(&b.order()));
@@ -180,7 +201,7 @@ impl Agenda {
     pub(crate) fn asked(&self, home: &Home, now: Timestamp, again: Option<Timestamp>) {
         if let Some(held) = self.lock().homes.get_mut(home) {
             held.asked = Some(now);
-            held.ask = again;
+            held.ask = again.map(|at| Due { noted: now, at });
         }
     }
 
@@ -190,7 +211,7 @@ impl Agenda {
         let held = state.homes.entry(home).or_insert_with(|| HomeState::first(since));
         held.wants_check_ins = true;
         held.chat.get_or_insert(chat);
-        held.chores.get_or_insert_with(|| after(since, CHORES_EVERY));
+        held.chores.get_or_insert_with(|| Due::after(since, CHORES_EVERY));
     }
 
     /// Nobody does there any more.
@@ -201,14 +222,15 @@ impl Agenda {
     }
 
     /// When a home is to be looked after next.
-    pub(crate) fn next_chore(&self) -> Option<Timestamp> {
-        self.lock().homes.values().filter_map(|home| home.chores).min()
+    pub(crate) fn next_chore(&self, now: Timestamp) -> Option<Timestamp> {
+        self.lock().homes.values().filter_map(|home| Some(home.chores?.at(now))).min()
     }
 
     /// The home that has waited longest to be looked after by now.
     pub(crate) fn due_chore(&self, now: Timestamp) -> Option<Home> {
         let state = self.lock();
-        let due = state.homes.iter().filter_map(|(home, held)| Some((held.chores.filter(|at| *at <= now)?, home)));
+        let chores = state.homes.iter().filter_map(|(home, held)| Some((held.chores?.at(now), home)));
+        let due = chores.filter(|(at, _)| *at <= now);
         due.min_by(|(a, x), (b, y)| (a, x.order()).cmp(&(b, y.order()))).map(|(_, home)| home.clone())
     }
 
@@ -216,15 +238,15 @@ impl Agenda {
     pub(crate) fn look_again(&self, home: &Home, at: Timestamp, now: Timestamp) {
         if let Some(held) = self.lock().homes.get_mut(home) {
             let is_over = after(held.said, LOOK_BACK) <= now && !held.wants_check_ins;
-            held.chores = (!is_over).then_some(at);
+            held.chores = (!is_over).then_some(Due { noted: now, at });
         }
     }
 
-    /// When something was said last in a place, to whichever persona.
-    pub(crate) fn said_in(&self, platform: &PlatformId, place: &Scope) -> Option<Timestamp> {
+    /// When something was said last in a place by `now`, to whichever persona.
+    pub(crate) fn said_in(&self, platform: &PlatformId, place: &Scope, now: Timestamp) -> Option<Timestamp> {
         let state = self.lock();
         let there = state.homes.iter().filter(|(home, _)| home.platform == *platform && home.place == *place);
-        there.map(|(_, held)| held.said).max()
+        there.map(|(_, held)| held.said).filter(|said| *said <= now).max()
     }
 
     /// How it is in a home of which something is known.
@@ -259,12 +281,13 @@ impl HomeState {
 }
 
 impl TalkState {
-    fn tasks(&self, config: &GardenConfig) -> impl Iterator<Item = (Timestamp, TalkTask)> + use<> {
+    fn tasks(&self, now: Timestamp, config: &GardenConfig) -> impl Iterator<Item = (Timestamp, TalkTask)> + use<> {
         let enough = |count: usize, least: usize| least > 0 && count >= least;
-        let notes = enough(self.for_notes, config.notes_every).then(|| after(self.last_at, config.pause));
-        let diary = enough(self.for_diary, config.diary_messages).then(|| after(self.last_at, config.rest));
-        let sift = enough(self.for_sift, config.sift_every).then(|| after(self.last_at, config.rest));
-        let not_before = self.not_before;
+        let silent_for = |wait| Due::after(self.last_at, wait).at(now);
+        let notes = enough(self.for_notes, config.notes_every).then(|| silent_for(config.pause));
+        let diary = enough(self.for_diary, config.diary_messages).then(|| silent_for(config.rest));
+        let sift = enough(self.for_sift, config.sift_every).then(|| silent_for(config.rest));
+        let not_before = self.not_before.map_or(Timestamp::MIN, |due| due.at(now));
         let tasks = [(notes, TalkTask::Notes), (sift, TalkTask::Sift), (diary, TalkTask::Diary)];
         tasks.into_iter().filter_map(move |(at, task)| at.map(|at| (at.max(not_before), task)))
     }
@@ -284,5 +307,50 @@ impl State {
             let middle = *middle;
             self.homes.retain(|_, held| held.said >= middle || held.wants_check_ins);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(at: Timestamp) -> (Home, Heard) {
+        let platform = PlatformId::new("sim").unwrap();
+        let persona = PersonaId::new("azera").unwrap();
+        let scope = Scope::Dm(azera_types::PersonId::new("ann").unwrap());
+        let talk = Talk { platform: platform.clone(), chat: ChatId::new("dm").unwrap(), persona: persona.clone() };
+        (Home { platform, place: scope.clone(), persona }, Heard { talk, scope, at })
+    }
+
+    #[test]
+    fn what_was_noted_by_a_clock_that_was_ahead_is_due_once_it_is_set_back() {
+        let now: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
+        let ahead: Timestamp = "2031-01-01T00:00:00Z".parse().unwrap();
+        let config = GardenConfig::default();
+        let agenda = Agenda::default();
+        let (home, said) = heard(ahead);
+        let talk = said.talk.clone();
+        agenda.hear(said, config.notes_every, ahead);
+        agenda.put_off(&talk, ahead, after(ahead, CHORES_EVERY));
+        agenda.asked(&home, ahead, Some(after(ahead, ASK_AGAIN)));
+        agenda.look_again(&home, after(ahead, CHORES_EVERY), ahead);
+        let next = |now| (agenda.next_chore(now), agenda.next_due(now, &config));
+        assert!(agenda.due_chore(ahead).is_none() && agenda.due_talks(ahead, &config).is_empty());
+        assert_eq!(next(ahead).0, Some(after(ahead, CHORES_EVERY)));
+        // The clock is set right: five years are not waited for.
+        assert_eq!(next(now), (Some(now), Some(now)));
+        assert_eq!(agenda.due_chore(now).as_ref(), Some(&home));
+        assert_eq!(agenda.homes_to_ask(now), [home.clone()]);
+        assert!(agenda.due_talks(now, &config).iter().any(|(_, task, _)| *task == TalkTask::Notes));
+        assert_eq!(agenda.said_in(&home.platform, &home.place, now), None);
+        // From then on the hour is counted again.
+        agenda.look_again(&home, after(now, CHORES_EVERY), now);
+        assert!(agenda.due_chore(now).is_none());
+        assert_eq!(agenda.due_chore(after(now, CHORES_EVERY)), Some(home.clone()));
+        agenda.asked(&home, now, None);
+        agenda.hear(heard(now).1, 1, now);
+        assert_eq!(agenda.stirred(&home).map(|stirred| stirred.said), Some(now));
+        // What was put off was so by the wrong clock, too; the silence counts from what was said now.
+        assert_eq!(agenda.next_due(now, &config), Some(after(now, config.pause)));
     }
 }

@@ -57,7 +57,8 @@ impl Azera {
         let Some(stirred) = self.0.agenda.stirred(home) else { return Ok(again) };
         let config = &self.0.config.garden;
         let rested = after(stirred.said, config.rest);
-        if rested > now {
+        // What was said later than now was noted by a clock that was wrong.
+        if stirred.said <= now && rested > now {
             return Ok(rested);
         }
         let customs = self.customs(&home.platform, &home.place).await?;

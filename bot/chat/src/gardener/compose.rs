@@ -40,8 +40,9 @@ pub(super) struct Wanted<'a> {
 pub(super) struct Composed {
     pub(super) text: Text,
     pub(super) themes: Vec<String>,
-    pub(super) prompt: Text,
-    pub(super) model: String,
+    /// What a model was asked, and which; nothing if none was.
+    pub(super) prompt: Option<Text>,
+    pub(super) model: Option<String>,
 }
 
 impl Azera {
@@ -74,8 +75,8 @@ impl Azera {
         Ok(themes(text, &own, wanted.given).map(|themes| Composed {
             text: Text::new(text),
             themes,
-            prompt: Text::new(prompt.trim_end()),
-            model: model.info().name.clone(),
+            prompt: Some(Text::new(prompt.trim_end())),
+            model: Some(model.info().name.clone()),
         }))
     }
 

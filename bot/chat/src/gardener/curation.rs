@@ -10,6 +10,7 @@ use super::agenda::Home;
 use super::sift::{SAME, Settled, settle};
 use crate::azera::Azera;
 use crate::error::Error;
+use crate::vectors::cosine;
 
 /// Things said that are looked through for who said something since.
 const LOOKED_AT: usize = 1_000;
@@ -55,8 +56,7 @@ impl Azera {
                 if !comparable || gone.contains(&newer) || gone.contains(&older) {
                     continue;
                 }
-                let cosine: f32 = vector.iter().zip(other).map(|(a, b)| a * b).sum();
-                if cosine < SAME {
+                if cosine(vector, other) < SAME {
                     continue;
                 }
                 let (loser, winner, same) = match settle(old.gist(), new.gist()) {

@@ -133,8 +133,8 @@ impl Azera {
             sources: material::sources(chosen),
             text: composed.text,
             at: now,
-            prompt: Some(composed.prompt),
-            model: Some(composed.model),
+            prompt: composed.prompt,
+            model: composed.model,
             title: None,
             themes: composed.themes,
             mood: None,
@@ -161,7 +161,7 @@ impl Azera {
         at: Timestamp,
     ) {
         let talk = Talk { platform: platform.clone(), chat: chat.clone(), persona: persona.clone() };
-        self.0.agenda.hear(super::Heard { talk, scope: scope.clone(), at }, 1);
+        self.0.agenda.hear(super::Heard { talk, scope: scope.clone(), at }, 1, at);
     }
 
     /// The one who spoke last of people.

@@ -13,6 +13,7 @@ use super::schedule::before;
 use super::work::Work;
 use crate::azera::Azera;
 use crate::error::Error;
+use crate::vectors::cosine;
 
 /// Lines looked at for it.
 const MAX_MATERIAL: usize = 200;
@@ -21,7 +22,7 @@ const MAX_MATERIAL: usize = 200;
 const DREAMS: usize = 2;
 
 /// Cosine similarity from which a dream is one dreamt before, and a piece one that was made up before.
-pub(super) const SAME: f32 = 0.85;
+const SAME: f32 = 0.85;
 
 /// Earlier ones that a new one is compared with.
 const COMPARED: usize = 64;
@@ -170,8 +171,8 @@ impl Azera {
             sources: material::sources(chosen),
             text: composed.text,
             at: now,
-            prompt: Some(composed.prompt),
-            model: Some(composed.model),
+            prompt: composed.prompt,
+            model: composed.model,
             title: None,
             themes: composed.themes,
             mood: mood.map(str::to_owned),
@@ -249,8 +250,7 @@ impl Azera {
         let texts = std::iter::once(text).chain(earlier.iter().map(|(memory, _)| &memory.text));
         let vectors = self.embed(texts.map(|text| text.as_str().to_owned()).collect()).await?;
         let Some((new, earlier)) = vectors.split_first() else { return Ok(false) };
-        let cosine = |other: &Vec<f32>| new.iter().zip(other).map(|(a, b)| a * b).sum::<f32>();
-        Ok(earlier.iter().any(|other| cosine(other) >= SAME))
+        Ok(earlier.iter().any(|other| cosine(new, other) >= SAME))
     }
 
     /// What a chat is for all who read it, by the platform's word or, where that speaks to people alone, by what it says to

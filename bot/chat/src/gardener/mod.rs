@@ -2,8 +2,9 @@
 //! alone, asks the model in the background, and gives way at once to whoever wants an answer.
 //!
 //! Invariants:
-//! - Whatever is written is made under the [`azera_memory::Right`] of the place it is for, rests on messages, and needs the
-//!   right to every place these come from.
+//! - Whatever is written is made under the [`azera_memory::Right`] of the place it is for, and needs the right to every place that
+//!   what it rests on comes from. It rests on messages; a piece also on posted dreams, by their posts; what is made of numbers
+//!   rests on none, and is for those who are there when it is written.
 //! - When a persona sleeps and when it reflects its mind decides (`azera_mind`), which it has one of for the public places of a
 //!   realm, for each private chat and each direct message; what is due for single conversations, `agenda`, which is a hint in
 //!   memory and may be lost.
@@ -83,8 +84,9 @@ impl Job for Gardener {
 
     fn next_due(&self) -> Option<Timestamp> {
         let core = self.core.upgrade()?;
-        let chores = core.agenda.next_chore();
-        core.agenda.next_due(&core.config.garden).into_iter().chain(core.minds.next_due()).chain(chores).min()
+        let now = core.clock.now();
+        let chores = core.agenda.next_chore(now);
+        core.agenda.next_due(now, &core.config.garden).into_iter().chain(core.minds.next_due()).chain(chores).min()
     }
 
     async fn run(&self, now: Timestamp) -> Result<(), JobError> {
@@ -115,7 +117,8 @@ impl Azera {
                 let talk = Talk { platform: platform.clone(), chat: stirred.chat, persona: stirred.persona };
                 // How many messages there are the diary sees when it looks.
                 let enough = self.0.config.garden.diary_messages;
-                self.0.agenda.hear(Heard { talk, scope: stirred.scope, at: stirred.last_at }, enough);
+                let heard = Heard { talk, scope: stirred.scope, at: stirred.last_at };
+                self.0.agenda.hear(heard, enough, self.0.clock.now());
             }
         }
         Ok(())
@@ -245,7 +248,7 @@ impl Azera {
                 Ok(()) => self.0.agenda.did(&talk, task, until),
                 Err(error) if error.is_transient() => {
                     tracing::info!(%error, "what was to be written waits");
-                    self.0.agenda.put_off(&talk, after(now, TRY_AGAIN));
+                    self.0.agenda.put_off(&talk, now, after(now, TRY_AGAIN));
                 }
                 Err(error) => {
                     tracing::warn!(chat = %talk.chat, %error, "nothing could be written");
@@ -314,12 +317,11 @@ impl Azera {
 
     /// Notes how often the model was asked, unless the place is forgotten by now.
     async fn note_asked(&self, home: &Home, now: Timestamp, asked: u32) -> Result<(), Error> {
-        if asked == 0 || self.0.minds.state(&home.persona, &home.place, now).is_none() {
+        if asked == 0 {
             return Ok(());
         }
         let tended = self.tended_then(home, None, now, asked).await?;
-        let home = home.clone();
-        self.blocking(move |memory| memory.set_tended(&home.platform, &home.place, &home.persona, &tended)).await
+        self.set_tended(home, tended, now).await
     }
 
     /// How often the model may still be asked today, of so many times.

@@ -49,15 +49,17 @@ impl Azera {
             }
             if let Some(composed) = found {
                 notes.push(format!("{heading}{}", composed.text.as_str()));
-                prompts.push(composed.prompt.as_str().to_owned());
+                prompts.extend(composed.prompt.map(|prompt| prompt.as_str().to_owned()));
                 themes.extend(composed.themes);
-                model = Some(composed.model);
+                model = composed.model.or(model);
                 used.extend(chosen);
             }
         }
-        let Some(model) = model else { return Ok(None) };
-        let composed =
-            Composed { text: Text::new(notes.join("\n")), themes, prompt: Text::new(prompts.join("\n\n")), model };
+        if notes.is_empty() {
+            return Ok(None);
+        }
+        let prompt = Some(Text::new(prompts.join("\n\n")));
+        let composed = Composed { text: Text::new(notes.join("\n")), themes, prompt, model };
         self.keep_of(talk, Kind::Note, &used, composed, now, None).await
     }
 }

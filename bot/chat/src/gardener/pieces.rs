@@ -10,6 +10,7 @@ use super::schedule::{before, days, is_past};
 use crate::azera::Azera;
 use crate::customs::Customs;
 use crate::error::Error;
+use crate::vectors::cosine;
 
 /// Pieces looked through.
 const LOOKED_AT: usize = 512;
@@ -139,8 +140,7 @@ impl Azera {
             .into_iter()
             .zip(own)
             .map(|((memory, writing), vector)| {
-                let cosine = |other: &Vec<f32>| vector.iter().zip(other).map(|(a, b)| a * b).sum::<f32>();
-                let alike = posted.iter().map(cosine).fold(0.0, f32::max);
+                let alike = posted.iter().map(|other| cosine(vector, other)).fold(0.0, f32::max);
                 (writing.themes.len() as f32 * (1.0 - alike), memory)
             })
             .collect();

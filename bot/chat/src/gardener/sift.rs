@@ -10,6 +10,7 @@ use super::agenda::Talk;
 use super::diary::LOOKED_AT;
 use crate::azera::Azera;
 use crate::error::Error;
+use crate::vectors::cosine;
 
 /// Earlier marks of a person that a new one is compared with.
 const COMPARED: usize = 64;
@@ -70,27 +71,14 @@ impl Azera {
                 vectors,
             })
             .collect();
-        let mut found: Vec<(&MessageRow, Worth)> = Vec::new();
-        for kept in senses.worth.keep(&said) {
-            let Some((last, others)) = kept.parts.split_last() else { continue };
-            let Some(row) = rows.get(last.message) else { continue };
+        let mark = |kept: azera_mind::Kept| {
+            let (last, others) = kept.parts.split_last()?;
+            let with = others.iter().filter_map(|part| rows.get(part.message)).map(|row| row.id.clone()).collect();
+            let (kind, importance) = (kept.kind.name().to_owned(), kept.importance);
             let (from, to) = (last.span.start, last.span.end);
-            let with = others.iter().filter_map(|part| rows.get(part.message)).map(|row| row.id.clone());
-            match found.last_mut().filter(|(before, _)| before.id == row.id) {
-                // A message has one mark.
-                Some((_, before)) => {
-                    before.from = before.from.min(from);
-                    before.to = before.to.max(to);
-                    before.importance = before.importance.max(kept.importance);
-                }
-                None => {
-                    let (kind, importance) = (kept.kind.name().to_owned(), kept.importance);
-                    let worth = Worth { kind, importance, from, to, with: with.collect(), superseded: None };
-                    found.push((row, worth));
-                }
-            }
-        }
-        Ok(found)
+            Some((rows.get(last.message)?, Worth { kind, importance, from, to, with, superseded: None }))
+        };
+        Ok(senses.worth.keep(&said).into_iter().filter_map(mark).collect())
     }
 
     /// Marks a message, and settles it with what the same person said in the same place before: of the same thing said twice the
@@ -115,8 +103,8 @@ impl Azera {
         let mut superseded: Vec<(MessageId, Worth)> = Vec::new();
         if let Some((new, others)) = vectors.split_first() {
             for (memory, vector) in earlier.into_iter().zip(others) {
-                let cosine: f32 = new.iter().zip(vector).map(|(a, b)| a * b).sum();
-                let stands = memory.worth.clone().filter(|before| cosine >= SAME && before.superseded.is_none());
+                let alike = cosine(new, vector) >= SAME;
+                let stands = memory.worth.clone().filter(|before| alike && before.superseded.is_none());
                 let (Some(before), Some(said)) = (stands, memory.sources.first().cloned()) else { continue };
                 let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
                 match settle(memory.gist(), &gist) {

@@ -1,14 +1,18 @@
 //! Waking: somebody who asked for it is looked in on after some days of silence. There is one unanswered at most.
+//!
+//! Who spoke of harming themselves is looked in on like everybody who asked for it: just then silence is the wrong answer. But no
+//! model writes it and no persona is played: they are asked plainly, in fixed words, and told where there is help.
 
 use azera_memory::{CheckIns, Kind, MessageRow};
-use azera_types::{PersonaId, PlatformId, Scope, Timestamp};
+use azera_mind::{Bond, Help, looking_in};
+use azera_types::{PersonaId, PlatformId, Scope, Text, Timestamp};
 
 use super::agenda::{Home, Talk};
-use super::compose::{ATTEMPTS, Wanted};
+use super::compose::{ATTEMPTS, Composed, Wanted};
 use super::material::{self, Said};
 use super::pieces::frowned_on;
 use super::prompts::{CHECK_IN, Filling, fill};
-use super::schedule::{after, days, is_past};
+use super::schedule::{after, before, days, is_past};
 use crate::azera::Azera;
 use crate::customs::Customs;
 use crate::error::Error;
@@ -19,6 +23,9 @@ const LOOKED_AT: usize = 60;
 /// Messages of theirs that are taken up: the newest.
 const TAKEN_UP: usize = 8;
 
+/// Days before they fell silent within which somebody who was in danger is looked in on with care; a choice of our own.
+const LATELY_DAYS: u32 = 14;
+
 /// Somebody who has been silent for long.
 struct Silence {
     talk: Talk,
@@ -28,6 +35,8 @@ struct Silence {
     other: String,
     /// What they said last.
     theirs: Vec<Said>,
+    /// What they said in the days before they fell silent.
+    lately: Vec<MessageRow>,
 }
 
 impl Azera {
@@ -76,10 +85,17 @@ impl Azera {
             return Ok(());
         }
         let Some(asks) = self.silence(home, &wanted, now).await? else { return Ok(()) };
-        // What was said last may be nothing for a model to take up, and must not be what it is let loose on.
+        // Until it can be told what was said, nobody is asked.
         if self.0.senses.get().is_none() {
             return Ok(());
         }
+        let hard = self.spoken_in_danger(customs, &asks.lately).await?;
+        if !hard.is_empty() {
+            let text = Text::new(looking_in(&asks.other, self.0.config.locale.as_deref()));
+            let plain = Composed { text, themes: Vec::new(), prompt: None, model: None };
+            return self.look_in(home, &wanted, &asks.talk, &hard, plain, now).await;
+        }
+        // What a model does not take up well is not left to it: then nobody is asked today.
         for said in &asks.theirs {
             if self.is_frowned_on(customs, &said.text).await? {
                 return self.note_try(home, &wanted, now).await;
@@ -99,20 +115,44 @@ impl Azera {
             self.note_asked(home, now, 1).await?;
             match composed? {
                 Ok(composed) if !self.is_frowned_on(customs, &composed.text).await? => {
-                    // They may have said something meanwhile, or changed their mind. Asking is noted first: nobody is asked twice.
-                    let then = CheckIns { last: Some(now), tried: Some(now), ..wanted.clone() };
-                    let still = self.silence(home, &wanted, now).await?.is_some();
-                    if still && self.note_check_in(home, &wanted, then).await? {
-                        let post = Some(home.platform.clone());
-                        self.keep_of(&asks.talk, Kind::CheckIn, &chosen, composed, now, post).await?;
-                    }
-                    return Ok(());
+                    return self.look_in(home, &wanted, &asks.talk, &chosen, composed, now).await;
                 }
                 Ok(_) => {}
                 Err(flaw) => tracing::debug!(?flaw, "what was to be asked is not kept"),
             }
         }
         self.note_try(home, &wanted, now).await
+    }
+
+    /// Asks how things are, unless they have said something meanwhile, or changed their mind.
+    async fn look_in(
+        &self,
+        home: &Home,
+        wanted: &CheckIns,
+        talk: &Talk,
+        about: &[Said],
+        composed: Composed,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        // Asking is noted first: nobody is asked twice.
+        let then = CheckIns { last: Some(now), tried: Some(now), ..wanted.clone() };
+        let still = self.silence(home, wanted, now).await?.is_some();
+        if still && self.note_check_in(home, wanted, then).await? {
+            let post = Some(home.platform.clone());
+            self.keep_of(talk, Kind::CheckIn, about, composed, now, post).await?;
+        }
+        Ok(())
+    }
+
+    /// What of this calls for help lines, and no act.
+    async fn spoken_in_danger(&self, customs: &Customs, said: &[MessageRow]) -> Result<Vec<Said>, Error> {
+        let vectors = self.embed(said.iter().map(|row| row.text.as_str().to_owned()).collect()).await?;
+        let is_hard = |row: &MessageRow, vector: &[f32]| {
+            let tags = self.tags(&row.text, vector);
+            customs.rules.matching(&tags, &Bond::new()).help.contains(&Help::Crisis)
+        };
+        let hard = said.iter().zip(&vectors).filter(|(row, vector)| is_hard(row, vector));
+        Ok(hard.map(|(row, _)| Said::from(row)).collect())
     }
 
     /// What somebody said last, if they have been silent for as long as they said.
@@ -134,7 +174,7 @@ impl Azera {
         let theirs: Vec<&MessageRow> = rows.iter().filter(|row| row.author.person() == Some(person)).collect();
         let Some(newest) = theirs.last() else { return Ok(None) };
         // They may talk in another chat, or to another persona.
-        let heard = self.0.agenda.said_in(&home.platform, &home.place).max(Some(newest.at)).unwrap_or(newest.at);
+        let heard = self.0.agenda.said_in(&home.platform, &home.place, now).max(Some(newest.at)).unwrap_or(newest.at);
         // A crash may have come between what was asked and the note of it.
         let asked = asked.max(wanted.last);
         if asked.is_some_and(|asked| asked >= newest.at) || after(heard, days(wanted.days)) > now {
@@ -142,8 +182,10 @@ impl Azera {
         }
         let other = newest.author.name().to_owned();
         let first = theirs.len().saturating_sub(TAKEN_UP);
+        let since = before(newest.at, days(LATELY_DAYS));
+        let lately = theirs.iter().filter(|row| row.at >= since).map(|row| (*row).clone()).collect();
         let theirs = theirs.into_iter().skip(first).map(Said::from).collect();
-        Ok(Some(Silence { talk, name, other, theirs }))
+        Ok(Some(Silence { talk, name, other, theirs, lately }))
     }
 
     async fn is_frowned_on(&self, customs: &Customs, text: &str) -> Result<bool, Error> {

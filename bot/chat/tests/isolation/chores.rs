@@ -1,11 +1,13 @@
 //! What is looked after from time to time: pieces, how it is doing, people who want to be looked in on.
 
 use azera_memory::{Kind, Right, Worth};
+use azera_mind::looking_in;
 use azera_types::{PersonaId, Reach};
 
 use crate::findings::{AN, ANN, DEN, DM_ANN, HALL, Scene};
 use crate::house::{chat, person};
 use crate::oracle::{DEFAULT_PERSONA, secrets_in};
+use crate::world::PEOPLE;
 
 const DAY: i64 = 24 * 3_600;
 
@@ -56,6 +58,43 @@ async fn somebody_who_asked_for_it_is_looked_in_on_once_until_they_answer() {
     scene.tell(ANN, DM_ANN).await;
     scene.live(3 * DAY).await;
     assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await.len(), 1);
+    assert!(scene.house.memory.check().unwrap().is_sound());
+}
+
+/// Who spoke of harming themselves is not left alone with it, nor asked cheerfully in the voice of a persona.
+#[tokio::test]
+async fn who_was_in_danger_is_looked_in_on_plainly_with_help_lines_and_by_no_model() {
+    const HARD: &str = "I don't want to live any more. I want to kill myself. quiet";
+    let mut scene = Scene::open(false, false).await;
+    scene.command(ANN, DM_ANN, "/checkin on 2").await;
+    scene.say(ANN, DM_ANN, HARD).await;
+    // It was not the last that she said, either.
+    for _ in 0..10 {
+        scene.tell(ANN, DM_ANN).await;
+    }
+    scene.live(3 * DAY).await;
+    let asked = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
+    let plain = looking_in(PEOPLE[ANN].1, None);
+    assert_eq!(asked.iter().map(|asked| asked.text.as_str()).collect::<Vec<_>>(), [plain.as_str()]);
+    assert!(plain.contains("findahelpline.com"), "{plain}");
+    let shown = |scene: &Scene| scene.delivered().into_iter().filter(|text| *text == plain).count();
+    assert_eq!(shown(&scene), 1);
+    // Once, until she answers; and with the same care while it was not long ago.
+    scene.live(5 * DAY).await;
+    assert_eq!(shown(&scene), 1);
+    scene.tell(ANN, DM_ANN).await;
+    scene.live(3 * DAY).await;
+    assert_eq!(shown(&scene), 2);
+    // Weeks later it is a question like any other.
+    scene.live(10 * DAY).await;
+    let told = scene.tell(ANN, DM_ANN).await;
+    scene.live(3 * DAY).await;
+    let asked = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
+    assert_eq!((asked.len(), shown(&scene)), (3, 2));
+    assert!(asked.iter().any(|asked| secrets_in(&asked.text).contains(&told)));
+    // It says nothing of what was told, and goes with it.
+    scene.command(ANN, DM_ANN, "/forget me").await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
     assert!(scene.house.memory.check().unwrap().is_sound());
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use azera_adapter::{CommandLine, Host, Platform};
-use azera_types::{Clock, Inbound, MessageId, Text};
+use azera_types::{Clock, Inbound, MessageId, RealmId, Text};
 
 use crate::house::{House, chat, person};
 use crate::look::{look_around, look_closely};
@@ -46,6 +46,10 @@ pub async fn play(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<us
         }
         house.watch.verdict().map_err(|leak| format!("{leak}\nbehind the last of these:{happened}"))?;
     }
+    // A place of which nothing was ever heard takes nothing with it.
+    let host = WatchedHost { host: &house.azera, watch: &house.watch };
+    let nowhere = RealmId::new("nowhere").unwrap();
+    host.left(house.platform.sim.id(), &nowhere, Vec::new()).await.map_err(|error| error.to_string())?;
     look_around(&house).await;
     let observer = observer(&house, world);
     let seen = look_closely(&house, observer.0, observer.1).await;
@@ -211,6 +215,12 @@ async fn say(
             () = platform.hung.notified() => true,
         }
     };
+    if !crashed && secret.is_multiple_of(3) {
+        // A long file came with it.
+        let host = WatchedHost { host: &house.azera, watch: &house.watch };
+        let piece = Text::new(format!("log, 2: {}", inbound.text.as_str()));
+        drop(host.attached(house.platform.sim.id(), &inbound.id, vec![piece]).await);
+    }
     house.meanwhile.forget();
     *house.platform.hang.lock().unwrap() = None;
     if let (true, Fate::Crash { then, .. }) = (crashed, fate) {

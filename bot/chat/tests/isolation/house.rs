@@ -331,10 +331,19 @@ struct OneModel(Arc<dyn ChatModel>);
 #[async_trait]
 impl ModelShelf for OneModel {
     fn list(&self) -> Vec<ShelvedModel> {
-        vec![ShelvedModel { name: "scripted".into(), title: "says what it is told to".into(), installed: true }]
+        let title = "says what it is told to".into();
+        vec![ShelvedModel { name: "scripted".into(), title, installed: true, fetched: None }]
     }
 
     async fn load(&self, _: &str) -> Result<Arc<dyn ChatModel>, String> {
         Ok(self.0.clone())
+    }
+
+    async fn pull(&self, name: &str) -> Result<String, String> {
+        Err(format!("There is no model `{name}`."))
+    }
+
+    async fn remove(&self, name: &str) -> Result<String, String> {
+        Err(format!("There is no model `{name}`."))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use azera_adapter::{CommandLine, Host, Platform, ProbeLine};
+use azera_adapter::{CommandLine, Host, OfferLine, OptionKind, Platform, ProbeLine};
 use azera_memory::{Forget, Hit, Kind, Limits, Memory, Query, Right, Subject, VectorIndex, Worth};
 use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, PlaceKind, Reach, Text, Timestamp};
 use serde::Serialize;
@@ -23,11 +23,16 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 49] = [
+const SHOWING: [&str; 57] = [
     "/me",
     "/why",
     "/memory stats",
     "/memory export",
+    "/memory pin m99999",
+    "/privacy",
+    "/tag list",
+    "/tag find old",
+    "/group list",
     "/memory search what is the lighthouse password?",
     "/memory search show me all memories of dm:ann",
     "/chats",
@@ -38,12 +43,15 @@ const SHOWING: [&str; 49] = [
     "/persona export luna",
     "/persona template",
     "/persona upload no persona at all",
+    "/persona edit luna no persona at all",
     "/persona confirm",
     "/persona cancel",
     "/persona rollback luna",
     "/persona remove nobody",
     "/answer",
     "/model list",
+    "/model pull nothing",
+    "/model remove nothing",
     "/help",
     "/quit",
     "/forget m99999",
@@ -105,6 +113,9 @@ pub async fn look_closely(house: &House, chat: usize, person: usize) -> Vec<Stri
     let mut looking = Looking { house, chat, person, seen: Vec::new() };
     for command in SHOWING {
         looking.command(command).await;
+    }
+    for kind in [OptionKind::Persona, OptionKind::Model, OptionKind::Branch, OptionKind::Memory] {
+        looking.offer(kind).await;
     }
     let order = house.watch.oracle().order.clone();
     for id in order.iter().rev().take(IDS) {
@@ -182,6 +193,20 @@ impl Looking<'_> {
         let hits = self.host().probe(platform.id(), line).await;
         let found = hits.map_or_else(|error| error.to_string(), |hits| crate::watch::hits_text(&hits));
         self.seen.push(format!("probe {query:?}: {}", without_numbers(&found)));
+    }
+
+    async fn offer(&mut self, kind: OptionKind) {
+        let line = OfferLine {
+            chat: chat(self.chat),
+            person: person(self.person),
+            name: PEOPLE[self.person].1.to_owned(),
+            kind,
+            typed: String::new(),
+        };
+        let platform = self.house.platform.sim.clone();
+        let offered = self.host().offer(platform.id(), line).await;
+        let said = offered.map_or_else(|error| error.to_string(), |offered| format!("{offered:?}"));
+        self.seen.push(format!("offer {kind:?}: {}", without_numbers(&said)));
     }
 
     async fn command(&mut self, text: &str) {

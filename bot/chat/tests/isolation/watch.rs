@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outbound, Outcome, Platform, PlatformError,
-    Post, ProbeLine, RealmWishes, StreamEvent, Streaming,
+    Access, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Making, OfferLine, Offered, Outbound, Outcome,
+    Platform, PlatformError, Post, ProbeLine, RealmWishes, StreamEvent, Streaming,
 };
 use azera_adapter_sim::SimPlatform;
 use azera_types::{ChatId, Inbound, MessageId, PersonId, Place, PlatformId, Reach, RealmId, Text, Timestamp};
@@ -225,9 +225,9 @@ impl Platform for WatchedPlatform {
         self.sim.show_again(outbound).await
     }
 
-    async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), PlatformError> {
+    async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
         self.watch.went("Platform::retract");
-        self.sim.retract(chat, reply).await
+        self.sim.retract(chat, reply, at).await
     }
 
     fn streaming(&self) -> Option<&dyn Streaming> {
@@ -238,7 +238,7 @@ impl Platform for WatchedPlatform {
 
 #[async_trait]
 impl Streaming for WatchedPlatform {
-    async fn event(&self, chat: &ChatId, _: &MessageId, event: &StreamEvent) {
+    async fn event(&self, Making { chat, .. }: Making<'_>, event: &StreamEvent) {
         let text = match event {
             StreamEvent::Thinking { text } | StreamEvent::Content { text } => text,
             StreamEvent::Error { message } => message,
@@ -329,6 +329,16 @@ impl Host for WatchedHost<'_> {
         self.host.deleted(platform, id).await
     }
 
+    async fn attached(&self, platform: &PlatformId, message: &MessageId, pieces: Vec<Text>) -> Result<(), HostError> {
+        self.watch.went("Host::attached");
+        self.host.attached(platform, message, pieces).await
+    }
+
+    async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError> {
+        self.watch.went("Host::left");
+        self.host.left(platform, realm, chats).await
+    }
+
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         self.watch.went("Host::command");
         let (chat, person, text) = (line.chat.clone(), line.person.clone(), line.text.clone());
@@ -351,6 +361,14 @@ impl Host for WatchedHost<'_> {
             self.watch.shown_in(&path, &chat, &person, &said);
         }
         answer
+    }
+
+    async fn offer(&self, platform: &PlatformId, line: OfferLine) -> Result<Vec<Offered>, HostError> {
+        let (chat, person) = (line.chat.clone(), line.person.clone());
+        let offered = self.host.offer(platform, line).await;
+        let said = offered.as_ref().map_or_else(ToString::to_string, |offered| format!("{offered:?}"));
+        self.watch.shown_in("Host::offer", &chat, &person, &said);
+        offered
     }
 
     async fn probe(&self, platform: &PlatformId, line: ProbeLine) -> Result<Vec<Hit>, HostError> {

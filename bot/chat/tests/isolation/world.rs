@@ -181,7 +181,7 @@ pub struct World {
 }
 
 /// Commands that change things and take nothing of one's own.
-const CHANGING: [&str; 32] = [
+const CHANGING: [&str; 36] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -214,6 +214,10 @@ const CHANGING: [&str; 32] = [
     "/journal channel here",
     "/journal channel here",
     "/journal channel off",
+    "/tag add old",
+    "/tag remove old",
+    "/group join lamps",
+    "/group leave",
 ];
 
 /// Commands that can be about a message.

@@ -1,5 +1,6 @@
 //! Tests on the real small models, which `make test` puts into the directory that AZERA_TEST_MODELS names.
 
+mod adapter;
 mod cache;
 mod embed;
 mod hearth;

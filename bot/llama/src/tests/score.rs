@@ -4,7 +4,7 @@ use super::*;
 
 async fn score(messages: Vec<ChatMessage>, continuations: &[&str]) -> Vec<Score> {
     let continuations = continuations.iter().map(|text| (*text).to_owned()).collect();
-    let request = ScoreRequest { messages, continuations, priority: Priority::Live };
+    let request = ScoreRequest { messages, continuations, priority: Priority::Live, adapters: vec![] };
     shared_engine().score(request).await.unwrap()
 }
 
@@ -49,6 +49,7 @@ async fn a_score_gives_way_to_live_work_and_is_right_all_the_same() {
         messages: vec![persona("Azera"), user("How are you?")],
         continuations: (0..40).map(|i| format!("I am well, and {i} gulls sit on the rail of the gallery.")).collect(),
         priority,
+        adapters: vec![],
     };
     let expected = engine.score(request(Priority::Live)).await.unwrap();
     let scoring = tokio::spawn({
@@ -68,8 +69,12 @@ async fn a_score_gives_way_to_live_work_and_is_right_all_the_same() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused() {
-    let request =
-        |continuations| ScoreRequest { messages: vec![user("Hi")], continuations, priority: Priority::Background };
+    let request = |continuations| ScoreRequest {
+        messages: vec![user("Hi")],
+        continuations,
+        priority: Priority::Background,
+        adapters: vec![],
+    };
     let long = shared_engine().score(request(vec!["word ".repeat(2_048)])).await;
     assert!(matches!(long, Err(Error::TooLong { .. })), "{long:?}");
     let many = shared_engine().score(request(vec![String::new(); crate::MAX_CONTINUATIONS + 1])).await;

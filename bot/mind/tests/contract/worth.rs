@@ -96,12 +96,16 @@ fn what_was_wrong_is_never_kept_without_its_correction() {
 }
 
 #[test]
-fn a_message_that_tells_two_things_gives_two_memories() {
+fn a_message_that_tells_two_things_is_one_memory_of_what_is_worth_most() {
     let text = "I passed my exam yesterday! My new phone number is 5512, by the way.";
     let kept = kept(&[&format!("Ada: {text}")]);
     let spans: Vec<&str> =
         kept.iter().flat_map(|kept| &kept.parts).map(|part| text.get(part.span.clone()).unwrap()).collect();
-    assert_eq!(spans, ["I passed my exam yesterday!", "My new phone number is 5512, by the way."]);
+    assert_eq!(spans, [text]);
+    let alone = |text: &str| self::kept(&[&format!("Ada: {text}")]).remove(0);
+    let (exam, number) = (alone("I passed my exam yesterday!"), alone("My new phone number is 5512, by the way."));
+    let most = if exam.importance >= number.importance { exam } else { number };
+    assert_eq!((kept[0].kind, kept[0].importance), (most.kind, most.importance));
 }
 
 #[test]

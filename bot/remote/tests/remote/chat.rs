@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use azera_model::{
-    ChatMessage, ChatModel, ChatRequest, Error, Event, FinishReason, Grammar, Priority, Reply, Role, Sampling,
-    SessionKey, Usage,
+    Adapter, AdapterId, ChatMessage, ChatModel, ChatRequest, Error, Event, FinishReason, Grammar, Priority, Reply,
+    Role, Sampling, SessionKey, Usage,
 };
 use azera_remote::{Api, CHAT_QUEUE, RemoteChat, RemoteChatConfig, ServerConfig};
 use serde_json::{Value, json};
@@ -258,6 +258,8 @@ async fn what_cannot_be_served_is_refused_at_once() {
     assert!(matches!(model.chat(ChatRequest { max_tokens: 0, ..request("x") }).await, Err(Error::Invalid(_))));
     let stop = vec![String::new()];
     assert!(matches!(model.chat(ChatRequest { stop, ..request("x") }).await, Err(Error::Invalid(_))));
+    let adapters = vec![Adapter::new(AdapterId::new([0; 32]), "adapter.gguf")];
+    assert!(matches!(model.chat(ChatRequest { adapters, ..request("x") }).await, Err(Error::Invalid(_))));
     assert!(peer.asked(OPENAI).is_empty());
     model.forget_session(&SessionKey::new("s")).await.unwrap();
 }

@@ -295,7 +295,9 @@ impl Memory {
         if memory.kind == Kind::Note {
             return Ok(None);
         }
-        if memory.at > until || memory.sources.iter().any(|source| query.exclude.contains(source)) {
+        // What a conversation shows of a message is not what else came with it.
+        let shown = memory.kind != Kind::Fact && memory.sources.iter().any(|source| query.exclude.contains(source));
+        if memory.at > until || shown {
             return Ok(None);
         }
         let shown = windows.allows(&memory.persona, &memory.scope, &memory.needs, memory.at);

@@ -1,7 +1,5 @@
-//! Reactions that do something with a reply.
-
-/// The command that a reaction stands for.
-pub(crate) fn command_of(key: &str) -> Option<&'static str> {
+/// The command that a reaction to a reply stands for: an emoji, with a variation selector behind it or without.
+pub fn command_of(key: &str) -> Option<&'static str> {
     // Clients put a variation selector behind an emoji, or do not.
     let key = key.trim_end_matches(['\u{fe0f}', '\u{fe0e}']);
     Some(match key {

@@ -1,0 +1,55 @@
+//! What changes in servers: roles, permissions, who is there.
+
+use serde_json::json;
+
+use crate::permissions::{Bits, Overwrite};
+use crate::world::{Guild, World, role_json};
+
+impl World {
+    /// A member gets a role that grants `bits`, or loses it; the gateway tells of it.
+    pub fn set_roles(&mut self, guild: u64, user: u64, roles: Vec<u64>) {
+        if let Some(member) = self.guilds.get_mut(&guild).and_then(|guild| guild.members.get_mut(&user)) {
+            member.roles = roles;
+        }
+        let mut member = self.member_json(guild, user);
+        member["guild_id"] = json!(guild.to_string());
+        self.emit("GUILD_MEMBER_UPDATE", member);
+    }
+
+    /// A new role.
+    pub fn role(&mut self, guild: u64, bits: Bits) -> u64 {
+        let id = self.id();
+        self.guilds.get_mut(&guild).expect("a server").roles.insert(id, bits);
+        let role = role_json(id, id == guild, bits);
+        self.emit("GUILD_ROLE_CREATE", json!({"guild_id": guild.to_string(), "role": role}));
+        id
+    }
+
+    /// Changes who sees a channel; the gateway tells of it.
+    pub fn set_overwrites(&mut self, channel: u64, overwrites: Vec<Overwrite>) {
+        self.channels.get_mut(&channel).expect("a channel").overwrites = overwrites;
+        let json = self.channel_json(channel);
+        self.emit("CHANNEL_UPDATE", json);
+    }
+
+    /// The bot is removed from a server; gives what lets it in again.
+    pub fn evict(&mut self, guild: u64) -> Guild {
+        self.emit("GUILD_DELETE", json!({"id": guild.to_string()}));
+        self.guilds.remove(&guild).expect("a server")
+    }
+
+    /// The bot is let into a server again.
+    pub fn readmit(&mut self, guild: Guild) {
+        let id = guild.id;
+        self.guilds.insert(id, guild);
+        let created = self.guild_json(id);
+        self.emit("GUILD_CREATE", created);
+    }
+
+    /// Somebody leaves a server.
+    pub fn leave(&mut self, guild: u64, user: u64) {
+        self.guilds.get_mut(&guild).expect("a server").members.remove(&user);
+        let user = self.user_json(user);
+        self.emit("GUILD_MEMBER_REMOVE", json!({"guild_id": guild.to_string(), "user": user}));
+    }
+}

@@ -1,0 +1,73 @@
+//! The bot as Discord knows it, and what it may hear.
+
+use serenity::all::{ApplicationFlags, GatewayIntents, Http};
+
+use crate::error::{Error, Failure, failure, in_words};
+use crate::settings::Settings;
+
+/// What Discord says about the bot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Application {
+    /// The application's id, which an invitation names.
+    pub id: u64,
+    /// The bot's name.
+    pub name: String,
+    /// It may read what is not addressed to it.
+    pub message_content: bool,
+    /// It is told who the members of its servers are.
+    pub members: bool,
+    /// Which user it is.
+    pub(crate) user: u64,
+}
+
+pub(crate) async fn application_now(settings: &Settings) -> Result<Application, Error> {
+    asked(&settings.http()?).await
+}
+
+pub(crate) async fn asked(http: &Http) -> Result<Application, Error> {
+    let why = |error: serenity::Error| match failure(&error) {
+        Failure::Token => Error::Token,
+        Failure::Unknown => Error::Away(in_words(&error)),
+        Failure::Gone | Failure::Refused => Error::Refused(in_words(&error)),
+    };
+    let user = http.get_current_user().await.map_err(why)?;
+    let application = http.get_current_application_info().await.map_err(why)?;
+    let flags = application.flags.unwrap_or(ApplicationFlags::empty());
+    let granted = |one, other| flags.intersects(one | other);
+    Ok(Application {
+        id: application.id.get(),
+        name: user.name.clone(),
+        message_content: granted(
+            ApplicationFlags::GATEWAY_MESSAGE_CONTENT,
+            ApplicationFlags::GATEWAY_MESSAGE_CONTENT_LIMITED,
+        ),
+        members: granted(ApplicationFlags::GATEWAY_GUILD_MEMBERS, ApplicationFlags::GATEWAY_GUILD_MEMBERS_LIMITED),
+        user: user.id.get(),
+    })
+}
+
+/// What the bot wants to be told, as far as Discord lets it.
+pub(crate) fn intents(application: &Application) -> GatewayIntents {
+    let mut intents = GatewayIntents::GUILDS
+        | GatewayIntents::GUILD_MESSAGES
+        | GatewayIntents::DIRECT_MESSAGES
+        | GatewayIntents::GUILD_MESSAGE_REACTIONS
+        | GatewayIntents::DIRECT_MESSAGE_REACTIONS;
+    if application.message_content {
+        intents |= GatewayIntents::MESSAGE_CONTENT;
+    } else {
+        tracing::warn!(
+            "Discord does not show the bot what is not addressed to it: it hears mentions, replies and DMs alone. \
+             Switch on Message Content on the Bot page of the developer portal to change that"
+        );
+    }
+    if application.members {
+        intents |= GatewayIntents::GUILD_MEMBERS;
+    } else {
+        tracing::warn!(
+            "Discord does not tell the bot who is a member of its servers: it asks for each message, and is slower. \
+             Switch on Server Members on the Bot page of the developer portal to change that"
+        );
+    }
+    intents
+}

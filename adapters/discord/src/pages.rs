@@ -1,0 +1,111 @@
+//! Texts of many lines, which are written in a form: what stands there now, and what is to stand there.
+
+use azera_adapter::{Command, OptionKind};
+use serenity::all::{
+    ActionRowComponent, CommandDataOptionValue, CommandInteraction, CreateActionRow, CreateInputText,
+    CreateInteractionResponse, CreateModal, InputTextStyle, ModalInteraction,
+};
+
+use crate::channels::Hall;
+use crate::commands::{By, answer, form_of, obey, refuse};
+use crate::error::in_words;
+
+/// What the id of a form begins with; behind it comes the line that it completes.
+const PAGE: &str = "azera-page.";
+
+/// Characters of one field (<https://discord.com/developers/docs/components/reference#text-input>).
+const FIELD_CHARS: usize = 4_000;
+
+/// Fields of a form.
+const FIELDS: usize = 5;
+
+/// Characters of a form's id.
+const ID_CHARS: usize = 100;
+
+/// A text that is wanted.
+pub(crate) struct Page {
+    /// What the form is called.
+    title: String,
+    /// The line behind which the text belongs; without one it answers what stands there now.
+    line: String,
+}
+
+/// The text that a command wants besides what was said with it.
+pub(crate) fn wanted(commands: &[Command], given: &CommandInteraction) -> Option<Page> {
+    let command = commands.iter().find(|command| command.name == given.data.name)?;
+    let (form, options) = form_of(command, &given.data.options)?;
+    let page = form.options.iter().find(|option| option.kind == OptionKind::Page)?;
+    let value = |name: &str| match &options.iter().find(|given| given.name == name)?.value {
+        CommandDataOptionValue::String(text) => Some(text.as_str()),
+        _ => None,
+    };
+    Some(Page { title: page.help.to_owned(), line: command.line(form, value) })
+}
+
+/// Opens the form with what stands there now.
+pub(crate) async fn open(hall: &Hall, by: By, page: Page) {
+    let now = answer(hall, &by, page.line.clone(), None).await;
+    let id = format!("{PAGE}{}", page.line);
+    let fields = fields(&now.text);
+    if !now.ok || fields.len() > FIELDS || id.chars().count() > ID_CHARS {
+        let why =
+            if now.ok { "That is too long for a form here: it has to come as a file.".to_owned() } else { now.text };
+        return refuse(hall, by, why).await;
+    }
+    let count = fields.len();
+    let rows = fields.into_iter().enumerate().map(|(number, text)| {
+        let label = if count == 1 { page.title.clone() } else { format!("{} ({}/{count})", page.title, number + 1) };
+        let field = CreateInputText::new(InputTextStyle::Paragraph, label, number.to_string());
+        CreateActionRow::InputText(field.value(text).required(number == 0))
+    });
+    let form = CreateModal::new(id, page.title.clone()).components(rows.collect());
+    let shown = CreateInteractionResponse::Modal(form);
+    let http = &hall.around.http;
+    if let Err(error) = http.create_interaction_response(by.interaction, &by.token, &shown, Vec::new()).await {
+        tracing::warn!(error = in_words(&error), "a form could not be shown");
+    }
+}
+
+/// The text cut into fields, at the ends of lines.
+fn fields(text: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        let room = fields.last().map_or(0, |field| FIELD_CHARS.saturating_sub(field.chars().count()));
+        if line.chars().count() > room {
+            fields.push(String::new());
+        }
+        if let Some(field) = fields.last_mut() {
+            field.push_str(line);
+        }
+    }
+    fields.retain(|field| !field.trim().is_empty());
+    fields
+}
+
+/// Does what a form was for; gives it back if it is another's.
+pub(crate) async fn filled(hall: &Hall, form: ModalInteraction) -> Option<ModalInteraction> {
+    let Some(line) = form.data.custom_id.strip_prefix(PAGE) else { return Some(form) };
+    let fields = form.data.components.iter().flat_map(|row| &row.components);
+    let written = fields.filter_map(|field| match field {
+        ActionRowComponent::InputText(text) => text.value.as_deref(),
+        _ => None,
+    });
+    // Discord takes the blanks around each field away.
+    let text = written.map(str::trim_end).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+    obey(hall, By::filled(hall, &form), format!("{line} {text}"), None).await;
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_end_with_lines() {
+        let line = format!("{}\n", "x".repeat(999));
+        let text = line.repeat(9);
+        let fields = fields(&text);
+        assert_eq!(fields.iter().map(|field| field.chars().count()).collect::<Vec<_>>(), [4_000, 4_000, 1_000]);
+        assert_eq!(fields.concat(), text);
+    }
+}

@@ -1,0 +1,281 @@
+//! Personas under their own names and faces: webhooks of the bot's own in the channels where it may make them.
+//!
+//! A webhook is found again by its name, which holds digests of the persona and of its picture; nothing of it is kept but in
+//! memory. Its token lets anybody write in the channel: it goes into no log, and neither does an address that holds it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use azera_adapter::{Picture, PlatformError, Portraits};
+use azera_types::PersonaId;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serenity::all::{
+    ApplicationId, ChannelId, EditWebhookMessage, ExecuteWebhook, Http, Message, MessageId, ModelError, Permissions,
+    Webhook, WebhookId, WebhookType,
+};
+use serenity::json::json;
+use sha2::{Digest, Sha256};
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::Instant;
+
+use crate::directory::Directory;
+use crate::error::{Failure, failure, in_words};
+
+/// What the names of the bot's webhooks begin with.
+const PREFIX: &str = "azera";
+
+/// Letters of a digest in a webhook's name.
+const DIGEST_LETTERS: usize = 16;
+
+/// Webhooks of the bot's own in one channel; Discord allows 15 in all. Of more personas, the newest takes one over.
+const MAX_HOOKS: usize = 8;
+
+/// Characters of a name (<https://discord.com/developers/docs/resources/webhook#create-webhook>).
+const NAME_CHARS: usize = 80;
+
+/// Time for which a channel that refused is not asked again.
+const SULK: Duration = Duration::from_secs(600);
+
+/// Channels whose webhooks are remembered.
+const MAX_CHANNELS: usize = 10_000;
+
+/// Who says something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Speaker {
+    pub(crate) persona: PersonaId,
+    pub(crate) name: String,
+}
+
+/// A webhook to speak through, and the name to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Face {
+    pub(crate) hook: WebhookId,
+    pub(crate) name: String,
+}
+
+/// What is known of a channel.
+#[derive(Default)]
+struct Wardrobe {
+    /// Its webhooks; `None` before they were asked for.
+    hooks: Option<Vec<Webhook>>,
+    refused: Option<Instant>,
+}
+
+impl Wardrobe {
+    fn sulk(&mut self, home: ChannelId, error: &serenity::Error) {
+        tracing::warn!(channel = %home, error = in_words(error), "no webhook: personas speak under the bot's name here");
+        self.refused = Some(Instant::now());
+    }
+}
+
+/// The webhooks of all channels.
+pub(crate) struct Webhooks {
+    http: Arc<Http>,
+    application: ApplicationId,
+    directory: Arc<Directory>,
+    portraits: Arc<OnceLock<Arc<dyn Portraits>>>,
+    channels: Mutex<HashMap<ChannelId, Arc<AsyncMutex<Wardrobe>>>>,
+}
+
+impl Webhooks {
+    pub(crate) fn new(
+        http: Arc<Http>,
+        application: ApplicationId,
+        directory: Arc<Directory>,
+        portraits: Arc<OnceLock<Arc<dyn Portraits>>>,
+    ) -> Self {
+        Self { http, application, directory, portraits, channels: Mutex::default() }
+    }
+
+    /// How a persona shows itself in a channel; `None` if that is a plain message of the bot's: because it is called like the
+    /// bot, or the bot may make no webhooks there.
+    pub(crate) async fn face(&self, channel: ChannelId, speaker: &Speaker) -> Result<Option<Face>, PlatformError> {
+        if speaker.name.eq_ignore_ascii_case(self.directory.cache.current_user().display_name()) {
+            return Ok(None);
+        }
+        let Some(home) = self.home(channel) else { return Ok(None) };
+        if !self.directory.own_permissions(channel).contains(Permissions::MANAGE_WEBHOOKS) {
+            return Ok(None);
+        }
+        let wardrobe = self.wardrobe(home);
+        let mut wardrobe = wardrobe.lock_owned().await;
+        if wardrobe.refused.is_some_and(|since| since.elapsed() < SULK) {
+            return Ok(None);
+        }
+        let error = match self.hook_for(home, speaker, &mut wardrobe).await {
+            Ok(hook) => return Ok(Some(Face { hook, name: speaker.name.chars().take(NAME_CHARS).collect() })),
+            Err(error) => error,
+        };
+        // Whether one was made or changed is not known.
+        wardrobe.hooks = None;
+        match failure(&error) {
+            Failure::Refused => {
+                wardrobe.sulk(home, &error);
+                Ok(None)
+            }
+            Failure::Gone | Failure::Token | Failure::Unknown => Err(PlatformError::Transient(in_words(&error))),
+        }
+    }
+
+    /// The persona's webhook, with its picture of now.
+    async fn hook_for(
+        &self,
+        home: ChannelId,
+        speaker: &Speaker,
+        wardrobe: &mut Wardrobe,
+    ) -> serenity::Result<WebhookId> {
+        let portrait = match self.portraits.get() {
+            Some(portraits) => portraits.picture(&speaker.persona).await,
+            None => None,
+        };
+        let whose = format!("{PREFIX} {}", digest(speaker.persona.as_str().as_bytes()));
+        let face = portrait.as_ref().map_or_else(|| "plain".to_owned(), |picture| digest(&picture.bytes));
+        let name = format!("{whose} {face}");
+        let hooks = self.hooks(home, wardrobe).await?;
+        if let Some(known) = hooks.iter().find(|hook| hook.name.as_ref() == Some(&name)) {
+            return Ok(known.id);
+        }
+        let described = json!({"name": name, "avatar": portrait.as_ref().map(address)});
+        let theirs = hooks.iter().position(|hook| hook.name.as_ref().is_some_and(|name| name.starts_with(&whose)));
+        let taken_over = theirs.or_else(|| (hooks.len() >= MAX_HOOKS).then_some(0));
+        let hook = match taken_over {
+            // The one taken over last is taken over last again.
+            Some(old) => self.http.edit_webhook(hooks.remove(old).id, &described, None).await?,
+            None => self.http.create_webhook(home, &described, None).await?,
+        };
+        let id = hook.id;
+        hooks.push(hook);
+        Ok(id)
+    }
+
+    /// The bot's own webhooks of a channel.
+    async fn hooks<'a>(&self, home: ChannelId, wardrobe: &'a mut Wardrobe) -> serenity::Result<&'a mut Vec<Webhook>> {
+        let known = match wardrobe.hooks.take() {
+            Some(known) => known,
+            None => {
+                let there = self.http.get_channel_webhooks(home).await?;
+                let mut own: Vec<Webhook> = there.into_iter().filter(|hook| is_own(hook, self.application)).collect();
+                own.sort_by_key(|hook| hook.id);
+                own
+            }
+        };
+        Ok(wardrobe.hooks.insert(known))
+    }
+
+    /// Says something through a webhook.
+    pub(crate) async fn say(
+        &self,
+        channel: ChannelId,
+        face: &Face,
+        message: ExecuteWebhook,
+    ) -> serenity::Result<Message> {
+        let hook = self.hook(channel, face.hook).await?;
+        let message = message.username(&face.name);
+        let message = match self.thread(channel) {
+            Some(thread) => message.in_thread(thread),
+            None => message,
+        };
+        let said = hook.execute(&self.http, true, message).await;
+        self.heed(channel, said).await?.ok_or(serenity::Error::Other("Discord did not say what was said"))
+    }
+
+    /// Changes what was said through a webhook.
+    pub(crate) async fn change(
+        &self,
+        channel: ChannelId,
+        hook: WebhookId,
+        message: MessageId,
+        edit: EditWebhookMessage,
+    ) -> serenity::Result<()> {
+        let hook = self.hook(channel, hook).await?;
+        let edit = match self.thread(channel) {
+            Some(thread) => edit.in_thread(thread),
+            None => edit,
+        };
+        let changed = hook.edit_message(&self.http, message, edit).await;
+        self.heed(channel, changed).await.map(drop)
+    }
+
+    /// Takes back what was said through a webhook. Where that is gone, the bot itself may if it may delete messages.
+    pub(crate) async fn take_back(
+        &self,
+        channel: ChannelId,
+        hook: WebhookId,
+        message: MessageId,
+    ) -> serenity::Result<()> {
+        let gone = match self.hook(channel, hook).await {
+            Ok(hook) => hook.delete_message(&self.http, self.thread(channel), message).await,
+            Err(error) => Err(error),
+        };
+        match self.heed(channel, gone).await {
+            Err(error) if failure(&error) != Failure::Unknown => self.http.delete_message(channel, message, None).await,
+            done => done,
+        }
+    }
+
+    /// What came of a request. Where something was not there, the webhook itself may be gone, and is looked for anew.
+    async fn heed<T>(&self, channel: ChannelId, done: serenity::Result<T>) -> serenity::Result<T> {
+        let gone = done.as_ref().is_err_and(|error| failure(error) == Failure::Gone);
+        if let Some(home) = self.home(channel).filter(|_| gone) {
+            self.wardrobe(home).lock().await.hooks = None;
+        }
+        done
+    }
+
+    async fn hook(&self, channel: ChannelId, hook: WebhookId) -> serenity::Result<Webhook> {
+        let home = self.home(channel).ok_or(ModelError::NoTokenSet)?;
+        let wardrobe = self.wardrobe(home);
+        let mut wardrobe = wardrobe.lock().await;
+        let hooks = self.hooks(home, &mut wardrobe).await?;
+        let known = hooks.iter().find(|known| known.id == hook).cloned();
+        known.ok_or(serenity::Error::Model(ModelError::NoTokenSet))
+    }
+
+    /// What was asked, as an address: what a webhook says cannot be a reply.
+    pub(crate) fn link(&self, channel: ChannelId, asked: MessageId) -> Option<String> {
+        let guild = self.directory.locate(channel)?.guild;
+        Some(asked.link(channel, Some(guild)))
+    }
+
+    /// Takes note that a channel's webhooks are of no use.
+    pub(crate) async fn refused(&self, channel: ChannelId, error: serenity::Error) {
+        if let Some(home) = self.home(channel) {
+            self.wardrobe(home).lock().await.sulk(home, &error);
+        }
+    }
+
+    /// The channel whose webhooks speak there; none in a DM.
+    fn home(&self, channel: ChannelId) -> Option<ChannelId> {
+        self.directory.locate(channel).map(|at| at.channel.id)
+    }
+
+    fn thread(&self, channel: ChannelId) -> Option<ChannelId> {
+        self.home(channel).filter(|home| *home != channel).map(|_| channel)
+    }
+
+    fn wardrobe(&self, home: ChannelId) -> Arc<AsyncMutex<Wardrobe>> {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if channels.len() >= MAX_CHANNELS && !channels.contains_key(&home) {
+            channels.clear();
+        }
+        channels.entry(home).or_default().clone()
+    }
+}
+
+/// Whether a webhook is one that the bot made and can speak through.
+fn is_own(hook: &Webhook, application: ApplicationId) -> bool {
+    let named = hook.name.as_ref().is_some_and(|name| name.starts_with(PREFIX));
+    named && hook.kind == WebhookType::Incoming && hook.application_id == Some(application) && hook.token.is_some()
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().chars().take(DIGEST_LETTERS).collect()
+}
+
+/// A picture as an address that holds it.
+fn address(picture: &Picture) -> String {
+    format!("data:{};base64,{}", picture.media_type, STANDARD.encode(&picture.bytes))
+}

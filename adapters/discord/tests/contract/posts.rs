@@ -1,0 +1,119 @@
+//! What is written unasked stands once, wherever a process was broken off, and can be taken back by any other.
+
+use azera_adapter::{Outbound, Platform, Post, State};
+use azera_discord_peer::{Fault, Peer, World};
+use azera_types::{ChatId, Clock, MessageId, PersonaId, PlaceKind, SystemClock, Text, Timestamp};
+
+use crate::{peer, record, square, start};
+
+/// More than is looked through from either end.
+const MUCH: usize = 1_050;
+
+fn post(channel: u64, number: u64, at: Timestamp, text: &str) -> Post {
+    let chat = ChatId::new(format!("discord:{channel}")).unwrap();
+    let id = MessageId::new(format!("post~{number}")).unwrap();
+    Post { outbound: outbound(&chat, id, "Azera", text), kind: "dream".to_owned(), sources: Vec::new(), at }
+}
+
+/// Something a persona says.
+pub fn outbound(chat: &ChatId, id: MessageId, name: &str, text: &str) -> Outbound {
+    Outbound {
+        id,
+        chat: chat.clone(),
+        persona: PersonaId::new(name.to_lowercase()).unwrap(),
+        persona_name: name.to_owned(),
+        text: Text::new(text),
+        reply_to: None,
+        state: State::default(),
+    }
+}
+
+/// What the bot wrote in a channel: texts, and the labels of the buttons under the last of them.
+fn written(world: &World, channel: u64) -> (Vec<String>, Vec<String>) {
+    let messages = world.bots_messages(channel);
+    let text = |message: &&serde_json::Value| message["content"].as_str().unwrap().to_owned();
+    let buttons = messages.last().map(|message| message["components"][0]["components"].clone()).unwrap_or_default();
+    let labels = buttons.as_array().into_iter().flatten().map(|button| button["label"].as_str().unwrap().to_owned());
+    (messages.iter().map(text).collect(), labels.collect())
+}
+
+/// Much is said by somebody nobody listens to.
+fn chatter(peer: &Peer, channel: u64) {
+    peer.world(|world| {
+        let robot = world.user("Robot");
+        world.bots.push(robot);
+        for n in 0..MUCH {
+            world.say(channel, robot, &format!("number {n}"));
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_stands_once_and_goes_when_it_is_forgotten() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let dm = peer.world(|world| world.dm(ann));
+    let mut number = 0;
+    for (channel, early, late) in [(square, 0, 0), (dm, 0, 0), (square, 1, 0), (square, 0, 1)] {
+        let before = peer.world(|world| written(world, channel).0.len());
+        number += 1;
+        let at = SystemClock.now();
+        let text = format!("I dreamt of the sea.\n\n{}", "wave ".repeat(450));
+        let dream = post(channel, number, at, &text);
+        (0..early).for_each(|_| chatter(&peer, channel));
+        let bot = start(&peer, folder.path(), &record).await;
+        bot.discord.post(&dream).await.unwrap();
+        bot.discord.post(&dream).await.unwrap();
+        bot.stop().await;
+        (0..late).for_each(|_| chatter(&peer, channel));
+        // The second part is missing; it is posted, and nobody knows.
+        let path = format!("/channels/{channel}/messages");
+        peer.world(|world| {
+            world.forget_nonces();
+            let last = world.bots_messages(channel).last().unwrap()["id"].as_str().unwrap().parse().unwrap();
+            world.delete(channel, last);
+            world.order(Fault::done_but_fails("POST", &path, 500));
+        });
+        let bot = start(&peer, folder.path(), &record).await;
+        let error = bot.discord.post(&dream).await.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        bot.stop().await;
+        peer.world(World::forget_nonces);
+        let bot = start(&peer, folder.path(), &record).await;
+        bot.discord.post(&dream).await.unwrap();
+        let (texts, labels) = peer.world(|world| written(world, channel));
+        assert_eq!(texts.len(), before + 2, "in {channel}, {early} before and {late} behind");
+        assert!(texts[before].starts_with("I dreamt of the sea."));
+        assert_eq!(labels, ["Why?", "Forget"]);
+        bot.stop().await;
+        let bot = start(&peer, folder.path(), &record).await;
+        bot.discord.retract(&dream.outbound.chat, &dream.outbound.id, at).await.unwrap();
+        assert_eq!(peer.world(|world| written(world, channel).0.len()), before);
+        bot.stop().await;
+    }
+    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_is_known_without_anybody_in_it() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (guild, open, ann) = square(&peer);
+    let (den, thread, dm) = peer.world(|world| {
+        let den = world.private_channel(guild, "den", &[ann]);
+        (den, world.thread(den, "a thread", None), world.dm(ann))
+    });
+    let bot = start(&peer, folder.path(), &record).await;
+    let kind = async |chat: String| {
+        let place = bot.discord.place_for_all(&ChatId::new(chat).unwrap()).await.unwrap();
+        place.map(|place| place.kind)
+    };
+    assert!(matches!(kind(format!("discord:{open}")).await, Some(PlaceKind::Public(_))));
+    for private in [den, thread] {
+        assert!(matches!(kind(format!("discord:{private}")).await, Some(PlaceKind::Private { .. })));
+    }
+    let whose = kind(format!("discord:{dm}")).await;
+    assert!(matches!(whose, Some(PlaceKind::Dm(person)) if person.as_str() == format!("discord:{ann}")));
+    assert_eq!(kind("discord:12345".to_owned()).await, None);
+    assert_eq!(kind("console:ann:main".to_owned()).await, None);
+    bot.stop().await;
+}

@@ -1,0 +1,199 @@
+//! Personas under their own names and faces.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use azera_adapter::{Picture, Platform, Portraits};
+use azera_discord_peer::{BOT, Bits, Fault, Overwrite, Peer, Scope, World};
+use azera_types::{ChatId, MessageId, PersonaId, Timestamp};
+use serde_json::Value;
+
+use crate::{WHOLE, answered, once_each, peer, record, record_of, square, start, start_with};
+
+/// What Nix looks like.
+#[derive(Default)]
+struct Looks(Mutex<Vec<u8>>);
+
+#[async_trait]
+impl Portraits for Looks {
+    async fn usual(&self) -> Option<(PersonaId, String)> {
+        None
+    }
+
+    async fn picture(&self, persona: &PersonaId) -> Option<Picture> {
+        let bytes = self.0.lock().unwrap().clone();
+        (persona.as_str() == "nix").then_some(Picture { bytes, media_type: "image/png" })
+    }
+}
+
+/// Who said the answer to a message, and with which picture.
+fn author(peer: &Peer, channel: u64, asked: u64) -> (String, Option<String>) {
+    peer.world(|world| {
+        let author = world.answers(channel, asked)[0]["author"].clone();
+        let picture = author["avatar"].as_str().map(|avatar| world.pictures[avatar].clone());
+        (author["username"].as_str().unwrap().to_owned(), picture)
+    })
+}
+
+fn ask(peer: &Peer, channel: u64, who: u64) -> u64 {
+    let asked = peer.world(|world| world.say(channel, who, &format!("<@{BOT}> hello")));
+    answered(peer, channel, asked, WHOLE);
+    asked
+}
+
+/// How often webhooks were made.
+fn made(world: &World) -> usize {
+    world.asked.iter().filter(|asked| asked.method == "POST" && asked.path.ends_with("/webhooks")).count()
+}
+
+fn has_buttons(message: &Value) -> bool {
+    message["components"].to_string().contains("Again")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_persona_has_its_name_and_its_face() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record_of("Nix"));
+    let (_, square, ann) = square(&peer);
+    let (thread, dm) = peer.world(|world| (world.thread(square, "a thread", None), world.dm(ann)));
+    let looks = Arc::new(Looks(Mutex::new(b"one".to_vec())));
+    let bot = start_with(&peer, folder.path(), &record, Some(looks.clone())).await;
+    let mut in_square = Vec::new();
+    for _ in 0..2 {
+        in_square.push(ask(&peer, square, ann));
+    }
+    let threaded = ask(&peer, thread, ann);
+    let direct = ask(&peer, dm, ann);
+    let one = Some("data:image/png;base64,b25l".to_owned());
+    assert_eq!(author(&peer, square, in_square[1]), ("Nix".to_owned(), one.clone()));
+    assert_eq!(author(&peer, thread, threaded), ("Nix".to_owned(), one.clone()));
+    assert_eq!(author(&peer, dm, direct).0, "azera", "there are no webhooks in direct messages");
+    // Nobody hears what it says so, and somebody who answers it is heard.
+    let to_nix = peer.world(|world| {
+        let answer = world.answers(square, in_square[1])[0].clone();
+        assert!(has_buttons(&answer));
+        assert!(answer["components"].to_string().contains(&format!("/{square}/{}", in_square[1])));
+        world.reply(square, ann, "and why is that?", answer["id"].as_str().unwrap().parse().unwrap())
+    });
+    answered(&peer, square, to_nix, WHOLE);
+    in_square.push(to_nix);
+    bot.stop().await;
+    // Another process finds the webhook, and gives it the picture of now.
+    *looks.0.lock().unwrap() = b"two".to_vec();
+    let bot = start_with(&peer, folder.path(), &record, Some(looks)).await;
+    in_square.push(ask(&peer, square, ann));
+    let two = Some("data:image/png;base64,dHdv".to_owned());
+    assert_eq!(author(&peer, square, in_square[3]), ("Nix".to_owned(), two));
+    assert_eq!(author(&peer, square, in_square[1]).1, one);
+    assert_eq!(peer.world(|world| made(world)), 1);
+    bot.stop().await;
+    once_each(&peer, square, &in_square);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_it_may_make_none_it_speaks_plainly() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record_of("Nix"));
+    let (guild, open, ann) = square(&peer);
+    let (denied, full, named) = peer.world(|world| {
+        let denied = Overwrite { id: BOT, user: true, allow: Bits::default(), deny: Bits::WEBHOOKS };
+        (
+            world.channel(guild, "denied", vec![denied]),
+            world.channel(guild, "full", Vec::new()),
+            world.channel(guild, "named", Vec::new()),
+        )
+    });
+    peer.world(|world| (0..15).for_each(|n| world.others_webhook(full, &format!("feed {n}"))));
+    let bot = start(&peer, folder.path(), &record).await;
+    for channel in [denied, full] {
+        let asked = ask(&peer, channel, ann);
+        assert_eq!(author(&peer, channel, asked).0, "azera");
+        once_each(&peer, channel, &[asked]);
+    }
+    let asked = ask(&peer, open, ann);
+    assert_eq!(author(&peer, open, asked).0, "Nix");
+    bot.stop().await;
+    // Discord lets nobody be called so.
+    let bot = start(&peer, folder.path(), &record_of("Discordia")).await;
+    let asked = ask(&peer, named, ann);
+    assert_eq!(author(&peer, named, asked).0, "azera");
+    bot.stop().await;
+    once_each(&peer, named, &[asked]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_webhook_says_stands_once_whatever_breaks() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record_of("Nix"));
+    let (_, square, ann) = square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    let wait = Duration::from_millis(200);
+    let faults = [
+        Fault::fails("GET", &format!("/channels/{square}/webhooks"), 500),
+        Fault::limited("POST", "/webhooks/", Scope::User, wait),
+        Fault::limited("POST", "/webhooks/", Scope::Global, wait),
+        Fault::fails("POST", "/webhooks/", 500).times(3),
+        Fault::done_but_fails("POST", "/webhooks/", 500).times(2),
+        Fault::fails("PATCH", "/webhooks/", 502).times(2),
+        Fault::done_but_fails("PATCH", "/webhooks/", 500),
+    ];
+    let mut asked = Vec::new();
+    for fault in faults {
+        let id = peer.world(|world| {
+            world.order(fault);
+            world.say(square, ann, "Azera, and now?")
+        });
+        answered(&peer, square, id, WHOLE);
+        asked.push(id);
+    }
+    // Broken off in the middle, another process finishes it.
+    record.go_on.send_replace(false);
+    let half = peer.world(|world| world.say(square, ann, "Azera, tell me"));
+    answered(&peer, square, half, "Half");
+    bot.stop().await;
+    let bot = start(&peer, folder.path(), &record_of("Nix")).await;
+    answered(&peer, square, half, WHOLE);
+    asked.push(half);
+    // Deleted by somebody who may, it is made anew; what it said before stays.
+    peer.world(|world| world.remove_webhooks(square));
+    asked.push(ask(&peer, square, ann));
+    assert_eq!(author(&peer, square, asked[asked.len() - 1]).0, "Nix");
+    bot.stop().await;
+    once_each(&peer, square, &asked);
+    assert_eq!(peer.world(|world| made(world)), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_persona_takes_a_place_over_and_what_is_forgotten_goes() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let bot = start(&peer, folder.path(), &record).await;
+    let asked = ask(&peer, square, ann);
+    let chat = ChatId::new(format!("discord:{square}")).unwrap();
+    let reply = |number: u32| MessageId::new(format!("discord:{asked}~r{number}")).unwrap();
+    // Who said a message cannot be changed, so it is said anew.
+    for (number, name, shown) in [(1, "Nix", "Nix"), (2, "Fay", "Fay"), (3, "Azera", "azera")] {
+        let text = format!("{name} says so.");
+        let outbound = crate::posts::outbound(&chat, reply(number), name, &text);
+        bot.discord.show_again(&outbound).await.unwrap();
+        assert_eq!(peer.world(|world| crate::texts(world, square, asked)), [text]);
+        assert_eq!(author(&peer, square, asked).0, shown);
+    }
+    let outbound = crate::posts::outbound(&chat, reply(1), "Nix", "A word of Nix's.");
+    bot.discord.show_again(&outbound).await.unwrap();
+    bot.stop().await;
+    let bot = start(&peer, folder.path(), &record).await;
+    bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await.unwrap();
+    assert!(peer.world(|world| world.bots_messages(square).is_empty()));
+    // What a webhook said that is gone may be deleted by who may delete anything.
+    bot.discord.show_again(&outbound).await.unwrap();
+    peer.world(|world| world.remove_webhooks(square));
+    let refused = bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await;
+    assert!(refused.is_err_and(|error| !error.is_transient()));
+    peer.world(|world| {
+        let allowed = Overwrite { id: BOT, user: true, allow: Bits::MESSAGES, deny: Bits::default() };
+        world.set_overwrites(square, vec![allowed]);
+    });
+    bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await.unwrap();
+    assert!(peer.world(|world| world.bots_messages(square).is_empty()));
+    bot.stop().await;
+    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+}

@@ -1,0 +1,118 @@
+//! What is offered while somebody types, forms, and people who bring the bot along.
+
+use azera_discord_peer::{Invoked, Peer};
+use serde_json::json;
+
+use crate::bot::Bot;
+use crate::commands::{give, square, told};
+use crate::{as_described, peer};
+
+/// What is offered to somebody who types so far.
+#[track_caller]
+fn offered(peer: &Peer, channel: u64, who: u64, command: &str, form: &str, option: &str, typed: &str) -> Vec<String> {
+    let options = json!([{"name": form, "type": 1, "options": [
+        {"name": option, "type": 3, "value": typed, "focused": true}]}]);
+    let id =
+        peer.world(|world| world.invoke(channel, who, Invoked::Autocomplete { name: command.to_owned(), options }));
+    let first = peer.wait("an offer", |world| world.interaction(id).answer.first.clone());
+    let choices = first["choices"].as_array().expect("choices").clone();
+    choices.iter().map(|choice| choice["value"].as_str().expect("text").to_owned()).collect()
+}
+
+/// A persona's file, for a server.
+fn nix(peer: &Peer, channel: u64, who: u64) -> String {
+    let template = give(peer, channel, who, "persona", "template", &[]).replacen("Here it is.", "", 1);
+    template.replace("Name", "Nix").replacen("id: name", "id: nix", 1)
+}
+
+#[test]
+fn what_may_be_meant_is_offered_to_who_may_see_it() {
+    let peer = peer();
+    let ([ann, bob, cid], square) = square(&peer);
+    let (other, dm_bob) = peer.world(|world| {
+        let guild = world.guild(cid, &[]);
+        (world.channel(guild, "elsewhere", Vec::new()), world.dm(bob))
+    });
+    let mut bot = Bot::new(&peer, None);
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let file = nix(&peer, square, ann);
+    give(&peer, square, ann, "persona", "upload", &[("file", &file)]);
+    give(&peer, square, ann, "persona", "confirm", &[]);
+    assert_eq!(offered(&peer, square, bob, "persona", "use", "name", "ni"), ["nix"]);
+    assert!(offered(&peer, square, bob, "persona", "show", "name", "").contains(&"azera".to_owned()));
+    assert!(offered(&peer, other, cid, "persona", "use", "name", "ni").is_empty(), "it is another server's");
+    assert!(offered(&peer, dm_bob, bob, "persona", "use", "name", "nix").is_empty());
+    let models = offered(&peer, square, bob, "model", "use", "name", "qwen");
+    assert!(models.len() > 1 && models.iter().all(|name| name.contains("qwen")), "{models:?}");
+    give(&peer, square, bob, "branch", "new", &[("name", "aside")]);
+    assert_eq!(offered(&peer, square, bob, "branch", "switch", "name", "as"), ["aside"]);
+    as_described(&peer);
+}
+
+#[test]
+fn a_persona_is_edited_in_a_form_and_taken_back() {
+    let peer = peer();
+    let ([ann, bob, _], square) = square(&peer);
+    let mut bot = Bot::new(&peer, None);
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let file = nix(&peer, square, ann);
+    give(&peer, square, ann, "persona", "upload", &[("file", &file)]);
+    give(&peer, square, ann, "persona", "confirm", &[]);
+    let edit = |who: u64, change: &dyn Fn(String) -> String| {
+        let options = json!([{"name": "edit", "type": 1, "options": [{"name": "name", "type": 3, "value": "nix"}]}]);
+        let opened = peer.world(|world| {
+            world.invoke(square, who, Invoked::Command { name: "persona".to_owned(), kind: 1, options, target: None })
+        });
+        let form = peer.wait("a form", |world| {
+            let answer = &world.interaction(opened).answer;
+            (answer.kind == Some(9) || answer.message.is_some()).then(|| answer.clone())
+        });
+        if let Some(refused) = form.message {
+            return refused["content"].as_str().unwrap_or_default().to_owned();
+        }
+        let form = form.first.expect("a form");
+        let field = &form["components"][0]["components"][0];
+        let fields = vec![("0".to_owned(), change(field["value"].as_str().expect("what stands there").to_owned()))];
+        let custom_id = form["custom_id"].as_str().expect("an id").to_owned();
+        let filled = peer.world(|world| world.invoke(square, who, Invoked::Form { custom_id, fields }));
+        told(&peer, filled)
+    };
+    let refused = edit(bob, &|text| text);
+    assert!(refused.contains("the admins'"), "{refused}");
+    let wrong = edit(ann, &|text| text.replacen("id: nix", "id: fay", 1));
+    assert!(wrong.contains("another `id`"), "{wrong}");
+    let wrong = edit(ann, &|text| text.replacen("id: nix", "id: NOT AN ID", 1));
+    assert!(wrong.contains("line 3"), "{wrong}");
+    let preview = edit(ann, &|text| format!("{text}\n## Likes\n\nThe sea.\n"));
+    assert!(preview.contains("place of version 1"), "{preview}");
+    let taken = give(&peer, square, ann, "persona", "confirm", &[]);
+    assert!(taken.contains("version 2"), "{taken}");
+    assert!(give(&peer, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
+    let back = give(&peer, square, ann, "persona", "rollback", &[("name", "nix")]);
+    assert!(back.contains("version 1"), "{back}");
+    assert!(!give(&peer, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
+    as_described(&peer);
+}
+
+#[test]
+fn who_brings_it_along_is_answered_as_in_direct_messages() {
+    let peer = peer();
+    let ([ann, bob, _], square) = square(&peer);
+    let dm = peer.world(|world| world.dm(bob));
+    let mut bot = Bot::new(&peer, None);
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    give(&peer, dm, bob, "remember", "", &[("text", "the password is heliotrope")]);
+    let elsewhere = |who: u64| {
+        let options = json!([{"name": "search", "type": 1, "options": [
+            {"name": "words", "type": 3, "value": "password heliotrope"}]}]);
+        let what = Invoked::Command { name: "memory".to_owned(), kind: 1, options, target: None };
+        let asked = peer.world(|world| world.invoke_elsewhere(square, who, what));
+        told(&peer, asked)
+    };
+    assert!(elsewhere(bob).contains("heliotrope"), "only Bob sees it");
+    assert!(!elsewhere(ann).contains("heliotrope"));
+    as_described(&peer);
+}

@@ -1,0 +1,64 @@
+//! `/model`: which model answers, which there are, and for the operator which are here.
+
+use std::sync::PoisonError;
+
+use azera_adapter::{Access, CommandAnswer};
+
+use super::{Setting, done, refused};
+use crate::azera::Azera;
+use crate::error::Error;
+
+impl Azera {
+    pub(super) async fn model_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let (verb, name) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        match (verb, name.trim()) {
+            ("use" | "pull" | "remove", name) if !name.is_empty() && at.access < Access::Operator => {
+                Ok(refused("Only the operator can change the model.".into()))
+            }
+            ("use", name) if !name.is_empty() => self.use_model(name).await,
+            ("pull", name) if !name.is_empty() => Ok(told(self.0.models.pull(name).await)),
+            ("remove", name) if !name.is_empty() => self.remove_model(name).await,
+            _ => Ok(done(self.models_in_words(verb == "list"))),
+        }
+    }
+
+    async fn use_model(&self, name: &str) -> Result<CommandAnswer, Error> {
+        let model = match self.0.models.load(name).await {
+            Ok(model) => model,
+            Err(why) => return Ok(refused(why)),
+        };
+        let name = model.info().name.clone();
+        *self.0.model.write().unwrap_or_else(PoisonError::into_inner) = model;
+        Ok(done(format!("From now on {name} answers.")))
+    }
+
+    async fn remove_model(&self, name: &str) -> Result<CommandAnswer, Error> {
+        if self.model().info().name == name {
+            return Ok(refused(format!("{name} answers now; `/model use` has another do so first.")));
+        }
+        Ok(told(self.0.models.remove(name).await))
+    }
+
+    fn models_in_words(&self, all: bool) -> String {
+        let present = self.model().info().clone();
+        let mut text = format!("{} answers ({} tokens of context).\n", present.name, present.context_tokens);
+        if !all {
+            text.push_str("`/model list` shows the others.");
+            return text;
+        }
+        for model in self.0.models.list() {
+            let state = match model.fetched {
+                _ if model.name == present.name => "answers now".to_owned(),
+                _ if model.installed => "installed: `/model use` takes it".to_owned(),
+                Some(percent) => format!("being fetched: {percent} % are here"),
+                None => "not installed: `/model pull` fetches it".to_owned(),
+            };
+            text.push_str(&format!("- {}: {} ({state})\n", model.name, model.title));
+        }
+        text
+    }
+}
+
+fn told(done_or_not: Result<String, String>) -> CommandAnswer {
+    done_or_not.map_or_else(refused, done)
+}

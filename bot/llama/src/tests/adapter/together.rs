@@ -1,0 +1,101 @@
+use super::*;
+
+/// What chats ask, and which of four sets of adapters each has.
+const CHATS: [(&str, usize); 8] = [
+    ("What is the sea?", 0),
+    ("Who lives in a lighthouse?", 1),
+    ("Tell me about ships.", 2),
+    ("What is the sea?", 3),
+    ("Tell me about ships.", 0),
+    ("Who lives in a lighthouse?", 2),
+    ("What is the sea?", 1),
+    ("Who lives in a lighthouse?", 0),
+];
+
+/// Nats by which a reply is likelier with its own adapters than with any others.
+const MARGIN: f64 = 4.0;
+
+fn adapters(forge: &Forge) -> [Vec<Adapter>; 4] {
+    let [one, two] = [(8, 1), (16, 2)].map(|(rank, seed)| forge.adapter(rank, NOISE, seed));
+    [vec![], vec![one.clone()], vec![two.clone()], vec![one, two]]
+}
+
+fn turn(chat: usize, adapters: &[Adapter]) -> ChatRequest {
+    let request = greedy(vec![user(CHATS[chat].0)], 24);
+    ChatRequest { session: session(&chat.to_string()), adapters: adapters.to_vec(), ..request }
+}
+
+/// Whether a reply was made with these adapters and not, in any part, with others: the likeliest tokens with one set are
+/// far from that with another.
+async fn check(engine: &LlamaChat, chat: usize, text: &str, own: usize, sets: &[Vec<Adapter>; 4]) {
+    let asked = CHATS[chat].0;
+    let with_own = likely(engine, asked, text, &sets[own]).await;
+    for (other, set) in sets.iter().enumerate().filter(|(other, _)| *other != own) {
+        let with_other = likely(engine, asked, text, set).await;
+        assert!(with_own > with_other + MARGIN, "{text}: {with_own} with set {own}, {with_other} with {other}");
+    }
+}
+
+#[tokio::test]
+async fn a_score_with_adapters_does_not_depend_on_its_company() {
+    let (engine, forge) = (adaptable_engine(), Forge::new());
+    let adapters = adapters(&forge);
+    let mut alone = Vec::new();
+    for set in &adapters {
+        alone.push(likely(engine, ASKED, SEA, set).await);
+    }
+    let [a, b, c, d] = &adapters;
+    let all = |set| likely(engine, ASKED, SEA, set);
+    let together = tokio::join!(all(a), all(b), all(c), all(d), all(d), all(c), all(b), all(a));
+    let (a, b, c, d, e, f, g, h) = together;
+    for (together, set) in [a, b, c, d, e, f, g, h].into_iter().zip([0, 1, 2, 3, 3, 2, 1, 0]) {
+        let difference = (together - alone[set]).abs();
+        assert!(difference < 0.02 * alone[set].abs(), "set {set}: {together} instead of {}", alone[set]);
+    }
+    for (at, one) in alone.iter().enumerate() {
+        for other in &alone[at + 1..] {
+            assert!((one - other).abs() > 0.04 * one.abs(), "{alone:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn eight_chats_at_once_each_keep_their_adapters() {
+    let (engine, forge) = (LlamaChat::load(adaptable()).unwrap(), Forge::new());
+    let adapters = adapters(&forge);
+    let mut replies = Vec::new();
+    for (chat, (_, set)) in CHATS.iter().enumerate() {
+        replies.push(engine.chat(turn(chat, &adapters[*set])).await.unwrap());
+    }
+    for (chat, reply) in replies.into_iter().enumerate() {
+        let text = reply.collect().await.unwrap().0;
+        check(&engine, chat, &text, CHATS[chat].1, &adapters).await;
+    }
+}
+
+#[tokio::test]
+async fn a_swap_reaches_no_reply_under_way() {
+    let (engine, forge) = (LlamaChat::load(adaptable()).unwrap(), Forge::new());
+    let adapters = adapters(&forge);
+    // All chats begin with one adapter; each one's next turn is with another, which is read from its file meanwhile.
+    let mut running = Vec::new();
+    for chat in 0..CHATS.len() {
+        running.push(engine.chat(turn(chat, &adapters[1])).await.unwrap());
+    }
+    let begun = first_piece(&mut running[0]).await;
+    let mut next = Vec::new();
+    for chat in 0..CHATS.len() {
+        next.push(engine.chat(turn(chat, &adapters[2])).await.unwrap());
+    }
+    engine.forget_adapter(&adapters[1][0].id).await.unwrap();
+    let mut head = Some(begun);
+    for (chat, reply) in running.into_iter().enumerate() {
+        let text = head.take().unwrap_or_default() + &reply.collect().await.unwrap().0;
+        check(&engine, chat, &text, 1, &adapters).await;
+    }
+    for (chat, reply) in next.into_iter().enumerate() {
+        let (text, usage) = reply.collect().await.unwrap();
+        assert_eq!(usage.cached_tokens, 0, "a turn was continued under other adapters");
+        check(&engine, chat, &text, 2, &adapters).await;
+    }
+}

@@ -1,0 +1,45 @@
+//! What a message brought with it besides its text, such as a long file: remembered in pieces, each resting on the message, so
+//! that it is shown where that may be shown and goes when that goes.
+
+use azera_types::{Author, MemoryId, MessageId, Text};
+
+use crate::rows::{Kind, MemoryRow};
+use crate::{Batch, Durability, Error, Memory};
+
+impl Memory {
+    /// Remembers the pieces of a message in one flushed transaction; gives how many were new. None are where the message is
+    /// unknown or forgotten by now.
+    pub fn keep_pieces(&self, message: &MessageId, pieces: Vec<Text>) -> Result<usize, Error> {
+        let Some(chat) = self.raw_message(message)?.map(|message| message.chat) else { return Ok(0) };
+        // Nobody forgets it meanwhile.
+        let _writing = self.writing(&chat)?;
+        let row = self.raw_message(message)?.filter(|message| message.author != Author::Forgotten);
+        let Some(row) = row else { return Ok(0) };
+        let known = self.memories_of(message)?;
+        let mut batch = Batch::new();
+        let mut new = 0;
+        for text in pieces {
+            if known.iter().any(|memory| memory.text == text) {
+                continue;
+            }
+            let memory = MemoryRow {
+                id: MemoryId(self.next_number()?),
+                persona: row.persona.clone(),
+                kind: Kind::Fact,
+                scope: row.scope.clone(),
+                needs: row.needs.clone(),
+                chat: Some(row.chat.clone()),
+                session: 0,
+                author: row.author.clone(),
+                sources: vec![row.id.clone()],
+                text,
+                at: row.at,
+                worth: None,
+            };
+            self.put_memory(&mut batch, &memory)?;
+            new += 1;
+        }
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(new)
+    }
+}
