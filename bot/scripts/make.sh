@@ -276,7 +276,7 @@ lint() {
     cargo clippy --version >/dev/null 2>&1 || die "clippy is missing: add that component to the Rust toolchain."
     cargo fmt --all -- --check
     cargo run --quiet --release --locked --package azera-tidy
-    cargo clippy --release --workspace --all-targets --locked -- --deny warnings
+    cargo clippy --release --workspace --all-targets --locked --keep-going -- --deny warnings
     if have cargo-deny; then
         # Advisories change by the day and want network; `cargo deny check` looks at them too.
         cargo deny --offline check bans licenses sources

@@ -21,6 +21,12 @@ pub struct Example {
 }
 
 impl Example {
+    /// Tokens of which all from `start` on are learnt.
+    #[must_use]
+    pub fn from_token(start: usize, tokens: Vec<u32>) -> Self {
+        Self { learnt: std::iter::once(start..tokens.len()).collect(), tokens }
+    }
+
     /// Tokens up to which it may share its beginning: the one before its first learnt token has to be its own.
     fn shareable(&self) -> usize {
         let first = self.learnt.iter().map(|range| range.start).min().unwrap_or(self.tokens.len());
@@ -153,7 +159,7 @@ mod tests {
     fn example(begin: std::ops::Range<u32>, end: &[u32], learnt: usize) -> Example {
         let tokens: Vec<u32> = begin.chain(end.iter().copied()).collect();
         let from = tokens.len() - learnt;
-        Example { learnt: vec![from..tokens.len()], tokens }
+        Example::from_token(from, tokens)
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use azera_config::Config;
 use azera_tidy::{Tree, check};
 
-/// The checkout this program was built from.
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+/// The checkout, where this program is run: a build may outlive the folder it was made in.
+const ROOT: &str = ".";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -38,7 +38,7 @@ fn discord_js_logs_in_talks_uploads_and_runs_a_command() {
         world.channel(guild, "square", Vec::new())
     });
     let mut node = Command::new("node");
-    node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bot.mjs")).stdin(Stdio::null());
+    node.arg("tests/bot.mjs").stdin(Stdio::null());
     node.env("AZERA_TEST_DISCORD_JS", library).env("NODE_EXTRA_CA_CERTS", root);
     node.env("PEER_API", format!("https://{}/api", peer.api)).env("PEER_TOKEN", &peer.token);
     let _bot = Bot(node.spawn().expect("node runs"));

@@ -64,5 +64,5 @@ fn example(line: &str, reader: &LlamaReader) -> anyhow::Result<Example> {
     });
     let messages = messages.collect::<anyhow::Result<Vec<_>>>()?;
     let (tokens, start) = reader.exchange(&messages, &row.reply)?;
-    Ok(Example { learnt: vec![start..tokens.len()], tokens })
+    Ok(Example::from_token(start, tokens))
 }

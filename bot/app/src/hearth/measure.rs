@@ -32,8 +32,7 @@ pub fn measure(model: &Path, options: &Measure) -> anyhow::Result<Value> {
         let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         let tokens = reader.text(&text)?;
         let windows = tokens.chunks(WINDOW).filter(|window| window.len() > 1);
-        let examples: Vec<Example> =
-            windows.map(|window| Example { tokens: window.to_vec(), learnt: vec![1..window.len()] }).collect();
+        let examples: Vec<Example> = windows.map(|window| Example::from_token(1, window.to_vec())).collect();
         let perplexity = |adapter| mean_loss(&base, adapter, &examples, PASS_TOKENS, options.threads);
         let ((without, tokens), (with, _)) = (perplexity(None)?, perplexity(Some(&adapter))?);
         let share = (with - without).exp();

@@ -93,7 +93,7 @@ fn show(bar: &ProgressBar, now: &Progress) {
     let said = format!("loss {:.3}, {} left", now.mean_loss, HumanDuration(now.left));
     bar.set_message(said.clone());
     bar.set_position(now.step as u64);
-    if bar.is_hidden() && now.step % LINE_STEPS == 0 {
+    if bar.is_hidden() && now.step.is_multiple_of(LINE_STEPS) {
         eprintln!(
             "step {} of {}: {said}, {} tokens, {:.1} s",
             now.step,

@@ -6,8 +6,7 @@ use crate::{azera, lines};
 
 fn told(what: &str) -> Value {
     let home = tempfile::tempdir().expect("a folder");
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../mind/labelled/");
-    let output = azera(home.path(), &["eval", what, &format!("{file}{what}.jsonl"), "--json"], "");
+    let output = azera(home.path(), &["eval", what, &format!("../mind/labelled/{what}.jsonl"), "--json"], "");
     lines(&output).remove(0)
 }
 

@@ -111,7 +111,7 @@ const HARMLESS: [&str; 13] = [
 const RIGHTS: [&str; 2] = ["Right", "Subject"];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    PathBuf::from("../..")
 }
 
 fn parsed(path: &Path) -> syn::File {

@@ -45,9 +45,8 @@ impl Homeserver {
     }
 
     fn serve(&mut self) {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/synapse.sh");
         let mut child = Command::new("bash")
-            .args([script, "serve"])
+            .args(["../scripts/synapse.sh", "serve"])
             .args([tools(), self.state.clone()])
             .arg(self.port.to_string())
             .stdin(Stdio::piped())
@@ -83,7 +82,7 @@ impl Drop for Homeserver {
 /// Runs the client library's side.
 pub fn python(arguments: &[&str]) -> Command {
     let mut command = Command::new("python3");
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/matrix_person.py")).args(arguments);
+    command.arg("../scripts/matrix_person.py").args(arguments);
     command.env("PYTHONPATH", tools()).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }
@@ -92,7 +91,7 @@ pub fn python(arguments: &[&str]) -> Command {
 pub fn node(arguments: &[&str]) -> Command {
     let dir = js_tools();
     let mut command = Command::new(dir.join("bin/node"));
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/matrix_person.mjs")).args(arguments);
+    command.arg("../scripts/matrix_person.mjs").args(arguments);
     command.env("AZERA_TEST_MATRIX_JS", dir).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }
