@@ -25,6 +25,9 @@ pub struct Cli {
     /// The configuration file; see `azera config`
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Let the chat model answer without its adapter
+    #[arg(long, global = true)]
+    pub no_adapter: bool,
     #[command(subcommand)]
     pub command: Command,
 }

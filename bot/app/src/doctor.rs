@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use azera_config::Config;
-use azera_ledger::{Kind, State};
+use azera_ledger::{Kind, Models, State};
 use azera_model::Embedder;
 use azera_remote::{About, ServerConfig};
 
-use crate::{house, servers, stores};
+use crate::{adapters, house, servers, stores};
 
 /// Free disk below which it is time to make room.
 const LOW_DISK_BYTES: u64 = 2 << 30;
@@ -161,21 +161,49 @@ fn model(config: &Config, kind: Kind) -> Found {
         let models = house::models(config)?;
         let name = house::chosen(config, &models, kind)?;
         let listed = models.list()?.into_iter().find(|listed| listed.entry.name == name);
-        anyhow::Ok((name, listed))
+        anyhow::Ok((models, name, listed))
     })();
     match found {
         Err(error) => Found::Bad(format!("{error:#}"), "see models.dir in the configuration".into()),
-        Ok((name, None)) => {
+        Ok((_, name, None)) => {
             Found::Bad(format!("{name} is in no ledger"), "`azera models list` names those known".into())
         }
-        Ok((name, Some(listed))) => match listed.state {
-            State::Installed(manifest) => Found::Good(format!("{name}, {} MB", manifest.size >> 20)),
+        Ok((models, name, Some(listed))) => match listed.state {
+            State::Installed(manifest) => {
+                let text = format!("{name}, {} MB", manifest.size >> 20);
+                match kind {
+                    Kind::Chat => with_adapter(config, &models, &name, text),
+                    Kind::Embedding => Found::Good(text),
+                }
+            }
             State::Damaged { reason } => Found::Bad(
                 format!("{name} is damaged: {reason}"),
                 format!("azera models remove {name} --force && azera models pull {name}"),
             ),
             _ => Found::Bad(format!("{name} is not fetched"), format!("azera models pull {name}")),
         },
+    }
+}
+
+/// A model that is there, with the adapter it is to answer with.
+fn with_adapter(config: &Config, models: &Models, name: &str, model: String) -> Found {
+    let checked = (|| {
+        let Some(installed) = models.find(name)? else { return Ok(Vec::new()) };
+        let adapters = adapters::of(config, models, &installed)?;
+        for adapter in &adapters {
+            azera_llama::check_adapter(&installed.path, adapter)?;
+        }
+        anyhow::Ok(adapters)
+    })();
+    match checked {
+        Err(error) => Found::Bad(
+            format!("{error:#}"),
+            "set models.adapter to an adapter that was made for this model, or leave it out".into(),
+        ),
+        Ok(adapters) => Found::Good(match adapters.first() {
+            None => model,
+            Some(adapter) => format!("{model}, with the adapter {}", adapter.path.display()),
+        }),
     }
 }
 

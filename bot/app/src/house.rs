@@ -24,7 +24,7 @@ use crate::progress::Bar;
 use crate::senses::senses;
 use crate::shelf::Shelf;
 use crate::stores::OnServers;
-use crate::{servers, stores};
+use crate::{adapters, servers, stores};
 
 /// Tokens of key-value cache for each token of a conversation's window: so many conversations of full length fit.
 const FULL_CONVERSATIONS: usize = 4;
@@ -119,8 +119,14 @@ pub fn now_text() -> String {
     azera_types::SystemClock.now().to_string()
 }
 
-/// Loads a chat model.
-pub fn load_chat(config: &Config, installed: &Installed) -> anyhow::Result<Arc<dyn ChatModel>> {
+/// Loads a chat model, with the adapters that belong to it.
+pub fn load_chat(config: &Config, models: &Models, installed: &Installed) -> anyhow::Result<Arc<dyn ChatModel>> {
+    let adapters = adapters::of(config, models, installed)?;
+    Ok(LlamaChat::load(LlamaChatConfig { adapters, ..llama_config(config, installed)? })?)
+}
+
+/// What a chat model is loaded from, without adapters.
+pub fn llama_config(config: &Config, installed: &Installed) -> anyhow::Result<LlamaChatConfig> {
     let family = serde_json::to_value(installed.entry.family)?;
     let family = family.as_str().unwrap_or("generic").to_owned();
     let mut llama = LlamaChatConfig::new(&installed.path, &installed.entry.name, family);
@@ -135,7 +141,7 @@ pub fn load_chat(config: &Config, installed: &Installed) -> anyhow::Result<Arc<d
         0 => None,
         _ => Some(config.models_dir()?.join("prefixes")),
     };
-    Ok(LlamaChat::load(llama)?)
+    Ok(llama)
 }
 
 /// Loads an embedding model.
@@ -349,10 +355,10 @@ pub async fn open_without_inner_life(config: &Config, opening: Opening) -> anyho
     };
     // Loading a model and opening the stores each take their time; together they take the longer one's.
     let chat = {
-        let config = config.clone();
+        let (config, models) = (config.clone(), models.clone());
         tokio::task::spawn_blocking(move || -> anyhow::Result<Arc<dyn ChatModel>> {
             match chat {
-                Source::File(installed) => load_chat(&config, &installed),
+                Source::File(installed) => load_chat(&config, &models, &installed),
                 Source::Ready(model) => Ok(model),
             }
         })

@@ -1,5 +1,6 @@
 //! Azera's binary: the command line, and the one place where the parts are wired together.
 
+mod adapters;
 mod backup;
 mod bench;
 mod chat;
@@ -50,6 +51,9 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     let mut config = Config::from_process_env(cli.config.as_deref())?;
     if let Some(dir) = cli.command.data() {
         config.data.dir = Some(dir.to_path_buf());
+    }
+    if cli.no_adapter {
+        config.models.adapter = Some(adapters::NONE.into());
     }
     log(&config, cli.command.quiet())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;

@@ -60,8 +60,8 @@ impl ModelShelf for Shelf {
         let Some(installed) = found.filter(|installed| installed.entry.kind == Kind::Chat) else {
             return Err(format!("No chat model `{name}` is installed; `azera models pull {name}` fetches it."));
         };
-        let config = self.config.clone();
-        let loaded = tokio::task::spawn_blocking(move || load_chat(&config, &installed)).await;
+        let (config, models) = (self.config.clone(), self.models.clone());
+        let loaded = tokio::task::spawn_blocking(move || load_chat(&config, &models, &installed)).await;
         loaded.map_err(|error| error.to_string())?.map_err(|error| format!("{error:#}"))
     }
 

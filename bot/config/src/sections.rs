@@ -61,6 +61,10 @@ pub struct Models {
     pub max_reply_tokens: u32,
     /// Let models that can think do so before they answer. Better answers, later.
     pub thinking: bool,
+    /// The LoRA adapter that the model that talks answers with: the path of a GGUF file, made for that very model, or
+    /// `none`. When unset: the one that comes with the model, if one does.
+    #[schemars(length(min = 1, max = 4096), example = "/srv/models/adapter.gguf")]
+    pub adapter: Option<PathBuf>,
 }
 
 impl Default for Models {
@@ -78,6 +82,7 @@ impl Default for Models {
             prefix_cache_mb: 1024,
             max_reply_tokens: 256,
             thinking: false,
+            adapter: None,
         }
     }
 }

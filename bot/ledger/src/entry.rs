@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{bert, error::Error};
+use crate::{bert, error::Error, shipped::Shipped};
 
 /// The longest name of a model, in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
@@ -242,6 +242,9 @@ pub struct Entry {
     /// Set for embedding models, and only for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
+    /// The adapter that ships with this program and that the model is used with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<Shipped>,
     /// Where it can be fetched, in the order to try. Empty for a model that was imported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
@@ -262,6 +265,7 @@ impl Entry {
             (Kind::Chat, Some(_)) => return about("a chat model has no [embedding] section"),
             (Kind::Embedding, None) => return about("an embedding model needs its [embedding] section"),
             (Kind::Chat, None) => {}
+            (Kind::Embedding, _) if self.adapter.is_some() => return about("adapters are for chat models"),
             (Kind::Embedding, Some(embedding)) => {
                 if embedding.dimension == 0 || embedding.max_tokens == 0 {
                     return about("dimension and max_tokens must be above zero");
@@ -273,6 +277,9 @@ impl Entry {
                     return about("similarity_floor is a cosine: it lies between -1 and 1");
                 }
             }
+        }
+        if let Some(adapter) = &self.adapter {
+            adapter.validate().or_else(|problem| about(&problem))?;
         }
         if self.sources.len() > MAX_SOURCES {
             return about(&format!("at most {MAX_SOURCES} sources are tried"));

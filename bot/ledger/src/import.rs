@@ -170,6 +170,7 @@ fn describe(name: &str, kind: Kind, header: &GgufHeader, size: u64, warnings: &m
         context_length,
         default: false,
         embedding,
+        adapter: None,
         sources: Vec::new(),
     }
 }

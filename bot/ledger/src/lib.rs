@@ -19,6 +19,7 @@ mod models;
 mod progress;
 mod pull;
 mod recommend;
+mod shipped;
 mod store;
 mod wheel;
 
@@ -32,4 +33,5 @@ pub use manifest::{CheckedAgainst, Manifest};
 pub use models::{DEFAULT_HUB_ATTEMPTS, Installed, Listed, Models, Options};
 pub use progress::{Progress, Step};
 pub use recommend::Machine;
+pub use shipped::{InstalledAdapter, MAX_SHIPPED_BYTES, Shipped};
 pub use store::State;

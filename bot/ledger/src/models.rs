@@ -15,6 +15,7 @@ use crate::{
     manifest::{Manifest, Selection, write_toml},
     progress::Progress,
     pull::pull,
+    shipped::InstalledAdapter,
     store::{State, Store},
 };
 
@@ -170,6 +171,12 @@ impl Models {
             }
             _ => None,
         })
+    }
+
+    /// The adapter that an installed model is used with, written beside it if it is not there.
+    pub fn adapter(&self, installed: &Installed) -> Result<Option<InstalledAdapter>, Error> {
+        let folder = installed.path.parent().unwrap_or(self.store.root());
+        installed.entry.adapter.as_ref().map_or(Ok(None), |adapter| adapter.install(folder))
     }
 
     /// Fetches a model, going on from where an earlier pull stopped, and installs it. One that is there and current is

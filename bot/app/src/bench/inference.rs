@@ -8,10 +8,11 @@ use anyhow::{Context, bail};
 use azera_adapter::{Host, Outcome, TurnUsage};
 use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_config::Config;
-use azera_model::{ChatMessage, ChatModel, ChatRequest, Embedder, Priority, Purpose, Role, Sampling, Usage};
+use azera_model::{Adapter, ChatMessage, ChatModel, ChatRequest, Embedder, Priority, Purpose, Role, Sampling, Usage};
 use azera_types::{ChatId, Clock, Inbound, ManualClock, MessageId, PersonId, PlatformId, Text, Timestamp};
 use serde_json::{Value, json};
 
+use super::adapters::adapters;
 use super::crowd::Crowd;
 use super::rounded;
 use crate::cli::BenchInference;
@@ -21,13 +22,13 @@ use crate::measure::{Resident, median};
 use crate::stores;
 
 /// Times each figure is read; the median counts.
-const RUNS: usize = 5;
+pub const RUNS: usize = 5;
 
 /// Tokens of the prompt whose reading is timed, at least.
 const PROMPT_TOKENS: usize = 512;
 
 /// Tokens each reply may have.
-const REPLY_TOKENS: usize = 128;
+pub const REPLY_TOKENS: usize = 128;
 
 /// What is asked for, so that replies are long.
 const STORY: &str = "Tell me a very long story, with many people in it, about";
@@ -59,9 +60,9 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     let (mut reading, mut writing, mut one, mut many, mut lengths) = (vec![], vec![], vec![], vec![], vec![]);
     // The first pass warms up and is not counted.
     for run in 0..=RUNS {
-        let read = usages(&house.model, vec![long(&house.model, &mut crowd)], 1).await?.0;
-        let (alone, alone_rate) = usages(&house.model, stories(&mut crowd, 1), REPLY_TOKENS).await?;
-        let (together, rate) = usages(&house.model, stories(&mut crowd, options.chats), REPLY_TOKENS).await?;
+        let read = usages(&house.model, vec![long(&house.model, &mut crowd)], 1, &[]).await?.0;
+        let (alone, alone_rate) = usages(&house.model, stories(&mut crowd, 1), REPLY_TOKENS, &[]).await?;
+        let (together, rate) = usages(&house.model, stories(&mut crowd, options.chats), REPLY_TOKENS, &[]).await?;
         if run == 0 {
             continue;
         }
@@ -83,8 +84,16 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     let (first, second) = two_turns(&house, &clock).await?;
     let idle_chat_mb = idle_chats(&house, &clock, &mut crowd).await?;
     house.azera.stop().await;
+    let name = house.model.info().name.clone();
+    drop(house);
+    let installed = house::models(&config)?.find(&name)?;
+    let with_adapters = match installed {
+        Some(installed) => Some(adapters(&config, &installed, options.chats).await?),
+        // A model on a server takes none.
+        None => None,
+    };
     Ok(json!({
-        "model": house.model.info().name,
+        "model": name,
         "prompt_tokens_per_s": rounded(median(&reading)),
         "tokens_per_s": rounded(median(&writing)),
         "chats": options.chats,
@@ -100,11 +109,12 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
         "idle_chat_mb": idle_chat_mb.map(rounded),
         "first_turn_prompt_tokens": first.prompt_tokens,
         "second_turn_prompt_tokens": second.prompt_tokens,
+        "with_adapter": with_adapters,
     }))
 }
 
 /// A prompt of at least [`PROMPT_TOKENS`].
-fn long(model: &Arc<dyn ChatModel>, crowd: &mut Crowd) -> String {
+pub fn long(model: &Arc<dyn ChatModel>, crowd: &mut Crowd) -> String {
     let mut text = crowd.prose(64);
     while model.count_tokens(&text) < PROMPT_TOKENS {
         text.push(' ');
@@ -113,22 +123,24 @@ fn long(model: &Arc<dyn ChatModel>, crowd: &mut Crowd) -> String {
     text
 }
 
-fn stories(crowd: &mut Crowd, count: usize) -> Vec<String> {
+pub fn stories(crowd: &mut Crowd, count: usize) -> Vec<String> {
     (0..count).map(|_| format!("{STORY} {}.", crowd.prose(3))).collect()
 }
 
 /// Asks everything at once; what each reply cost, and generated tokens a second over all of them, from the first
 /// request to the last reply's end.
-async fn usages(
+pub async fn usages(
     model: &Arc<dyn ChatModel>,
     prompts: Vec<String>,
     max_tokens: usize,
+    adapters: &[Adapter],
 ) -> anyhow::Result<(Vec<Usage>, f64)> {
     let begun = Instant::now();
     let mut asked = Vec::with_capacity(prompts.len());
     for (number, prompt) in prompts.into_iter().enumerate() {
         let mut request = ChatRequest::new(vec![ChatMessage::new(Role::User, prompt)]);
         request.max_tokens = max_tokens;
+        request.adapters = adapters.to_vec();
         request.sampling = Sampling { temperature: 0.8, seed: u32::try_from(number).ok(), ..Sampling::default() };
         let model = model.clone();
         asked.push(tokio::spawn(async move { model.chat(request).await?.collect().await }));

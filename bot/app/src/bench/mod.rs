@@ -1,5 +1,6 @@
 //! `azera bench`: how fast the product is, read through the product's own paths on made-up communities.
 
+mod adapters;
 mod crowd;
 mod fill;
 mod inference;

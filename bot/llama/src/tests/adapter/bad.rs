@@ -91,7 +91,10 @@ async fn a_bad_file_is_refused_and_nothing_is_lost() {
     ] {
         refused(engine, forge.put("bad", &file), reason).await;
     }
-    refused(engine, Adapter { path: forge.0.path().join("nowhere"), ..good.clone() }, "cannot be read").await;
+    // One that is in memory needs no file.
+    let nowhere = |id| Adapter::new(id, forge.0.path().join("nowhere"));
+    ask(engine, digits("a number", 4, &[nowhere(good.id)])).await;
+    refused(engine, nowhere(AdapterId::new([8; 32])), "cannot be read").await;
     refused(engine, Adapter { id: AdapterId::new([7; 32]), ..good.clone() }, "and 0707").await;
 
     assert_eq!(running.collect().await.unwrap().1.completion_tokens, 200);

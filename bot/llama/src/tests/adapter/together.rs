@@ -20,13 +20,16 @@ fn adapters(forge: &Forge) -> [Vec<Adapter>; 4] {
     [vec![], vec![one.clone()], vec![two.clone()], vec![one, two]]
 }
 
+/// A turn whose reply is drawn: the likeliest one may go round in circles, which is as likely with any adapters.
 fn turn(chat: usize, adapters: &[Adapter]) -> ChatRequest {
-    let request = greedy(vec![user(CHATS[chat].0)], 24);
+    let mut request = greedy(vec![user(CHATS[chat].0)], 24);
+    request.sampling.temperature = 0.8;
+    request.sampling.seed = u32::try_from(chat).ok();
     ChatRequest { session: session(&chat.to_string()), adapters: adapters.to_vec(), ..request }
 }
 
-/// Whether a reply was made with these adapters and not, in any part, with others: the likeliest tokens with one set are
-/// far from that with another.
+/// Whether a reply was made with these adapters and not with others: what is drawn with one set is far less likely with
+/// another.
 async fn check(engine: &LlamaChat, chat: usize, text: &str, own: usize, sets: &[Vec<Adapter>; 4]) {
     let asked = CHATS[chat].0;
     let with_own = likely(engine, asked, text, &sets[own]).await;

@@ -1,0 +1,38 @@
+//! The adapters that chat models are loaded with.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use anyhow::Context;
+use azera_config::Config;
+use azera_ledger::{Installed, Kind, Models};
+use azera_model::{Adapter, AdapterId};
+use sha2::{Digest, Sha256};
+
+use crate::house::chosen;
+
+/// What `models.adapter` says where no adapter is wanted, for any model.
+pub const NONE: &str = "none";
+
+/// Those of a model. The configured one belongs to the model that talks and would fit no other; others have their own.
+pub fn of(config: &Config, models: &Models, installed: &Installed) -> anyhow::Result<Vec<Adapter>> {
+    match &config.models.adapter {
+        Some(path) if path.as_os_str() == NONE => Ok(Vec::new()),
+        Some(path) if chosen(config, models, Kind::Chat)? == installed.entry.name => {
+            Ok(vec![at(path).with_context(|| format!("models.adapter: {}", path.display()))?])
+        }
+        _ => {
+            let shipped = models.adapter(installed)?;
+            let adapter = shipped.map(|it| anyhow::Ok(Adapter::new(it.sha256.parse()?, it.path))).transpose()?;
+            Ok(adapter.into_iter().collect())
+        }
+    }
+}
+
+/// The adapter in a file, by what the file is now.
+pub fn at(path: &Path) -> io::Result<Adapter> {
+    let mut hasher = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hasher)?;
+    Ok(Adapter::new(AdapterId::new(hasher.finalize().into()), path))
+}
