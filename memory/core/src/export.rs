@@ -29,7 +29,7 @@ impl Memory {
             // several of their messages is told of once.
             let theirs = self.memories_of(&id)?.into_iter().filter(|memory| {
                 let all_theirs = memory.scope == own && memory.needs.iter().all(|need| need.scope == own);
-                !memory.kind.is_written() || all_theirs && told.insert(memory.id)
+                memory.kind.is_said() || memory.kind.is_written() && all_theirs && told.insert(memory.id)
             });
             memories.extend(theirs.map(|memory| memory_json(&memory)));
             let mut row = message_json(&message);

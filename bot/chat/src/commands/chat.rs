@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use azera_adapter::{CommandAnswer, Outbound, Outcome, Platform, State};
-use azera_memory::{Answering, ChatChange, ChatRow, MessageRow, persona_file};
-use azera_types::{Author, ChatId, MessageId, PlaceKind};
+use azera_memory::{Answering, ChatChange, ChatRow, MessageRow, Right, persona_file};
+use azera_types::{Author, ChatId, MessageId, PlaceKind, Reach, Timestamp};
 
 use super::{Setting, done, refused};
 use crate::azera::Azera;
@@ -15,6 +15,13 @@ const LOOK_BACK: usize = 200;
 
 /// Characters of a message shown where it only needs to be recognised.
 const GLIMPSE: usize = 60;
+
+/// A chat that may be named somewhere.
+pub(super) struct Named {
+    pub(super) row: ChatRow,
+    /// When the last of it was said that may be shown there; `None` if nothing may.
+    pub(super) last: Option<Timestamp>,
+}
 
 impl Azera {
     pub(super) async fn new_chat(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
@@ -29,19 +36,26 @@ impl Azera {
     }
 
     /// The chats that the person can read and everybody who reads along here may know of, the newest first.
-    pub(super) async fn chats_of(&self, at: &Setting<'_>) -> Result<Vec<ChatRow>, Error> {
+    pub(super) async fn chats_of(&self, at: &Setting<'_>) -> Result<Vec<Named>, Error> {
         let platform = at.platform.clone();
-        let dm = matches!(at.place.kind, PlaceKind::Dm(_));
+        let (dm, reach) = match &at.place.kind {
+            PlaceKind::Dm(person) => (true, at.adapter.reach(person).await?),
+            PlaceKind::Public(_) | PlaceKind::Private { .. } => (false, Reach::default()),
+        };
         let mut mine = Vec::new();
-        for chat in self.blocking(move |memory| memory.chats(&platform)).await? {
+        for row in self.blocking(move |memory| memory.chats(&platform)).await? {
             // What the platform cannot speak for now is not listed.
-            let Ok(Some(place)) = self.place(at.adapter, &chat.id, &at.line.person).await else { continue };
+            let Ok(Some(place)) = self.place(at.adapter, &row.id, &at.line.person).await else { continue };
             // Where others read along, only what they may know of is listed.
-            if dm || at.right.grants().iter().any(|grant| grant.scope == place.scope()) {
-                mine.push(chat);
+            if !dm && !at.right.grants().iter().any(|grant| grant.scope == place.scope()) {
+                continue;
             }
+            // When something was said there that may not be shown here, forgotten or before somebody's time, is not told either.
+            let (right, chat) = (Right::in_place(row.persona.clone(), &at.place, &reach), row.id.clone());
+            let last = self.blocking(move |memory| memory.history(&right, &chat, 1)).await?.pop();
+            mine.push(Named { row, last: last.map(|last| last.at) });
         }
-        mine.sort_by_key(|chat| std::cmp::Reverse(chat.last_at));
+        mine.sort_by(|a, b| (b.last, &a.row.id).cmp(&(a.last, &b.row.id)));
         Ok(mine)
     }
 
@@ -51,16 +65,13 @@ impl Azera {
             let Some(chat) = number.checked_sub(1).and_then(|index| mine.get(index)) else {
                 return Ok(refused("There is no chat of that number; `/chats` lists them.".into()));
             };
-            let go_to = Some(chat.id.clone());
+            let go_to = Some(chat.row.id.clone());
             return Ok(CommandAnswer { go_to, ..done(format!("Back to chat {number}.")) });
         }
         let mut text = String::from("Your chats, the newest first; `/chats NUMBER` goes to one:\n");
         for (number, chat) in mine.iter().enumerate() {
-            let here = if chat.id == at.chat.id { " (here)" } else { "" };
-            let title = chat.title.clone().unwrap_or_else(|| chat.id.to_string());
-            let day = chat.last_at.strftime("%F %H:%M");
-            let persona = persona_file(&chat.persona);
-            text.push_str(&format!("{}. {title}, {day}, with {persona}{here}\n", number + 1));
+            let persona = persona_file(&chat.row.persona);
+            text.push_str(&format!("{}. {}, with {persona}{}\n", number + 1, chat.told("%F %H:%M"), here(at, chat)));
         }
         Ok(done(text))
     }
@@ -228,6 +239,22 @@ impl Azera {
         self.blocking(move |memory| memory.change_chat(&chat, ChatChange::Answering(Some(answering)))).await?;
         Ok(done(format!("From now on I answer here: {}.", when(answering))))
     }
+}
+
+impl Named {
+    /// What it is called, and when the last of it was said, written so.
+    pub(super) fn told(&self, day: &str) -> String {
+        let title = self.row.title.clone().unwrap_or_else(|| self.row.id.to_string());
+        match self.last {
+            Some(last) => format!("{title}, {}", last.strftime(day)),
+            None => title,
+        }
+    }
+}
+
+/// A word behind the chat that a command was given in.
+pub(super) fn here(at: &Setting<'_>, chat: &Named) -> &'static str {
+    if chat.row.id == at.chat.id { " (here)" } else { "" }
 }
 
 /// There is nothing to do it with.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{ChatChange, ChatRow};
+use azera_memory::ChatChange;
 
+use super::chat::{Named, here};
 use super::mind::keeps_the_place;
 use super::{Setting, done, refused};
 use crate::azera::Azera;
@@ -38,7 +39,7 @@ impl Azera {
             }
             "find" if !tag.is_empty() => {
                 let chats = self.chats_of(at).await?;
-                let found: Vec<&ChatRow> = chats.iter().filter(|chat| chat.tags.contains(&tag)).collect();
+                let found: Vec<&Named> = chats.iter().filter(|chat| chat.row.tags.contains(&tag)).collect();
                 Ok(done(match found.as_slice() {
                     [] => format!("No chat that may be named here is tagged `{tag}`."),
                     found => format!("Tagged `{tag}`:\n{}", listed(at, found)),
@@ -73,9 +74,9 @@ impl Azera {
             }
             "" | "list" => {
                 let chats = self.chats_of(at).await?;
-                let mut groups: BTreeMap<&str, Vec<&ChatRow>> = BTreeMap::new();
+                let mut groups: BTreeMap<&str, Vec<&Named>> = BTreeMap::new();
                 for chat in &chats {
-                    if let Some(group) = &chat.group {
+                    if let Some(group) = &chat.row.group {
                         groups.entry(group).or_default().push(chat);
                     }
                 }
@@ -101,11 +102,6 @@ fn fits(name: &str) -> bool {
     !name.is_empty() && name.chars().count() <= MAX_CHARS && !name.chars().any(char::is_control)
 }
 
-fn listed(at: &Setting<'_>, chats: &[&ChatRow]) -> String {
-    let line = |chat: &&ChatRow| {
-        let here = if chat.id == at.chat.id { " (here)" } else { "" };
-        let title = chat.title.clone().unwrap_or_else(|| chat.id.to_string());
-        format!("- {title}, {}{here}\n", chat.last_at.strftime("%F"))
-    };
-    chats.iter().map(line).collect()
+fn listed(at: &Setting<'_>, chats: &[&Named]) -> String {
+    chats.iter().map(|chat| format!("- {}{}\n", chat.told("%F"), here(at, chat))).collect()
 }

@@ -1,0 +1,135 @@
+//! What worlds played by chance brought up, as they were, and what was behind it.
+
+use std::sync::Arc;
+
+use azera_adapter::{Host, Platform};
+use azera_types::{Clock, Text};
+
+use crate::findings::{ANN, BOB, DM_ANN, GUILD, HALL, Scene};
+use crate::live;
+use crate::world::{Act, Change, Fate, Founding, Target, Way, World};
+
+fn founding(members: u8, admins: u8, joined: bool) -> Founding {
+    Founding { members, admins, joined }
+}
+
+fn say(who: usize, chat: usize, way: Way, hostile: usize) -> Act {
+    Act::Say { who, chat, way, hostile, fate: Fate::Delivered }
+}
+
+/// One half of the times it ended otherwise: whether a message or the file that came with it was remembered first was left to chance.
+fn files_amid_answers() -> World {
+    let join = Change::Join;
+    World {
+        careless: false,
+        realms: vec![founding(0b00101, 0b00101, false), founding(0b11110, 0b01110, false)],
+        private: vec![
+            founding(0b11011, 0, false),
+            founding(0b11101, 0, false),
+            founding(0b10000, 0, true),
+            founding(0b11011, 0, false),
+        ],
+        acts: vec![
+            Act::Change(Change::Leave(0, Target::Realm(1))),
+            Act::Command { who: 1, chat: 9, what: "/rules remove insult" },
+            say(2, 7, Way::Silent, 5),
+            Act::Import { who: 2, chat: 5, what: "/dream import" },
+            Act::Import { who: 2, chat: 11, what: "/garden import" },
+            Act::Point { who: 0, chat: 0, nth: 0, reply: false, what: "/forget" },
+            Act::Say {
+                who: 4,
+                chat: 7,
+                way: Way::Launder,
+                hostile: 2,
+                fate: Fate::Meanwhile(join(1, Target::Realm(1))),
+            },
+            say(1, 5, Way::Launder, 4),
+            say(0, 10, Way::Launder, 3),
+            say(3, 0, Way::Silent, 3),
+            Act::Again { who: 2, chat: 11 },
+            Act::Edit { nth: 5, way: Way::Silent },
+            Act::Command { who: 0, chat: 7, what: "/rules remove brief" },
+            say(3, 11, Way::Silent, 0),
+            Act::Change(join(1, Target::Chat(3))),
+            say(4, 3, Way::Launder, 9),
+            Act::Change(join(1, Target::Realm(0))),
+            Act::Change(join(2, Target::Realm(0))),
+            Act::Change(join(4, Target::Chat(4))),
+            Act::Change(join(3, Target::Chat(3))),
+            Act::Again { who: 0, chat: 3 },
+            Act::Command { who: 0, chat: 11, what: "/persona use luna" },
+            Act::Remember { who: 0, chat: 7, hostile: 7 },
+            say(1, 10, Way::Silent, 7),
+            Act::Import { who: 4, chat: 0, what: "/journal import" },
+            Act::Command { who: 2, chat: 7, what: "/garden publish 1" },
+            Act::Point { who: 3, chat: 7, nth: 4, reply: true, what: "/swipe next" },
+            Act::Delete { nth: 2 },
+            say(2, 0, Way::Quiet, 1),
+            Act::Command { who: 2, chat: 0, what: "/answer always" },
+            Act::Wait { hours: 4 },
+            Act::Forget { who: 3, chat: 7, what: 3 },
+            say(2, 11, Way::Launder, 4),
+            Act::Say {
+                who: 1,
+                chat: 7,
+                way: Way::Launder,
+                hostile: 0,
+                fate: Fate::Meanwhile(join(3, Target::Chat(3))),
+            },
+            Act::Wait { hours: 14 },
+            say(2, 3, Way::Silent, 4),
+        ],
+        observer: (0, 0),
+    }
+}
+
+#[test]
+fn what_is_posted_does_not_depend_on_whether_a_file_was_read_before_its_message_was_answered() {
+    live(&files_amid_answers(), &Arc::default()).unwrap();
+}
+
+/// A message whose file was read before it was answered was not remembered: the file stood for it.
+#[tokio::test]
+async fn a_message_is_remembered_beside_what_came_with_it_and_that_goes_when_it_is_changed() {
+    const PIECE: &str = "log, 2: the heron is made of copper";
+    let mut scene = Scene::open(false, false).await;
+    let inbound = scene.message(ANN, HALL, "what does the zeppelin log say? quiet");
+    let (sim, id) = (scene.house.platform.sim.clone(), inbound.id.clone());
+    let (memory, of) = (scene.house.memory.clone(), id.clone());
+    scene.house.meanwhile.set(move || assert_eq!(memory.keep_pieces(&of, vec![Text::new(PIECE)]).unwrap(), 1));
+    scene.house.azera.message(sim.id(), inbound).await.unwrap();
+    scene.house.azera.settle().await.unwrap();
+    let both = ["what does the zeppelin log say? quiet", PIECE];
+    let found = scene.find(ANN, HALL, "the zeppelin log, the copper heron").await;
+    assert!(both.iter().all(|text| found.iter().any(|found| found == text)), "{found:?}");
+    // It says once what it says now, and of the file only what is handed in anew.
+    let now = scene.house.clock.now();
+    scene.house.azera.edited(sim.id(), &id, Text::new("where is the zeppelin? quiet"), now).await.unwrap();
+    scene.house.azera.settle().await.unwrap();
+    let query = "where is the zeppelin, and the copper heron?";
+    assert_eq!(scene.find(ANN, HALL, query).await, ["where is the zeppelin? quiet"]);
+    scene.house.azera.attached(sim.id(), &id, vec![Text::new(PIECE)]).await.unwrap();
+    scene.house.azera.settle().await.unwrap();
+    assert!(scene.find(ANN, HALL, query).await.iter().any(|found| found == PIECE));
+    // She has it once among what is hers.
+    assert_eq!(scene.command(ANN, DM_ANN, "/memory export").await.matches(PIECE).count(), 1);
+}
+
+/// The time of the last thing said in a chat was told, whoever may read that.
+#[tokio::test]
+async fn when_something_was_said_is_told_to_who_may_read_it() {
+    const NOTHING: &str = "1. hall, with luna (here)\n2. realm:guild, with luna\n";
+    let mut scene = Scene::open(true, false).await;
+    scene.tell(ANN, HALL).await;
+    scene.change(Change::Join(BOB, GUILD));
+    let told = scene.command(BOB, HALL, "/chats").await;
+    assert!(told.ends_with(NOTHING), "{told}");
+    let told = scene.command(ANN, DM_ANN, "/chats").await;
+    assert!(told.contains("1. hall, 2025-06-15 15:08, with luna"), "{told}");
+    scene.tell(ANN, HALL).await;
+    let told = scene.command(BOB, HALL, "/chats").await;
+    assert!(told.contains("1. hall, 2025-06-15 15:1"), "{told}");
+    scene.command(ANN, HALL, "/forget chat quotes").await;
+    let told = scene.command(BOB, HALL, "/chats").await;
+    assert!(told.ends_with(NOTHING), "{told}");
+}
