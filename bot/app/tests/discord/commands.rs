@@ -33,6 +33,8 @@ const FORMS: &[Given] = &[
     ("persona", "export", &[("name", "azera")], Members),
     ("persona", "template", &[], Members),
     ("persona", "use", &[("name", "azera")], Admins),
+    ("persona", "invite", &[("name", "areza")], Admins),
+    ("persona", "dismiss", &[("name", "areza")], Admins),
     ("persona", "upload", &[("file", "no persona")], Admins),
     ("persona", "edit", &[("name", "azera")], Admins),
     ("persona", "confirm", &[], Admins),

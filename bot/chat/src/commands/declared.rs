@@ -73,11 +73,21 @@ pub const COMMANDS: &[Command] = &[
         &[
             form("list", "list", "who there is to answer", &[]),
             form("use", "use", "have another persona answer here", &[PERSONA]),
+            of_admins("invite", "have another answer here, too, when it is called by name", &[PERSONA]),
+            of_admins("dismiss", "have it answer here no more", &[PERSONA]),
             form("show", "show", "what a persona is like", &[PERSONA]),
             form("export", "export", "its file", &[PERSONA]),
             form("template", "template", "a file to begin a persona of your own with", &[]),
-            of_admins("upload", "bring a persona to this place", &[needed("file", "a persona's .md, or a card as .json or .png", OptionKind::File)]),
-            of_admins("edit", "change a persona of this place; its versions before stay", &[PERSONA, optional("text", "its whole file", OptionKind::Page)]),
+            of_admins(
+                "upload",
+                "bring a persona to this place",
+                &[needed("file", "a persona's .md, or a card as .json or .png", OptionKind::File)],
+            ),
+            of_admins(
+                "edit",
+                "change a persona of this place; its versions before stay",
+                &[PERSONA, optional("text", "its whole file", OptionKind::Page)],
+            ),
             for_admins("confirm", "confirm", "take in what was uploaded"),
             for_admins("cancel", "cancel", "do not"),
             of_admins("rollback", "go back to the version before", &[PERSONA]),
@@ -215,7 +225,11 @@ pub const COMMANDS: &[Command] = &[
         Access::Member,
         &[
             form("list", "list", "the groups and the chats in them", &[]),
-            of_admins("join", "put this chat into a group", &[needed("name", "what the group is called", OptionKind::Text)]),
+            of_admins(
+                "join",
+                "put this chat into a group",
+                &[needed("name", "what the group is called", OptionKind::Text)],
+            ),
             of_admins("leave", "take this chat out of its group", &[]),
         ],
     ),

@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod called;
 mod chores;
 mod customs;
 mod drive;
