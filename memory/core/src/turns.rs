@@ -292,8 +292,8 @@ impl Memory {
         message.edited_at = Some(at);
         codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;
         for memory in self.memories_of(id)? {
-            if memory.kind.is_written() {
-                // It may hold the words that were taken back.
+            if memory.kind.is_written() || memory.kind == Kind::Fact {
+                // It may hold the words that were taken back; what came with them comes again.
                 self.remove_memory(&mut batch, &memory)?;
             } else if memory.sources == [id.clone()] {
                 if let Some(key) = mark_key(&memory) {
@@ -310,8 +310,8 @@ impl Memory {
 
     /// Adds the memory of a message to the batch, unless it has one or says nothing.
     pub(crate) fn remember(&self, batch: &mut Batch, message: &MessageRow, kind: Kind) -> Result<(), Error> {
-        // What the persona wrote about it is no memory of it.
-        let remembered = self.memories_of(&message.id)?.iter().any(|memory| !memory.kind.is_written());
+        // What the persona wrote about it is no memory of it, nor is what came with it.
+        let remembered = self.memories_of(&message.id)?.iter().any(|memory| memory.kind.is_said());
         if message.text.trim().is_empty() || remembered {
             return Ok(());
         }
