@@ -60,8 +60,10 @@ pub(crate) enum Failure {
     Unknown,
 }
 
-/// JSON error code of a message that is not there any more.
+/// JSON error codes of a message and of a webhook that are not there any more
+/// (<https://discord.com/developers/docs/topics/opcodes-and-status-codes#json>).
 const UNKNOWN_MESSAGE: isize = 10_008;
+const UNKNOWN_WEBHOOK: isize = 10_015;
 
 /// Sorts a failure by what can be done about it.
 pub(crate) fn failure(error: &serenity::Error) -> Failure {
@@ -79,6 +81,15 @@ pub(crate) fn failure(error: &serenity::Error) -> Failure {
         serenity::Error::Http(HttpError::Request(_)) => Failure::Unknown,
         serenity::Error::Http(_) | serenity::Error::Model(_) => Failure::Refused,
         _ => Failure::Unknown,
+    }
+}
+
+/// Whether it failed because the webhook is not there that it had to go through.
+pub(crate) fn is_webhook_gone(error: &serenity::Error) -> bool {
+    match error {
+        serenity::Error::Http(HttpError::UnsuccessfulRequest(response)) => response.error.code == UNKNOWN_WEBHOOK,
+        serenity::Error::Model(ModelError::NoTokenSet) => true,
+        _ => false,
     }
 }
 

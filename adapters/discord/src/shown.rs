@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use azera_adapter::PlatformError;
 use serenity::all::{ApplicationId, ChannelId, CreateAllowedMentions, Http, Message, MessageId, UserId};
 
-use crate::error::{Failure, failure, in_words, refusal};
+use crate::error::{Failure, failure, in_words, is_webhook_gone, refusal};
 use crate::id::{ReplyKey, Target};
 use crate::mark::Mark;
 use crate::pace::Pace;
@@ -111,10 +111,18 @@ impl Shown {
         let face = self.webhooks.face(channel, saying.speaker).await?;
         let name = face.as_ref().map(|face| &face.name);
         let others = answer.parts.iter().position(|part| part.face.as_ref().map(|face| &face.name) != name);
-        for part in others.map(|first| answer.parts.split_off(first)).unwrap_or_default().iter().rev() {
+        match others {
+            Some(first) => self.clear(channel, answer, first).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Removes what stands there from a part on. What nobody lets the bot remove stays.
+    async fn clear(&self, channel: ChannelId, answer: &mut Answer, first: usize) -> Result<(), PlatformError> {
+        for part in answer.parts.split_off(first).iter().rev() {
             match self.remove(channel, part).await {
                 Err(error) if !error.is_transient() => {
-                    tracing::warn!(message = %part.id, %error, "what stood there under another name stays");
+                    tracing::warn!(message = %part.id, %error, "what stood there before stays");
                 }
                 done => done?,
             }
@@ -141,8 +149,13 @@ impl Shown {
                     (there.content, there.of) = (content.to_owned(), of);
                     return Ok(());
                 }
-                // Somebody deleted it: what comes now is new, and so is all behind it.
-                Err(error) if failure(&error) == Failure::Gone => answer.parts.truncate(part),
+                // Nobody can change it without its webhook. What it says is right, so it stays.
+                Err(error) if is_webhook_gone(&error) && there.content == content => {
+                    there.of = of;
+                    return Ok(());
+                }
+                // Somebody deleted it or its webhook: what comes now is new, and so is all behind it.
+                Err(error) if failure(&error) == Failure::Gone => self.clear(channel, answer, part).await?,
                 Err(error) => return Err(refusal(&error)),
             }
         }
@@ -164,7 +177,11 @@ impl Shown {
             return Ok(());
         }
         for part in answer.parts.iter().rev() {
-            self.remove(target.channel, part).await?;
+            if let Err(error) = self.remove(target.channel, part).await {
+                // It stands there still, though it was put out of mind: the next attempt looks.
+                self.places().doubt(target.reply.spot);
+                return Err(error);
+            }
         }
         self.places().remember(target.reply.spot, Answer::default());
         Ok(())

@@ -181,9 +181,10 @@ impl Azera {
         // From here on the message is ours: recording it and answering it are one task.
         let turn = self.0.tasks.spawn(async move {
             let (now, scope) = (core.0.clock.now(), place.scope());
+            let called = core.called(&place, &inbound).await?;
             let received = {
                 let (platform, inbound) = (platform.clone(), inbound.clone());
-                core.blocking(move |memory| memory.receive(&platform, &inbound, scope, now)).await?
+                core.blocking(move |memory| memory.receive_for(&platform, &inbound, scope, called, now)).await?
             };
             // Nobody needs to listen.
             tell.send(matches!(received, Received::New(_))).ok();

@@ -10,6 +10,7 @@
 //! - No stage knows which platform it serves, nor whether its clock is the machine's.
 
 mod azera;
+mod called;
 mod carried;
 mod commands;
 mod config;

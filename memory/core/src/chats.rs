@@ -37,6 +37,8 @@ pub enum ChatChange {
     Group(Option<String>),
     /// A tag that it bears (`true`) or does not.
     Tag(String, bool),
+    /// A persona that answers there when it is called by name (`true`) or does not.
+    Invited(PersonaId, bool),
 }
 
 impl Memory {
@@ -78,6 +80,7 @@ impl Memory {
                 last_at: now,
                 group: None,
                 tags: BTreeSet::new(),
+                invited: BTreeSet::new(),
             },
         };
         self.put_chat(&row)?;
@@ -96,7 +99,10 @@ impl Memory {
         let _writing = self.writing(id)?;
         let Some(mut chat) = self.chat(id)? else { return Ok(false) };
         match change {
-            ChatChange::Persona(persona) => chat.persona = persona,
+            ChatChange::Persona(persona) => {
+                chat.invited.remove(&persona);
+                chat.persona = persona;
+            }
             ChatChange::Answering(answering) => chat.answering = answering,
             ChatChange::Group(group) => chat.group = group,
             ChatChange::Tag(tag, true) => {
@@ -104,6 +110,12 @@ impl Memory {
             }
             ChatChange::Tag(tag, false) => {
                 chat.tags.remove(&tag);
+            }
+            ChatChange::Invited(persona, true) => {
+                chat.invited.insert(persona);
+            }
+            ChatChange::Invited(persona, false) => {
+                chat.invited.remove(&persona);
             }
         }
         self.put_chat(&chat)?;

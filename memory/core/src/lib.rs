@@ -74,7 +74,7 @@ pub use rows::{
 pub use settings::{CheckIns, JournalChannel, Sifted, Stirred, Tended};
 pub use stats::Stats;
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
-pub use turns::{NewReply, Received};
+pub use turns::{NewReply, Received, Whose};
 pub use working::{EMBEDDING_TTL, Working};
 pub use worth::{Superseded, Worth};
 pub use writings::{MAX_SOURCES, NewWriting, Publication};

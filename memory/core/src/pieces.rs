@@ -8,7 +8,7 @@ use crate::{Batch, Durability, Error, Memory};
 
 impl Memory {
     /// Remembers the pieces of a message in one flushed transaction; gives how many were new. None are where the message is
-    /// unknown or forgotten by now.
+    /// unknown or forgotten by now. When the message is changed, they go.
     pub fn keep_pieces(&self, message: &MessageId, pieces: Vec<Text>) -> Result<usize, Error> {
         let Some(chat) = self.raw_message(message)?.map(|message| message.chat) else { return Ok(0) };
         // Nobody forgets it meanwhile.

@@ -123,6 +123,16 @@ pub struct ChatRow {
     /// The tags it was given, in order.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
+    /// Who else answers there when called by name, by identity.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub invited: BTreeSet<PersonaId>,
+}
+
+impl ChatRow {
+    /// Whether a persona answers there: always, or when it is called.
+    pub fn is_served_by(&self, persona: &PersonaId) -> bool {
+        self.persona == *persona || self.invited.contains(persona)
+    }
 }
 
 /// The name of the branch every chat begins with.

@@ -1,6 +1,8 @@
 //! Writing a turn: a message comes in, a reply goes out, each in one transaction.
 
-use azera_types::{Author, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
+use azera_types::{
+    Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
+};
 
 use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, Need, OutboxRow, WhyRow};
 use crate::worth::mark_key;
@@ -16,6 +18,17 @@ pub enum Received {
         /// Whether its turn is not over.
         open: bool,
     },
+}
+
+/// Whose a message is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whose {
+    /// The chat in which it stands.
+    pub chat: ChatId,
+    /// The persona that it was meant for, or that said it.
+    pub persona: PersonaId,
+    /// The persona said it.
+    pub by_persona: bool,
 }
 
 /// A reply to be written.
@@ -56,12 +69,25 @@ pub struct NewReply {
 }
 
 impl Memory {
-    /// Takes in a message: record, order of arrival, open turn, in one flushed transaction. The chat must be known.
+    /// Takes in a message for whoever answers in its chat: record, order of arrival, open turn, in one flushed transaction.
+    /// The chat must be known.
     pub fn receive(
         &self,
         platform: &PlatformId,
         inbound: &Inbound,
         scope: Scope,
+        now: Timestamp,
+    ) -> Result<Received, Error> {
+        self.receive_for(platform, inbound, scope, None, now)
+    }
+
+    /// The same for the persona that it is meant for: `called`, or whoever answers in its chat.
+    pub fn receive_for(
+        &self,
+        platform: &PlatformId,
+        inbound: &Inbound,
+        scope: Scope,
+        called: Option<PersonaId>,
         now: Timestamp,
     ) -> Result<Received, Error> {
         let _writing = self.writing(&inbound.chat)?;
@@ -81,7 +107,7 @@ impl Memory {
             at: inbound.at,
             reply_to: inbound.reply_to.clone(),
             answers: None,
-            persona: chat.persona.clone(),
+            persona: called.unwrap_or_else(|| chat.persona.clone()),
             scope,
             needs: Vec::new(),
             memorable: true,
@@ -103,6 +129,15 @@ impl Memory {
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
         self.store.commit(batch, Durability::Flushed)?;
         Ok(Received::New(Box::new(message)))
+    }
+
+    /// Whose a message is; nothing that it says. `None` if it is unknown.
+    pub fn whose(&self, id: &MessageId) -> Result<Option<Whose>, Error> {
+        Ok(self.raw_message(id)?.map(|message| Whose {
+            chat: message.chat,
+            persona: message.persona,
+            by_persona: matches!(message.author, Author::Persona { .. }),
+        }))
     }
 
     /// Whether the turn of a message is open, and the message as it stands.
@@ -258,7 +293,7 @@ impl Memory {
         codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;
         for memory in self.memories_of(id)? {
             if memory.kind.is_written() || memory.kind == Kind::Fact {
-                // It may hold the words that were taken back; of what came with it is handed in anew what still does.
+                // It may hold the words that were taken back; what came with them comes again.
                 self.remove_memory(&mut batch, &memory)?;
             } else if memory.sources == [id.clone()] {
                 if let Some(key) = mark_key(&memory) {
@@ -275,7 +310,7 @@ impl Memory {
 
     /// Adds the memory of a message to the batch, unless it has one or says nothing.
     pub(crate) fn remember(&self, batch: &mut Batch, message: &MessageRow, kind: Kind) -> Result<(), Error> {
-        // What the persona wrote about it is no memory of it, nor is what came with it and was read sooner.
+        // What the persona wrote about it is no memory of it, nor is what came with it.
         let remembered = self.memories_of(&message.id)?.iter().any(|memory| memory.kind.is_said());
         if message.text.trim().is_empty() || remembered {
             return Ok(());

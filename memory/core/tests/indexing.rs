@@ -187,7 +187,8 @@ fn chat() -> ChatId {
     ChatId::new("chat").unwrap()
 }
 
-fn say(memory: &Memory, id: &str) -> Result<(), Error> {
+/// Takes a message in whose turn is not over.
+fn hear(memory: &Memory, id: &str) -> Result<MessageId, Error> {
     let inbound = Inbound {
         id: MessageId::new(id).unwrap(),
         chat: chat(),
@@ -200,8 +201,12 @@ fn say(memory: &Memory, id: &str) -> Result<(), Error> {
         reply_to: None,
     };
     let platform = PlatformId::new("test").unwrap();
-    let said = memory.receive(&platform, &inbound, Scope::Chat(chat()), Timestamp::UNIX_EPOCH);
-    said.and_then(|_| memory.leave(&inbound.id))
+    memory.receive(&platform, &inbound, Scope::Chat(chat()), Timestamp::UNIX_EPOCH)?;
+    Ok(inbound.id)
+}
+
+fn say(memory: &Memory, id: &str) -> Result<(), Error> {
+    memory.leave(&hear(memory, id)?)
 }
 
 /// Indexes everything queued.
@@ -258,4 +263,25 @@ fn what_was_not_forgotten_after_all_stays_in_the_indexes() {
     disk.set_full(false);
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 1);
+}
+
+#[test]
+fn what_came_with_a_message_stands_beside_it_and_comes_again_when_that_is_changed() {
+    let memory = open(&Arc::default());
+    let pieces = || vec!["log, 2: the harbour is full of tar".into(), "log, 3: and of ropes".into()];
+    let said = hear(&memory, "kept").unwrap();
+    assert_eq!(memory.keep_pieces(&said, pieces()).unwrap(), 2);
+    memory.leave(&said).unwrap();
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 3);
+    memory.edit(&said, "the ferry leaves at eight".into(), Timestamp::UNIX_EPOCH).unwrap();
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 1);
+    assert_eq!(memory.keep_pieces(&said, pieces()).unwrap(), 2);
+    assert_eq!(memory.keep_pieces(&said, pieces()).unwrap(), 0);
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 3);
+    memory.forget(&Forget::Message(said), false).unwrap();
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 0);
 }

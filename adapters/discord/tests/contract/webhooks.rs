@@ -188,10 +188,18 @@ async fn another_persona_takes_a_place_over_and_what_is_forgotten_goes() {
     peer.world(|world| world.remove_webhooks(square));
     let refused = bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await;
     assert!(refused.is_err_and(|error| !error.is_transient()));
+    // Nor can anybody change it, but it says what it should.
+    bot.discord.show_again(&outbound).await.unwrap();
+    assert_eq!(peer.world(|world| crate::texts(world, square, asked)), ["A word of Nix's."]);
     peer.world(|world| {
         let allowed = Overwrite { id: BOT, user: true, allow: Bits::MESSAGES, deny: Bits::default() };
         world.set_overwrites(square, vec![allowed]);
     });
+    let other = crate::posts::outbound(&chat, reply(1), "Nix", "Another word.");
+    bot.discord.show_again(&other).await.unwrap();
+    assert_eq!(peer.world(|world| crate::texts(world, square, asked)), ["Another word."]);
+    assert_eq!(author(&peer, square, asked).0, "Nix");
+    peer.world(|world| world.remove_webhooks(square));
     bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await.unwrap();
     assert!(peer.world(|world| world.bots_messages(square).is_empty()));
     bot.stop().await;

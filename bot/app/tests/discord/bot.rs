@@ -63,6 +63,11 @@ impl Bot {
         self
     }
 
+    /// Nothing is too young to be recalled.
+    pub fn recalling_at_once(self) -> Self {
+        self.with("AZERA__MEMORY__MIN_AGE_S", "0")
+    }
+
     /// Sets a key of the configuration.
     pub fn with(mut self, key: &str, value: &str) -> Self {
         self.more.push((key.to_owned(), value.to_owned()));

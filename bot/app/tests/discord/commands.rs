@@ -1,5 +1,7 @@
 //! Commands: each by people who may give it and by people who may not, and what can be done about a message.
 
+use std::time::{Duration, Instant};
+
 use azera_discord_peer::{Invoked, Peer, World};
 use serde_json::{Value, json};
 
@@ -31,6 +33,8 @@ const FORMS: &[Given] = &[
     ("persona", "export", &[("name", "azera")], Members),
     ("persona", "template", &[], Members),
     ("persona", "use", &[("name", "azera")], Admins),
+    ("persona", "invite", &[("name", "areza")], Admins),
+    ("persona", "dismiss", &[("name", "areza")], Admins),
     ("persona", "upload", &[("file", "no persona")], Admins),
     ("persona", "edit", &[("name", "azera")], Admins),
     ("persona", "confirm", &[], Admins),
@@ -180,8 +184,21 @@ pub fn square(peer: &Peer) -> ([u64; 3], u64) {
     })
 }
 
+/// How long something is looked for at most that was said just now: it is embedded first.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Looks for words in memory until a word is found there: what was said is found a moment later. Where nothing is too young,
+/// that is.
 #[track_caller]
-fn ask(peer: &Peer, channel: u64, who: u64) -> u64 {
+pub fn find(peer: &Peer, channel: u64, who: u64, words: &str, word: &str) {
+    let until = Instant::now() + LONGEST;
+    while !give(peer, channel, who, "memory", "search", &[("words", words)]).contains(word) {
+        assert!(Instant::now() < until, "{word} is not found in {channel}");
+    }
+}
+
+#[track_caller]
+pub fn ask(peer: &Peer, channel: u64, who: u64) -> u64 {
     let asked = peer.world(|world| world.say(channel, who, "Azera, what of the lighthouse?"));
     answered_for_good(peer, channel, asked, "Noted.");
     asked

@@ -4,7 +4,7 @@ use azera_discord_peer::{BOT, Invoked, Peer};
 
 use crate::bot::Bot;
 use crate::commands::{give, square, told};
-use crate::{answered, as_described, peer};
+use crate::{answered, answered_for_good, as_described, peer};
 
 /// Uploads a file, and presses one of the buttons under what is answered.
 #[track_caller]
@@ -62,5 +62,50 @@ fn an_admin_brings_a_persona_that_is_shown_first_and_can_be_taken_back() {
     for secret in ["webhook-secret", "interaction-secret", &peer.token] {
         assert!(!bot.log().contains(secret), "{secret} is in the log");
     }
+    as_described(&peer);
+}
+
+#[test]
+fn personas_that_are_invited_answer_in_one_channel_by_their_names() {
+    let peer = peer();
+    let ([ann, bob, _], square) = square(&peer);
+    let mut bot = Bot::new(&peer, None);
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let nix =
+        give(&peer, square, ann, "persona", "template", &[]).replacen("Here it is.", "", 1).replace("Name", "Nix");
+    upload(&peer, square, ann, &nix, "Take it in");
+    let refused = give(&peer, square, bob, "persona", "invite", &[("name", "Nix")]);
+    assert!(refused.contains("the admins'"), "{refused}");
+    let invited = give(&peer, square, ann, "persona", "invite", &[("name", "Nix")]);
+    assert!(invited.contains("Nix answers here, too"), "{invited}");
+    #[track_caller]
+    fn answered_by(peer: &Peer, channel: u64, asked: u64, name: &str) -> u64 {
+        answered_for_good(peer, channel, asked, "Noted.");
+        let answer = peer.world(|world| world.answers(channel, asked)[0].clone());
+        assert_eq!(answer["author"]["username"], *name);
+        answer["id"].as_str().and_then(|id| id.parse().ok()).expect("an id")
+    }
+    let to_nix = peer.world(|world| world.say(square, bob, "Nix, the ferry leaves at nine"));
+    let said = answered_by(&peer, square, to_nix, "Nix");
+    let to_azera = peer.world(|world| world.say(square, bob, "Azera, the bridge is closed"));
+    answered_by(&peer, square, to_azera, "azera");
+    // Who replies to Nix means it, and what stands under its answers is about them.
+    let replied = peer.world(|world| world.reply(square, bob, "and back at ten", said));
+    answered_by(&peer, square, replied, "Nix");
+    let why = peer.world(|world| {
+        let answer = world.answers(square, to_nix)[0].clone();
+        let buttons = answer["components"][0]["components"].as_array().cloned().unwrap_or_default();
+        let button = buttons.iter().find(|button| button["label"] == "Why?").expect("a button");
+        let custom_id = button["custom_id"].as_str().expect("an id").to_owned();
+        world.invoke(square, bob, Invoked::Button { message: said, custom_id })
+    });
+    let why = told(&peer, why);
+    assert!(why.contains("Prompt in tokens"), "{why}");
+    give(&peer, square, ann, "persona", "dismiss", &[("name", "Nix")]);
+    let unheard = peer.world(|world| world.say(square, bob, "Nix, are you still there?"));
+    let heard = peer.world(|world| world.say(square, bob, "Azera, is Nix still there?"));
+    answered_by(&peer, square, heard, "azera");
+    peer.world(|world| assert!(world.answers(square, unheard).is_empty()));
     as_described(&peer);
 }

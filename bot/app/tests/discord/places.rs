@@ -1,17 +1,12 @@
 //! Who may be shown what, by the permissions of the moment.
 
-use std::time::{Duration, Instant};
-
 use azera_discord_peer::{BOT, Bits, Overwrite, Peer};
 use serde_json::Value;
 
 use crate::bot::Bot;
-use crate::commands::give;
+use crate::commands::find;
 use crate::model::{Model, SECRETS};
 use crate::{answers, as_described, peer};
-
-/// How long something is looked for at most that was said just now: it is embedded first.
-const LONGEST: Duration = Duration::from_secs(30);
 
 /// What the bot, which tells everything it knows, says to a question.
 #[track_caller]
@@ -24,11 +19,7 @@ fn told(peer: &Peer, channel: u64, who: u64) -> String {
 /// it was embedded.
 #[track_caller]
 fn told_in_the_end(peer: &Peer, channel: u64, who: u64, word: &str) -> String {
-    let words = format!("password of the old lighthouse door {word}");
-    let until = Instant::now() + LONGEST;
-    while !give(peer, channel, who, "memory", "search", &[("words", &words)]).contains(word) {
-        assert!(Instant::now() < until, "{word} is not found in {channel}");
-    }
+    find(peer, channel, who, &format!("password of the old lighthouse door {word}"), word);
     let told = told(peer, channel, who);
     assert!(told.contains(word), "{word} was not told, but: {told}");
     told
@@ -54,10 +45,7 @@ fn secrets_stay_where_they_were_told() {
     });
     let [dm_ann, dm_bob, dm_cid] = peer.world(|world| [world.dm(ann), world.dm(bob), world.dm(cid)]);
     let model = Model::telling_everything();
-    // Nothing is too young to be recalled here.
-    let mut bot = Bot::new(&peer, Some(&model))
-        .with("AZERA__MEMORY__MIN_AGE_S", "0")
-        .with("AZERA__DISCORD__MESSAGES_PER_PERSON", "1000");
+    let mut bot = Bot::new(&peer, Some(&model)).recalling_at_once().with("AZERA__DISCORD__MESSAGES_PER_PERSON", "1000");
     bot.start(&peer);
     peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
     tell(&peer, dm_ann, ann, "heliotrope");

@@ -3,12 +3,15 @@
 use azera_discord_peer::Peer;
 
 use crate::bot::Bot;
-use crate::commands::{give, square};
+use crate::commands::{find, give, square};
 use crate::{answered_for_good, as_described, peer};
+
+/// What is looked for.
+const LOOKED_FOR: &str = "password of the lighthouse door";
 
 /// What is found of the lighthouse in a channel.
 fn found(peer: &Peer, channel: u64, who: u64) -> String {
-    give(peer, channel, who, "memory", "search", &[("words", "password of the lighthouse door")])
+    give(peer, channel, who, "memory", "search", &[("words", LOOKED_FOR)])
 }
 
 /// Tells a secret in a channel.
@@ -17,7 +20,7 @@ fn keep(peer: &Peer, channel: u64, who: u64, word: &str) {
     let text = format!("the password of the lighthouse door is {word}");
     let kept = give(peer, channel, who, "remember", "", &[("text", &text)]);
     assert!(kept.starts_with("Kept as"), "{kept}");
-    assert!(found(peer, channel, who).contains(word));
+    find(peer, channel, who, LOOKED_FOR, word);
 }
 
 /// Starts the bot on a server with a public and a private channel in which secrets were told, and has it removed.
@@ -39,7 +42,7 @@ fn removed(peer: &Peer, bot: &mut Bot) -> ([u64; 2], [u64; 3], azera_discord_pee
 #[test]
 fn a_server_that_removes_it_is_forgotten_and_nothing_else_is() {
     let peer = peer();
-    let mut bot = Bot::new(&peer, None).with("AZERA__DISCORD__KEEP_REMOVED_DAYS", "0");
+    let mut bot = Bot::new(&peer, None).recalling_at_once().with("AZERA__DISCORD__KEEP_REMOVED_DAYS", "0");
     let ([_, bob], [square, den, dm], guild) = removed(&peer, &mut bot);
     bot.logs("removed the bot is forgotten");
     peer.world(|world| world.readmit(guild));
@@ -57,7 +60,7 @@ fn a_server_that_removes_it_is_forgotten_and_nothing_else_is() {
 #[test]
 fn a_server_that_lets_it_in_again_in_time_finds_everything() {
     let peer = peer();
-    let mut bot = Bot::new(&peer, None);
+    let mut bot = Bot::new(&peer, None).recalling_at_once();
     let ([_, bob], [square, den, dm], guild) = removed(&peer, &mut bot);
     // What it knew of the server nobody sees meanwhile, and a start changes nothing about it.
     let told = found(&peer, dm, bob);

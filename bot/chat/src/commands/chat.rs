@@ -78,7 +78,12 @@ impl Azera {
 
     /// The conversation as it may be read here, newest last.
     pub(super) async fn recent(&self, at: &Setting<'_>) -> Result<Vec<MessageRow>, Error> {
-        let (right, chat) = (at.right.clone(), at.chat.id.clone());
+        self.recent_under(at, &at.right).await
+    }
+
+    /// The same as far as a right goes.
+    pub(super) async fn recent_under(&self, at: &Setting<'_>, right: &Right) -> Result<Vec<MessageRow>, Error> {
+        let (right, chat) = (right.clone(), at.chat.id.clone());
         self.blocking(move |memory| memory.history(&right, &chat, LOOK_BACK)).await
     }
 

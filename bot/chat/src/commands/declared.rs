@@ -5,6 +5,11 @@ const fn form(name: &'static str, word: &'static str, help: &'static str, option
     Form { name, word, help, access: Access::Member, options }
 }
 
+/// What admins alone may use, with what follows it.
+const fn of_admins(name: &'static str, help: &'static str, options: &'static [CommandOption]) -> Form {
+    Form { name, word: name, help, access: Access::Admin, options }
+}
+
 /// The same for admins.
 const fn for_admins(name: &'static str, word: &'static str, help: &'static str) -> Form {
     Form { name, word, help, access: Access::Admin, options: &[] }
@@ -41,6 +46,7 @@ const QUOTES: CommandOption = optional("quotes", "also forget the replies built 
 const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
 const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
 const MEMORY: CommandOption = needed("mnumber", "its id, as in m42", OptionKind::Memory);
+const TAG: CommandOption = needed("tag", "a word or a few", OptionKind::Text);
 
 /// What is shared by all that I remember, and by all that I write.
 const SEARCH: Form =
@@ -67,39 +73,25 @@ pub const COMMANDS: &[Command] = &[
         &[
             form("list", "list", "who there is to answer", &[]),
             form("use", "use", "have another persona answer here", &[PERSONA]),
+            of_admins("invite", "have another answer here, too, when it is called by name", &[PERSONA]),
+            of_admins("dismiss", "have it answer here no more", &[PERSONA]),
             form("show", "show", "what a persona is like", &[PERSONA]),
             form("export", "export", "its file", &[PERSONA]),
             form("template", "template", "a file to begin a persona of your own with", &[]),
-            Form {
-                name: "upload",
-                word: "upload",
-                help: "bring a persona to this place",
-                access: Access::Admin,
-                options: &[needed("file", "a persona's .md, or a card as .json or .png", OptionKind::File)],
-            },
-            Form {
-                name: "edit",
-                word: "edit",
-                help: "change a persona of this place; its versions before stay",
-                access: Access::Admin,
-                options: &[PERSONA, optional("text", "its whole file", OptionKind::Page)],
-            },
+            of_admins(
+                "upload",
+                "bring a persona to this place",
+                &[needed("file", "a persona's .md, or a card as .json or .png", OptionKind::File)],
+            ),
+            of_admins(
+                "edit",
+                "change a persona of this place; its versions before stay",
+                &[PERSONA, optional("text", "its whole file", OptionKind::Page)],
+            ),
             for_admins("confirm", "confirm", "take in what was uploaded"),
             for_admins("cancel", "cancel", "do not"),
-            Form {
-                name: "rollback",
-                word: "rollback",
-                help: "go back to the version before",
-                access: Access::Admin,
-                options: &[PERSONA],
-            },
-            Form {
-                name: "remove",
-                word: "remove",
-                help: "remove a persona of this place",
-                access: Access::Admin,
-                options: &[PERSONA],
-            },
+            of_admins("rollback", "go back to the version before", &[PERSONA]),
+            of_admins("remove", "remove a persona of this place", &[PERSONA]),
         ],
     ),
     in_terminal(
@@ -216,6 +208,31 @@ pub const COMMANDS: &[Command] = &[
         ],
     ),
     command("notes", "the working notes I keep of this chat, as far as they may be shown here", Access::Member, ALONE),
+    command(
+        "tag",
+        "what this chat is about, in words to find it by; in a place of many, the admins' to give",
+        Access::Member,
+        &[
+            form("list", "list", "the tags of this chat", &[]),
+            form("find", "find", "chats that have a tag", &[TAG]),
+            of_admins("add", "give this chat a tag", &[TAG]),
+            of_admins("remove", "take a tag from this chat", &[TAG]),
+        ],
+    ),
+    command(
+        "group",
+        "which chats belong together; in a place of many, the admins' to say",
+        Access::Member,
+        &[
+            form("list", "list", "the groups and the chats in them", &[]),
+            of_admins(
+                "join",
+                "put this chat into a group",
+                &[needed("name", "what the group is called", OptionKind::Text)],
+            ),
+            of_admins("leave", "take this chat out of its group", &[]),
+        ],
+    ),
     command(
         "privacy",
         "what I keep of this place, who may be shown it, and how to have it forgotten",

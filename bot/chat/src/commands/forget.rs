@@ -1,7 +1,7 @@
 //! `/forget`: for good, with a receipt.
 
 use azera_adapter::{Access, CommandAnswer};
-use azera_memory::{Forget, Receipt};
+use azera_memory::{Forget, Receipt, Right};
 use azera_types::{MemoryId, MessageId};
 
 use super::{Setting, done, refused};
@@ -14,13 +14,17 @@ impl Azera {
             Some(what) => (what.trim(), true),
             None => (arguments, false),
         };
+        let mut right = at.right.clone();
         let target = match what {
             "" | "last" => match &at.line.about {
                 Some(id) => match self.message_of_theirs(at, id).await? {
                     Ok(target) => target,
                     Err(answer) => return Ok(answer),
                 },
-                None => self.last_of_theirs(at).await?,
+                None => self.last_of_theirs(at).await?.map(|(last, heard)| {
+                    right = heard;
+                    last
+                }),
             },
             "me" => Some(Forget::Person(at.line.person.clone())),
             "chat" => {
@@ -42,14 +46,25 @@ impl Azera {
             },
         };
         let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };
-        let receipt = self.forget(target, quotes, Some(at.right.clone())).await?;
+        let receipt = self.forget(target, quotes, Some(right)).await?;
         Ok(done(receipt_text(&receipt)))
     }
 
-    async fn last_of_theirs(&self, at: &Setting<'_>) -> Result<Option<Forget>, Error> {
-        let recent = self.recent(at).await?;
-        let last = recent.iter().rev().find(|row| row.author.person() == Some(&at.line.person));
-        Ok(last.map(|row| Forget::Message(row.id.clone())))
+    /// The last thing that the person said in the chat, to whichever persona, and the right of that one.
+    async fn last_of_theirs(&self, at: &Setting<'_>) -> Result<Option<(Forget, Right)>, Error> {
+        let mut rights = vec![at.right.clone()];
+        for (persona, _) in self.invited_here(&at.place, &at.chat).await? {
+            rights.push(self.right(at.adapter, &at.place, &persona).await?);
+        }
+        let mut last: Option<(u64, Forget, Right)> = None;
+        for right in rights {
+            let recent = self.recent_under(at, &right).await?;
+            let theirs = recent.iter().rev().find(|row| row.author.person() == Some(&at.line.person));
+            if let Some(row) = theirs.filter(|row| last.as_ref().is_none_or(|(seq, ..)| *seq < row.seq)) {
+                last = Some((row.seq, Forget::Message(row.id.clone()), right));
+            }
+        }
+        Ok(last.map(|(_, what, right)| (what, right)))
     }
 
     /// The message pointed at, if the person may have it forgotten: their own words, a reply to them, or any of this place

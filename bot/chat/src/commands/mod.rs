@@ -34,6 +34,7 @@ struct Setting<'a> {
     adapter: &'a dyn Platform,
     place: Place,
     right: Right,
+    /// The chat, with the persona that the command is about.
     chat: ChatRow,
     access: Access,
     line: &'a CommandLine,
@@ -93,10 +94,11 @@ impl Azera {
         let place = self.place(adapter, &line.chat, &line.person).await?.ok_or(Error::NotAllowed)?;
         let access = adapter.access(&line.chat, &line.person).await?;
         self.open_for(platform, line).await?;
-        let chat = {
+        let mut chat = {
             let chat = line.chat.clone();
             self.blocking(move |memory| memory.chat(&chat)).await?.ok_or(Error::NotAllowed)?
         };
+        chat.persona = self.spoken_of(&place, &chat, line.about.as_ref()).await?;
         let right = self.right(adapter, &place, &chat.persona).await?;
         Ok(Setting { platform, adapter, place, right, chat, access, line })
     }

@@ -92,7 +92,7 @@ impl Azera {
         }
     }
 
-    async fn change_order(&self, at: &Setting<'_>, change: ChatChange) -> Result<(), Error> {
+    pub(super) async fn change_order(&self, at: &Setting<'_>, change: ChatChange) -> Result<(), Error> {
         let chat = at.chat.id.clone();
         self.blocking(move |memory| memory.change_chat(&chat, change)).await.map(drop)
     }

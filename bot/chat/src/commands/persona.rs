@@ -4,9 +4,13 @@ use azera_adapter::CommandAnswer;
 use azera_memory::{ChatChange, PersonaRow};
 use azera_personas::{Persona, PersonaKind};
 
+use super::mind::keeps_the_place;
 use super::{Setting, done, refused};
 use crate::azera::Azera;
 use crate::error::Error;
+
+/// Personas besides the usual one that answer in a chat.
+const MAX_INVITED: usize = 7;
 
 impl Azera {
     pub(super) async fn persona_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
@@ -14,6 +18,8 @@ impl Azera {
         match (verb, name.trim()) {
             ("" | "list", _) => self.list_personas(at).await,
             ("use", name) if !name.is_empty() => self.use_persona(at, name).await,
+            ("invite", name) if !name.is_empty() => self.invite_persona(at, name).await,
+            ("dismiss", name) if !name.is_empty() => self.dismiss_persona(at, name).await,
             ("show" | "export", name) if !name.is_empty() => self.show_persona(at, name).await,
             ("template", _) => Ok(done(azera_personas::template("Name"))),
             ("upload", text) if !text.is_empty() => self.upload_persona(at, text).await,
@@ -23,7 +29,7 @@ impl Azera {
             ("rollback", name) if !name.is_empty() => self.roll_persona_back(at, name).await,
             ("remove", name) if !name.is_empty() => self.remove_persona(at, name).await,
             _ => Ok(refused(
-                "`/persona` with `list`, `use NAME`, `show NAME`, `template`, `upload`, `edit NAME TEXT`, `rollback NAME` or `remove NAME`."
+                "`/persona` with `list`, `use NAME`, `invite NAME`, `dismiss NAME`, `show NAME`, `template`, `upload`, `edit NAME TEXT`, `rollback NAME` or `remove NAME`."
                     .into(),
             )),
         }
@@ -55,27 +61,77 @@ impl Azera {
             if persona.kind != PersonaKind::Assistant {
                 continue;
             }
-            let here = if row.identity() == at.chat.persona { " (here)" } else { "" };
+            let here = match row.identity() {
+                identity if identity == at.chat.persona => " (here)",
+                identity if at.chat.invited.contains(&identity) => " (here, when called by name)",
+                _ => "",
+            };
             let intent = persona.intent.lines().next().unwrap_or_default();
             text.push_str(&format!("- **{}** (`{}`){here}: {intent}\n", persona.name, row.id));
         }
         Ok(done(text))
     }
 
-    async fn use_persona(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
-        // In a place of many, who answers is the admins' choice.
-        let many = !matches!(at.place.kind, azera_types::PlaceKind::Dm(_));
-        if many && at.access < azera_adapter::Access::Admin {
-            return Ok(refused("Who answers here is the admins' choice.".into()));
+    /// The persona of a name that is to answer, if whoever says so may choose, and it can.
+    async fn persona_to_answer(
+        &self,
+        at: &Setting<'_>,
+        name: &str,
+    ) -> Result<Result<(PersonaRow, Persona), CommandAnswer>, Error> {
+        if !keeps_the_place(at) {
+            return Ok(Err(refused("Who answers here is the admins' choice.".into())));
         }
-        let Some((row, persona)) = self.find_persona(at, name).await? else {
-            return Ok(refused(format!("There is no persona {name}; `/persona list` names them.")));
+        Ok(match self.find_persona(at, name).await? {
+            None => Err(refused(format!("There is no persona {name}; `/persona list` names them."))),
+            Some((_, persona)) if persona.kind != PersonaKind::Assistant => {
+                Err(refused(format!("{} is a role for people; it cannot answer.", persona.name)))
+            }
+            Some(found) => Ok(found),
+        })
+    }
+
+    async fn invite_persona(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        let (row, persona) = match self.persona_to_answer(at, name).await? {
+            Ok(found) => found,
+            Err(answer) => return Ok(answer),
         };
-        if persona.kind != PersonaKind::Assistant {
-            return Ok(refused(format!("{} is a role for people; it cannot answer.", persona.name)));
+        let identity = row.identity();
+        if at.chat.is_served_by(&identity) {
+            return Ok(refused(format!("{} answers here already.", persona.name)));
         }
-        let (chat, identity) = (at.chat.id.clone(), row.identity());
-        self.blocking(move |memory| memory.change_chat(&chat, ChatChange::Persona(identity))).await?;
+        if at.chat.invited.len() >= MAX_INVITED {
+            return Ok(refused(format!(
+                "{MAX_INVITED} personas are here besides; `/persona dismiss NAME` sends one away."
+            )));
+        }
+        self.change_order(at, ChatChange::Invited(identity, true)).await?;
+        Ok(done(format!(
+            "{} answers here, too, when it is called by its name ({}) or replied to. It hears what is said to it alone, and \
+             remembers nothing of what is said to others.",
+            persona.name,
+            persona.answers_to().collect::<Vec<_>>().join(", ")
+        )))
+    }
+
+    async fn dismiss_persona(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        let (row, persona) = match self.persona_to_answer(at, name).await? {
+            Ok(found) => found,
+            Err(answer) => return Ok(answer),
+        };
+        let identity = row.identity();
+        if !at.chat.invited.contains(&identity) {
+            return Ok(refused(format!("{} was not invited here; `/persona list` shows who was.", persona.name)));
+        }
+        self.change_order(at, ChatChange::Invited(identity, false)).await?;
+        Ok(done(format!("{} does not answer here any more. What it was told stays remembered.", persona.name)))
+    }
+
+    async fn use_persona(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        let (row, persona) = match self.persona_to_answer(at, name).await? {
+            Ok(found) => found,
+            Err(answer) => return Ok(answer),
+        };
+        self.change_order(at, ChatChange::Persona(row.identity())).await?;
         Ok(done(format!(
             "From now on {} answers here. Personas share no memories: what you told the other stays with it.",
             persona.name

@@ -27,6 +27,11 @@ impl Azera {
             super::chat::when(answering),
             self.model().info().name,
         );
+        let invited = self.invited_here(&at.place, &at.chat).await?;
+        if !invited.is_empty() {
+            let names: Vec<&str> = invited.iter().map(|(_, played)| played.persona.name.as_str()).collect();
+            text.push_str(&format!("- Called by name, {} answers, too: `/persona invite NAME`\n", names.join(" or ")));
+        }
         // In a place of many these are the admins'.
         if keeps_the_place(at) {
             let customs = self.customs_of(at).await?;

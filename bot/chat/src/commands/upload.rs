@@ -203,8 +203,12 @@ impl Azera {
         };
         self.blocking(move |memory| {
             memory.put_persona(new, now)?;
-            for chat in memory.chats(&platform)?.into_iter().filter(|chat| chat.persona == identity) {
-                memory.change_chat(&chat.id, ChatChange::Persona(usual.clone()))?;
+            for chat in memory.chats(&platform)?.into_iter().filter(|chat| chat.is_served_by(&identity)) {
+                let change = match chat.persona == identity {
+                    true => ChatChange::Persona(usual.clone()),
+                    false => ChatChange::Invited(identity.clone(), false),
+                };
+                memory.change_chat(&chat.id, change)?;
             }
             Ok(())
         })

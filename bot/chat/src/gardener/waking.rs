@@ -168,7 +168,7 @@ impl Azera {
             })
             .await?;
         // Another persona may answer there by now.
-        if place.scope() != home.place || chat.is_none_or(|chat| chat.persona != home.persona) {
+        if place.scope() != home.place || chat.is_none_or(|chat| !chat.is_served_by(&home.persona)) {
             return Ok(None);
         }
         let theirs: Vec<&MessageRow> = rows.iter().filter(|row| row.author.person() == Some(person)).collect();

@@ -123,7 +123,10 @@ fn text(secret: usize, hostile: usize, way: Way, other: &BTreeSet<usize>) -> Str
 
 async fn perform(house: &mut House, act: &Act, other: &BTreeSet<usize>) {
     match act {
-        Act::Say { who, chat, way, hostile, fate } => say(house, (*who, *chat), *way, *hostile, *fate, other).await,
+        Act::Say { who, chat, way, hostile, fate, called } => {
+            let said = Saying { who: *who, place: *chat, way: *way, hostile: *hostile, called: *called };
+            say(house, said, *fate, other).await;
+        }
         Act::Change(change) => house.change(*change),
         Act::Remember { who, chat, hostile } => {
             let secret = house.watch.oracle().told(*chat, *who);
@@ -136,6 +139,9 @@ async fn perform(house: &mut House, act: &Act, other: &BTreeSet<usize>) {
             let ok = command(house, *who, *chat, what).await;
             if let Some(name) = what.strip_prefix("/persona use ").filter(|_| ok) {
                 house.watch.oracle().choose(*chat, name);
+            }
+            if ok && ["/persona invite azera", "/persona dismiss azera"].contains(what) {
+                house.watch.oracle().invite(*chat, what.contains("invite"));
             }
         }
         Act::Again { who, chat } => {
@@ -160,15 +166,22 @@ async fn perform(house: &mut House, act: &Act, other: &BTreeSet<usize>) {
     WatchedHost { host: &house.azera, watch: &house.watch }.settle().await.unwrap();
 }
 
-async fn say(
-    house: &mut House,
-    (who, place): (usize, usize),
+/// What somebody says.
+struct Saying {
+    who: usize,
+    place: usize,
     way: Way,
     hostile: usize,
-    fate: Fate,
-    other: &BTreeSet<usize>,
-) {
-    let secret = house.watch.oracle().told(place, who);
+    called: bool,
+}
+
+async fn say(house: &mut House, saying: Saying, fate: Fate, other: &BTreeSet<usize>) {
+    let Saying { who, place, way, hostile, called } = saying;
+    let (persona, secret) = {
+        let mut oracle = house.watch.oracle();
+        let persona = oracle.hearer(place, called);
+        (persona.clone(), oracle.told_to(place, who, persona))
+    };
     // One that pretends to be the reply to the next.
     let number = house.watch.oracle().messages.len() + 1;
     let id = if hostile == HOSTILE.len() - 1 { format!("m{}~r0", number + 1) } else { format!("m{number}") };
@@ -177,7 +190,7 @@ async fn say(
         chat: chat(place),
         person: person(who),
         name: if other.contains(&secret) { "Zelda" } else { PEOPLE[who].1 }.to_owned(),
-        text: Text::new(text(secret, hostile, way, other)),
+        text: Text::new(format!("{}{}", if called { "Azera, " } else { "" }, text(secret, hostile, way, other))),
         at: house.clock.now(),
         mentions_bot: way != Way::Silent,
         mentions: Vec::new(),
@@ -185,7 +198,7 @@ async fn say(
     };
     {
         let mut oracle = house.watch.oracle();
-        let (persona, at) = (oracle.persona(place), oracle.now);
+        let at = oracle.now;
         let message = Message { chat: place, by: who, persona, at, secrets: vec![secret] };
         oracle.messages.insert(id.clone(), message);
     }

@@ -43,7 +43,7 @@ pub const WRITTEN: [&str; 7] =
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 34] = [
+const SHOWN_TO_NOBODY: [&str; 36] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -59,8 +59,11 @@ const SHOWN_TO_NOBODY: [&str; 34] = [
     "persona_versions",
     // Writing gives back what was written, to whoever wrote it.
     "receive",
+    "receive_for",
     "reply",
     "edit",
+    // Whom a message is meant for, not what it says.
+    "whose",
     // The turn's own work.
     "open_turn",
     "open_turns",

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use azera_types::Timestamp;
+use azera_types::{MessageId, Timestamp};
 
 use crate::world::{CHATS, Change, Founding, Kind, PEOPLE, PRIVATE, REALMS, Target, people};
 
@@ -55,6 +55,8 @@ pub struct Oracle {
     private: BTreeMap<usize, Members>,
     /// The persona that answers in each chat.
     personas: BTreeMap<usize, String>,
+    /// Chats in which [`INVITED`] answers besides when it is called.
+    invited: BTreeSet<usize>,
     pub secrets: Vec<Origin>,
     /// Secrets that were forgotten, with everything that quoted them.
     pub gone: BTreeSet<usize>,
@@ -72,6 +74,9 @@ pub struct Oracle {
 /// The persona that answers where nobody chose: the operator's, of the same name as one of each realm.
 pub const DEFAULT_PERSONA: &str = "luna";
 
+/// The operator's persona that is invited besides those that answer.
+pub const INVITED: &str = "azera";
+
 impl Oracle {
     pub fn new(now: Timestamp, realms: &[Founding], private: &[Founding]) -> Self {
         let members = |it: &Founding, bits: u8| Members {
@@ -86,6 +91,7 @@ impl Oracle {
                 .collect(),
             private: PRIVATE.zip(private).map(|(chat, it)| (chat, members(it, it.members))).collect(),
             personas: BTreeMap::new(),
+            invited: BTreeSet::new(),
             secrets: Vec::new(),
             gone: BTreeSet::new(),
             quotes_stand: false,
@@ -192,8 +198,35 @@ impl Oracle {
         };
         let own = around.filter(|realm| name == "luna" && self.all_in(chat, *realm));
         let whole = own.map_or_else(|| name.to_owned(), |realm| format!("{name} of {}", REALMS[realm]));
+        if whole == INVITED {
+            self.invited.remove(&chat);
+        }
         self.personas.insert(chat, whole);
         self.note_seen();
+    }
+
+    /// Somebody had [`INVITED`] answer in a chat when it is called, or no more.
+    pub fn invite(&mut self, chat: usize, comes: bool) {
+        match comes {
+            true => self.invited.insert(chat),
+            false => self.invited.remove(&chat),
+        };
+        self.note_seen();
+    }
+
+    /// Whom a message is meant for that calls [`INVITED`], or does not.
+    pub fn hearer(&self, chat: usize, called: bool) -> String {
+        if called && self.invited.contains(&chat) { INVITED.to_owned() } else { self.persona(chat) }
+    }
+
+    /// The persona that a command is about: that of the message it points at, as long as it answers there.
+    pub fn spoken_of(&self, chat: usize, about: Option<&MessageId>) -> String {
+        let message = about.and_then(|about| {
+            let asked = || self.messages.get(azera_adapter::answered(about)?.as_str());
+            self.messages.get(about.as_str()).or_else(asked)
+        });
+        let to_invited = message.is_some_and(|message| message.chat == chat && message.persona == INVITED);
+        self.hearer(chat, to_invited)
     }
 
     /// A new secret; gives its number.
@@ -205,17 +238,22 @@ impl Oracle {
 
     fn note_seen(&mut self) {
         for chat in 0..CHATS.len() {
-            let persona = self.persona(chat);
-            let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
-            let mut seen: BTreeSet<usize> =
-                (0..self.secrets.len()).filter(|secret| self.judge(*secret, &showing).is_ok()).collect();
-            self.seen[chat].append(&mut seen);
+            for persona in [self.persona(chat), self.hearer(chat, true)] {
+                let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
+                let mut seen: BTreeSet<usize> =
+                    (0..self.secrets.len()).filter(|secret| self.judge(*secret, &showing).is_ok()).collect();
+                self.seen[chat].append(&mut seen);
+            }
         }
     }
 
     /// A new secret told in a chat now.
     pub fn told(&mut self, chat: usize, by: usize) -> usize {
-        let persona = self.persona(chat);
+        self.told_to(chat, by, self.persona(chat))
+    }
+
+    /// The same to a persona.
+    pub fn told_to(&mut self, chat: usize, by: usize, persona: String) -> usize {
         self.secret(Origin::Told { chat, at: self.now, by, persona })
     }
 

@@ -86,7 +86,12 @@ impl Watch {
     /// Judges what is shown in a chat by the persona that answers there now.
     pub fn shown_in(&self, path: &str, chat: &ChatId, asker: &PersonId, text: &str) {
         let Some(chat) = chat_number(chat) else { return };
-        let persona = self.oracle().persona(chat);
+        self.shown_about(path, (chat, None), asker, text);
+    }
+
+    /// The same by the persona whose message somebody points at.
+    fn shown_about(&self, path: &str, (chat, about): (usize, Option<&MessageId>), asker: &PersonId, text: &str) {
+        let persona = self.oracle().spoken_of(chat, about);
         let showing = Showing { chat, asker: person_number(asker), persona: &persona, own_words: false };
         self.shown(path, &showing, text);
     }
@@ -342,6 +347,7 @@ impl Host for WatchedHost<'_> {
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         self.watch.went("Host::command");
         let (chat, person, text) = (line.chat.clone(), line.person.clone(), line.text.clone());
+        let about = line.about.clone();
         let answer = self.host.command(platform, line).await;
         let said = match &answer {
             Ok(answer) => format!("{} {:?}", answer.text, answer.go_to),
@@ -358,7 +364,7 @@ impl Host for WatchedHost<'_> {
             let asker = person_number(&person);
             self.watch.shown(&path, &Showing { chat: number, asker, persona: &persona, own_words: true }, &said);
         } else {
-            self.watch.shown_in(&path, &chat, &person, &said);
+            self.watch.shown_about(&path, (chat_number(&chat).unwrap(), about.as_ref()), &person, &said);
         }
         answer
     }

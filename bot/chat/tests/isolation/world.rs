@@ -115,6 +115,8 @@ pub enum Act {
         way: Way,
         hostile: usize,
         fate: Fate,
+        /// `azera` is called by name, whoever answers there.
+        called: bool,
     },
     Change(Change),
     Remember {
@@ -181,7 +183,7 @@ pub struct World {
 }
 
 /// Commands that change things and take nothing of one's own.
-const CHANGING: [&str; 36] = [
+const CHANGING: [&str; 39] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -192,6 +194,9 @@ const CHANGING: [&str; 36] = [
     "/persona use luna",
     "/persona use luna",
     "/persona use areza",
+    "/persona invite azera",
+    "/persona invite azera",
+    "/persona dismiss azera",
     "/answer always",
     "/answer addressed",
     "/answer never",
@@ -261,8 +266,8 @@ fn fate() -> impl Strategy<Value = Fate> {
 fn act() -> impl Strategy<Value = Act> {
     let (who, hostile) = (|| 0..PEOPLE.len(), || 0..HOSTILE.len());
     prop_oneof![
-        24 => (who(), chat(), way(), hostile(), fate())
-            .prop_map(|(who, chat, way, hostile, fate)| Act::Say { who, chat, way, hostile, fate }),
+        24 => (who(), chat(), way(), hostile(), fate(), prop::bool::weighted(0.3))
+            .prop_map(|(who, chat, way, hostile, fate, called)| Act::Say { who, chat, way, hostile, fate, called }),
         8 => change().prop_map(Act::Change),
         3 => (who(), chat(), hostile()).prop_map(|(who, chat, hostile)| Act::Remember { who, chat, hostile }),
         2 => (0_usize..6, way()).prop_map(|(nth, way)| Act::Edit { nth, way }),
@@ -351,8 +356,9 @@ impl fmt::Debug for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = |who: &usize, chat: &usize| format!("{} in {}", PEOPLE[*who].0, CHATS[*chat].0);
         match self {
-            Self::Say { who, chat, way, hostile, fate } => {
-                write!(f, "{}: a secret, {:?}; answered {way:?}, {fate:?}", at(who, chat), HOSTILE[*hostile])
+            Self::Say { who, chat, way, hostile, fate, called } => {
+                let to = if *called { " to azera" } else { "" };
+                write!(f, "{}: a secret{to}, {:?}; answered {way:?}, {fate:?}", at(who, chat), HOSTILE[*hostile])
             }
             Self::Change(change) => write!(f, "{change:?}"),
             Self::Remember { who, chat, hostile } => {
