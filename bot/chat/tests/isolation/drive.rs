@@ -229,8 +229,9 @@ async fn say(house: &mut House, saying: Saying, fate: Fate, other: &BTreeSet<usi
         }
     };
     if !crashed && secret.is_multiple_of(3) {
-        // A long file came with it.
+        // A long file came with it, and is read when it was answered: two tellings of a world have all things in one order.
         let host = WatchedHost { host: &house.azera, watch: &house.watch };
+        host.settle().await.unwrap();
         let piece = Text::new(format!("log, 2: {}", inbound.text.as_str()));
         drop(host.attached(house.platform.sim.id(), &inbound.id, vec![piece]).await);
     }
