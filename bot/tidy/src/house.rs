@@ -17,7 +17,7 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-hearth", uses: &["azera-gguf"] },
     Edge { package: "azera-model", uses: &["azera-types"] },
     // The trainer for its tests alone: both compute the same.
-    Edge { package: "azera-llama", uses: &["azera-model", "azera-hearth"] },
+    Edge { package: "azera-llama", uses: &["azera-gguf", "azera-model", "azera-hearth"] },
     Edge { package: "azera-breaker", uses: &[] },
     Edge { package: "azera-remote", uses: &["azera-model", "azera-breaker"] },
     Edge { package: "azera-personas", uses: &["azera-types"] },
