@@ -62,6 +62,8 @@ pub enum OptionKind {
     Branch,
     /// The id of a memory of something the person said, as in `m42`.
     Memory,
+    /// How pictures look: the name of a [`crate::Theme`].
+    Theme,
     /// A text of many lines, which a platform with forms asks for in one: what stands there now is what the command answers
     /// without it. Behind it there is nothing else.
     Page,
@@ -84,7 +86,7 @@ pub struct MessageAction {
 impl OptionKind {
     /// Whether there is a list of what it may be, which [`crate::Host::offer`] tells.
     pub fn is_offered(self) -> bool {
-        matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory)
+        matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory | Self::Theme)
     }
 }
 

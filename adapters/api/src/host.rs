@@ -5,7 +5,7 @@ use azera_types::{
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{OptionKind, State};
+use crate::{Chart, OptionKind, State};
 
 /// Why the core could not do what an adapter asked.
 #[derive(Debug, Error)]
@@ -184,6 +184,8 @@ pub struct CommandAnswer {
     pub leave: bool,
     /// What the person may say to it, for platforms with buttons; the text names the lines, too.
     pub choices: Vec<Choice>,
+    /// The numbers in it, for platforms that can draw; the text tells them, too.
+    pub chart: Option<Chart>,
 }
 
 /// Something to choose: what a button says, and the line that it gives.

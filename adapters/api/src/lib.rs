@@ -7,6 +7,7 @@
 //! - A platform's word about who may read what holds for the moment it is given and is never cached by the core.
 //! - [`Platform::deliver`] is idempotent by the reply's id: delivering twice shows it once.
 
+mod chart;
 mod command;
 mod event;
 mod given;
@@ -16,6 +17,7 @@ mod platform;
 mod portrait;
 mod reaction;
 
+pub use chart::{Bar, Chart, Column, Theme};
 pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
 pub use event::{Making, StreamEvent};
 pub use given::{MAX_GIVEN_BYTES, given};

@@ -31,6 +31,10 @@ const MAX_CHOICES: usize = 5;
 /// What the id of a button begins with that gives a line.
 const LINE: &str = "azera-line.";
 
+/// Characters that describe a picture to who does not see it
+/// (<https://discord.com/developers/docs/resources/message#attachment-object>).
+const DESCRIPTION_CHARS: usize = 1_024;
+
 /// Messages of an answer; a longer one comes as a file.
 pub(crate) const MAX_PARTS: usize = 4;
 
@@ -100,6 +104,7 @@ fn option(one: &CommandOption) -> CreateCommandOption {
         | OptionKind::Model
         | OptionKind::Branch
         | OptionKind::Memory
+        | OptionKind::Theme
         | OptionKind::Page => CommandOptionType::String,
         OptionKind::Count => CommandOptionType::Integer,
         OptionKind::Flag => CommandOptionType::Boolean,
@@ -297,6 +302,10 @@ async fn show(hall: &Hall, by: &By, answer: &CommandAnswer) {
 }
 
 async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> serenity::Result<()> {
+    let edit = EditInteractionResponse::new().allowed_mentions(nobody()).components(choices(&answer.choices));
+    if let Some((picture, caption)) = drawn(answer).await {
+        return edit.content(caption).new_attachment(picture).execute(http, token).await.map(drop);
+    }
     let text = match (answer.text.trim(), answer.ok) {
         ("", true) => "Done.",
         ("", false) => "That cannot be done.",
@@ -305,7 +314,6 @@ async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> sereni
     let parts = split(text);
     // JSON, or a file that begins with settings.
     let is_file = text.starts_with('{') || text.starts_with("---\n");
-    let edit = EditInteractionResponse::new().allowed_mentions(nobody()).components(choices(&answer.choices));
     if is_file || parts.len() > MAX_PARTS {
         let name = if text.starts_with('{') { "azera.json" } else { "azera.md" };
         let file = CreateAttachment::bytes(text.as_bytes(), name);
@@ -318,6 +326,23 @@ async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> sereni
         more.execute(http, (None, token)).await?;
     }
     Ok(())
+}
+
+/// The numbers of an answer as a picture that is described by the answer's text, and what else there is to say.
+async fn drawn(answer: &CommandAnswer) -> Option<(CreateAttachment, String)> {
+    let chart = answer.chart.clone()?;
+    let caption = split(&chart.caption).into_iter().next().unwrap_or_default();
+    let drawing = tokio::task::spawn_blocking(move || azera_cards::draw(&chart));
+    let picture = match drawing.await.ok()? {
+        Ok(picture) => picture,
+        Err(error) => {
+            tracing::error!(%error, "numbers are told without a picture");
+            return None;
+        }
+    };
+    let described = answer.text.replace(['`', '*'], "");
+    let described: String = described.trim().chars().take(DESCRIPTION_CHARS).collect();
+    Some((CreateAttachment::bytes(picture, "azera.png").description(described), caption))
 }
 
 /// Buttons for what there is to choose.

@@ -44,9 +44,13 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-matrix", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-sim", uses: &["azera-types", "azera-adapter"] },
+    Edge { package: "azera-cards", uses: &["azera-adapter"] },
     Edge { package: "azera-discord-peer", uses: &["azera-types"] },
     // The peer is for its tests alone.
-    Edge { package: "azera-adapter-discord", uses: &["azera-types", "azera-adapter", "azera-discord-peer"] },
+    Edge {
+        package: "azera-adapter-discord",
+        uses: &["azera-types", "azera-adapter", "azera-cards", "azera-discord-peer"],
+    },
     Edge {
         package: "azera-chat",
         // The sim platform is for its tests alone.
@@ -72,6 +76,7 @@ pub const EDGES: &[Edge] = &[
 /// Heavy, native or platform crates, and the folders that may use each: they sit at the edges, so that the core
 /// compiles and is tested without them, and can be changed for others.
 pub const HELD: &[(&str, &[&str])] = &[
+    ("ab_glyph", &["bot/cards"]),
     ("anyhow", &["bot/app"]),
     ("candle-core", &["bot/hearth"]),
     ("clap", &["bot/app"]),
@@ -98,7 +103,7 @@ pub const CORE: &[&str] =
     &["bot/types", "bot/model", "bot/prompt", "bot/mind", "bot/chat", "memory/core", "adapters/api", "personas"];
 
 /// What reads no file and no socket, so that it can be tested by calling it.
-pub const PURE: &[&str] = &["bot/types", "bot/breaker", "bot/prompt", "bot/mind", "personas"];
+pub const PURE: &[&str] = &["bot/types", "bot/breaker", "bot/cards", "bot/prompt", "bot/mind", "personas"];
 
 /// Lines a source file may have: more do not fit into a head.
 pub const MAX_FILE_LINES: usize = 500;

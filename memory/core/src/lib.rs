@@ -72,7 +72,7 @@ pub use rows::{
     Posted, WhyHit, WhyRow, WritingRow,
 };
 pub use settings::{CheckIns, JournalChannel, Sifted, Stirred, Tended};
-pub use stats::Stats;
+pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use turns::{NewReply, Received, Whose};
 pub use working::{EMBEDDING_TTL, Working};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use azera_types::Scope;
+use azera_types::{Scope, Timestamp};
 
 use crate::indexing::queued_id;
 use crate::rows::{Kind, MemoryRow};
@@ -15,6 +15,25 @@ pub struct Stats {
     pub counts: Vec<(Kind, Scope, usize)>,
     /// Of these, how many wait to be indexed.
     pub queued: usize,
+    /// Of these, how many were said in each week that any was said in, by [`week_of`].
+    pub weeks: BTreeMap<i64, usize>,
+}
+
+/// Seconds of a week.
+const WEEK_S: i64 = 7 * 24 * 3_600;
+
+/// The first Monday after the beginning of 1970, in seconds.
+const MONDAY_S: i64 = 4 * 24 * 3_600;
+
+/// The number of the week that a time lies in, by UTC: weeks begin on Mondays, and that of 5 January 1970 has the number 0.
+pub fn week_of(at: Timestamp) -> i64 {
+    (at.as_second() - MONDAY_S).div_euclid(WEEK_S)
+}
+
+/// When a week begins; the first or last time there is for one too far away.
+pub fn week_begins(week: i64) -> Timestamp {
+    let second = week.saturating_mul(WEEK_S).saturating_add(MONDAY_S);
+    Timestamp::from_second(second).unwrap_or(if second < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
 impl Stats {
@@ -28,6 +47,7 @@ impl Memory {
     /// Counts what `right` may see.
     pub fn stats(&self, right: &Right) -> Result<Stats, Error> {
         let mut counts: BTreeMap<(Kind, Scope), usize> = BTreeMap::new();
+        let mut weeks: BTreeMap<i64, usize> = BTreeMap::new();
         let mut waiting = BTreeSet::new();
         codec::walk(self.store.as_ref(), Table::IndexQueue, b"", |ticket, _| {
             waiting.insert(queued_id(ticket)?);
@@ -38,11 +58,29 @@ impl Memory {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
             if right.allows(&memory.persona, &memory.scope, &memory.needs, memory.at) {
                 queued += usize::from(waiting.contains(&memory.id));
+                *weeks.entry(week_of(memory.at)).or_default() += 1;
                 *counts.entry((memory.kind, memory.scope)).or_default() += 1;
             }
             Ok(true)
         })?;
         let counts = counts.into_iter().map(|((kind, scope), count)| (kind, scope, count)).collect();
-        Ok(Stats { counts, queued })
+        Ok(Stats { counts, queued, weeks })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weeks_begin_on_mondays() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        assert_eq!(week_of(at("1970-01-05T00:00:00Z")), 0);
+        assert_eq!(week_of(at("1970-01-04T23:59:59Z")), -1);
+        let week = week_of(at("2026-11-22T23:59:59Z"));
+        assert_eq!(week_begins(week), at("2026-11-16T00:00:00Z"));
+        assert_eq!(week_of(week_begins(week)), week);
+        assert_eq!(week_of(at("2026-11-23T00:00:00Z")), week + 1);
+        assert_eq!((week_begins(i64::MIN), week_begins(i64::MAX)), (Timestamp::MIN, Timestamp::MAX));
     }
 }

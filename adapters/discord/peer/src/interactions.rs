@@ -55,6 +55,19 @@ pub struct Answer {
     pub first: Option<Value>,
     /// What was said behind it.
     pub followups: Vec<Value>,
+    /// Files that came with what stands there, with their names and descriptions.
+    pub files: Vec<Answered>,
+}
+
+/// A file in an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// Its name.
+    pub name: String,
+    /// What it is described as to who cannot see it.
+    pub description: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
 }
 
 /// Something that a person invoked.
@@ -242,7 +255,21 @@ impl World {
         if let Some(file) = call.files.first() {
             message["file_text"] = json!(String::from_utf8_lossy(&file.bytes));
         }
+        let described = |number: usize| {
+            let mut about = body["attachments"].as_array().into_iter().flatten();
+            let meant = about.find(|one| one["id"] == number || one["id"] == number.to_string());
+            meant.and_then(|one| one["description"].as_str()).unwrap_or_default().to_owned()
+        };
+        let files = call.files.iter().enumerate().map(|(number, file)| Answered {
+            name: file.name.clone(),
+            description: described(number),
+            bytes: file.bytes.clone(),
+        });
+        let files: Vec<Answered> = files.collect();
         let answer = &mut self.interactions[at].answer;
+        if call.method == "PATCH" {
+            answer.files = files;
+        }
         match (call.method.as_str(), rest) {
             ("PATCH", ["messages", "@original"]) => answer.message = Some(message.clone()),
             ("POST", []) => answer.followups.push(message.clone()),

@@ -21,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use faults::{Fault, Scope};
-pub use interactions::{Answer, Interaction, Invoked};
+pub use interactions::{Answer, Answered, Interaction, Invoked};
 pub use permissions::{Bits, Overwrite};
 pub use world::{APPLICATION, Asked, BOT, Channel, Guild, Kind, Member, World};
 

@@ -10,6 +10,7 @@ mod load;
 mod model;
 mod once;
 mod personas;
+mod pictures;
 mod places;
 mod replies;
 mod servers;

@@ -46,6 +46,7 @@ const QUOTES: CommandOption = optional("quotes", "also forget the replies built 
 const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
 const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
 const MEMORY: CommandOption = needed("mnumber", "its id, as in m42", OptionKind::Memory);
+const THEME: CommandOption = optional("theme", "how the picture looks: dark or light", OptionKind::Theme);
 const TAG: CommandOption = needed("tag", "a word or a few", OptionKind::Text);
 
 /// What is shared by all that I remember, and by all that I write.
@@ -139,7 +140,7 @@ pub const COMMANDS: &[Command] = &[
         Access::Member,
         &[
             SEARCH,
-            form("stats", "stats", "how much there is", &[]),
+            form("stats", "stats", "how much there is", &[THEME]),
             form("pin", "pin", "keep something you said for good", &[MEMORY]),
             form("export", "export", "everything about you, as a file", &[]),
         ],
@@ -240,7 +241,12 @@ pub const COMMANDS: &[Command] = &[
         ALONE,
     ),
     command("settings", "how things are set in this chat", Access::Member, ALONE),
-    command("status", "how I am here: mood, energy, focus, and what I feel towards you", Access::Member, ALONE),
+    command(
+        "status",
+        "how I am here: mood, energy, focus, and what I feel towards you",
+        Access::Member,
+        &[form("", "", "", &[THEME])],
+    ),
     command(
         "rules",
         "what certain messages call for; in a place of many, the admins' to change",

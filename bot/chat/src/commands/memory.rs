@@ -4,7 +4,7 @@ use azera_adapter::CommandAnswer;
 use azera_memory::{Kind, MessageRow, NewFact, Subject};
 use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
-use super::{Setting, done, refused};
+use super::{Setting, charts, done, refused};
 use crate::azera::Azera;
 use crate::error::Error;
 
@@ -22,7 +22,7 @@ impl Azera {
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         match (verb, rest.trim()) {
             ("search", words) if !words.is_empty() => self.search_memory(at, words).await,
-            ("" | "stats", _) => self.memory_stats(at).await,
+            ("" | "stats", theme) => self.memory_stats(at, theme).await,
             ("pin", id) if !id.is_empty() => self.pin_memory(at, id).await,
             ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
@@ -58,17 +58,27 @@ impl Azera {
         Ok(done(text))
     }
 
-    async fn memory_stats(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+    async fn memory_stats(&self, at: &Setting<'_>, theme: &str) -> Result<CommandAnswer, Error> {
+        let theme = match charts::theme(theme) {
+            Ok(theme) => theme,
+            Err(answer) => return Ok(answer),
+        };
         let right = at.right.clone();
         let stats = self.blocking(move |memory| memory.stats(&right)).await?;
         let mut text = format!("{} memories may be shown here:\n", stats.total());
         for (kind, scope, count) in &stats.counts {
             text.push_str(&format!("- {count} of kind {} from {scope}\n", kind.as_str()));
         }
+        let now = self.0.clock.now();
+        let weeks = charts::weeks(&stats, now);
+        if let Some((first, _)) = weeks.first() {
+            let counts: Vec<String> = weeks.iter().map(|(_, count)| count.to_string()).collect();
+            text.push_str(&format!("By week, from {} on: {}.\n", first.strftime("%F"), counts.join(", ")));
+        }
         if stats.queued > 0 {
             text.push_str(&format!("{} are still being indexed.", stats.queued));
         }
-        Ok(done(text))
+        Ok(CommandAnswer { chart: Some(charts::of_memory(&stats, now, theme)), ..done(text) })
     }
 
     /// What the asker said that is worth keeping.

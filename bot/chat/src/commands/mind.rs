@@ -5,7 +5,7 @@ use azera_mind::{Bond, Origin, Rule, Tag};
 use azera_model::Purpose;
 use azera_types::{Dimension, PlaceKind, Timestamp};
 
-use super::{Setting, done, refused};
+use super::{Setting, charts, done, refused};
 use crate::azera::Azera;
 use crate::customs::{Customs, Saved};
 use crate::error::Error;
@@ -17,7 +17,11 @@ const BAR: usize = 10;
 const DEFAULT: &str = "default";
 
 impl Azera {
-    pub(super) async fn status_command(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+    pub(super) async fn status_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let theme = match charts::theme(arguments) {
+            Ok(theme) => theme,
+            Err(answer) => return Ok(answer),
+        };
         let (scope, now) = (at.place.scope(), self.0.clock.now());
         let persona = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona;
         let bond = self.bond(at.chat.persona.clone(), at.line.person.clone(), scope.clone()).await?;
@@ -25,29 +29,25 @@ impl Azera {
             return Ok(done(format!("{} has not talked here yet.", persona.name)));
         };
         let mut text = format!("**{}** feels {}.\n```\n", persona.name, state.mood);
-        for (name, value) in [
-            ("mood", state.value),
-            ("energy", state.energy),
-            ("focus", state.focus),
-            ("clarity", state.clarity),
-            ("tiredness", state.pressure),
-        ] {
+        for (name, value) in charts::measures(&state) {
             line(&mut text, name, &bar(value), value);
         }
         text.push_str("```\n");
         let felt = felt(&bond);
         let name = at.line.name.as_str();
-        text.push_str(&match felt.as_str() {
+        let mut besides = match felt.as_str() {
             "" => format!("Towards {name}: nothing in particular.\n"),
             felt => format!("Towards {name}: {felt}.\n"),
-        });
+        };
         for (what, when) in [("Last slept", state.last_dream), ("Last reflected", state.last_reflection)] {
             if let Some(when) = when {
-                text.push_str(&format!("{what} {}.\n", ago(when, now)));
+                besides.push_str(&format!("{what} {}.\n", ago(when, now)));
             }
         }
-        text.push_str(&format!("Answered by {}.", self.model().info().name));
-        Ok(done(text))
+        besides.push_str(&format!("Answered by {}.", self.model().info().name));
+        text.push_str(&besides);
+        let chart = charts::of_mind(&persona.name, &state, besides, theme);
+        Ok(CommandAnswer { chart: Some(chart), ..done(text) })
     }
 
     pub(super) async fn rules_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {

@@ -1,6 +1,7 @@
 //! Commands: declared once, here, for every platform. Help, permissions and behaviour come from the same table.
 
 mod archive;
+mod charts;
 mod chat;
 mod checkin;
 mod declared;
@@ -72,7 +73,7 @@ impl Azera {
             "privacy" => self.privacy_command(&at).await,
             "notes" => self.notes_command(&at).await,
             "settings" => self.settings_command(&at).await,
-            "status" => self.status_command(&at).await,
+            "status" => self.status_command(&at, arguments).await,
             "rules" => self.rules_command(&at, arguments).await,
             "tune" => self.tune_command(&at, arguments).await,
             "garden" => self.garden_command(&at, arguments).await,

@@ -1,6 +1,6 @@
 //! What there is to choose from, for who types a command.
 
-use azera_adapter::{CommandLine, MAX_OFFERED, OfferLine, Offered, OptionKind};
+use azera_adapter::{CommandLine, MAX_OFFERED, OfferLine, Offered, OptionKind, Theme};
 use azera_types::{PlatformId, Text};
 
 use super::Setting;
@@ -29,6 +29,7 @@ impl Azera {
             OptionKind::Model => self.models_to_offer(),
             OptionKind::Branch => self.branches_to_offer(&at).await?,
             OptionKind::Memory => self.memories_to_offer(&at).await?,
+            OptionKind::Theme => themes(),
             OptionKind::Text
             | OptionKind::Word
             | OptionKind::Count
@@ -72,4 +73,9 @@ impl Azera {
         });
         Ok(offered.collect())
     }
+}
+
+fn themes() -> Vec<Offered> {
+    let offered = |theme: Theme| Offered { label: theme.as_str().to_owned(), value: theme.as_str().to_owned() };
+    Theme::ALL.map(offered).to_vec()
 }

@@ -65,6 +65,7 @@ impl House {
         };
         let watch = Arc::new(Watch::new(Oracle::new(now, &world.realms, &world.private), record));
         let house = Self::on(layers, vectors, ManualClock::new(now), watch);
+        house.tend();
         house.found_personas(other);
         house.tell_chats().await;
         house
@@ -74,7 +75,14 @@ impl House {
     pub async fn restarted_elsewhere(old: &Self) -> Self {
         let house = Self::on(old.layers.clone(), old.vectors.clone(), old.clock.clone(), old.watch.clone());
         house.azera.start().await.unwrap();
+        house.tend();
         house
+    }
+
+    /// Has the Gardener work whenever the world settles. A start that finds it there has it work by the clock on the wall, too,
+    /// and the same world would be another each time.
+    fn tend(&self) {
+        self.azera.add_job(Arc::new(Gardener::of(&self.azera)));
     }
 
     fn on(layers: Layers, vectors: Vectors, clock: ManualClock, watch: Arc<Watch>) -> Self {
@@ -168,6 +176,7 @@ impl House {
         *self.platform.hang.lock().unwrap() = None;
         (self.memory, self.azera) = core(&self.layers, &self.clock, &self.platform, &self.model);
         self.azera.start().await.unwrap();
+        self.tend();
         self.announce().await;
     }
 }
@@ -257,7 +266,6 @@ fn core(
     });
     azera.attach(platform.clone());
     azera.learn(async { Ok::<_, std::convert::Infallible>(senses()) });
-    azera.add_job(Arc::new(Gardener::of(&azera)));
     (memory, azera)
 }
 

@@ -114,7 +114,7 @@ pub async fn look_closely(house: &House, chat: usize, person: usize) -> Vec<Stri
     for command in SHOWING {
         looking.command(command).await;
     }
-    for kind in [OptionKind::Persona, OptionKind::Model, OptionKind::Branch, OptionKind::Memory] {
+    for kind in [OptionKind::Persona, OptionKind::Model, OptionKind::Branch, OptionKind::Memory, OptionKind::Theme] {
         looking.offer(kind).await;
     }
     let order = house.watch.oracle().order.clone();
@@ -223,7 +223,10 @@ impl Looking<'_> {
         };
         let platform = self.house.platform.sim.clone();
         let answer = self.host().command(platform.id(), line).await;
-        let said = answer.map_or_else(|error| error.to_string(), |answer| answer.text);
+        let said = match answer {
+            Ok(answer) => answer.chart.map_or(answer.text.clone(), |chart| format!("{}\n{chart:?}", answer.text)),
+            Err(error) => error.to_string(),
+        };
         // How long it took says nothing about what was found.
         let said = said.split_once(", recall ").map_or(said.as_str(), |(said, _)| said);
         if text != "/memory export" {

@@ -350,7 +350,7 @@ impl Host for WatchedHost<'_> {
         let about = line.about.clone();
         let answer = self.host.command(platform, line).await;
         let said = match &answer {
-            Ok(answer) => format!("{} {:?}", answer.text, answer.go_to),
+            Ok(answer) => format!("{} {:?} {:?}", answer.text, answer.go_to, answer.chart),
             Err(error) => error.to_string(),
         };
         let mut words = text.trim_start_matches('/').split_whitespace();
