@@ -14,7 +14,7 @@ fn founding(members: u8, admins: u8, joined: bool) -> Founding {
 }
 
 fn say(who: usize, chat: usize, way: Way, hostile: usize) -> Act {
-    Act::Say { who, chat, way, hostile, fate: Fate::Delivered }
+    Act::Say { who, chat, way, hostile, fate: Fate::Delivered, called: false }
 }
 
 /// One half of the times it ended otherwise: whether a message or the file that came with it was remembered first was left to chance.
@@ -42,6 +42,7 @@ fn files_amid_answers() -> World {
                 way: Way::Launder,
                 hostile: 2,
                 fate: Fate::Meanwhile(join(1, Target::Realm(1))),
+                called: false,
             },
             say(1, 5, Way::Launder, 4),
             say(0, 10, Way::Launder, 3),
@@ -75,6 +76,7 @@ fn files_amid_answers() -> World {
                 way: Way::Launder,
                 hostile: 0,
                 fate: Fate::Meanwhile(join(3, Target::Chat(3))),
+                called: false,
             },
             Act::Wait { hours: 14 },
             say(2, 3, Way::Silent, 4),
