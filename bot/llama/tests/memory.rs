@@ -1,5 +1,6 @@
 //! What adapters leave behind in a process of its own.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::{Path, PathBuf};
 

@@ -256,8 +256,9 @@ impl World {
             message["file_text"] = json!(String::from_utf8_lossy(&file.bytes));
         }
         let described = |number: usize| {
+            let as_text = number.to_string();
             let mut about = body["attachments"].as_array().into_iter().flatten();
-            let meant = about.find(|one| one["id"] == number || one["id"] == number.to_string());
+            let meant = about.find(|one| one["id"] == number || one["id"] == as_text);
             meant.and_then(|one| one["description"].as_str()).unwrap_or_default().to_owned()
         };
         let files = call.files.iter().enumerate().map(|(number, file)| Answered {

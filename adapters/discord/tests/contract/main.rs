@@ -1,6 +1,8 @@
 //! The adapter between a Discord of the tests' own and a core that does no more than the contract asks. The whole product is
 //! tested so in `bot/app`.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 mod arrival;
 mod commands;
 mod host;

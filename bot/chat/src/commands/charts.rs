@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use azera_adapter::{Bar, Chart, Column, CommandAnswer, Theme};
+use azera_adapter::{Bar, Chart, Column, Theme};
 use azera_memory::{Stats, week_begins, week_of};
 use azera_mind::State;
 use azera_types::{Scope, Timestamp};
-
-use super::refused;
 
 /// Weeks that are told, this one included.
 pub(super) const WEEKS: i64 = 12;
@@ -16,8 +14,8 @@ pub(super) const WEEKS: i64 = 12;
 const DATED: i64 = 3;
 
 /// The theme that somebody wants, or what to say to who wants another.
-pub(super) fn theme(name: &str) -> Result<Theme, CommandAnswer> {
-    Theme::named(name).ok_or_else(|| refused("Pictures are `dark` or `light`.".into()))
+pub(super) fn theme(name: &str) -> Result<Theme, &'static str> {
+    Theme::named(name).ok_or("Pictures are `dark` or `light`.")
 }
 
 /// How a mind is, by the names that people read.
@@ -122,6 +120,6 @@ mod tests {
     fn a_theme_is_called_by_its_name() {
         assert_eq!(theme("").unwrap(), Theme::Dark);
         assert_eq!(theme("light").unwrap(), Theme::Light);
-        assert!(!theme("purple").unwrap_err().ok);
+        assert!(theme("purple").unwrap_err().contains("`dark`"));
     }
 }

@@ -61,7 +61,7 @@ impl Azera {
     async fn memory_stats(&self, at: &Setting<'_>, theme: &str) -> Result<CommandAnswer, Error> {
         let theme = match charts::theme(theme) {
             Ok(theme) => theme,
-            Err(answer) => return Ok(answer),
+            Err(why) => return Ok(refused(why.into())),
         };
         let right = at.right.clone();
         let stats = self.blocking(move |memory| memory.stats(&right)).await?;

@@ -20,7 +20,7 @@ impl Azera {
     pub(super) async fn status_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         let theme = match charts::theme(arguments) {
             Ok(theme) => theme,
-            Err(answer) => return Ok(answer),
+            Err(why) => return Ok(refused(why.into())),
         };
         let (scope, now) = (at.place.scope(), self.0.clock.now());
         let persona = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona;

@@ -67,7 +67,7 @@ impl Azera {
     pub(super) async fn upload_persona(&self, at: &Setting<'_>, text: &str) -> Result<CommandAnswer, Error> {
         let realm = match realm_to_change(at) {
             Ok(realm) => realm,
-            Err(answer) => return Ok(answer),
+            Err(why) => return Ok(refused(why.into())),
         };
         let Brought { persona, card, picture, mut notes } = match read(text) {
             Ok(brought) => brought,
@@ -104,8 +104,8 @@ impl Azera {
     pub(super) async fn edit_persona(&self, at: &Setting<'_>, named: &str) -> Result<CommandAnswer, Error> {
         let (name, text) =
             named.split_once(char::is_whitespace).map_or((named, ""), |(name, text)| (name, text.trim()));
-        if let Err(answer) = realm_to_change(at) {
-            return Ok(answer);
+        if let Err(why) = realm_to_change(at) {
+            return Ok(refused(why.into()));
         }
         let Some((row, persona)) = self.find_persona(at, name).await? else {
             return Ok(refused(format!("There is no persona {name}; `/persona list` names them.")));
@@ -125,8 +125,8 @@ impl Azera {
 
     /// Takes in what was looked at.
     pub(super) async fn confirm_persona(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
-        if let Err(answer) = realm_to_change(at) {
-            return Ok(answer);
+        if let Err(why) = realm_to_change(at) {
+            return Ok(refused(why.into()));
         }
         let now = self.0.clock.now();
         let whose = (at.chat.id.clone(), at.line.person.clone());
@@ -148,8 +148,8 @@ impl Azera {
 
     /// Drops what was looked at.
     pub(super) async fn cancel_persona(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
-        if let Err(answer) = realm_to_change(at) {
-            return Ok(answer);
+        if let Err(why) = realm_to_change(at) {
+            return Ok(refused(why.into()));
         }
         let whose = (at.chat.id.clone(), at.line.person.clone());
         Ok(match self.0.uploads.take(&whose, self.0.clock.now()) {
@@ -220,7 +220,7 @@ impl Azera {
     async fn own_persona(&self, at: &Setting<'_>, name: &str) -> Result<Result<PersonaRow, CommandAnswer>, Error> {
         let realm = match realm_to_change(at) {
             Ok(realm) => realm,
-            Err(answer) => return Ok(Err(answer)),
+            Err(why) => return Ok(Err(refused(why.into()))),
         };
         let wanted = name.trim().to_lowercase();
         let own = self.blocking(move |memory| memory.personas(Some(&realm))).await?;
@@ -235,17 +235,14 @@ impl Azera {
 }
 
 /// The realm whose personas the person may change here.
-fn realm_to_change(at: &Setting<'_>) -> Result<RealmId, CommandAnswer> {
+fn realm_to_change(at: &Setting<'_>) -> Result<RealmId, &'static str> {
     if at.access < Access::Admin {
-        return Err(refused("Which personas there are is the admins' choice.".into()));
+        return Err("Which personas there are is the admins' choice.");
     }
-    at.place.shared_realm().cloned().ok_or_else(|| {
-        refused(
-            "Personas are brought to a server or a room of many, and this is none; `azera persona add` brings one for \
-             everybody."
-                .into(),
-        )
-    })
+    at.place.shared_realm().cloned().ok_or(
+        "Personas are brought to a server or a room of many, and this is none; `azera persona add` brings one for \
+         everybody.",
+    )
 }
 
 fn nothing_waits() -> CommandAnswer {

@@ -340,7 +340,7 @@ mod tests {
         // The clock is set right: five years are not waited for.
         assert_eq!(next(now), (Some(now), Some(now)));
         assert_eq!(agenda.due_chore(now).as_ref(), Some(&home));
-        assert_eq!(agenda.homes_to_ask(now), [home.clone()]);
+        assert_eq!(agenda.homes_to_ask(now), std::slice::from_ref(&home));
         assert!(agenda.due_talks(now, &config).iter().any(|(_, task, _)| *task == TalkTask::Notes));
         assert_eq!(agenda.said_in(&home.platform, &home.place, now), None);
         // From then on the hour is counted again.

@@ -90,7 +90,7 @@ async fn adapters_add_up_at_their_scales() {
     let (one, two) = (forge.adapter(4, NOISE, 1), forge.adapter(7, NOISE, 2));
     let at = |adapter: &Adapter, scale| Adapter { scale, ..adapter.clone() };
     let bare = likely(engine, ASKED, SEA, &[]).await;
-    let first = likely(engine, ASKED, SEA, &[one.clone()]).await;
+    let first = likely(engine, ASKED, SEA, std::slice::from_ref(&one)).await;
     let both = likely(engine, ASKED, SEA, &[one.clone(), two.clone()]).await;
     for (a, b) in [(bare, first), (bare, both), (first, both)] {
         assert!((a - b).abs() > 2.0, "{a} and {b} should differ");
