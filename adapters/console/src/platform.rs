@@ -197,7 +197,7 @@ impl Platform for Console {
     async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
         let local = person.as_str().strip_prefix(PLATFORM).is_some_and(|rest| rest.starts_with(':'));
         let realms = if local { vec![(self.realm.clone(), None)] } else { Vec::new() };
-        Ok(Reach { realms, private_chats: Vec::new() })
+        Ok(Reach { realms, ..Reach::default() })
     }
 
     /// Who sits at the machine runs the bot; whom they let speak manages their own chats.

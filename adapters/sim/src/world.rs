@@ -253,6 +253,7 @@ impl World {
         Reach {
             realms: realms.map(|(id, realm)| (id.clone(), realm.members.since(person))).collect(),
             private_chats: private_chats.collect(),
+            direct: Vec::new(),
         }
     }
 

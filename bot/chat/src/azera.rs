@@ -9,7 +9,7 @@ use azera_memory::{Memory, PersonaRow, Right, persona_file};
 use azera_mind::{Nature, Senses};
 use azera_model::{ChatModel, Embedder, SessionKey};
 use azera_personas::{CardData, Lorebook, Persona};
-use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId};
+use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlatformId, RealmId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,6 +19,7 @@ use crate::customs::Held;
 use crate::error::Error;
 use crate::gardener::Agenda;
 use crate::jobs::Scheduled;
+use crate::links::Links;
 use crate::live::Live;
 use crate::minds::Minds;
 use crate::queue::Queues;
@@ -78,6 +79,8 @@ pub(crate) struct Inner {
     pub(crate) writing: tokio::sync::Mutex<()>,
     /// Personas that were looked at and wait for a yes.
     pub(crate) uploads: Uploads,
+    /// Codes that wait to be said by another account.
+    pub(crate) links: Links,
     /// How moods and tags are told, once that is learned.
     pub(crate) senses: OnceLock<Arc<Senses>>,
     /// Held while it is being learned.
@@ -124,6 +127,7 @@ impl Azera {
             customs: Held::default(),
             writing: tokio::sync::Mutex::new(()),
             uploads: Uploads::default(),
+            links: Links::default(),
             senses: OnceLock::new(),
             learning: Arc::default(),
             agenda: Agenda::default(),
@@ -177,11 +181,7 @@ impl Azera {
         place: &Place,
         persona: &PersonaId,
     ) -> Result<Right, Error> {
-        let reach = match &place.kind {
-            PlaceKind::Dm(person) => platform.reach(person).await?,
-            PlaceKind::Public(_) | PlaceKind::Private { .. } => Reach::default(),
-        };
-        Ok(Right::in_place(persona.clone(), place, &reach))
+        Ok(Right::in_place(persona.clone(), place, &self.reach(platform, place).await?))
     }
 
     /// The persona of an identity, where everybody belongs to `realm`.

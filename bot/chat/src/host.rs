@@ -303,6 +303,9 @@ impl Azera {
         quotes: bool,
         seen: Option<Right>,
     ) -> Result<azera_memory::Receipt, Error> {
+        if let Forget::Person(person) = &what {
+            self.0.links.forget(person);
+        }
         let minds_go = matches!(what, Forget::Person(_) | Forget::Chat(_) | Forget::Realm(..));
         let receipt = self
             .blocking(move |memory| match &seen {

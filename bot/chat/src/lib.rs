@@ -24,6 +24,7 @@ mod generate;
 mod host;
 mod jobs;
 mod lap;
+mod links;
 mod live;
 mod minds;
 mod overlap;

@@ -56,12 +56,23 @@ impl Place {
     }
 }
 
-/// Where else one person may read at this moment, by the platform's word. Asked for DMs, where it decides what may be
-/// shown.
+/// Where else one person may read at this moment, by the platform's word, and by that of other platforms for accounts that the
+/// person linked. Asked for DMs, where it decides what may be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Realms the person belongs to, each with the time from which they can scroll back, if not from its beginning.
     pub realms: Vec<(RealmId, Option<Timestamp>)>,
     /// Private chats the person can read, likewise.
     pub private_chats: Vec<(ChatId, Option<Timestamp>)>,
+    /// Other accounts of the same human, as they said themselves: each reads what was said to it alone. No platform fills this in.
+    pub direct: Vec<PersonId>,
+}
+
+impl Reach {
+    /// Adds where another account of the same human may read.
+    pub fn join(&mut self, other: Self) {
+        self.realms.extend(other.realms);
+        self.private_chats.extend(other.private_chats);
+        self.direct.extend(other.direct);
+    }
 }

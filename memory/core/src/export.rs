@@ -67,7 +67,7 @@ impl Memory {
         let (customs, check_ins) = (self.customs_of(person)?, self.check_ins_of(person)?);
         Ok(json!({
             "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": customs,
-            "check_ins": check_ins,
+            "check_ins": check_ins, "linked": self.linked(person)?,
         }))
     }
 }

@@ -7,6 +7,7 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope,
 use serde::{Deserialize, Serialize};
 
 use crate::forget::emptied;
+use crate::links::{LinkRow, between};
 use crate::minds::{BondRow, Gone, MindRow};
 use crate::rows::{BranchRow, ChatRow, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow};
 use crate::settings::is_of;
@@ -24,6 +25,9 @@ pub struct Forgotten {
     /// Those of them who were forgotten with the replies to them.
     #[serde(default)]
     with_replies: BTreeSet<PersonId>,
+    /// Accounts that were taken out of their links.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    unlinked: BTreeMap<PersonId, u64>,
     chats: BTreeMap<ChatId, u64>,
     realms: BTreeMap<RealmId, u64>,
     #[serde(default)]
@@ -75,6 +79,10 @@ impl Forgotten {
         self.people.insert(id, number);
     }
 
+    pub(crate) fn unlinked(&mut self, id: PersonId, number: u64) {
+        self.unlinked.insert(id, number);
+    }
+
     pub(crate) fn chat(&mut self, id: ChatId, number: u64) {
         self.chats.insert(id, number);
     }
@@ -93,6 +101,7 @@ impl Forgotten {
         self.memories.extend(other.memories);
         self.with_replies.extend(other.with_replies);
         latest(&mut self.people, other.people);
+        latest(&mut self.unlinked, other.unlinked);
         latest(&mut self.chats, other.chats);
         latest(&mut self.realms, other.realms);
         self.spans.extend(other.spans);
@@ -121,6 +130,12 @@ impl Forgotten {
             Scope::Global => None,
         };
         by(place) || by(towards.and_then(|person| self.people.get(person)))
+    }
+
+    /// Whether a link was taken apart, or went with one of its accounts.
+    fn has_link(&self, number: u64, accounts: &[PersonId]) -> bool {
+        let by = |last: Option<&u64>| last.is_some_and(|last| number <= *last);
+        accounts.iter().any(|account| by(self.people.get(account)) || by(self.unlinked.get(account)))
     }
 
     /// Begins to go through a backup.
@@ -229,12 +244,15 @@ impl Cleaning<'_> {
                 let MindRow { scope, seq, .. } = codec::decode(table, value)?;
                 !what.has_state(seq, None, &scope)
             }
-            Table::Settings => {
-                let people = what.people.keys().map(Gone::Person);
-                let chats = what.chats.keys().map(Gone::Chat);
-                let realms = what.realms.keys().map(Gone::Realm);
-                !people.chain(chats).chain(realms).any(|gone| is_of(key, &gone))
-            }
+            Table::Settings => match between(key) {
+                Some(accounts) => !what.has_link(codec::decode::<LinkRow>(table, value)?.seq, &accounts),
+                None => {
+                    let people = what.people.keys().map(Gone::Person);
+                    let chats = what.chats.keys().map(Gone::Chat);
+                    let realms = what.realms.keys().map(Gone::Realm);
+                    !people.chain(chats).chain(realms).any(|gone| is_of(key, &gone))
+                }
+            },
             Table::Bonds => {
                 let BondRow { person, scope, seq, .. } = codec::decode(table, value)?;
                 !what.has_state(seq, Some(&person), &scope)

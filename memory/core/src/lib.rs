@@ -24,6 +24,7 @@ mod index;
 mod indexing;
 mod keys;
 mod layout;
+mod links;
 mod memory;
 mod minds;
 mod names;
@@ -58,6 +59,7 @@ pub use index::{
     VectorIndex,
 };
 pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
+pub use links::{Account, Linked, MAX_LINKED};
 pub use memory::{Layers, Memory, MemoryConfig};
 pub use minds::{BondRow, MindRow};
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPersona, persona_file, persona_identity};

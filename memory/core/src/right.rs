@@ -2,6 +2,8 @@
 //! the place it came from. A [`Right`] is what that law gives for one persona and one place at one moment, and every
 //! read of memory takes one. It can be made from the platform's word alone; without it there is no read.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use azera_types::{PersonaId, Place, PlaceKind, Reach, Scope, Timestamp};
@@ -30,7 +32,8 @@ impl Right {
     /// The right to show memories of `persona` to everybody who reads `place`. In a DM, `reach` says where else its
     /// person may read; elsewhere it must not widen anything and is ignored.
     ///
-    /// - DM with P: `dm:P`, the realms and private chats P may read now, `global`
+    /// - DM with P: `dm:P`, the realms and private chats P may read now, `global`; of each account Q that P linked, `dm:Q` and the
+    ///   realms and private chats Q may read now: it is one human who reads all of them
     /// - private chat: that chat, its realm if all its members belong to it, `global`
     /// - public chat: its realm, `global`
     pub fn in_place(persona: PersonaId, place: &Place, reach: &Reach) -> Self {
@@ -41,14 +44,16 @@ impl Right {
                 let realm = place.shared_realm().map(|realm| Scope::Realm(realm.clone()));
                 grants.extend(realm.map(|scope| Grant { scope, since: *realm_since }));
             }
-            PlaceKind::Dm(_) => {
+            PlaceKind::Dm(person) => {
+                let direct = reach.direct.iter().filter(|other| *other != person);
+                let direct = direct.map(|other| (Scope::Dm(other.clone()), None));
                 let realms = reach.realms.iter().map(|(id, since)| (Scope::Realm(id.clone()), *since));
                 let chats = reach.private_chats.iter().map(|(id, since)| (Scope::Chat(id.clone()), *since));
-                grants.extend(realms.chain(chats).map(|(scope, since)| Grant { scope, since }));
+                grants.extend(realms.chain(chats).chain(direct).map(|(scope, since)| Grant { scope, since }));
             }
         }
         grants.push(Grant { scope: Scope::Global, since: None });
-        Self { persona, place: place.scope(), grants }
+        Self { persona, place: place.scope(), grants: once_each(grants) }
     }
 
     /// The persona whose memories these are.
@@ -95,6 +100,26 @@ impl Right {
     }
 }
 
+/// Each scope once, in order, as far back as any of its grants goes: of two accounts of one human, one may see further.
+fn once_each(grants: Vec<Grant>) -> Vec<Grant> {
+    let mut known: HashMap<Scope, usize> = HashMap::with_capacity(grants.len());
+    let mut once: Vec<Grant> = Vec::with_capacity(grants.len());
+    for grant in grants {
+        match known.entry(grant.scope.clone()) {
+            Entry::Vacant(new) => {
+                new.insert(once.len());
+                once.push(grant);
+            }
+            Entry::Occupied(known) => {
+                if let Some(known) = once.get_mut(*known.get()) {
+                    known.since = known.since.zip(grant.since).map(|(one, other)| one.min(other));
+                }
+            }
+        }
+    }
+    once
+}
+
 #[cfg(test)]
 mod tests {
     use azera_types::{ChatId, PersonId, RealmId};
@@ -114,6 +139,7 @@ mod tests {
         let reach = Reach {
             realms: vec![(RealmId::new("guild").unwrap(), None)],
             private_chats: vec![(ChatId::new("den").unwrap(), None)],
+            direct: vec![PersonId::new("ann").unwrap(), PersonId::new("@ann:hs").unwrap()],
         };
         let right = Right::in_place(PersonaId::new("azera").unwrap(), &place(kind), &reach);
         let scopes: Vec<_> = right.grants().iter().map(|grant| grant.scope.to_string()).collect();
@@ -130,7 +156,55 @@ mod tests {
         check(private(Some(guild), false), &["chat:here", "global"]);
         check(private(None, false), &["chat:here", "global"]);
         let dm = PlaceKind::Dm(PersonId::new("ann").unwrap());
-        check(dm, &["dm:ann", "realm:guild", "chat:den", "global"]);
+        check(dm, &["dm:ann", "realm:guild", "chat:den", "dm:@ann:hs", "global"]);
+    }
+
+    #[test]
+    fn of_two_accounts_in_one_realm_the_one_that_sees_further_counts() {
+        #[track_caller]
+        fn check(accounts: [Option<i64>; 2], want: Option<i64>) {
+            let account = |since: Option<i64>| Reach {
+                realms: vec![(RealmId::new("guild").unwrap(), since.map(at))],
+                private_chats: vec![(ChatId::new("guild").unwrap(), Some(at(7)))],
+                direct: Vec::new(),
+            };
+            let [mut reach, other] = accounts.map(account);
+            reach.join(other);
+            let dm = Place { since: Some(at(3)), ..place(PlaceKind::Dm(PersonId::new("ann").unwrap())) };
+            let right = Right::in_place(PersonaId::new("azera").unwrap(), &dm, &reach);
+            let grants: Vec<_> = right
+                .grants()
+                .iter()
+                .map(|grant| (grant.scope.to_string(), grant.since.map(|at| at.as_second())))
+                .collect();
+            let want = [("dm:ann", Some(3)), ("realm:guild", want), ("chat:guild", Some(7)), ("global", None)];
+            assert_eq!(grants, want.map(|(scope, since)| (scope.to_owned(), since)));
+        }
+        check([Some(100), Some(50)], Some(50));
+        check([Some(50), Some(100)], Some(50));
+        check([None, Some(100)], None);
+        check([Some(100), None], None);
+    }
+
+    #[test]
+    fn what_was_told_to_a_linked_account_is_shown_in_direct_messages_alone() {
+        let [ann, other] = ["ann", "@ann:hs"].map(|id| PersonId::new(id).unwrap());
+        let persona = PersonaId::new("azera").unwrap();
+        let reach = Reach { direct: vec![other.clone()], ..Reach::default() };
+        let told = Scope::Dm(other);
+        let may = |kind: PlaceKind, reach: &Reach| {
+            let right = Right::in_place(persona.clone(), &place(kind), reach);
+            let here = right.place().clone();
+            let built = right.allows(&persona, &here, &[Need { scope: told.clone(), from: at(1) }], at(2));
+            assert_eq!(built, right.allows(&persona, &told, &[], at(1)), "what is built on it goes the same way");
+            built
+        };
+        let guild = RealmId::new("guild").unwrap();
+        assert!(may(PlaceKind::Dm(ann.clone()), &reach));
+        assert!(!may(PlaceKind::Dm(ann), &Reach::default()), "linked no more");
+        assert!(!may(PlaceKind::Public(guild.clone()), &reach));
+        let private = PlaceKind::Private { realm: Some(guild), all_in_realm: true, realm_since: None };
+        assert!(!may(private, &reach));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, Scope, Tim
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::links;
 use crate::minds::Gone;
 use crate::rows::{ChatRow, MessageRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
@@ -328,6 +329,9 @@ fn sifted_key(chat: &ChatId, persona: &PersonaId) -> Vec<u8> {
 
 /// Whether a setting belongs to somebody or somewhere that is forgotten.
 pub(crate) fn is_of(key: &[u8], gone: &Gone<'_>) -> bool {
+    if let Some(accounts) = links::between(key) {
+        return matches!(gone, Gone::Person(person) if accounts.contains(person));
+    }
     let scope = match gone {
         Gone::Person(person) => Scope::Dm((*person).clone()),
         Gone::Chat(chat) => Scope::Chat((*chat).clone()),

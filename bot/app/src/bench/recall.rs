@@ -39,7 +39,7 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
     for number in 0..WARM_UP + options.queries {
         let person = crowd.anybody();
         let spot = if number % 2 == 0 { Spot::Dm } else { Spot::Channel(crowd.any_channel()) };
-        let reach = Reach { realms: vec![(crowd::realm()?, None)], private_chats: Vec::new() };
+        let reach = Reach { realms: vec![(crowd::realm()?, None)], ..Reach::default() };
         let right = Right::in_place(crowd::persona()?, &crowd::place(spot, person)?, &reach);
         let text = Text::new(crowd.question());
         let vector = crowd.vector(&text);

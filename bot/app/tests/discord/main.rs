@@ -6,6 +6,7 @@ mod commands;
 mod files;
 mod forms;
 mod journal;
+mod linked;
 mod load;
 mod model;
 mod once;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use azera_adapter::{CommandAnswer, Outbound, Outcome, Platform, State};
 use azera_memory::{Answering, ChatChange, ChatRow, MessageRow, Right, persona_file};
-use azera_types::{Author, ChatId, MessageId, PlaceKind, Reach, Timestamp};
+use azera_types::{Author, ChatId, MessageId, PlaceKind, Timestamp};
 
 use super::{Setting, done, refused};
 use crate::azera::Azera;
@@ -38,10 +38,7 @@ impl Azera {
     /// The chats that the person can read and everybody who reads along here may know of, the newest first.
     pub(super) async fn chats_of(&self, at: &Setting<'_>) -> Result<Vec<Named>, Error> {
         let platform = at.platform.clone();
-        let (dm, reach) = match &at.place.kind {
-            PlaceKind::Dm(person) => (true, at.adapter.reach(person).await?),
-            PlaceKind::Public(_) | PlaceKind::Private { .. } => (false, Reach::default()),
-        };
+        let (dm, reach) = (matches!(at.place.kind, PlaceKind::Dm(_)), self.reach(at.adapter, &at.place).await?);
         let mut mine = Vec::new();
         for row in self.blocking(move |memory| memory.chats(&platform)).await? {
             // What the platform cannot speak for now is not listed.

@@ -208,6 +208,28 @@ pub const COMMANDS: &[Command] = &[
             form("off", "off", "do not", &[]),
         ],
     ),
+    command(
+        "link",
+        "link accounts of yours, here or elsewhere: told to one, known to the others; in direct messages",
+        Access::Member,
+        &[
+            form("new", "", "show a code to say from your other account", &[]),
+            form(
+                "code",
+                "",
+                "say the code that your other account was shown",
+                &[needed("code", "the code", OptionKind::Word)],
+            ),
+            form("confirm", "confirm", "link the account whose code you said", &[]),
+            form("list", "list", "the accounts that are linked with this one", &[]),
+            form(
+                "remove",
+                "remove",
+                "take an account out, or this one",
+                &[optional("name", "which; `all` parts them all", OptionKind::Text)],
+            ),
+        ],
+    ),
     command("notes", "the working notes I keep of this chat, as far as they may be shown here", Access::Member, ALONE),
     command(
         "tag",

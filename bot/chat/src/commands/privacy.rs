@@ -20,11 +20,18 @@ impl Azera {
             Some(_) => "in another channel",
             None => "nowhere",
         };
+        let linked = match &at.place.kind {
+            PlaceKind::Dm(person) => {
+                let person = person.clone();
+                self.blocking(move |memory| memory.linked(&person)).await?.len()
+            }
+            PlaceKind::Public(_) | PlaceKind::Private { .. } => 0,
+        };
         let mut text = format!(
             "- **This place:** {}\n- **What I keep of it:** every message that I can read here, and what I answered; {here} \
              memories of it may be shown here now. Of what you said, {kept} things that may be shown here seemed worth keeping: \
              `/me` lists them.\n- **Dreams and journal entries** made of what was said here are posted {posted}.\n",
-            audience(&at.place.kind, &scope),
+            audience(&at.place.kind, &scope, linked),
         );
         text.push_str(
             "- **You decide:** delete or change a message, and I follow. `/forget last`, `/forget m42` or `/forget me` forgets for \
@@ -42,7 +49,7 @@ impl Azera {
     }
 }
 
-fn audience(kind: &PlaceKind, scope: &Scope) -> String {
+fn audience(kind: &PlaceKind, scope: &Scope, linked: usize) -> String {
     match kind {
         PlaceKind::Public(_) => {
             "what is said here belongs to everybody in it: I may recall it in all public channels of this server."
@@ -52,6 +59,11 @@ fn audience(kind: &PlaceKind, scope: &Scope) -> String {
             format!(
                 "private ({scope}): what is said here I recall only where everybody who reads along may read here, too."
             )
+        }
+        PlaceKind::Dm(_) if linked > 0 => {
+            "between you and me: what you say here I recall in direct messages with the accounts that you linked (`/link list`) and \
+             nowhere else, for nobody else."
+                .into()
         }
         PlaceKind::Dm(_) => "between you and me: what you say here I recall nowhere else, for nobody else.".into(),
     }

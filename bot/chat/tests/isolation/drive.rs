@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use azera_adapter::{CommandLine, Host, Platform};
+use azera_adapter::{CommandAnswer, CommandLine, Host, HostError, Platform};
 use azera_types::{Clock, Inbound, MessageId, RealmId, Text};
 
 use crate::house::{House, chat, person};
 use crate::look::{look_around, look_closely};
 use crate::oracle::{Message, Origin, word};
 use crate::watch::{Record, WatchedHost};
-use crate::world::{Act, CHATS, Fate, HOSTILE, PEOPLE, Way, World};
+use crate::world::{Act, CHATS, Fate, HOSTILE, Kind, PEOPLE, Way, World};
 
 /// Time between two acts.
 const STEP: Duration = Duration::from_secs(120);
@@ -140,6 +140,17 @@ async fn perform(house: &mut House, act: &Act, other: &BTreeSet<usize>) {
             if let Some(name) = what.strip_prefix("/persona use ").filter(|_| ok) {
                 house.watch.oracle().choose(*chat, name);
             }
+            match *what {
+                "/link remove" if ok => house.watch.oracle().unlink(*who),
+                "/link remove all" if ok => house.watch.oracle().part(*who),
+                // Who of them is called so; of several it would be refused.
+                "/link remove Ann" if ok => {
+                    let mut oracle = house.watch.oracle();
+                    let out = oracle.linked(*who).into_iter().find(|other| PEOPLE[*other].1 == "Ann");
+                    oracle.unlink(out.unwrap());
+                }
+                _ => {}
+            }
             if ok && ["/persona invite azera", "/persona dismiss azera"].contains(what) {
                 house.watch.oracle().invite(*chat, what.contains("invite"));
             }
@@ -154,6 +165,7 @@ async fn perform(house: &mut House, act: &Act, other: &BTreeSet<usize>) {
             house.watch.oracle().names.insert(secret);
             command(house, *who, *chat, &format!("/branch {}", word(secret, other.contains(&secret)))).await;
         }
+        Act::Link { who, other } => link(house, *who, *other).await,
         Act::Import { who, chat, what } => {
             let secret = house.watch.oracle().told(*chat, *who);
             let text = text(secret, 0, Way::Quiet, other);
@@ -281,6 +293,9 @@ async fn forget(house: &House, who: usize, place: usize, what: usize) {
     let forms = ["last", "last quotes", "me quotes", "chat quotes", "m3 quotes", "me", "chat", "m7", "m11 quotes"];
     let ok = command(house, who, place, &format!("/forget {}", forms[what])).await;
     let mut oracle = house.watch.oracle();
+    if ok && forms[what].starts_with("me") {
+        oracle.unlink(who);
+    }
     match forms[what] {
         // Replies that quote what was forgotten without them stand, and nothing of it is the person's any more.
         "me quotes" if ok && !oracle.quotes_stand => oracle.forget(|_, by| by == who),
@@ -299,14 +314,41 @@ async fn point(house: &House, (who, place): (usize, usize), nth: usize, reply: b
     }
 }
 
+/// One is shown a code in their direct messages, and the other says it there and says yes.
+async fn link(house: &House, who: usize, other: usize) {
+    let dm = |who| CHATS.iter().position(|(_, kind)| *kind == Kind::Dm(who)).unwrap();
+    let shown = answer(house, who, dm(who), "/link", None).await.unwrap().text;
+    // There is none for who has linked as many as can be.
+    let Some(code) = code_in(&shown) else { return };
+    command(house, other, dm(other), &format!("/link {code}")).await;
+    if command(house, other, dm(other), "/link confirm").await {
+        house.watch.oracle().link(who, other);
+    }
+}
+
+/// The code that somebody is shown.
+pub fn code_in(shown: &str) -> Option<&str> {
+    shown.split("`/link ").nth(1)?.split('`').next()
+}
+
 /// Gives a command; whether it did what it was told.
 pub async fn command(house: &House, who: usize, place: usize, text: &str) -> bool {
     command_about(house, who, place, text, None).await
 }
 
 async fn command_about(house: &House, who: usize, place: usize, text: &str, about: Option<MessageId>) -> bool {
+    answer(house, who, place, text, about).await.is_ok_and(|answer| answer.ok)
+}
+
+async fn answer(
+    house: &House,
+    who: usize,
+    place: usize,
+    text: &str,
+    about: Option<MessageId>,
+) -> Result<CommandAnswer, HostError> {
     let name = PEOPLE[who].1.to_owned();
     let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about };
     let host = WatchedHost { host: &house.azera, watch: &house.watch };
-    host.command(house.platform.sim.id(), line).await.is_ok_and(|answer| answer.ok)
+    host.command(house.platform.sim.id(), line).await
 }

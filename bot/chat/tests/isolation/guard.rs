@@ -8,10 +8,11 @@ use azera_chat::COMMANDS;
 use quote::ToTokens;
 use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 
-use crate::watch::Record;
+use crate::watch::{BY_A_LINK, Record};
 
 /// Ways along which secrets must have been shown rightly, or the worlds prove nothing.
-pub const TELLING: [&str; 22] = [
+pub const TELLING: [&str; 23] = [
+    BY_A_LINK,
     "Host::message",
     "Host::edited",
     "Host::offer",
@@ -43,7 +44,7 @@ pub const WRITTEN: [&str; 7] =
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 36] = [
+const SHOWN_TO_NOBODY: [&str; 38] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -78,6 +79,9 @@ const SHOWN_TO_NOBODY: [&str; 36] = [
     "check_ins",
     "all_check_ins",
     "diary_until",
+    // Which accounts are one human's: ids and names, for that human; what is shown for their sake is judged everywhere.
+    "link",
+    "linked",
     // Numbers, and rules, which commands are judged for that show them.
     "customs",
     "sifted",

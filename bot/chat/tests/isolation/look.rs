@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use azera_adapter::{CommandLine, Host, OfferLine, OptionKind, Platform, ProbeLine};
-use azera_memory::{Forget, Hit, Kind, Limits, Memory, Query, Right, Subject, VectorIndex, Worth};
+use azera_memory::{Account, Forget, Hit, Kind, Limits, Memory, Query, Right, Subject, VectorIndex, Worth};
 use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, PlaceKind, Reach, Text, Timestamp};
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 57] = [
+const SHOWING: [&str; 61] = [
     "/me",
     "/why",
     "/memory stats",
@@ -67,6 +67,10 @@ const SHOWING: [&str; 57] = [
     "/garden export",
     "/garden publish 99",
     "/checkin",
+    "/link list",
+    "/link confirm",
+    "/link 0000-0000",
+    "/link remove nobody",
     "/journal list",
     "/journal show 1",
     "/journal show 2",
@@ -251,10 +255,14 @@ impl Looking<'_> {
         let (chat, person) = (chat(self.chat), person(self.person));
         let sim = &self.house.platform.sim;
         let place = sim.place(&chat, &person).await.unwrap()?;
-        let reach = match &place.kind {
-            PlaceKind::Dm(owner) => sim.reach(owner).await.unwrap(),
-            _ => Reach::default(),
-        };
+        let mut reach = Reach::default();
+        if let PlaceKind::Dm(owner) = &place.kind {
+            reach.join(sim.reach(owner).await.unwrap());
+            for Account { person, .. } in self.house.memory.linked(owner).unwrap() {
+                reach.join(sim.reach(&person).await.unwrap());
+                reach.direct.push(person);
+            }
+        }
         let known = self.house.memory.chat(&chat).unwrap();
         let persona = known.map_or_else(|| PersonaId::new(DEFAULT_PERSONA).unwrap(), |chat| chat.persona);
         Some(Right::in_place(persona, &place, &reach))

@@ -17,6 +17,7 @@ mod garden;
 mod guard;
 mod house;
 mod index;
+mod linked;
 mod look;
 mod oracle;
 mod watch;

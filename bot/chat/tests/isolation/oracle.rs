@@ -58,6 +58,8 @@ pub struct Oracle {
     /// Chats in which [`INVITED`] answers besides when it is called.
     invited: BTreeSet<usize>,
     pub secrets: Vec<Origin>,
+    /// People that are one human, as that human said.
+    links: Vec<BTreeSet<usize>>,
     /// Secrets that were forgotten, with everything that quoted them.
     pub gone: BTreeSet<usize>,
     /// Whether something was forgotten without what quotes it.
@@ -93,6 +95,7 @@ impl Oracle {
             personas: BTreeMap::new(),
             invited: BTreeSet::new(),
             secrets: Vec::new(),
+            links: Vec::new(),
             gone: BTreeSet::new(),
             quotes_stand: false,
             names: BTreeSet::new(),
@@ -185,6 +188,45 @@ impl Oracle {
             && self.readers(chat).iter().all(|person| self.realms[realm].0.came.contains_key(person))
     }
 
+    /// Two people turn out to be one human, with all that either was linked with.
+    pub fn link(&mut self, one: usize, other: usize) {
+        let mut human = BTreeSet::from([one, other]);
+        self.links.retain(|known| {
+            let same = !known.is_disjoint(&human);
+            human.extend(known.iter().filter(|_| same));
+            !same
+        });
+        self.links.push(human);
+        self.note_seen();
+    }
+
+    /// Somebody is linked with nobody any more.
+    pub fn unlink(&mut self, who: usize) {
+        for human in &mut self.links {
+            human.remove(&who);
+        }
+    }
+
+    /// Nobody is who was one human with somebody.
+    pub fn part(&mut self, who: usize) {
+        self.links.retain(|human| !human.contains(&who));
+    }
+
+    /// The others that are one human with somebody.
+    pub fn linked(&self, who: usize) -> BTreeSet<usize> {
+        let humans = self.links.iter().filter(|human| human.contains(&who));
+        humans.flatten().copied().filter(|other| *other != who).collect()
+    }
+
+    /// Those through whom a person reads who reads alone in a chat; elsewhere each is themselves.
+    fn eyes(&self, person: usize, chat: usize) -> BTreeSet<usize> {
+        let mut eyes = BTreeSet::from([person]);
+        if CHATS[chat].1 == Kind::Dm(person) {
+            eyes.extend(self.linked(person));
+        }
+        eyes
+    }
+
     /// Who answers in a chat.
     pub fn persona(&self, chat: usize) -> String {
         self.personas.get(&chat).cloned().unwrap_or_else(|| DEFAULT_PERSONA.to_owned())
@@ -257,8 +299,23 @@ impl Oracle {
         self.secret(Origin::Told { chat, at: self.now, by, persona })
     }
 
+    /// Whether a secret may be shown so because people are linked, and not otherwise.
+    pub fn is_by_a_link(&self, secret: usize, showing: &Showing<'_>) -> bool {
+        let alone = |person, _| BTreeSet::from([person]);
+        self.judge(secret, showing).is_ok() && self.judge_by(secret, showing, alone).is_err()
+    }
+
     /// Whether a secret may be shown so; the reason if not.
     pub fn judge(&self, secret: usize, showing: &Showing<'_>) -> Result<(), String> {
+        self.judge_by(secret, showing, |person, chat| self.eyes(person, chat))
+    }
+
+    fn judge_by(
+        &self,
+        secret: usize,
+        showing: &Showing<'_>,
+        eyes: impl Fn(usize, usize) -> BTreeSet<usize>,
+    ) -> Result<(), String> {
         let Some(origin) = self.secrets.get(secret) else { return Err("nobody ever told it".into()) };
         if self.gone.contains(&secret) {
             return Err("it was forgotten".into());
@@ -279,7 +336,9 @@ impl Oracle {
                 Err(format!("it was told to {persona}, and this is {}", showing.persona))
             }
             Origin::Told { chat, at, .. } => {
-                let stranger = audience.iter().find(|person| !self.can_read_back(**person, *chat, *at));
+                let stranger = audience.iter().find(|person| {
+                    eyes(**person, showing.chat).into_iter().all(|eyes| !self.can_read_back(eyes, *chat, *at))
+                });
                 stranger.map_or(Ok(()), |person| {
                     Err(format!("{} cannot read what was said in {} at {at}", PEOPLE[*person].0, CHATS[*chat].0))
                 })

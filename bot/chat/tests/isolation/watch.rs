@@ -15,6 +15,9 @@ use tokio::sync::Notify;
 use crate::oracle::{Oracle, Showing, secrets_in};
 use crate::world::{CHATS, PEOPLE};
 
+/// Any way by which something was shown for the sake of accounts that are linked, and for nothing else.
+pub const BY_A_LINK: &str = "for the sake of a link";
+
 /// What was gone through and judged, over all worlds.
 #[derive(Default)]
 pub struct Record {
@@ -75,6 +78,9 @@ impl Watch {
         }
         let oracle = self.oracle();
         for secret in secrets {
+            if oracle.is_by_a_link(secret, showing) {
+                self.record.lock().unwrap().judged.entry(BY_A_LINK.to_owned()).or_default().1 += 1;
+            }
             if let Err(why) = oracle.judge(secret, showing) {
                 let (chat, asker) = (CHATS[showing.chat].0, showing.asker.map_or("everybody", |who| PEOPLE[who].0));
                 let leak = format!("{path} showed secret {secret} to {asker} in {chat} at {}: {why}", oracle.now);

@@ -153,6 +153,11 @@ pub enum Act {
         who: usize,
         chat: usize,
     },
+    /// Somebody is shown a code, and somebody else says it: they are one human.
+    Link {
+        who: usize,
+        other: usize,
+    },
     /// A dream or a journal entry with a secret in it is brought in.
     Import {
         who: usize,
@@ -183,7 +188,7 @@ pub struct World {
 }
 
 /// Commands that change things and take nothing of one's own.
-const CHANGING: [&str; 39] = [
+const CHANGING: [&str; 43] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -223,6 +228,10 @@ const CHANGING: [&str; 39] = [
     "/tag remove old",
     "/group join lamps",
     "/group leave",
+    "/link",
+    "/link remove",
+    "/link remove all",
+    "/link remove Ann",
 ];
 
 /// Commands that can be about a message.
@@ -278,6 +287,9 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (who(), chat(), 0_usize..6, any::<bool>(), prop::sample::select(&POINTING[..]))
             .prop_map(|(who, chat, nth, reply, what)| Act::Point { who, chat, nth, reply, what }),
         2 => (who(), chat()).prop_map(|(who, chat)| Act::Branch { who, chat }),
+        2 => (who(), who()).prop_map(|(who, other)| Act::Link { who, other }),
+        // Those in whose direct messages most is said.
+        2 => any::<bool>().prop_map(|first| Act::Link { who: if first { 0 } else { 4 }, other: if first { 4 } else { 0 } }),
         2 => (who(), chat(), prop::sample::select(&["/dream import", "/journal import", "/garden import"][..]))
             .prop_map(|(who, chat, what)| Act::Import { who, chat, what }),
         2 => (who(), chat(), 0_usize..9).prop_map(|(who, chat, what)| Act::Forget { who, chat, what }),
@@ -373,6 +385,7 @@ impl fmt::Debug for Act {
                 write!(f, "{}: {what} about {to}message {nth} from the end", at(who, chat))
             }
             Self::Branch { who, chat } => write!(f, "{}: /branch SECRET", at(who, chat)),
+            Self::Link { who, other } => write!(f, "{} and {} are linked", PEOPLE[*who].0, PEOPLE[*other].0),
             Self::Import { who, chat, what } => write!(f, "{}: {what} SECRET", at(who, chat)),
             Self::Forget { who, chat, what } => write!(f, "{}: /forget, form {what}", at(who, chat)),
             Self::Restart => write!(f, "restart"),

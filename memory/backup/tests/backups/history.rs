@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azera_memory::{
-    Doc, Error, Facet, FacetWeights, Forget, Found, Kind, Layers, Lexical, Memory, MemoryConfig, NewChat, NewFact,
-    NewReply, NewWriting, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, TextIndex, VectorIndex, WhyRow,
-    Worth,
+    Account, Doc, Error, Facet, FacetWeights, Forget, Found, Kind, Layers, Lexical, Memory, MemoryConfig, NewChat,
+    NewFact, NewReply, NewWriting, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, TextIndex, VectorIndex,
+    WhyRow, Worth,
 };
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Timestamp,
@@ -206,6 +206,9 @@ impl History {
         };
         let platform = PlatformId::new("test").unwrap();
         self.memory.set_customs(&platform, &Scope::Dm(person(which)), &which.into()).unwrap();
+        if which.is_multiple_of(5) {
+            self.memory.link(&account(which), &account(which / 3)).unwrap();
+        }
         // What it is about may be forgotten.
         self.memory.write(new).unwrap();
     }
@@ -330,6 +333,12 @@ impl History {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+/// The account of somebody.
+pub fn account(which: u8) -> Account {
+    let platform = PlatformId::new("test").unwrap();
+    Account { platform, person: person(which), name: format!("{} of test", person(which)) }
 }
 
 pub fn author(which: u8) -> Author {

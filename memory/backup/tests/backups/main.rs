@@ -10,10 +10,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use azera_memory::{Change, Durability, Forget, NewFact, Order, RamStore, Right, Store, Table, restore};
+use azera_memory::{Account, Change, Durability, Forget, NewFact, Order, RamStore, Right, Store, Table, restore};
 use azera_memory_backup::{Backup, Error, Folder, Rule};
 use azera_types::{MessageId, PersonId, Place, PlaceKind, Reach, RealmId, Scope};
-use history::{History, SECRET, at, author, chat, leave_all, open, persona};
+use history::{History, SECRET, account, at, author, chat, leave_all, open, persona};
 use proptest::prelude::*;
 
 type Row = (Table, String, String);
@@ -316,6 +316,34 @@ fn what_came_after_a_forgetting_stays_in_backups() {
         cleaned.branches(&right, &chat(0)).unwrap().into_iter().map(|branch| branch.name).collect();
     assert_eq!(names, ["main", "side"]);
     assert_eq!(cleaned.chat(&chat(0)).unwrap(), history.memory.chat(&chat(0)).unwrap());
+}
+
+/// What somebody took apart comes back with no backup; what was linked anew since stays in those that hold it.
+#[test]
+fn what_was_taken_apart_is_linked_in_no_backup() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = folder(dir.path());
+    let memory = History::of(&RamStore::new()).memory;
+    let [ann, ben, cid] = [0, 1, 2].map(account);
+    memory.link(&Account { name: SECRET.into(), ..ann.clone() }, &ben).unwrap();
+    memory.link(&ben, &cid).unwrap();
+    let before = folder.make(&memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+    assert!(holds(&before.path, SECRET));
+    assert_eq!(memory.unlink(&ann.person).unwrap(), 2);
+    memory.link(&cid, &ann).unwrap();
+    let after = folder.make(&memory.record(), at(1_000_100), &mut |_| {}).unwrap();
+    folder.forget(&memory.record()).unwrap();
+    let linked = |backup: &Backup, of: &Account| {
+        let restored = open(&restored(&Backup::open(&backup.path).unwrap()));
+        restored.linked(&of.person).unwrap()
+    };
+    assert!(!holds(&before.path, SECRET));
+    assert_eq!((linked(&before, &ann), linked(&before, &ben)), (vec![], vec![cid.clone()]));
+    assert_eq!((linked(&after, &ann), linked(&after, &ben)), (vec![ben, cid.clone()], vec![ann, cid]));
+    // Somebody who is forgotten takes their links along everywhere.
+    memory.forget(&Forget::Person(account(2).person), false).unwrap();
+    folder.forget(&memory.record()).unwrap();
+    assert_eq!((linked(&before, &account(1)), linked(&after, &account(1))), (vec![], vec![account(0)]));
 }
 
 /// A folder whose disk is not there is not taken for one without backups; one that was left for another still forgets.

@@ -80,7 +80,11 @@ pub(super) fn public(who: &str, guild: &str, since: Option<i64>) -> Right {
 /// The right of `who` in the DM with `ann`, who may read the private chat `den` from second 100 on.
 pub(super) fn dm(who: &str, ann: &str) -> Right {
     let place = Place { chat: chat("dm"), kind: PlaceKind::Dm(person(ann)), since: None };
-    let reach = Reach { realms: vec![(realm("guild"), None)], private_chats: vec![(chat("den"), Some(at(100)))] };
+    let reach = Reach {
+        realms: vec![(realm("guild"), None)],
+        private_chats: vec![(chat("den"), Some(at(100)))],
+        ..Reach::default()
+    };
     Right::in_place(persona(who), &place, &reach)
 }
 

@@ -1,0 +1,210 @@
+//! Links between accounts: each is linked with all of its group or with nobody, whatever is done to whom.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_memory::{
+    Account, Batch, Doc, Durability, Error, Facet, FacetWeights, Forget, Found, Layers, Lexical, Linked, MAX_LINKED,
+    Memory, MemoryConfig, Order, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, Subject, Table, TextIndex,
+    VectorIndex,
+};
+use azera_types::{ChatId, MemoryId, PersonId, PlatformId, Timestamp};
+use proptest::prelude::*;
+
+/// Indexes that hold nothing: links are in none.
+struct NoIndex;
+
+impl VectorIndex for NoIndex {
+    fn upsert(&self, _: Vec<Point>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn search(&self, _: &Right, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
+        Ok(Vec::new())
+    }
+    fn vectors(&self, _: &[MemoryId]) -> Result<Vec<Stored>, Error> {
+        Ok(Vec::new())
+    }
+    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
+        Ok(())
+    }
+    fn flush(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn optimize(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn clear(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        Ok(Vec::new())
+    }
+}
+
+impl TextIndex for NoIndex {
+    fn upsert(&self, _: Vec<Doc>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn search(&self, _: &Right, _: Shelf, _: &str, _: FacetWeights, _: Timestamp, _: usize) -> Result<Lexical, Error> {
+        Ok(Lexical::default())
+    }
+    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
+        Ok(())
+    }
+    fn commit(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn clear(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        Ok(Vec::new())
+    }
+}
+
+fn open(store: &RamStore) -> Memory {
+    let layers = Layers {
+        store: Arc::new(store.clone()),
+        vectors: Arc::new(NoIndex),
+        text: Arc::new(NoIndex),
+        working: Arc::new(RamWorking::default()),
+    };
+    let config = MemoryConfig {
+        session_gap: Duration::from_secs(3_600),
+        min_age: Duration::ZERO,
+        snippet_chars: 400,
+        similarity_floor: 0.1,
+        near_duplicate: 0.95,
+        embedder: "none".into(),
+    };
+    Memory::open(layers, config).unwrap()
+}
+
+/// Accounts whose ids look like scopes, and begin like each other.
+const PEOPLE: [&str; 11] =
+    ["ann", "an", "dm:ann", "linked", "@ann:hs", "discord:4", "discord:42", "a b", "realm:ann", "chat:ann", "bob"];
+
+fn account(number: usize) -> Account {
+    let person = PersonId::new(PEOPLE[number]).unwrap();
+    Account { platform: PlatformId::new(["sim", "matrix"][number % 2]).unwrap(), person, name: format!("Ann {number}") }
+}
+
+/// Numbers of those somebody is linked with.
+fn linked(memory: &Memory, number: usize) -> BTreeSet<usize> {
+    let found = memory.linked(&account(number).person).unwrap();
+    let found: Vec<usize> =
+        found.into_iter().map(|other| (0..PEOPLE.len()).find(|number| account(*number) == other).unwrap()).collect();
+    let once: BTreeSet<usize> = found.iter().copied().collect();
+    assert_eq!(once.len(), found.len(), "each once");
+    once
+}
+
+fn rows(store: &RamStore) -> usize {
+    let all = store.scan(Table::Settings, b"linked\0", None, Order::Ascending, usize::MAX).unwrap();
+    all.len()
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Link(usize, usize),
+    Unlink(usize),
+    Forget(usize),
+    ForgetChat(usize),
+    Reopen,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let who = || 0..PEOPLE.len();
+    prop_oneof![
+        8 => (who(), who()).prop_map(|(one, other)| Act::Link(one, other)),
+        1 => who().prop_map(Act::Unlink),
+        1 => who().prop_map(Act::Forget),
+        1 => who().prop_map(Act::ForgetChat),
+        1 => Just(Act::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn everybody_is_linked_with_their_whole_group_and_nobody_else(acts in prop::collection::vec(act(), 1..40)) {
+        let store = RamStore::new();
+        let mut memory = open(&store);
+        let mut groups: Vec<BTreeSet<usize>> = (0..PEOPLE.len()).map(|number| [number].into()).collect();
+        let of = |groups: &[BTreeSet<usize>], who: usize| groups.iter().position(|group| group.contains(&who)).unwrap();
+        for act in acts {
+            match act {
+                Act::Link(one, other) => {
+                    let (left, right) = (of(&groups, one), of(&groups, other));
+                    let want = if left == right {
+                        Linked::Already
+                    } else if groups[left].len() + groups[right].len() > MAX_LINKED {
+                        Linked::TooMany
+                    } else {
+                        let mut more = std::mem::take(&mut groups[right]);
+                        groups[left].append(&mut more);
+                        Linked::Now
+                    };
+                    prop_assert_eq!(memory.link(&account(one), &account(other)).unwrap(), want);
+                }
+                Act::Unlink(who) => {
+                    let group = of(&groups, who);
+                    groups[group].remove(&who);
+                    prop_assert_eq!(memory.unlink(&account(who).person).unwrap(), groups[group].len());
+                    groups.push([who].into());
+                }
+                Act::Forget(who) => {
+                    let group = of(&groups, who);
+                    groups[group].remove(&who);
+                    groups.push([who].into());
+                    memory.forget(&Forget::Person(account(who).person), false).unwrap();
+                }
+                Act::ForgetChat(number) => {
+                    memory.forget(&Forget::Chat(ChatId::new(PEOPLE[number]).unwrap()), true).unwrap();
+                }
+                Act::Reopen => memory = open(&store),
+            }
+            for who in 0..PEOPLE.len() {
+                let mut others = groups[of(&groups, who)].clone();
+                others.remove(&who);
+                prop_assert_eq!(linked(&memory, who), others, "{}", PEOPLE[who]);
+            }
+            prop_assert_eq!(rows(&store), groups.iter().map(|group| group.len() * group.len().saturating_sub(1)).sum::<usize>());
+        }
+        prop_assert!(memory.check().unwrap().is_sound());
+    }
+}
+
+/// What is left of a damaged record may know one side of a link: that is none, and goes with whoever it names.
+#[test]
+fn what_one_side_alone_knows_of_is_no_link() {
+    let store = RamStore::new();
+    let memory = open(&store);
+    memory.link(&account(0), &account(1)).unwrap();
+    let (key, _) = store.scan(Table::Settings, b"linked\0ann\0", None, Order::Ascending, 1).unwrap().remove(0);
+    let mut batch = Batch::new();
+    batch.remove(Table::Settings, key);
+    store.commit(batch, Durability::Flushed).unwrap();
+    assert_eq!((linked(&memory, 0), linked(&memory, 1)), (BTreeSet::new(), BTreeSet::new()));
+    assert_eq!(memory.unlink(&account(0).person).unwrap(), 0);
+    assert_eq!(rows(&store), 0);
+}
+
+#[test]
+fn an_export_lists_them() {
+    let memory = open(&RamStore::new());
+    memory.link(&account(0), &account(1)).unwrap();
+    let export = memory.export(&Subject(account(0).person)).unwrap();
+    assert_eq!(export["linked"], serde_json::json!([{"platform": "matrix", "person": "an", "name": "Ann 1"}]));
+    assert_eq!(memory.export(&Subject(account(2).person)).unwrap()["linked"], serde_json::json!([]));
+}
