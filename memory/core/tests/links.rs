@@ -91,11 +91,15 @@ fn open(store: &RamStore) -> Memory {
 
 /// Accounts whose ids look like scopes, and begin like each other.
 const PEOPLE: [&str; 11] =
-    ["ann", "an", "dm:ann", "linked", "@ann:hs", "discord:4", "discord:42", "a b", "realm:ann", "chat:ann", "bob"];
+    ["ann", "an", "dm:ann", "linked", "@ann:hs", "there:4", "there:42", "a b", "realm:ann", "chat:ann", "bob"];
 
 fn account(number: usize) -> Account {
     let person = PersonId::new(PEOPLE[number]).unwrap();
-    Account { platform: PlatformId::new(["sim", "matrix"][number % 2]).unwrap(), person, name: format!("Ann {number}") }
+    Account {
+        platform: PlatformId::new(["sim", "elsewhere"][number % 2]).unwrap(),
+        person,
+        name: format!("Ann {number}"),
+    }
 }
 
 /// Numbers of those somebody is linked with.
@@ -205,6 +209,6 @@ fn an_export_lists_them() {
     let memory = open(&RamStore::new());
     memory.link(&account(0), &account(1)).unwrap();
     let export = memory.export(&Subject(account(0).person)).unwrap();
-    assert_eq!(export["linked"], serde_json::json!([{"platform": "matrix", "person": "an", "name": "Ann 1"}]));
+    assert_eq!(export["linked"], serde_json::json!([{"platform": "elsewhere", "person": "an", "name": "Ann 1"}]));
     assert_eq!(memory.export(&Subject(account(2).person)).unwrap()["linked"], serde_json::json!([]));
 }
