@@ -17,6 +17,7 @@ mod codec;
 mod embeddings;
 mod error;
 mod export;
+mod facts;
 mod forget;
 mod forgotten;
 mod history;
@@ -50,7 +51,8 @@ pub use check::Checked;
 pub use embeddings::CacheUse;
 pub use error::Error;
 pub use export::Subject;
-pub use forget::{Forget, NewFact, Receipt};
+pub use facts::NewFact;
+pub use forget::{Forget, Receipt};
 pub use forgotten::{Cleaning, Forgotten, Unforgotten};
 pub use history::MAX_HISTORY;
 pub use index::{

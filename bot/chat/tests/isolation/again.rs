@@ -98,7 +98,7 @@ async fn a_message_is_remembered_beside_what_came_with_it_and_that_goes_when_it_
     let inbound = scene.message(ANN, HALL, "what does the zeppelin log say? quiet");
     let (sim, id) = (scene.house.platform.sim.clone(), inbound.id.clone());
     let (memory, of) = (scene.house.memory.clone(), id.clone());
-    scene.house.meanwhile.set(move || assert_eq!(memory.keep_pieces(&of, vec![Text::new(PIECE)]).unwrap(), 1));
+    scene.house.meanwhile.set(move || assert_eq!(memory.keep_pieces(&of, None, vec![Text::new(PIECE)]).unwrap(), 1));
     scene.house.azera.message(sim.id(), inbound).await.unwrap();
     scene.house.azera.settle().await.unwrap();
     let both = ["what does the zeppelin log say? quiet", PIECE];
@@ -110,7 +110,11 @@ async fn a_message_is_remembered_beside_what_came_with_it_and_that_goes_when_it_
     scene.house.azera.settle().await.unwrap();
     let query = "where is the zeppelin, and the copper heron?";
     assert_eq!(scene.find(ANN, HALL, query).await, ["where is the zeppelin? quiet"]);
-    scene.house.azera.attached(sim.id(), &id, vec![Text::new(PIECE)]).await.unwrap();
+    // What the version before it brought comes too late.
+    scene.house.azera.attached(sim.id(), &id, None, vec![Text::new(PIECE)]).await.unwrap();
+    scene.house.azera.settle().await.unwrap();
+    assert_eq!(scene.find(ANN, HALL, query).await, ["where is the zeppelin? quiet"]);
+    scene.house.azera.attached(sim.id(), &id, Some(now), vec![Text::new(PIECE)]).await.unwrap();
     scene.house.azera.settle().await.unwrap();
     assert!(scene.find(ANN, HALL, query).await.iter().any(|found| found == PIECE));
     // She has it once among what is hers.
