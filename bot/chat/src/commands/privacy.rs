@@ -45,7 +45,8 @@ impl Azera {
 fn audience(kind: &PlaceKind, scope: &Scope) -> String {
     match kind {
         PlaceKind::Public(_) => {
-            "what is said here belongs to everybody in it: I may recall it in all public channels of this server."
+            "what is said here belongs to everybody in it: I may recall it in all public channels of this server, in private \
+             ones that only its members read, and in direct messages with those who may read here."
                 .into()
         }
         PlaceKind::Private { .. } => {
