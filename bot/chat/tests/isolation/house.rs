@@ -340,7 +340,7 @@ struct OneModel(Arc<dyn ChatModel>);
 impl ModelShelf for OneModel {
     fn list(&self) -> Vec<ShelvedModel> {
         let title = "says what it is told to".into();
-        vec![ShelvedModel { name: "scripted".into(), title, installed: true, fetched: None }]
+        vec![ShelvedModel { name: "scripted".into(), title, installed: true, fetched: None, failed: None }]
     }
 
     async fn load(&self, _: &str) -> Result<Arc<dyn ChatModel>, String> {
