@@ -266,8 +266,16 @@ pub trait Host: Send + Sync {
     async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError>;
 
     /// What a message brought with it besides its text, as the rest of a long file: remembered as part of it, shown where it may
-    /// be shown, and gone when it is. For messages that were taken in; an edited one has to bring it again.
-    async fn attached(&self, platform: &PlatformId, message: &MessageId, pieces: Vec<Text>) -> Result<(), HostError>;
+    /// be shown, and gone when it is. For messages that were taken in; an edited one has to bring it again. `version` is the edit
+    /// it came with, by the time that [`Host::edited`] is told; what an earlier version brought than the one that stands is words
+    /// taken back, and not remembered.
+    async fn attached(
+        &self,
+        platform: &PlatformId,
+        message: &MessageId,
+        version: Option<Timestamp>,
+        pieces: Vec<Text>,
+    ) -> Result<(), HostError>;
 
     /// The bot belongs to a realm no more: all that was said in its public chats and in `chats`, which lie in it, is forgotten.
     async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError>;

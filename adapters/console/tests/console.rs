@@ -150,7 +150,13 @@ impl Host for Core {
         })
     }
 
-    async fn attached(&self, _: &PlatformId, _: &MessageId, _: Vec<Text>) -> Result<(), HostError> {
+    async fn attached(
+        &self,
+        _: &PlatformId,
+        _: &MessageId,
+        _: Option<Timestamp>,
+        _: Vec<Text>,
+    ) -> Result<(), HostError> {
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use azera_adapter::{Host, HostError, Outcome};
-use azera_types::{Clock, PlatformId, Text};
+use azera_types::{Clock, PlatformId, Text, Timestamp};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serenity::all::{
@@ -49,6 +49,16 @@ pub(crate) enum Happened {
     Deleted(Vec<MessageId>),
     /// Something may have been missed: the history is read.
     Missed,
+}
+
+/// The rest of long texts that a message brought, and with which edit of it.
+struct Brought {
+    version: Option<Timestamp>,
+    pieces: Vec<Text>,
+}
+
+fn version(message: &Message) -> Option<Timestamp> {
+    message.edited_timestamp.map(at)
 }
 
 /// What every channel's work needs.
@@ -185,11 +195,11 @@ impl Hall {
                 return None;
             }
         };
-        let hall = self.clone();
+        let (hall, brought) = (self.clone(), Brought { version: version(&message), pieces });
         Some(Box::pin(async move {
             let for_bot = is_for_bot(&message, &hall.around.directory);
             let sign = for_bot.then(|| hall.around.typing.start(channel, hall.around.shown.clone()));
-            hall.offer(channel, said, inbound, pieces).await;
+            hall.offer(channel, said, inbound, brought).await;
             drop(sign);
         }))
     }
@@ -215,7 +225,7 @@ impl Hall {
         }
     }
 
-    async fn offer(&self, channel: ChannelId, said: MessageId, inbound: azera_types::Inbound, pieces: Vec<Text>) {
+    async fn offer(&self, channel: ChannelId, said: MessageId, inbound: azera_types::Inbound, brought: Brought) {
         let mut wait = FIRST_WAIT;
         for attempt in 1..=OFFERS {
             match self.around.host.message(&self.around.platform, inbound.clone()).await {
@@ -223,7 +233,7 @@ impl Hall {
                     if let Outcome::Silent(silence) = outcome {
                         tracing::debug!(message = %said, why = silence.why(), "left unanswered");
                     }
-                    self.hand_in(&inbound.id, pieces).await;
+                    self.hand_in(&inbound.id, brought).await;
                     break;
                 }
                 Err(error @ (HostError::Busy | HostError::Full)) if attempt < OFFERS => {
@@ -235,6 +245,8 @@ impl Hall {
                 Err(HostError::Busy | HostError::Full | HostError::Stopping) => return,
                 Err(error) => {
                     tracing::warn!(message = %said, %error, "a message was not answered");
+                    // It may be in the record all the same.
+                    self.hand_in(&inbound.id, brought).await;
                     break;
                 }
             }
@@ -243,11 +255,11 @@ impl Hall {
     }
 
     /// Has the rest of long texts remembered with the message that they came with.
-    async fn hand_in(&self, message: &azera_types::MessageId, pieces: Vec<Text>) {
+    async fn hand_in(&self, message: &azera_types::MessageId, Brought { version, pieces }: Brought) {
         if pieces.is_empty() {
             return;
         }
-        if let Err(error) = self.around.host.attached(&self.around.platform, message, pieces).await {
+        if let Err(error) = self.around.host.attached(&self.around.platform, message, version, pieces).await {
             tracing::warn!(%message, %error, "the rest of a long file is not remembered");
         }
     }
@@ -273,7 +285,7 @@ impl Hall {
             if let Err(error) = hall.around.host.edited(&hall.around.platform, &id, Text::new(text), at(edited)).await {
                 tracing::warn!(message = %id, %error, "an edited message was not answered anew");
             }
-            hall.hand_in(&id, pieces).await;
+            hall.hand_in(&id, Brought { version: Some(at(edited)), pieces }).await;
             drop(sign);
         });
         if offered.as_mut().now_or_never().is_none() {
@@ -345,7 +357,7 @@ impl Hall {
             let Some(Ok(inbound)) = &inbound else { break };
             match self.around.host.take_in(&self.around.platform, inbound.clone()).await {
                 Ok(_) => {
-                    self.hand_in(&inbound.id, pieces).await;
+                    self.hand_in(&inbound.id, Brought { version: version(&message), pieces }).await;
                     break;
                 }
                 Err(error @ (HostError::Busy | HostError::Full)) if attempt < OFFERS => {

@@ -14,6 +14,7 @@ use serenity::all::{
 };
 use serenity::gateway::ShardManager;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, timeout_at};
 
 use crate::application::{asked, intents};
@@ -200,6 +201,9 @@ impl Discord {
             settings: self.settings.clone(),
         }));
         tokio::spawn(offer(live.http.clone(), self.commands, self.actions));
+        // Ends with this.
+        let mut beside = JoinSet::new();
+        beside.spawn(self.farewell(&hall).go_on());
         for event in early {
             self.take(&hall, event);
         }
@@ -214,7 +218,6 @@ impl Discord {
                 why = &mut gateway.ended => break Err(why.unwrap_or_else(|_| Error::Refused("it was closed".to_owned()))),
                 _ = keep.tick() => {
                     self.ledger.clone().keep_soon().await;
-                    self.let_go(&hall).await;
                     if gateway.missed.swap(false, Ordering::AcqRel) || hall.is_behind() {
                         self.look_everywhere(&hall);
                     }

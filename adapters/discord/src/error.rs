@@ -60,10 +60,11 @@ pub(crate) enum Failure {
     Unknown,
 }
 
-/// JSON error codes of a message and of a webhook that are not there any more
+/// JSON error codes of a message and of a webhook that are not there any more, and of a channel that has all the webhooks it can have
 /// (<https://discord.com/developers/docs/topics/opcodes-and-status-codes#json>).
 const UNKNOWN_MESSAGE: isize = 10_008;
 const UNKNOWN_WEBHOOK: isize = 10_015;
+const TOO_MANY_WEBHOOKS: isize = 30_007;
 
 /// Sorts a failure by what can be done about it.
 pub(crate) fn failure(error: &serenity::Error) -> Failure {
@@ -89,6 +90,16 @@ pub(crate) fn is_webhook_gone(error: &serenity::Error) -> bool {
     match error {
         serenity::Error::Http(HttpError::UnsuccessfulRequest(response)) => response.error.code == UNKNOWN_WEBHOOK,
         serenity::Error::Model(ModelError::NoTokenSet) => true,
+        _ => false,
+    }
+}
+
+/// Whether a webhook was refused because of the channel, whoever speaks: the bot may make none there, or there are too many.
+pub(crate) fn is_of_the_channel(error: &serenity::Error) -> bool {
+    match error {
+        serenity::Error::Http(HttpError::UnsuccessfulRequest(response)) => {
+            response.status_code == StatusCode::FORBIDDEN || response.error.code == TOO_MANY_WEBHOOKS
+        }
         _ => false,
     }
 }

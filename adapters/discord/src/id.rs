@@ -17,6 +17,9 @@ const EPOCH_MS: i64 = 1_420_070_400_000;
 /// Bits of a snowflake below its time.
 const TIME_SHIFT: u32 = 22;
 
+/// How far this machine's clock may be ahead of Discord's, in milliseconds, so that what was posted is still found.
+const CLOCKS_APART_MS: u64 = 3_600_000;
+
 pub(crate) fn realm(guild: discord::GuildId) -> Result<RealmId, IdError> {
     RealmId::new(format!("{PLATFORM}:{guild}"))
 }
@@ -129,6 +132,13 @@ impl Target {
         };
         Some(Self { channel, reply, since })
     }
+
+    /// Behind which message it stands if the time it was written at is by a clock that is ahead of Discord's; `None` where
+    /// `since` is Discord's own word.
+    pub(crate) fn since_by_a_fast_clock(self) -> Option<discord::MessageId> {
+        let earlier = self.since.get().saturating_sub(CLOCKS_APART_MS << TIME_SHIFT);
+        matches!(self.reply.spot, Spot::Post(_)).then(|| discord::MessageId::new(earlier.max(1)))
+    }
 }
 
 /// The smallest snowflake of a time, in milliseconds since 1970; for asking what came after it.
@@ -178,6 +188,13 @@ mod tests {
         let at = Timestamp::from_millisecond(EPOCH_MS + 2).unwrap();
         assert_eq!(since("post~7", Some(at)), Some(2 << TIME_SHIFT));
         assert_eq!((since("post~7", None), since("discord:42~r0", None)), (None, Some(42)));
+        let earlier = |id: &str, at_ms: i64| {
+            let at = Timestamp::from_millisecond(EPOCH_MS + at_ms).unwrap();
+            let target = Target::of(&chat, &MessageId::new(id).unwrap(), Some(at)).unwrap();
+            target.since_by_a_fast_clock().map(|since| since.get())
+        };
+        assert_eq!(earlier("post~7", 3_600_003), Some(3 << TIME_SHIFT));
+        assert_eq!((earlier("post~7", 2), earlier("discord:42~r0", 2)), (Some(1), None));
     }
 
     #[test]

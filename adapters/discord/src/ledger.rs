@@ -44,6 +44,12 @@ struct Server {
     gone_ms: Option<i64>,
 }
 
+impl Server {
+    fn was_left_before(self, time: Timestamp) -> bool {
+        self.gone_ms.is_some_and(|gone| gone <= time.as_millisecond())
+    }
+}
+
 struct Mark {
     kept: Kept,
     /// Messages that are under way: the mark stays before the oldest of them.
@@ -158,20 +164,26 @@ impl Ledger {
         self.lock().servers.get(&server).is_some_and(|server| server.gone_ms.is_none())
     }
 
-    /// The servers that the bot left before a time, with the channels that it knew there.
-    pub(crate) fn left_before(&self, time: Timestamp) -> Vec<(GuildId, Vec<ChannelId>)> {
+    /// The servers that the bot left before a time.
+    pub(crate) fn left_before(&self, time: Timestamp) -> Vec<GuildId> {
         let state = self.lock();
-        let left = |server: &Server| server.gone_ms.is_some_and(|gone| gone <= time.as_millisecond());
-        let of = |server: GuildId| {
-            let lies_there = move |(_, mark): &(&ChannelId, &Mark)| mark.kept.server == Some(server);
-            state.channels.iter().filter(lies_there).map(|(id, _)| *id).collect()
-        };
-        state.servers.iter().filter(|(_, server)| left(server)).map(|(id, _)| (*id, of(*id))).collect()
+        state.servers.iter().filter(|(_, server)| server.was_left_before(time)).map(|(id, _)| *id).collect()
     }
 
-    /// Nothing is known of a server any more.
+    /// The channels that the bot knew in a server; `None` if it did not leave that before a time.
+    pub(crate) fn to_be_forgotten(&self, server: GuildId, time: Timestamp) -> Option<Vec<ChannelId>> {
+        let state = self.lock();
+        state.servers.get(&server).filter(|known| known.was_left_before(time))?;
+        let lies_there = |(_, mark): &(&ChannelId, &Mark)| mark.kept.server == Some(server);
+        Some(state.channels.iter().filter(lies_there).map(|(id, _)| *id).collect())
+    }
+
+    /// Nothing is known of a server any more, unless the bot is in it again by now.
     pub(crate) fn forget_server(&self, server: GuildId) {
         let mut state = self.lock();
+        if state.servers.get(&server).is_some_and(|known| known.gone_ms.is_none()) {
+            return;
+        }
         state.servers.remove(&server);
         state.channels.retain(|_, mark| mark.kept.server != Some(server));
         state.changed = true;
@@ -282,10 +294,16 @@ mod tests {
         ledger.keep().unwrap();
         let ledger = Ledger::open(folder.path()).unwrap();
         assert!(ledger.is_left(ROOM) && ledger.servers().is_empty());
-        assert_eq!(ledger.left_before(at(99)), []);
-        assert_eq!(ledger.left_before(at(100)), [(server, vec![ROOM])]);
+        assert!(ledger.left_before(at(99)).is_empty());
+        assert_eq!(ledger.left_before(at(100)), [server]);
+        assert_eq!(ledger.to_be_forgotten(server, at(100)), Some(vec![ROOM]));
+        assert_eq!(ledger.to_be_forgotten(server, at(99)), None);
         ledger.in_server(server);
         assert!(!ledger.is_left(ROOM) && ledger.left_before(at(999)).is_empty());
+        // It came back while it was being forgotten.
+        assert_eq!(ledger.to_be_forgotten(server, at(999)), None);
+        ledger.forget_server(server);
+        assert_eq!((ledger.servers(), ledger.mark(ROOM)), (vec![server], Some(10)));
         ledger.left_server(server, at(100));
         ledger.forget_server(server);
         assert_eq!((ledger.left_before(at(999)), ledger.mark(ROOM)), (Vec::new(), None));

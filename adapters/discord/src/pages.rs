@@ -1,6 +1,6 @@
 //! Texts of many lines, which are written in a form: what stands there now, and what is to stand there.
 
-use azera_adapter::{Command, OptionKind};
+use azera_adapter::{Command, Form, OptionKind};
 use serenity::all::{
     ActionRowComponent, CommandDataOptionValue, CommandInteraction, CreateActionRow, CreateInputText,
     CreateInteractionResponse, CreateModal, InputTextStyle, ModalInteraction,
@@ -28,6 +28,8 @@ pub(crate) struct Page {
     title: String,
     /// The line behind which the text belongs; without one it answers what stands there now.
     line: String,
+    /// The command that takes the text as a file, if there is one.
+    as_file: Option<String>,
 }
 
 /// The text that a command wants besides what was said with it.
@@ -39,19 +41,21 @@ pub(crate) fn wanted(commands: &[Command], given: &CommandInteraction) -> Option
         CommandDataOptionValue::String(text) => Some(text.as_str()),
         _ => None,
     };
-    Some(Page { title: page.help.to_owned(), line: command.line(form, value) })
+    let takes_files = |form: &&Form| form.options.iter().any(|option| option.kind == OptionKind::File);
+    let as_file = command.forms.iter().find(takes_files).map(|form| format!("/{} {}", command.name, form.name));
+    Some(Page { title: page.help.to_owned(), line: command.line(form, value), as_file })
 }
 
 /// Opens the form with what stands there now.
 pub(crate) async fn open(hall: &Hall, by: By, page: Page) {
     let now = answer(hall, &by, page.line.clone(), None).await;
     let id = format!("{PAGE}{}", page.line);
-    let fields = fields(&now.text);
-    if !now.ok || fields.len() > FIELDS || id.chars().count() > ID_CHARS {
-        let why =
-            if now.ok { "That is too long for a form here: it has to come as a file.".to_owned() } else { now.text };
-        return refuse(hall, by, why).await;
+    if !now.ok {
+        return refuse(hall, by, now.text).await;
     }
+    let Some(fields) = fields(&now.text).filter(|_| id.chars().count() <= ID_CHARS) else {
+        return refuse(hall, by, too_long(page.as_file.as_deref())).await;
+    };
     let count = fields.len();
     let rows = fields.into_iter().enumerate().map(|(number, text)| {
         let label = if count == 1 { page.title.clone() } else { format!("{} ({}/{count})", page.title, number + 1) };
@@ -66,8 +70,16 @@ pub(crate) async fn open(hall: &Hall, by: By, page: Page) {
     }
 }
 
-/// The text cut into fields, at the ends of lines.
-fn fields(text: &str) -> Vec<String> {
+/// What is said of a text that no form holds.
+fn too_long(as_file: Option<&str>) -> String {
+    match as_file {
+        Some(command) => format!("That is too long for a form here: `{command}` takes it as a file."),
+        None => "That is too long for a form here.".to_owned(),
+    }
+}
+
+/// The text cut into fields, at the ends of lines; `None` if there are too many of them, or a line is longer than a field.
+fn fields(text: &str) -> Option<Vec<String>> {
     let mut fields = vec![String::new()];
     for line in text.split_inclusive('\n') {
         let room = fields.last().map_or(0, |field| FIELD_CHARS.saturating_sub(field.chars().count()));
@@ -79,7 +91,8 @@ fn fields(text: &str) -> Vec<String> {
         }
     }
     fields.retain(|field| !field.trim().is_empty());
-    fields
+    let fit = fields.len() <= FIELDS && fields.iter().all(|field| field.chars().count() <= FIELD_CHARS);
+    fit.then_some(fields)
 }
 
 /// Does what a form was for; gives it back if it is another's.
@@ -104,8 +117,17 @@ mod tests {
     fn fields_end_with_lines() {
         let line = format!("{}\n", "x".repeat(999));
         let text = line.repeat(9);
-        let fields = fields(&text);
+        let fields = fields(&text).unwrap();
         assert_eq!(fields.iter().map(|field| field.chars().count()).collect::<Vec<_>>(), [4_000, 4_000, 1_000]);
         assert_eq!(fields.concat(), text);
+    }
+
+    #[test]
+    fn what_no_form_holds_is_not_put_into_one() {
+        let full = format!("{}\n", "x".repeat(FIELD_CHARS - 1));
+        assert!(fields(&full.repeat(FIELDS)).is_some());
+        assert!(fields(&full.repeat(FIELDS + 1)).is_none());
+        assert!(fields(&format!("a line\n{}", "x".repeat(FIELD_CHARS + 1))).is_none());
+        assert!(too_long(Some("/persona upload")).contains("`/persona upload`"));
     }
 }

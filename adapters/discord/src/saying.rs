@@ -43,7 +43,10 @@ impl Shown {
                 Ok(said) => return Ok((said, Some(face))),
                 Err(error) => match failure(&error) {
                     Failure::Gone => {}
-                    Failure::Refused => self.webhooks.refused(channel, error).await,
+                    Failure::Refused => {
+                        self.webhooks.refused(channel, saying.speaker, error).await;
+                        break;
+                    }
                     Failure::Token | Failure::Unknown => return Err(refusal(&error)),
                 },
             }
@@ -54,7 +57,10 @@ impl Shown {
             .components(buttons(mark, of))
             .nonce(Nonce::String(nonce(mark)))
             .enforce_nonce(true);
-        if let (0, Spot::Answers(asked)) = (mark.part, mark.reply.spot) {
+        // Discord takes no reply to what the bot may not read.
+        if let (0, Spot::Answers(asked)) = (mark.part, mark.reply.spot)
+            && self.webhooks.reads_history(channel)
+        {
             let reference = MessageReference::from((channel, asked)).fail_if_not_exists(false);
             message = message.reference_message(reference);
         }

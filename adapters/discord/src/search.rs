@@ -2,7 +2,7 @@
 //! whatever became of the process that sent it.
 
 use azera_adapter::PlatformError;
-use serenity::all::{ChannelId, Message, MessagePagination};
+use serenity::all::{ChannelId, Message, MessageId, MessagePagination};
 
 use crate::error::{Failure, failure, refusal};
 use crate::id::{Spot, Target};
@@ -15,7 +15,8 @@ use crate::webhooks::Face;
 /// (<https://discord.com/developers/docs/resources/message#get-channel-messages>).
 pub(crate) const PAGE: u8 = 100;
 
-/// Pages of history looked through from where a reply belongs; and as many from the end back, for one that was shown late.
+/// Pages of history looked through from where a reply belongs; as many from the end back, for one that was shown late; and as
+/// many before it, for one whose time is by a clock that is ahead.
 const PAGES: usize = 10;
 
 /// A part that was found: which it is, of which of the answers, and the message.
@@ -23,7 +24,8 @@ type Found = (usize, Option<u32>, Message);
 
 impl Shown {
     /// Looks for what stands where a reply belongs.
-    pub(crate) async fn find(&self, Target { channel, reply, since }: Target) -> Result<Answer, PlatformError> {
+    pub(crate) async fn find(&self, target: Target) -> Result<Answer, PlatformError> {
+        let Target { channel, reply, since } = target;
         let spot = reply.spot;
         let mut found: Vec<Found> = Vec::new();
         let (mut after, mut whole) = (since, false);
@@ -46,6 +48,16 @@ impl Shown {
             before = page.iter().map(|message| message.id).min();
             whole = before.is_none_or(|oldest| oldest <= after);
             found.extend(self.parts_in(page, spot));
+        }
+        // By a clock that is ahead it was written later than Discord has it, and its beginning stands further up.
+        let earliest = target.since_by_a_fast_clock().filter(|_| found.iter().all(|(part, ..)| *part != 0));
+        let mut before = MessageId::new(since.get().saturating_add(1));
+        for _ in 0..PAGES {
+            let Some(earliest) = earliest.filter(|earliest| *earliest < before) else { break };
+            let page = self.page(channel, Some(MessagePagination::Before(before))).await?;
+            let oldest = page.iter().map(|message| message.id).min();
+            found.extend(self.parts_in(page, spot));
+            before = oldest.unwrap_or(earliest);
         }
         found.sort_by_key(|(part, _, message)| (*part, message.id));
         found.dedup_by_key(|(part, _, _)| *part);

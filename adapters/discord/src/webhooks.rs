@@ -21,7 +21,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
 use crate::directory::Directory;
-use crate::error::{Failure, failure, in_words};
+use crate::error::{Failure, failure, in_words, is_of_the_channel};
 
 /// What the names of the bot's webhooks begin with.
 const PREFIX: &str = "azera";
@@ -34,6 +34,14 @@ const MAX_HOOKS: usize = 8;
 
 /// Characters of a name (<https://discord.com/developers/docs/resources/webhook#create-webhook>).
 const NAME_CHARS: usize = 80;
+
+/// Words of which Discord lets no webhook's name have one, in whatever case
+/// (<https://discord.com/developers/docs/resources/webhook#create-webhook>).
+const NOT_IN_NAMES: [&str; 2] = ["clyde", "discord"];
+
+/// What the bot needs to speak through a webhook. Where it cannot read the history, it could not look for what it may have said
+/// already, and nothing but that makes webhooks say a thing once.
+const NEEDED: Permissions = Permissions::MANAGE_WEBHOOKS.union(Permissions::READ_MESSAGE_HISTORY);
 
 /// Time for which a channel that refused is not asked again.
 const SULK: Duration = Duration::from_secs(600);
@@ -60,13 +68,29 @@ pub(crate) struct Face {
 struct Wardrobe {
     /// Its webhooks; `None` before they were asked for.
     hooks: Option<Vec<Webhook>>,
+    /// When it was said that none can be made or used here.
     refused: Option<Instant>,
+    /// When it was said that one persona's cannot.
+    refused_to: HashMap<PersonaId, Instant>,
 }
 
 impl Wardrobe {
-    fn sulk(&mut self, home: ChannelId, error: &serenity::Error) {
-        tracing::warn!(channel = %home, error = in_words(error), "no webhook: personas speak under the bot's name here");
-        self.refused = Some(Instant::now());
+    /// Whether somebody was refused here lately.
+    fn sulks(&self, speaker: &Speaker) -> bool {
+        let lately = |since: &Instant| since.elapsed() < SULK;
+        self.refused.as_ref().is_some_and(lately) || self.refused_to.get(&speaker.persona).is_some_and(lately)
+    }
+
+    /// Takes note of a refusal. Unless it is for the channel's sake, it is about this persona, and others may speak.
+    fn heed(&mut self, home: ChannelId, speaker: &Speaker, error: &serenity::Error) {
+        let (channel, error, now) = (is_of_the_channel(error), in_words(error), Instant::now());
+        tracing::warn!(%home, persona = %speaker.persona, whole_channel = channel, error, "no webhook: spoken under the bot's name");
+        if channel {
+            self.refused = Some(now);
+        } else {
+            self.refused_to.retain(|_, since| since.elapsed() < SULK);
+            self.refused_to.insert(speaker.persona.clone(), now);
+        }
     }
 }
 
@@ -90,18 +114,19 @@ impl Webhooks {
     }
 
     /// How a persona shows itself in a channel; `None` if that is a plain message of the bot's: because it is called like the
-    /// bot, or the bot may make no webhooks there.
+    /// bot or as no webhook may be, or the bot may make none there.
     pub(crate) async fn face(&self, channel: ChannelId, speaker: &Speaker) -> Result<Option<Face>, PlatformError> {
-        if speaker.name.eq_ignore_ascii_case(self.directory.cache.current_user().display_name()) {
+        let is_the_bots = speaker.name.eq_ignore_ascii_case(self.directory.cache.current_user().display_name());
+        if is_the_bots || !may_be_called(&speaker.name) {
             return Ok(None);
         }
         let Some(home) = self.home(channel) else { return Ok(None) };
-        if !self.directory.own_permissions(channel).contains(Permissions::MANAGE_WEBHOOKS) {
+        if !self.directory.own_permissions(channel).contains(NEEDED) {
             return Ok(None);
         }
         let wardrobe = self.wardrobe(home);
         let mut wardrobe = wardrobe.lock_owned().await;
-        if wardrobe.refused.is_some_and(|since| since.elapsed() < SULK) {
+        if wardrobe.sulks(speaker) {
             return Ok(None);
         }
         let error = match self.hook_for(home, speaker, &mut wardrobe).await {
@@ -112,7 +137,7 @@ impl Webhooks {
         wardrobe.hooks = None;
         match failure(&error) {
             Failure::Refused => {
-                wardrobe.sulk(home, &error);
+                wardrobe.heed(home, speaker, &error);
                 Ok(None)
             }
             Failure::Gone | Failure::Token | Failure::Unknown => Err(PlatformError::Transient(in_words(&error))),
@@ -239,11 +264,16 @@ impl Webhooks {
         Some(asked.link(channel, Some(guild)))
     }
 
-    /// Takes note that a channel's webhooks are of no use.
-    pub(crate) async fn refused(&self, channel: ChannelId, error: serenity::Error) {
+    /// Takes note that a webhook was not let speak.
+    pub(crate) async fn refused(&self, channel: ChannelId, speaker: &Speaker, error: serenity::Error) {
         if let Some(home) = self.home(channel) {
-            self.wardrobe(home).lock().await.sulk(home, &error);
+            self.wardrobe(home).lock().await.heed(home, speaker, &error);
         }
+    }
+
+    /// Whether the bot may read what was said in a channel before.
+    pub(crate) fn reads_history(&self, channel: ChannelId) -> bool {
+        self.directory.own_permissions(channel).contains(Permissions::READ_MESSAGE_HISTORY)
     }
 
     /// The channel whose webhooks speak there; none in a DM.
@@ -262,6 +292,12 @@ impl Webhooks {
         }
         channels.entry(home).or_default().clone()
     }
+}
+
+/// Whether Discord lets a webhook speak under that name.
+fn may_be_called(name: &str) -> bool {
+    let name = name.to_lowercase();
+    NOT_IN_NAMES.iter().all(|word| !name.contains(word))
 }
 
 /// Whether a webhook is one that the bot made and can speak through.

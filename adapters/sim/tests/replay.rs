@@ -116,7 +116,13 @@ impl Host for Core {
         Ok(CommandAnswer { ok: &*line.text == "/why", text: format!("{access:?}"), ..CommandAnswer::default() })
     }
 
-    async fn attached(&self, _: &PlatformId, _: &MessageId, _: Vec<Text>) -> Result<(), HostError> {
+    async fn attached(
+        &self,
+        _: &PlatformId,
+        _: &MessageId,
+        _: Option<Timestamp>,
+        _: Vec<Text>,
+    ) -> Result<(), HostError> {
         Ok(())
     }
 

@@ -180,6 +180,7 @@ fn embedder_info(config: &Config, installed: &Installed) -> anyhow::Result<Embed
         id: format!("{}@{digest}", entry.name),
         dimension: embedding.dimension as usize,
         similarity_floor: config.memory.similarity_floor.unwrap_or(embedding.similarity_floor),
+        asks_otherwise: !embedding.query_prefix.is_empty(),
     })
 }
 

@@ -176,6 +176,7 @@ impl Asked {
             id: found.id,
             dimension: found.dimension,
             similarity_floor: remote.similarity_floor,
+            asks_otherwise: remote.query_prefix != remote.document_prefix,
         }))
     }
 }

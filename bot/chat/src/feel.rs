@@ -7,6 +7,7 @@ use azera_mind::{Felt, Senses, Tag};
 use azera_model::Purpose;
 
 use crate::azera::Azera;
+use crate::recall::Recall;
 
 impl Azera {
     /// Waits in the background for the senses to be learned, and feels from then on. [`azera_adapter::Host::settle`] waits
@@ -41,6 +42,23 @@ impl Azera {
                 None
             }
         }
+    }
+
+    /// What a message is, as it stands: recall's vector leaves names out of questions, and what was learned was learned with them. By
+    /// its words alone where the embedding model is away; nothing as long as telling it is not learned.
+    pub(crate) async fn noticed(&self, message: &str, recall: &Recall) -> Vec<Tag> {
+        if self.0.senses.get().is_none() {
+            return Vec::new();
+        }
+        let vector = match &recall.vector {
+            Some(vector) if recall.plain => vector.clone(),
+            Some(_) => self.embed_live(message, Purpose::Document).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "a message is judged by its words alone");
+                Vec::new()
+            }),
+            None => Vec::new(),
+        };
+        self.tags(message, &vector)
     }
 
     /// What a message is, whose vector it is; nothing as long as telling that is not learned.

@@ -375,9 +375,15 @@ impl Host for Azera {
         Ok(())
     }
 
-    async fn attached(&self, _platform: &PlatformId, message: &MessageId, pieces: Vec<Text>) -> Result<(), HostError> {
+    async fn attached(
+        &self,
+        _platform: &PlatformId,
+        message: &MessageId,
+        version: Option<Timestamp>,
+        pieces: Vec<Text>,
+    ) -> Result<(), HostError> {
         let message = message.clone();
-        if self.blocking(move |memory| memory.keep_pieces(&message, pieces)).await? > 0 {
+        if self.blocking(move |memory| memory.keep_pieces(&message, version, pieces)).await? > 0 {
             self.0.index_wanted.notify_one();
         }
         Ok(())

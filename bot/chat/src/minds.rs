@@ -122,19 +122,18 @@ impl Azera {
         place: &Place,
         persona: &Persona,
         customs: &Customs,
-        vector: Option<&[f32]>,
+        tags: Vec<Tag>,
         again: bool,
     ) -> Result<Manner, Error> {
         let constants = &customs.nature.constants;
         let (of, person, scope) = (message.persona.clone(), towards.clone(), place.scope());
         let mut bond = self.bond(of, person, scope).await?;
-        let tags: Vec<Tag> = vector.map_or_else(Vec::new, |vector| self.tags(&message.text, vector));
         if !again {
             bond.learn(&tags);
         }
         let Matched { endings, deltas, drop_act, help, .. } = customs.rules.matching(&tags, &bond);
         if !again {
-            bond.decay_turn(constants.emotion_decay_rate);
+            bond.decay_turn(persona.memory.emotion_decay_rate.unwrap_or(constants.emotion_decay_rate));
             bond.apply(&deltas, constants.emotion_max_delta);
         }
         let mut lines = endings;
@@ -145,8 +144,15 @@ impl Azera {
                     [&layer.primary, &layer.secondary].map(|name| persona.sentiment(name).unwrap_or_default());
                 (layer, primary, secondary)
             });
-            let layers: Vec<Layer<'_>> = sentiments
-                .iter()
+            let other = match &persona.style_blend.persona {
+                Some(layer) => Some((layer, self.directives(place, &layer.secondary).await?)),
+                None => None,
+            };
+            // The primary persona is whole in the prompt as it is.
+            let personas = other.iter().map(|(layer, secondary)| (*layer, &[][..], secondary.as_slice()));
+            let sentiments = sentiments.iter().map(|(layer, primary, secondary)| (*layer, *primary, *secondary));
+            let layers: Vec<Layer<'_>> = personas
+                .chain(sentiments)
                 .map(|(layer, primary, secondary)| Layer {
                     axis: layer.axis,
                     threshold: layer.threshold,
@@ -161,6 +167,13 @@ impl Azera {
         let lines = lines.iter().map(|line| fill_placeholders(line, name, &persona.name).into_owned()).collect();
         let help = help.iter().map(|help| help.text(self.0.config.locale.as_deref())).collect();
         Ok(Manner { lines, plainly: drop_act, help, towards: towards.clone(), bond })
+    }
+
+    /// The directives of the persona that a style blend mixes in, as the realm around the place sees it; none of one there is not.
+    async fn directives(&self, place: &Place, id: &str) -> Result<Vec<String>, Error> {
+        let Ok(id) = PersonaId::new(id) else { return Ok(Vec::new()) };
+        let found = self.role(place.shared_realm(), &id).await?;
+        Ok(found.map_or_else(Vec::new, |played| played.persona.directives()))
     }
 
     /// What is felt towards a person in a place.

@@ -18,6 +18,8 @@ pub(crate) struct Recall {
     pub(crate) missing: Vec<&'static str>,
     /// The question's vector, unless it could not be had.
     pub(crate) vector: Option<Vec<f32>>,
+    /// Whether that is the vector of the text as it stands.
+    pub(crate) plain: bool,
     pub(crate) took_ms: f64,
 }
 
@@ -38,6 +40,7 @@ impl Azera {
             let (right, text, asker, persona) = (right.clone(), text.clone(), asker.clone(), persona.to_owned());
             self.blocking(move |memory| memory.question(&right, &text, &asker, &persona)).await?
         };
+        let plain = question.embed == text.as_str() && !self.0.embedder.info().asks_otherwise;
         let text = question.embed.clone();
         let now = self.0.clock.now();
         let mut query = Query { question, vector: None, now, exclude, limits: self.0.config.limits, results };
@@ -65,7 +68,7 @@ impl Azera {
             self.doubt_indexes().await;
         }
         let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
-        Ok(Recall { hits: recalled.hits, missing: recalled.missing, vector: query.vector, took_ms })
+        Ok(Recall { hits: recalled.hits, missing: recalled.missing, vector: query.vector, plain, took_ms })
     }
 
     /// The vector of a text that somebody waits for.

@@ -14,6 +14,8 @@ pub struct ShelvedModel {
     pub installed: bool,
     /// How much of it is here, in percent, while it is fetched.
     pub fetched: Option<u8>,
+    /// Why it could not be fetched when that was last tried; for the operator, as it may name what is theirs.
+    pub failed: Option<String>,
 }
 
 /// The chat models there are besides the one that answers.

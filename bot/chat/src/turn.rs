@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use azera_adapter::{Making, Outcome, Platform, Silence, StreamEvent, Turn};
-use azera_memory::{InboxRow, Kind, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
+use azera_memory::{Forget, InboxRow, Keeping, Kind, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
 use azera_personas::Lorebook;
 use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for, history_cut};
 use azera_types::{Author, MessageId, Place, PlaceKind, Scope, Text};
@@ -73,17 +73,19 @@ impl Azera {
                 return Ok(Outcome::Silent(Silence::NotAddressed));
             };
             let scope = setting.place.scope();
+            let own = setting.played.persona.memory.working_notes_every_n_turns;
+            let notes_every = own.map(|every| usize::try_from(every).unwrap_or(usize::MAX));
             let heard = |core: &Self| {
                 let MessageRow { chat, persona, .. } = &asked.message;
-                core.heard(asked.platform.id(), chat, persona, &scope, core.0.clock.now());
+                core.heard(asked.platform.id(), chat, persona, &scope, notes_every);
             };
             let (persona, keep) = (asked.message.persona.clone(), setting.played.persona.memory.prune_keep);
             if !asked.again
                 && let Some(silence) = self.decided(&asked, &setting).await?
             {
-                let id = asked.message.id.clone();
-                self.blocking(move |memory| memory.leave(&id)).await?;
-                heard(self);
+                if self.leave(&asked).await? {
+                    heard(self);
+                }
                 self.bound(persona, keep);
                 self.0.index_wanted.notify_one();
                 return Ok(Outcome::Silent(silence));
@@ -133,6 +135,18 @@ impl Azera {
             })
             .await?;
         Ok(found.map(|(replaces, recent)| Setting { replaces, place, right, played, recent }))
+    }
+
+    /// Ends the turn of a message that is not answered. It is remembered all the same, unless who said it wants to be kept of what
+    /// they say only what is said to the bot; whether it was.
+    async fn leave(&self, asked: &Asked) -> Result<bool, Error> {
+        let (id, person) = (asked.message.id.clone(), asked.inbox.person.clone());
+        if self.blocking(move |memory| memory.keeping(&person)).await? == Keeping::Addressed {
+            self.forget(Forget::Message(id), true, None).await?;
+            return Ok(false);
+        }
+        self.blocking(move |memory| memory.leave(&id)).await?;
+        Ok(true)
     }
 
     async fn decided(&self, asked: &Asked, setting: &Setting) -> Result<Option<Silence>, Error> {
@@ -228,9 +242,9 @@ impl Azera {
         // An admin who has a reply made anew is not the one it speaks to.
         let towards = message.author.person().unwrap_or(&inbox.person);
         let customs = self.customs(platform.id(), &place.scope()).await?;
-        let vector = recall.vector.as_deref();
+        let tags = self.noticed(&message.text, &recall).await;
         let felt_before = asked.again || asked.felt.load(Ordering::Relaxed);
-        let manner = self.manner(message, towards, &place, &persona, &customs, vector, felt_before).await?;
+        let manner = self.manner(message, towards, &place, &persona, &customs, tags, felt_before).await?;
         let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
         let parts = Parts { recalled: &recollections, manner: &manner.lines, plainly: manner.plainly, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;

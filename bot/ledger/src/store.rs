@@ -222,7 +222,7 @@ fn bytes_below(folder: &Path) -> Result<u64, Error> {
         let path = file.at(folder)?.path();
         match fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_dir() => bytes += bytes_below(&path)?,
-            Ok(metadata) if is_only_name(&metadata) => bytes += metadata.len(),
+            Ok(metadata) if is_only_name(&metadata) => bytes += taken(&metadata),
             Ok(_) => {}
             // A pull that is under way moves its files between two looks.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -230,6 +230,19 @@ fn bytes_below(folder: &Path) -> Result<u64, Error> {
         }
     }
     Ok(bytes)
+}
+
+/// The bytes that a file takes: one with holes, as that of a model's shape beside it, looks larger.
+#[cfg(unix)]
+fn taken(metadata: &fs::Metadata) -> u64 {
+    const BLOCK: u64 = 512;
+    metadata.len().min(std::os::unix::fs::MetadataExt::blocks(metadata) * BLOCK)
+}
+
+/// Elsewhere holes are not known.
+#[cfg(not(unix))]
+fn taken(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
 }
 
 /// Whether a file has no other name that keeps its bytes: an import may share them with the file it came from.

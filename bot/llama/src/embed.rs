@@ -58,7 +58,12 @@ impl LlamaEmbedder {
         let window = config.window_tokens.min(trained);
         let dimension = usize::try_from(model.n_embd_out())
             .map_err(|_| Error::Load("the model tells no size of its vectors".into()))?;
-        let info = EmbedderInfo { id: config.id, dimension, similarity_floor: config.similarity_floor };
+        let info = EmbedderInfo {
+            id: config.id,
+            dimension,
+            similarity_floor: config.similarity_floor,
+            asks_otherwise: !config.query_prefix.is_empty(),
+        };
         let threads = backend::embedding_threads(config.threads);
         let start = |name, niceness| {
             let model = Arc::clone(&model);

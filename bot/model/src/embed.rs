@@ -20,6 +20,8 @@ pub struct EmbedderInfo {
     pub dimension: usize,
     /// Cosine similarity below which a hit means nothing, from the model's ledger entry.
     pub similarity_floor: f32,
+    /// Whether a question gets another vector than a document of the same text.
+    pub asks_otherwise: bool,
 }
 
 /// A model that turns texts into unit vectors.

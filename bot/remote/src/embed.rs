@@ -197,6 +197,7 @@ impl Source {
             id: format!("{}:{}@{digest}", self.server.api.as_str(), self.server.model),
             dimension,
             similarity_floor: self.config.similarity_floor,
+            asks_otherwise: self.config.query_prefix != self.config.document_prefix,
         })
     }
 

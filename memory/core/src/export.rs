@@ -64,10 +64,11 @@ impl Memory {
             .into_iter()
             .map(|row| json!({"persona": row.persona, "scope": row.scope, "feelings": row.bond}))
             .collect();
-        let (customs, check_ins) = (self.customs_of(person)?, self.check_ins_of(person)?);
+        let (customs, check_ins, keeping) =
+            (self.customs_of(person)?, self.check_ins_of(person)?, self.keeping(person)?);
         Ok(json!({
             "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": customs,
-            "check_ins": check_ins, "linked": self.linked(person)?,
+            "check_ins": check_ins, "keeping": keeping, "linked": self.linked(person)?,
         }))
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forgotten::Forgotten;
 use crate::minds::Gone;
-use crate::rows::{ChatRow, Kind, MemoryRow, MessageRow, WritingRow};
+use crate::rows::{MemoryRow, MessageRow, WritingRow};
 use crate::{Batch, Durability, Error, Memory, Right, Table, codec, keys};
 
 /// Messages forgotten in one transaction.
@@ -138,14 +138,14 @@ impl Memory {
         receipt.touched.extend(untold.touched);
         match what {
             Forget::Person(person) => self.forget_states(&Gone::Person(person))?,
-            Forget::Chat(chat) => self.remove_chat(chat, &mut receipt)?,
+            Forget::Chat(chat) => self.remove_chat(chat, false, &mut receipt)?,
             Forget::Realm(realm, private) => {
                 self.forget_states(&Gone::Realm(realm))?;
                 let mut gone = Forgotten::default();
                 gone.realm(realm.clone(), self.next_number()?);
                 self.commit_forgetting(Batch::new(), gone)?;
                 for chat in private {
-                    self.remove_chat(chat, &mut receipt)?;
+                    self.remove_chat(chat, true, &mut receipt)?;
                 }
             }
             _ => {}
@@ -339,21 +339,20 @@ impl Memory {
         codec::put(batch, Table::Messages, keys::message(id), &emptied(message))
     }
 
-    fn remove_chat(&self, chat: &ChatId, receipt: &mut Receipt) -> Result<(), Error> {
+    /// Empties a chat; with its realm, what it is called and who was invited to it go, too.
+    fn remove_chat(&self, chat: &ChatId, with_realm: bool, receipt: &mut Receipt) -> Result<(), Error> {
         self.forget_states(&Gone::Chat(chat))?;
         let _writing = self.writing(chat)?;
         let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-        gone.chat(chat.clone(), self.next_number()?);
+        gone.chat(chat.clone(), self.next_number()?, with_realm);
         for (table, key) in self.rows_under(Table::Branches, &keys::prefix(&[chat.as_str()]))? {
             batch.remove(table, key);
         }
         if let Some(row) = self.chat(chat)? {
-            // The chat goes on empty, with its settings, as its platform still has it.
             let head = row.head.clone().map(|id| self.raw_message(&id)).transpose()?.flatten();
             let head = head.filter(|message| message.author != Author::Forgotten).map(|message| message.id);
             receipt.touched.insert((chat.clone(), row.persona.clone()));
-            let emptied = ChatRow { head, branch: crate::rows::MAIN_BRANCH.into(), ..row };
-            codec::put(&mut batch, Table::Chats, keys::chat(chat), &emptied)?;
+            codec::put(&mut batch, Table::Chats, keys::chat(chat), &row.emptied(head, with_realm))?;
             receipt.chats += 1;
         }
         self.commit_forgetting(batch, gone)
@@ -401,47 +400,6 @@ impl Memory {
         codec::put(&mut batch, Table::Meta, b"scrub".to_vec(), &self.next_number()?)?;
         self.store.commit(batch, Durability::Flushed)
     }
-
-    /// Keeps something a person asked to keep, in the place it was said.
-    pub fn keep_fact(&self, fact: NewFact) -> Result<MemoryId, Error> {
-        self.store.ready()?;
-        let id = MemoryId(self.next_number()?);
-        let memory = MemoryRow {
-            id,
-            persona: fact.persona,
-            kind: Kind::Fact,
-            scope: fact.scope,
-            needs: Vec::new(),
-            chat: Some(fact.chat),
-            session: 0,
-            author: fact.author,
-            sources: Vec::new(),
-            text: fact.text,
-            at: fact.at,
-            worth: None,
-        };
-        let mut batch = Batch::new();
-        self.put_memory(&mut batch, &memory)?;
-        self.store.commit(batch, Durability::Flushed)?;
-        Ok(id)
-    }
-}
-
-/// Something to keep.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewFact {
-    /// For which persona.
-    pub persona: PersonaId,
-    /// The chat it was said in.
-    pub chat: ChatId,
-    /// The place it may be shown in.
-    pub scope: Scope,
-    /// Who said it.
-    pub author: Author,
-    /// What.
-    pub text: Text,
-    /// When.
-    pub at: Timestamp,
 }
 
 /// What stays of a forgotten message.

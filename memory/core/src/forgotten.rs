@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::forget::emptied;
 use crate::links::{LinkRow, between};
 use crate::minds::{BondRow, Gone, MindRow};
-use crate::rows::{BranchRow, ChatRow, MAIN_BRANCH, MemoryRow, MessageRow, OutboxRow};
+use crate::rows::{BranchRow, ChatRow, MemoryRow, MessageRow, OutboxRow};
 use crate::settings::is_of;
 use crate::{Batch, Change, Error, Table, codec, keys};
 
@@ -29,6 +29,9 @@ pub struct Forgotten {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     unlinked: BTreeMap<PersonId, u64>,
     chats: BTreeMap<ChatId, u64>,
+    /// Those of them that were forgotten with their realm.
+    #[serde(default)]
+    with_realm: BTreeSet<ChatId>,
     realms: BTreeMap<RealmId, u64>,
     #[serde(default)]
     spans: BTreeSet<Span>,
@@ -83,7 +86,10 @@ impl Forgotten {
         self.unlinked.insert(id, number);
     }
 
-    pub(crate) fn chat(&mut self, id: ChatId, number: u64) {
+    pub(crate) fn chat(&mut self, id: ChatId, number: u64, with_realm: bool) {
+        if with_realm {
+            self.with_realm.insert(id.clone());
+        }
         self.chats.insert(id, number);
     }
 
@@ -100,6 +106,7 @@ impl Forgotten {
         self.quoting.extend(other.quoting);
         self.memories.extend(other.memories);
         self.with_replies.extend(other.with_replies);
+        self.with_realm.extend(other.with_realm);
         latest(&mut self.people, other.people);
         latest(&mut self.unlinked, other.unlinked);
         latest(&mut self.chats, other.chats);
@@ -213,7 +220,8 @@ impl Cleaning<'_> {
                 let row: ChatRow = codec::decode(table, value)?;
                 if what.chats.contains_key(&row.id) && !newer(row.head.as_ref()) {
                     let head = row.head.clone().filter(|head| !gone(head));
-                    return codec::encode(table, &ChatRow { head, branch: MAIN_BRANCH.into(), ..row }).map(Some);
+                    let with_realm = what.with_realm.contains(&row.id);
+                    return codec::encode(table, &row.emptied(head, with_realm)).map(Some);
                 }
                 true
             }

@@ -17,6 +17,7 @@ mod codec;
 mod embeddings;
 mod error;
 mod export;
+mod facts;
 mod forget;
 mod forgotten;
 mod history;
@@ -51,7 +52,8 @@ pub use check::Checked;
 pub use embeddings::CacheUse;
 pub use error::Error;
 pub use export::Subject;
-pub use forget::{Forget, NewFact, Receipt};
+pub use facts::NewFact;
+pub use forget::{Forget, Receipt};
 pub use forgotten::{Cleaning, Forgotten, Unforgotten};
 pub use history::MAX_HISTORY;
 pub use index::{
@@ -73,7 +75,7 @@ pub use rows::{
     Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, Need, OutboxRow, PersonaRow,
     Posted, WhyHit, WhyRow, WritingRow,
 };
-pub use settings::{CheckIns, JournalChannel, Sifted, Stirred, Tended};
+pub use settings::{CheckIns, JournalChannel, Keeping, Sifted, Stirred, Tended};
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use turns::{NewReply, Received, Whose};

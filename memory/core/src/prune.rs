@@ -1,6 +1,6 @@
 //! Keeping a persona's memories within a bound: the oldest go first. The conversation itself stays in the record; what
 //! goes is found by recall no more. What a person asked to keep is neither counted nor taken, and what is worth keeping goes
-//! last.
+//! last. The pieces of what came with a message are not counted, and go with its memory: of one message there are few.
 
 use std::collections::BTreeMap;
 
@@ -55,10 +55,13 @@ impl Memory {
                 let mut batch = Batch::new();
                 for id in page {
                     // What was forgotten meanwhile is gone already.
-                    if let Some(memory) = self.raw_memory(*id)? {
-                        self.remove_memory(&mut batch, &memory)?;
+                    let Some(memory) = self.raw_memory(*id)? else { continue };
+                    for piece in self.pieces_beside(&memory)? {
+                        self.remove_memory(&mut batch, &piece)?;
                         removed += 1;
                     }
+                    self.remove_memory(&mut batch, &memory)?;
+                    removed += 1;
                 }
                 // Pruned again after a crash.
                 self.store.commit(batch, Durability::Soon)?;

@@ -129,6 +129,13 @@ pub struct ChatRow {
 }
 
 impl ChatRow {
+    /// What stays of it when all that was said in it is forgotten: its settings, as its platform still has it, and not what people
+    /// say it is about. `with_realm` says that its realm is forgotten: what it is called and who was invited to it go, too.
+    pub(crate) fn emptied(self, head: Option<MessageId>, with_realm: bool) -> Self {
+        let emptied = Self { head, branch: MAIN_BRANCH.into(), group: None, tags: BTreeSet::new(), ..self };
+        if with_realm { Self { title: None, invited: BTreeSet::new(), ..emptied } } else { emptied }
+    }
+
     /// Whether a persona answers there: always, or when it is called.
     pub fn is_served_by(&self, persona: &PersonaId) -> bool {
         self.persona == *persona || self.invited.contains(persona)
@@ -237,6 +244,11 @@ impl MemoryRow {
     /// The chat in whose conversation it stands. What was kept or written stands in none.
     pub(crate) fn conversation(&self) -> Option<&ChatId> {
         self.chat.as_ref().filter(|_| self.kind.is_said() && !self.sources.is_empty())
+    }
+
+    /// Whether it is a piece of what came with a message, which goes with that. What a person asked to keep rests on none.
+    pub fn came_with_a_message(&self) -> bool {
+        self.kind == Kind::Fact && !self.sources.is_empty()
     }
 
     /// Whether it may be in a place without resting on any message of it.

@@ -16,6 +16,20 @@ const LOOKED_BACK: usize = 64;
 /// The first part of the keys of those who want to be looked in on.
 const WAKING: &str = "waking";
 
+/// The first part of the keys of how much is kept of what people say.
+const KEEPING: &str = "keeping";
+
+/// How much is kept of what somebody says, wherever they say it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keeping {
+    /// All that is read along.
+    #[default]
+    Everything,
+    /// What is said to the bot alone.
+    Addressed,
+}
+
 /// Where the dreams and journal entries of a place are posted, as somebody said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalChannel {
@@ -84,6 +98,16 @@ pub struct Stirred {
 }
 
 impl Memory {
+    /// How much a person wants to be kept of what they say. A wish, no memory: it stays when they are forgotten.
+    pub fn keeping(&self, person: &PersonId) -> Result<Keeping, Error> {
+        Ok(self.setting(&keeping_key(person))?.unwrap_or_default())
+    }
+
+    /// Notes how much they want to be.
+    pub fn set_keeping(&self, person: &PersonId, keeping: Keeping) -> Result<(), Error> {
+        self.set(keeping_key(person), &keeping)
+    }
+
     /// Where the journal of the place `home` is posted, if anybody said so.
     pub fn journal_channel(&self, platform: &PlatformId, home: &Scope) -> Result<Option<JournalChannel>, Error> {
         self.setting(&journal_key(platform, home))
@@ -303,6 +327,10 @@ impl Memory {
     }
 }
 
+fn keeping_key(person: &PersonId) -> Vec<u8> {
+    keys::prefix(&[KEEPING, person.as_str()])
+}
+
 fn journal_key(platform: &PlatformId, home: &Scope) -> Vec<u8> {
     keys::prefix(&["journal", platform.as_str(), &home.to_string()])
 }
@@ -339,8 +367,11 @@ pub(crate) fn is_of(key: &[u8], gone: &Gone<'_>) -> bool {
     };
     let scope = scope.to_string();
     let mut parts = keys::parts(key);
-    let of_a_chat = parts.next().is_some_and(|what| what == b"diary" || what == b"sifted");
+    let what = parts.next().unwrap_or_default();
+    let of_a_chat = what == b"diary" || what == b"sifted";
     match gone {
+        // A person may be called like a place.
+        _ if what == KEEPING.as_bytes() => false,
         Gone::Chat(chat) if of_a_chat => parts.next() == Some(chat.as_str().as_bytes()),
         _ => !of_a_chat && parts.any(|part| part == scope.as_bytes()),
     }

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use azera_memory::{
     Batch, Doc, Durability, Embedded, Entry, Error, Facet, FacetWeights, Forget, Found, Layers, Lexical, Memory,
-    MemoryConfig, NewChat, Order, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, Table, TextIndex,
+    MemoryConfig, NewChat, NewFact, Order, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, Table, TextIndex,
     VectorIndex,
 };
-use azera_types::{ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
+use azera_types::{Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 
 /// A store on a disk that may be full. What was applied and not flushed then can be read until it goes on.
 #[derive(Default)]
@@ -270,18 +270,54 @@ fn what_came_with_a_message_stands_beside_it_and_comes_again_when_that_is_change
     let memory = open(&Arc::default());
     let pieces = || vec!["log, 2: the harbour is full of tar".into(), "log, 3: and of ropes".into()];
     let said = hear(&memory, "kept").unwrap();
-    assert_eq!(memory.keep_pieces(&said, pieces()).unwrap(), 2);
+    assert_eq!(memory.keep_pieces(&said, None, pieces()).unwrap(), 2);
     memory.leave(&said).unwrap();
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 3);
     memory.edit(&said, "the ferry leaves at eight".into(), Timestamp::UNIX_EPOCH).unwrap();
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 1);
-    assert_eq!(memory.keep_pieces(&said, pieces()).unwrap(), 2);
-    assert_eq!(memory.keep_pieces(&said, pieces()).unwrap(), 0);
+    // What it brought before it was changed is taken back, whenever it comes in.
+    assert_eq!(memory.keep_pieces(&said, None, pieces()).unwrap(), 0);
+    let changed = Some(Timestamp::UNIX_EPOCH);
+    assert_eq!(memory.keep_pieces(&said, changed, pieces()).unwrap(), 2);
+    assert_eq!(memory.keep_pieces(&said, changed, pieces()).unwrap(), 0);
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 3);
     memory.forget(&Forget::Message(said), false).unwrap();
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 0);
+}
+
+#[test]
+fn a_bound_takes_what_came_with_a_message_along_with_it() {
+    let memory = open(&Arc::default());
+    let first = hear(&memory, "first").unwrap();
+    memory.leave(&first).unwrap();
+    memory.keep_pieces(&first, None, vec!["log, 2: tar".into(), "log, 3: ropes".into()]).unwrap();
+    let later = hear(&memory, "later").unwrap();
+    memory.leave(&later).unwrap();
+    memory.keep_pieces(&later, None, vec!["list, 2: bread".into()]).unwrap();
+    let pruned = memory.prune(&PersonaId::new("azera").unwrap(), 1, Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!((pruned.removed, pruned.left), (3, 1));
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 2);
+}
+
+#[test]
+fn what_is_kept_for_good_is_kept_once() {
+    let memory = open(&Arc::default());
+    let fact = |at| NewFact {
+        persona: PersonaId::new("azera").unwrap(),
+        chat: chat(),
+        scope: Scope::Chat(chat()),
+        author: Author::Person { id: PersonId::new("ann").unwrap(), name: "Ann".into() },
+        text: "the ferry leaves at seven".into(),
+        at: Timestamp::from_second(at).unwrap(),
+    };
+    let kept = memory.keep_fact_once(fact(1)).unwrap();
+    assert_eq!(memory.keep_fact_once(fact(1)).unwrap(), kept);
+    assert_ne!(memory.keep_fact_once(fact(2)).unwrap(), kept);
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 2);
 }

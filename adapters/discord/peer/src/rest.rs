@@ -396,8 +396,17 @@ impl World {
 
     /// Somebody changes what they said.
     pub fn edit(&mut self, channel: u64, id: u64, content: &str) {
+        self.edit_with(channel, id, |message| message["content"] = json!(content));
+    }
+
+    /// Somebody takes back the files that they attached.
+    pub fn remove_files(&mut self, channel: u64, id: u64) {
+        self.edit_with(channel, id, |message| message["attachments"] = json!([]));
+    }
+
+    fn edit_with(&mut self, channel: u64, id: u64, change: impl FnOnce(&mut Value)) {
         let Some(mut message) = self.channels[&channel].messages.get(&id).cloned() else { return };
-        message["content"] = json!(content);
+        change(&mut message);
         message["edited_timestamp"] = json!(Self::time());
         if let Some(channel) = self.channels.get_mut(&channel) {
             channel.messages.insert(id, message.clone());

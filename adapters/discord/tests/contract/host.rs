@@ -20,6 +20,9 @@ pub const COMMANDS: &[Command] = &[Command {
     forms: &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }],
 }];
 
+/// What it cannot answer.
+pub const UNANSWERABLE: &str = "unanswerable";
+
 pub const ACTIONS: &[MessageAction] = &[
     MessageAction { name: "Why?", line: "/why", asks: None },
     MessageAction {
@@ -40,6 +43,12 @@ pub struct Record {
     pub persona: String,
     /// Replies stop in their middle while this is false.
     pub go_on: watch::Sender<bool>,
+    /// Pieces of files that it was brought.
+    pub brought: watch::Sender<usize>,
+    /// How often it was to forget a server.
+    pub left: watch::Sender<usize>,
+    /// It does not come to an end with that while this is false.
+    pub forget: watch::Sender<bool>,
 }
 
 pub struct Core {
@@ -69,6 +78,9 @@ impl Core {
         let place = place.ok_or(HostError::NotAllowed)?;
         let for_it =
             inbound.mentions_bot || matches!(place.kind, PlaceKind::Dm(_)) || inbound.text.starts_with("Azera");
+        if inbound.text.contains(UNANSWERABLE) {
+            return Err(HostError::Failed("the model is ill".to_owned()));
+        }
         if !for_it {
             return Ok(Outcome::Silent(Silence::NotAddressed));
         }
@@ -139,11 +151,20 @@ impl Host for Core {
         Ok(CommandAnswer { ok: true, text, ..CommandAnswer::default() })
     }
 
-    async fn attached(&self, _: &PlatformId, _: &MessageId, _: Vec<Text>) -> Result<(), HostError> {
+    async fn attached(
+        &self,
+        _: &PlatformId,
+        _: &MessageId,
+        _: Option<Timestamp>,
+        pieces: Vec<Text>,
+    ) -> Result<(), HostError> {
+        self.record.brought.send_modify(|brought| *brought += pieces.len());
         Ok(())
     }
 
     async fn left(&self, _: &PlatformId, _: &RealmId, _: Vec<ChatId>) -> Result<(), HostError> {
+        self.record.left.send_modify(|left| *left += 1);
+        self.record.forget.subscribe().wait_for(|forget| *forget).await.expect("the record lives");
         Ok(())
     }
 

@@ -5,8 +5,10 @@
 
 mod arrival;
 mod commands;
+mod files;
 mod host;
 mod posts;
+mod servers;
 mod webhooks;
 
 use std::path::Path;
@@ -21,6 +23,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::host::{ACTIONS, COMMANDS, Core, Record};
+
+/// How long it is waited for what the core is asked.
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A bot that runs.
 struct Running {
@@ -40,6 +45,9 @@ fn record_of(persona: &str) -> Arc<Record> {
         heard: Mutex::default(),
         begin: watch::channel(true).0,
         go_on: watch::channel(true).0,
+        brought: watch::channel(0).0,
+        left: watch::channel(0).0,
+        forget: watch::channel(true).0,
     })
 }
 
@@ -67,7 +75,15 @@ async fn start_with(
     record: &Arc<Record>,
     portraits: Option<Arc<dyn Portraits>>,
 ) -> Running {
-    let settings = settings(peer, folder, &peer.token);
+    start_as(settings(peer, folder, &peer.token), folder, record, portraits).await
+}
+
+async fn start_as(
+    settings: Settings,
+    folder: &Path,
+    record: &Arc<Record>,
+    portraits: Option<Arc<dyn Portraits>>,
+) -> Running {
     let discord = Arc::new(Discord::new(settings, folder, Arc::new(SystemClock), COMMANDS, ACTIONS).expect("settings"));
     if let Some(portraits) = portraits {
         discord.show_portraits(portraits);

@@ -1,5 +1,7 @@
 //! What is written unasked stands once, wherever a process was broken off, and can be taken back by any other.
 
+use std::time::Duration;
+
 use azera_adapter::{Outbound, Platform, Post, State};
 use azera_discord_peer::{Fault, Peer, World};
 use azera_types::{ChatId, Clock, MessageId, PersonaId, PlaceKind, SystemClock, Text, Timestamp};
@@ -91,6 +93,31 @@ async fn a_post_stands_once_and_goes_when_it_is_forgotten() {
         assert_eq!(peer.world(|world| written(world, channel).0.len()), before);
         bot.stop().await;
     }
+    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_ahead_of_discords_doubles_and_loses_no_post() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&peer);
+    let at = SystemClock.now().checked_add(Duration::from_secs(1_800)).unwrap();
+    let dream = post(square, 1, at, &format!("I dreamt of the sea.\n\n{}", "wave ".repeat(450)));
+    peer.world(|world| world.say(square, ann, "nothing for anybody"));
+    let bot = start(&peer, folder.path(), &record).await;
+    bot.discord.post(&dream).await.unwrap();
+    bot.stop().await;
+    peer.world(|world| {
+        world.say(square, ann, "nor is this");
+        world.forget_nonces();
+    });
+    let bot = start(&peer, folder.path(), &record).await;
+    bot.discord.post(&dream).await.unwrap();
+    assert_eq!(peer.world(|world| written(world, square).0.len()), 2);
+    bot.stop().await;
+    let bot = start(&peer, folder.path(), &record).await;
+    bot.discord.retract(&dream.outbound.chat, &dream.outbound.id, at).await.unwrap();
+    assert_eq!(peer.world(|world| written(world, square).0.len()), 0);
+    bot.stop().await;
     peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
 }
 

@@ -9,7 +9,7 @@ use azera_discord_peer::{BOT, Bits, Fault, Overwrite, Peer, Scope, World};
 use azera_types::{ChatId, MessageId, PersonaId, Timestamp};
 use serde_json::Value;
 
-use crate::{WHOLE, answered, once_each, peer, record, record_of, square, start, start_with};
+use crate::{Running, WHOLE, answered, once_each, peer, record, record_of, square, start, start_with};
 
 /// What Nix looks like.
 #[derive(Default)]
@@ -94,17 +94,19 @@ async fn a_persona_has_its_name_and_its_face() {
 async fn where_it_may_make_none_it_speaks_plainly() {
     let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record_of("Nix"));
     let (guild, open, ann) = square(&peer);
-    let (denied, full, named) = peer.world(|world| {
-        let denied = Overwrite { id: BOT, user: true, allow: Bits::default(), deny: Bits::WEBHOOKS };
+    let (denied, blind, full, named) = peer.world(|world| {
+        let without = |deny: Bits| vec![Overwrite { id: BOT, user: true, allow: Bits::default(), deny }];
         (
-            world.channel(guild, "denied", vec![denied]),
+            world.channel(guild, "denied", without(Bits::WEBHOOKS)),
+            world.channel(guild, "blind", without(Bits::HISTORY)),
             world.channel(guild, "full", Vec::new()),
             world.channel(guild, "named", Vec::new()),
         )
     });
     peer.world(|world| (0..15).for_each(|n| world.others_webhook(full, &format!("feed {n}"))));
     let bot = start(&peer, folder.path(), &record).await;
-    for channel in [denied, full] {
+    // Where it cannot look for what it said, nothing but an enforced nonce has it said once.
+    for channel in [denied, blind, full] {
         let asked = ask(&peer, channel, ann);
         assert_eq!(author(&peer, channel, asked).0, "azera");
         once_each(&peer, channel, &[asked]);
@@ -112,12 +114,41 @@ async fn where_it_may_make_none_it_speaks_plainly() {
     let asked = ask(&peer, open, ann);
     assert_eq!(author(&peer, open, asked).0, "Nix");
     bot.stop().await;
-    // Discord lets nobody be called so.
+    // Discord lets nobody be called so; who is called otherwise loses nothing by it.
     let bot = start(&peer, folder.path(), &record_of("Discordia")).await;
     let asked = ask(&peer, named, ann);
     assert_eq!(author(&peer, named, asked).0, "azera");
+    assert_eq!(says_as(&bot, &peer, named, asked, "Nix").await, "Nix");
+    peer.world(|world| {
+        assert!(world.asked.iter().all(|asked| asked.status != 400 || asked.path.ends_with("/webhooks")))
+    });
     bot.stop().await;
-    once_each(&peer, named, &[asked]);
+}
+
+/// Has a persona say another answer to a message, and tells under which name it did.
+async fn says_as(bot: &Running, peer: &Peer, channel: u64, asked: u64, name: &str) -> String {
+    let chat = ChatId::new(format!("discord:{channel}")).unwrap();
+    let reply = MessageId::new(format!("discord:{asked}~r1")).unwrap();
+    bot.discord.show_again(&crate::posts::outbound(&chat, reply, name, WHOLE)).await.unwrap();
+    author(peer, channel, asked).0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_to_one_persona_is_not_refused_to_the_others() {
+    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record_of("Nix"));
+    let (guild, square, ann) = square(&peer);
+    let other = peer.world(|world| world.channel(guild, "other", Vec::new()));
+    let bot = start(&peer, folder.path(), &record).await;
+    for (channel, status, shown) in [(square, 400, "Fay"), (other, 403, "azera")] {
+        let asked = peer.world(|world| {
+            world.order(Fault::fails("POST", "/webhooks/", status));
+            world.say(channel, ann, "Azera, and now?")
+        });
+        answered(&peer, channel, asked, WHOLE);
+        assert_eq!(author(&peer, channel, asked).0, "azera");
+        assert_eq!(says_as(&bot, &peer, channel, asked, "Fay").await, shown, "after a {status}");
+    }
+    bot.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

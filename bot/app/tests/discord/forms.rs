@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::bot::Bot;
 use crate::commands::{ask, find, give, square, told};
-use crate::{as_described, peer};
+use crate::model::Model;
+use crate::{answered_for_good, as_described, peer};
 
 /// What is offered to somebody who types so far.
 #[track_caller]
@@ -51,6 +52,59 @@ fn what_may_be_meant_is_offered_to_who_may_see_it() {
     as_described(&peer);
 }
 
+/// Opens the form of a persona, changes what stands there, and gives what is answered.
+#[track_caller]
+fn edit(peer: &Peer, channel: u64, who: u64, name: &str, change: &dyn Fn(String) -> String) -> String {
+    let options = json!([{"name": "edit", "type": 1, "options": [{"name": "name", "type": 3, "value": name}]}]);
+    let opened = peer.world(|world| {
+        world.invoke(channel, who, Invoked::Command { name: "persona".to_owned(), kind: 1, options, target: None })
+    });
+    let form = peer.wait("a form", |world| {
+        let answer = &world.interaction(opened).answer;
+        (answer.kind == Some(9) || answer.message.is_some()).then(|| answer.clone())
+    });
+    if let Some(refused) = form.message {
+        return refused["content"].as_str().unwrap_or_default().to_owned();
+    }
+    let form = form.first.expect("a form");
+    let field = &form["components"][0]["components"][0];
+    let fields = vec![("0".to_owned(), change(field["value"].as_str().expect("what stands there").to_owned()))];
+    let custom_id = form["custom_id"].as_str().expect("an id").to_owned();
+    let filled = peer.world(|world| world.invoke(channel, who, Invoked::Form { custom_id, fields }));
+    told(peer, filled)
+}
+
+#[test]
+fn an_edited_persona_keeps_what_its_card_held() {
+    let peer = peer();
+    let ([ann, bob, _], square) = square(&peer);
+    let model = Model::telling_everything();
+    let mut bot = Bot::new(&peer, Some(&model));
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let entry = json!({"keys": ["harbour"], "content": "The zeppelin lands at the harbour.", "extensions": {},
+        "enabled": true, "insertion_order": 1});
+    let card = json!({"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Nix Ferry",
+        "description": "Nix Ferry steers the ferry.", "personality": "calm", "scenario": "", "first_mes": "",
+        "mes_example": "", "creator_notes": "", "system_prompt": "", "post_history_instructions": "",
+        "alternate_greetings": [], "tags": [], "creator": "", "character_version": "", "extensions": {},
+        "character_book": {"extensions": {}, "entries": [entry]}}});
+    give(&peer, square, ann, "persona", "upload", &[("file", &card.to_string())]);
+    give(&peer, square, ann, "persona", "confirm", &[]);
+    give(&peer, square, ann, "persona", "use", &[("name", "Nix Ferry")]);
+    let asks = || {
+        let asked = peer.world(|world| world.say(square, bob, "Nix Ferry, what lands at the harbour?"));
+        answered_for_good(&peer, square, asked, "I know: zeppelin.");
+    };
+    asks();
+    let preview = edit(&peer, square, ann, "Nix Ferry", &|text| format!("{text}\n## Likes\n\nThe sea.\n"));
+    assert!(preview.contains("place of version 1"), "{preview}");
+    let taken = give(&peer, square, ann, "persona", "confirm", &[]);
+    assert!(taken.contains("version 2"), "{taken}");
+    asks();
+    as_described(&peer);
+}
+
 #[test]
 fn a_persona_is_edited_in_a_form_and_taken_back() {
     let peer = peer();
@@ -61,25 +115,7 @@ fn a_persona_is_edited_in_a_form_and_taken_back() {
     let file = nix(&peer, square, ann);
     give(&peer, square, ann, "persona", "upload", &[("file", &file)]);
     give(&peer, square, ann, "persona", "confirm", &[]);
-    let edit = |who: u64, change: &dyn Fn(String) -> String| {
-        let options = json!([{"name": "edit", "type": 1, "options": [{"name": "name", "type": 3, "value": "nix"}]}]);
-        let opened = peer.world(|world| {
-            world.invoke(square, who, Invoked::Command { name: "persona".to_owned(), kind: 1, options, target: None })
-        });
-        let form = peer.wait("a form", |world| {
-            let answer = &world.interaction(opened).answer;
-            (answer.kind == Some(9) || answer.message.is_some()).then(|| answer.clone())
-        });
-        if let Some(refused) = form.message {
-            return refused["content"].as_str().unwrap_or_default().to_owned();
-        }
-        let form = form.first.expect("a form");
-        let field = &form["components"][0]["components"][0];
-        let fields = vec![("0".to_owned(), change(field["value"].as_str().expect("what stands there").to_owned()))];
-        let custom_id = form["custom_id"].as_str().expect("an id").to_owned();
-        let filled = peer.world(|world| world.invoke(square, who, Invoked::Form { custom_id, fields }));
-        told(&peer, filled)
-    };
+    let edit = |who: u64, change: &dyn Fn(String) -> String| edit(&peer, square, who, "nix", change);
     let refused = edit(bob, &|text| text);
     assert!(refused.contains("the admins'"), "{refused}");
     let wrong = edit(ann, &|text| text.replacen("id: nix", "id: fay", 1));
@@ -95,6 +131,21 @@ fn a_persona_is_edited_in_a_form_and_taken_back() {
     let back = give(&peer, square, ann, "persona", "rollback", &[("name", "nix")]);
     assert!(back.contains("version 1"), "{back}");
     assert!(!give(&peer, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
+    as_described(&peer);
+}
+
+#[test]
+fn a_line_that_fits_no_field_of_a_form_is_said_to_need_a_file() {
+    let peer = peer();
+    let ([ann, ..], square) = square(&peer);
+    let mut bot = Bot::new(&peer, None);
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let file = format!("{}\n## Likes\n\n{}\n", nix(&peer, square, ann), "the sea and ".repeat(400));
+    give(&peer, square, ann, "persona", "upload", &[("file", &file)]);
+    give(&peer, square, ann, "persona", "confirm", &[]);
+    let refused = give(&peer, square, ann, "persona", "edit", &[("name", "nix")]);
+    assert!(refused.contains("too long") && refused.contains("`/persona upload`"), "{refused}");
     as_described(&peer);
 }
 

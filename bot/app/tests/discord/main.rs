@@ -13,6 +13,7 @@ mod once;
 mod personas;
 mod pictures;
 mod places;
+mod privacy;
 mod replies;
 mod servers;
 

@@ -102,6 +102,15 @@ fn personas_that_are_invited_answer_in_one_channel_by_their_names() {
     });
     let why = told(&peer, why);
     assert!(why.contains("Prompt in tokens"), "{why}");
+    // One that everybody has is sent away also when the server has one of its own by that name.
+    give(&peer, square, ann, "persona", "invite", &[("name", "areza")]);
+    let areza = give(&peer, square, ann, "persona", "template", &[]).replacen("Here it is.", "", 1);
+    let areza = areza.replace("Name", "Areza").replacen("id: name", "id: areza", 1);
+    upload(&peer, square, ann, &areza, "Take it in");
+    let dismissed = give(&peer, square, ann, "persona", "dismiss", &[("name", "areza")]);
+    assert!(dismissed.contains("Areza does not answer here any more"), "{dismissed}");
+    let again = give(&peer, square, ann, "persona", "dismiss", &[("name", "areza")]);
+    assert!(again.contains("was not invited"), "{again}");
     give(&peer, square, ann, "persona", "dismiss", &[("name", "Nix")]);
     let unheard = peer.world(|world| world.say(square, bob, "Nix, are you still there?"));
     let heard = peer.world(|world| world.say(square, bob, "Azera, is Nix still there?"));

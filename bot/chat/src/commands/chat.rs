@@ -35,12 +35,19 @@ impl Azera {
         Ok(CommandAnswer { go_to: Some(id), ..done(text) })
     }
 
-    /// The chats that the person can read and everybody who reads along here may know of, the newest first.
-    pub(super) async fn chats_of(&self, at: &Setting<'_>) -> Result<Vec<Named>, Error> {
+    /// The chats that are wanted, as far as the person can read them and everybody who reads along here may know of them, the
+    /// newest first. The platform is asked about the wanted alone.
+    pub(super) async fn chats_of(
+        &self,
+        at: &Setting<'_>,
+        wanted: impl Fn(&ChatRow) -> bool + Send,
+    ) -> Result<Vec<Named>, Error> {
         let platform = at.platform.clone();
         let (dm, reach) = (matches!(at.place.kind, PlaceKind::Dm(_)), self.reach(at.adapter, &at.place).await?);
         let mut mine = Vec::new();
-        for row in self.blocking(move |memory| memory.chats(&platform)).await? {
+        let mut rows = self.blocking(move |memory| memory.chats(&platform)).await?;
+        rows.retain(wanted);
+        for row in rows {
             // What the platform cannot speak for now is not listed.
             let Ok(Some(place)) = self.place(at.adapter, &row.id, &at.line.person).await else { continue };
             // Where others read along, only what they may know of is listed.
@@ -57,7 +64,7 @@ impl Azera {
     }
 
     pub(super) async fn list_chats(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
-        let mine = self.chats_of(at).await?;
+        let mine = self.chats_of(at, |_| true).await?;
         if let Ok(number) = arguments.parse::<usize>() {
             let Some(chat) = number.checked_sub(1).and_then(|index| mine.get(index)) else {
                 return Ok(refused("There is no chat of that number; `/chats` lists them.".into()));

@@ -258,9 +258,13 @@ pub const COMMANDS: &[Command] = &[
     ),
     command(
         "privacy",
-        "what I keep of this place, who may be shown it, and how to have it forgotten",
+        "what I keep of this place and of you, who may be shown it, and how to have it forgotten",
         Access::Member,
-        ALONE,
+        &[
+            form("show", "", "what I keep, and who may be shown it", &[]),
+            form("addressed", "addressed", "keep of what you say only what you say to me", &[]),
+            form("everything", "everything", "keep what I read of you, too", &[]),
+        ],
     ),
     command("settings", "how things are set in this chat", Access::Member, ALONE),
     command(

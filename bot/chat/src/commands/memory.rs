@@ -156,7 +156,7 @@ impl Azera {
         if memory.author.person() != Some(&at.line.person) {
             return Ok(refused("Those are not your words: who said them can have me keep them.".into()));
         }
-        if memory.kind == Kind::Fact {
+        if memory.kind == Kind::Fact && !memory.came_with_a_message() {
             return Ok(refused(format!("`{id}` is kept already.")));
         }
         let text = Text::new(memory.gist());
@@ -168,7 +168,7 @@ impl Azera {
             text,
             at: memory.at,
         };
-        let kept = self.blocking(move |memory| memory.keep_fact(fact)).await?;
+        let kept = self.blocking(move |memory| memory.keep_fact_once(fact)).await?;
         self.0.index_wanted.notify_one();
         Ok(done(format!("Kept for good as `{kept}`. `/forget {kept}` lets go of it.")))
     }

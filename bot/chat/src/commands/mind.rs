@@ -3,6 +3,7 @@
 use azera_adapter::{Access, CommandAnswer};
 use azera_mind::{Bond, Origin, Rule, Tag};
 use azera_model::Purpose;
+use azera_prompt::form_for;
 use azera_types::{Dimension, PlaceKind, Timestamp};
 
 use super::{Setting, charts, done, refused};
@@ -56,7 +57,7 @@ impl Azera {
         }
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         match (verb, rest.trim()) {
-            ("" | "list", "") => Ok(done(listed(self.customs_of(at).await?.as_ref()))),
+            ("" | "list", "") => Ok(done(listed(self.customs_of(at).await?.as_ref()) + self.too_small_for_rules())),
             ("add", rule) if !rule.is_empty() => self.add_rule(at, rule).await,
             ("test", text) if !text.is_empty() => self.test_rules(at, text).await,
             ("remove", name) if !name.is_empty() => self.remove_rule(at, name).await,
@@ -77,13 +78,27 @@ impl Azera {
         let name = rule.name.clone();
         self.change(
             at,
-            format!("The rule `{name}` holds from now on; `/rules remove {name}` takes it back."),
+            format!(
+                "The rule `{name}` holds from now on; `/rules remove {name}` takes it back.{}",
+                self.too_small_for_rules()
+            ),
             |saved| {
                 saved.rules.own.retain(|own| own.name != name);
                 saved.rules.own.push(rule);
             },
         )
         .await
+    }
+
+    /// What has to be said where texts of rules reach no prompt.
+    fn too_small_for_rules(&self) -> &'static str {
+        match form_for(&self.model().info().family).guidance {
+            true => "",
+            false => {
+                "\nThe model that answers now is too small to be told how to answer: of rules it gets no text. They change feelings all \
+                 the same, and help lines are shown; a larger model (`/model list`) gets the texts, too."
+            }
+        }
     }
 
     async fn remove_rule(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {

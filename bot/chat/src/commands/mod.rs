@@ -71,7 +71,7 @@ impl Azera {
             "dream" => self.dream_command(&at, arguments).await,
             "tag" => self.tag_command(&at, arguments).await,
             "group" => self.group_command(&at, arguments).await,
-            "privacy" => self.privacy_command(&at).await,
+            "privacy" => self.privacy_command(&at, arguments).await,
             "notes" => self.notes_command(&at).await,
             "settings" => self.settings_command(&at).await,
             "status" => self.status_command(&at, arguments).await,

@@ -18,7 +18,8 @@ impl Azera {
             ("use", name) if !name.is_empty() => self.use_model(name).await,
             ("pull", name) if !name.is_empty() => Ok(told(self.0.models.pull(name).await)),
             ("remove", name) if !name.is_empty() => self.remove_model(name).await,
-            _ => Ok(done(self.models_in_words(verb == "list"))),
+            ("list", _) => Ok(done(self.models_in_words(at.access >= Access::Operator))),
+            _ => Ok(done(format!("{}`/model list` shows the others.", self.model_in_words()))),
         }
     }
 
@@ -39,19 +40,24 @@ impl Azera {
         Ok(told(self.0.models.remove(name).await))
     }
 
-    fn models_in_words(&self, all: bool) -> String {
+    fn model_in_words(&self) -> String {
         let present = self.model().info().clone();
-        let mut text = format!("{} answers ({} tokens of context).\n", present.name, present.context_tokens);
-        if !all {
-            text.push_str("`/model list` shows the others.");
-            return text;
-        }
+        format!("{} answers ({} tokens of context).\n", present.name, present.context_tokens)
+    }
+
+    fn models_in_words(&self, for_operator: bool) -> String {
+        let (mut text, present) = (self.model_in_words(), self.model().info().name.clone());
         for model in self.0.models.list() {
-            let state = match model.fetched {
-                _ if model.name == present.name => "answers now".to_owned(),
+            let state = match (model.fetched, model.failed) {
+                _ if model.name == present => "answers now".to_owned(),
                 _ if model.installed => "installed: `/model use` takes it".to_owned(),
-                Some(percent) => format!("being fetched: {percent} % are here"),
-                None => "not installed: `/model pull` fetches it".to_owned(),
+                (Some(percent), _) => format!("being fetched: {percent} % are here"),
+                (None, Some(why)) if for_operator => {
+                    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+                    format!("it could not be fetched: {} `/model pull` tries again.", why.trim_end())
+                }
+                (None, Some(_)) => "it could not be fetched".to_owned(),
+                (None, None) => "not installed: `/model pull` fetches it".to_owned(),
             };
             text.push_str(&format!("- {}: {} ({state})\n", model.name, model.title));
         }

@@ -38,9 +38,8 @@ impl Azera {
                 Ok(done(format!("This chat is not tagged `{tag}` any more.")))
             }
             "find" if !tag.is_empty() => {
-                let chats = self.chats_of(at).await?;
-                let found: Vec<&Named> = chats.iter().filter(|chat| chat.row.tags.contains(&tag)).collect();
-                Ok(done(match found.as_slice() {
+                let found = self.chats_of(at, |chat| chat.tags.contains(&tag)).await?;
+                Ok(done(match found.iter().collect::<Vec<_>>().as_slice() {
                     [] => format!("No chat that may be named here is tagged `{tag}`."),
                     found => format!("Tagged `{tag}`:\n{}", listed(at, found)),
                 }))
@@ -73,7 +72,7 @@ impl Azera {
                 Ok(done("This chat belongs to no group any more.".into()))
             }
             "" | "list" => {
-                let chats = self.chats_of(at).await?;
+                let chats = self.chats_of(at, |chat| chat.group.is_some()).await?;
                 let mut groups: BTreeMap<&str, Vec<&Named>> = BTreeMap::new();
                 for chat in &chats {
                     if let Some(group) = &chat.row.group {

@@ -1,8 +1,9 @@
 //! Commands about personas.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{ChatChange, PersonaRow};
+use azera_memory::{ChatChange, PersonaRow, persona_file};
 use azera_personas::{Persona, PersonaKind};
+use azera_types::PersonaId;
 
 use super::mind::keeps_the_place;
 use super::{Setting, done, refused};
@@ -114,16 +115,40 @@ impl Azera {
     }
 
     async fn dismiss_persona(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
-        let (row, persona) = match self.persona_to_answer(at, name).await? {
-            Ok(found) => found,
-            Err(answer) => return Ok(answer),
-        };
-        let identity = row.identity();
-        if !at.chat.invited.contains(&identity) {
-            return Ok(refused(format!("{} was not invited here; `/persona list` shows who was.", persona.name)));
+        if !keeps_the_place(at) {
+            return Ok(refused("Who answers here is the admins' choice.".into()));
         }
+        let Some((identity, name)) = self.invited_persona(at, name).await? else {
+            return Ok(refused(match self.find_persona(at, name).await? {
+                Some((_, persona)) => {
+                    format!("{} was not invited here; `/persona list` shows who was.", persona.name)
+                }
+                None => format!("There is no persona {name}; `/persona list` names them."),
+            }));
+        };
         self.change_order(at, ChatChange::Invited(identity, false)).await?;
-        Ok(done(format!("{} does not answer here any more. What it was told stays remembered.", persona.name)))
+        Ok(done(format!("{name} does not answer here any more. What it was told stays remembered.")))
+    }
+
+    /// The identity and the name of somebody who was invited here and is called so: also one in whose place the realm has another
+    /// by now, or who is not there any more.
+    async fn invited_persona(&self, at: &Setting<'_>, name: &str) -> Result<Option<(PersonaId, String)>, Error> {
+        let realm = at.place.shared_realm().cloned();
+        let rows = self
+            .blocking(move |memory| {
+                let mut rows = realm.map_or_else(|| Ok(Vec::new()), |realm| memory.personas(Some(&realm)))?;
+                rows.extend(memory.personas(None)?);
+                Ok(rows)
+            })
+            .await?;
+        for row in rows.iter().filter(|row| at.chat.invited.contains(&row.identity())) {
+            if let Some(persona) = called(row, name) {
+                return Ok(Some((row.identity(), persona.name)));
+            }
+        }
+        let wanted = name.trim().to_lowercase();
+        let left = at.chat.invited.iter().find(|identity| persona_file(identity) == wanted);
+        Ok(left.map(|identity| (identity.clone(), wanted)))
     }
 
     async fn use_persona(&self, at: &Setting<'_>, name: &str) -> Result<CommandAnswer, Error> {
@@ -150,13 +175,59 @@ impl Azera {
         at: &Setting<'_>,
         name: &str,
     ) -> Result<Option<(PersonaRow, Persona)>, Error> {
-        let wanted = name.trim().to_lowercase();
         for row in self.personas_here(at).await? {
-            let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };
-            if row.id.as_str() == wanted || persona.name.to_lowercase() == wanted {
+            if let Some(persona) = called(&row, name) {
                 return Ok(Some((row, persona)));
             }
         }
         Ok(None)
+    }
+
+    /// The persona whose name or id a text begins with, and what stands behind that. Of several it is the one with the longest.
+    pub(super) async fn persona_in_front<'a>(
+        &self,
+        at: &Setting<'_>,
+        text: &'a str,
+    ) -> Result<Option<(PersonaRow, Persona, &'a str)>, Error> {
+        let mut found: Option<(PersonaRow, Persona, &str)> = None;
+        for row in self.personas_here(at).await? {
+            let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };
+            let rests = [row.id.as_str(), &persona.name].into_iter().filter_map(|name| behind(name, text));
+            let Some(rest) = rests.min_by_key(|rest| rest.len()) else { continue };
+            if found.as_ref().is_none_or(|(.., shortest)| rest.len() < shortest.len()) {
+                found = Some((row, persona, rest));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The persona, if that is its name or its id.
+fn called(row: &PersonaRow, name: &str) -> Option<Persona> {
+    let wanted = name.trim().to_lowercase();
+    let persona = azera_personas::parse(&row.markdown).ok()?;
+    (row.id.as_str() == wanted || persona.name.to_lowercase() == wanted).then_some(persona)
+}
+
+/// What stands behind a name that a text begins with, in whatever case.
+fn behind<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+    let end = text.char_indices().nth(name.chars().count()).map_or(text.len(), |(at, _)| at);
+    let (front, rest) = text.split_at(end);
+    let is_whole = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    (is_whole && front.to_lowercase() == name.to_lowercase()).then(|| rest.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_have_blanks_and_ends_where_it_ends() {
+        assert_eq!(behind("Night Watch", "night watch ---\nid: x"), Some("---\nid: x"));
+        assert_eq!(behind("Night Watch", "Night Watch"), Some(""));
+        assert_eq!(behind("Night", "night watch"), Some("watch"));
+        assert_eq!(behind("Night", "nightly"), None);
+        assert_eq!(behind("Zo\u{eb}", "ZO\u{cb}\nx"), Some("x"));
+        assert_eq!((behind("Night Watch", "night"), behind("Nix", "")), (None, None));
     }
 }

@@ -1,17 +1,40 @@
 //! `/privacy`: what is kept of what is said here, who may be shown it, and how it is forgotten.
 
 use azera_adapter::{Access, CommandAnswer};
+use azera_memory::Keeping;
 use azera_types::{PlaceKind, Scope};
 
-use super::{Setting, done};
+use super::{Setting, done, refused};
 use crate::azera::Azera;
 use crate::error::Error;
 
 impl Azera {
-    pub(super) async fn privacy_command(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+    pub(super) async fn privacy_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let wanted = match arguments {
+            "" => return self.show_privacy(at).await,
+            "addressed" => Keeping::Addressed,
+            "everything" => Keeping::Everything,
+            _ => return Ok(refused("`/privacy`, `/privacy addressed` or `/privacy everything`.".into())),
+        };
+        let person = at.line.person.clone();
+        self.blocking(move |memory| memory.set_keeping(&person, wanted)).await?;
+        Ok(done(match wanted {
+            Keeping::Addressed => {
+                "From now on I keep of what you say only what you say to me, here and everywhere; what I merely read along I forget at \
+                 once. What you said before stays until you have it forgotten: `/forget me`."
+                    .into()
+            }
+            Keeping::Everything => "From now on I keep what I read of you, too, where I read along.".into(),
+        }))
+    }
+
+    async fn show_privacy(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
         let (right, person, scope) = (at.right.clone(), at.line.person.clone(), at.place.scope());
-        let (stats, kept) = self
-            .blocking(move |memory| Ok((memory.stats(&right)?, memory.kept(&right, &person, usize::MAX)?.len())))
+        let (stats, kept, keeping) = self
+            .blocking(move |memory| {
+                let kept = memory.kept(&right, &person, usize::MAX)?.len();
+                Ok((memory.stats(&right)?, kept, memory.keeping(&person)?))
+            })
             .await?;
         let here: usize = stats.counts.iter().filter(|(_, from, _)| *from == scope).map(|(.., count)| count).sum();
         let home = Self::home(at.platform, &at.place, &at.chat.persona);
@@ -33,6 +56,14 @@ impl Azera {
              `/me` lists them.\n- **Dreams and journal entries** made of what was said here are posted {posted}.\n",
             audience(&at.place.kind, &scope, linked),
         );
+        text.push_str(match keeping {
+            Keeping::Everything => {
+                "- **Of you** I keep all that I read; `/privacy addressed` has me keep only what you say to me.\n"
+            }
+            Keeping::Addressed => {
+                "- **Of you** I keep only what you say to me, as you wish; `/privacy everything` has me keep all that I read.\n"
+            }
+        });
         text.push_str(
             "- **You decide:** delete or change a message, and I follow. `/forget last`, `/forget m42` or `/forget me` forgets for \
              good, with a receipt; the bytes go from disk and backups within minutes. In a direct message `/memory export` gives you \
@@ -52,7 +83,8 @@ impl Azera {
 fn audience(kind: &PlaceKind, scope: &Scope, linked: usize) -> String {
     match kind {
         PlaceKind::Public(_) => {
-            "what is said here belongs to everybody in it: I may recall it in all public channels of this server."
+            "what is said here belongs to everybody in it: I may recall it in all public channels of this server, in private \
+             ones that only its members read, and in direct messages with those who may read here."
                 .into()
         }
         PlaceKind::Private { .. } => {

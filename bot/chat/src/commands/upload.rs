@@ -65,6 +65,16 @@ struct Brought {
 impl Azera {
     /// Looks at a persona and says what it is, or what is wrong with it and where.
     pub(super) async fn upload_persona(&self, at: &Setting<'_>, text: &str) -> Result<CommandAnswer, Error> {
+        self.look_at(at, text, None).await
+    }
+
+    /// Looks at a persona. What a card held besides is kept with it; of a file that is no card, what was kept so far.
+    async fn look_at(
+        &self,
+        at: &Setting<'_>,
+        text: &str,
+        kept: Option<serde_json::Value>,
+    ) -> Result<CommandAnswer, Error> {
         let realm = match realm_to_change(at) {
             Ok(realm) => realm,
             Err(why) => return Ok(refused(why.into())),
@@ -90,7 +100,7 @@ impl Azera {
             id,
             owner: Some(realm),
             markdown: Some(persona.to_markdown()),
-            card: card.and_then(|card| serde_json::to_value(card).ok()),
+            card: card.map_or(kept, |card| serde_json::to_value(card).ok()),
             added_by: Some(at.line.person.clone()),
         };
         let upload = Upload { at: self.0.clock.now(), new, name: persona.name, picture };
@@ -102,12 +112,11 @@ impl Azera {
 
     /// Looks at a persona that is to take the place of one that is here; shows that one if there is nothing to look at.
     pub(super) async fn edit_persona(&self, at: &Setting<'_>, named: &str) -> Result<CommandAnswer, Error> {
-        let (name, text) =
-            named.split_once(char::is_whitespace).map_or((named, ""), |(name, text)| (name, text.trim()));
         if let Err(why) = realm_to_change(at) {
             return Ok(refused(why.into()));
         }
-        let Some((row, persona)) = self.find_persona(at, name).await? else {
+        let Some((row, persona, text)) = self.persona_in_front(at, named).await? else {
+            let name = named.split_whitespace().next().unwrap_or_default();
             return Ok(refused(format!("There is no persona {name}; `/persona list` names them.")));
         };
         if text.is_empty() {
@@ -120,7 +129,7 @@ impl Azera {
                 row.id
             )));
         }
-        self.upload_persona(at, text).await
+        self.look_at(at, text, row.card).await
     }
 
     /// Takes in what was looked at.

@@ -41,6 +41,8 @@ pub(crate) struct Heard {
     /// The place it was said in.
     pub(crate) scope: Scope,
     pub(crate) at: Timestamp,
+    /// How many messages its persona wants between two notes, if it says so itself and was heard since the start.
+    pub(crate) notes_every: Option<usize>,
 }
 
 /// Something that is due at a time, which was noted earlier by the same clock. Once the clock shows a time before that, it was set
@@ -69,6 +71,8 @@ struct TalkState {
     for_diary: usize,
     /// Messages since notes were made.
     for_notes: usize,
+    /// How many its persona wants between two notes.
+    notes_every: Option<usize>,
     /// Messages since what was said was looked through for what is worth keeping.
     for_sift: usize,
     not_before: Option<Due>,
@@ -122,7 +126,7 @@ impl Agenda {
 
     /// So many messages were heard, of which the newest may be older than now.
     pub(crate) fn hear(&self, heard: Heard, messages: usize, now: Timestamp) {
-        let Heard { talk, scope: place, at } = heard;
+        let Heard { talk, scope: place, at, notes_every } = heard;
         // What was heard later than now was so by a clock that was wrong.
         let at = at.min(now);
         let mut state = self.lock();
@@ -134,11 +138,12 @@ impl Agenda {
             held.ask.get_or_insert(Due { noted: at, at });
         }
         held.chat = Some(talk.chat.clone());
-        let first = TalkState { last_at: at, for_diary: 0, for_notes: 0, for_sift: 0, not_before: None };
+        let first = TalkState { last_at: at, for_diary: 0, for_notes: 0, notes_every, for_sift: 0, not_before: None };
         let held = state.talks.entry(talk).or_insert(first);
         held.last_at = if held.last_at > now { at } else { held.last_at.max(at) };
         held.for_diary += messages;
         held.for_notes += messages;
+        held.notes_every = notes_every.or(held.notes_every);
         held.for_sift += messages.max(1);
         state.keep_within_bounds();
     }
@@ -284,7 +289,8 @@ impl TalkState {
     fn tasks(&self, now: Timestamp, config: &GardenConfig) -> impl Iterator<Item = (Timestamp, TalkTask)> + use<> {
         let enough = |count: usize, least: usize| least > 0 && count >= least;
         let silent_for = |wait| Due::after(self.last_at, wait).at(now);
-        let notes = enough(self.for_notes, config.notes_every).then(|| silent_for(config.pause));
+        let notes_every = self.notes_every.filter(|_| config.notes_every > 0).unwrap_or(config.notes_every);
+        let notes = enough(self.for_notes, notes_every).then(|| silent_for(config.pause));
         let diary = enough(self.for_diary, config.diary_messages).then(|| silent_for(config.rest));
         let sift = enough(self.for_sift, config.sift_every).then(|| silent_for(config.rest));
         let not_before = self.not_before.map_or(Timestamp::MIN, |due| due.at(now));
@@ -319,7 +325,26 @@ mod tests {
         let persona = PersonaId::new("azera").unwrap();
         let scope = Scope::Dm(azera_types::PersonId::new("ann").unwrap());
         let talk = Talk { platform: platform.clone(), chat: ChatId::new("dm").unwrap(), persona: persona.clone() };
-        (Home { platform, place: scope.clone(), persona }, Heard { talk, scope, at })
+        (Home { platform, place: scope.clone(), persona }, Heard { talk, scope, at, notes_every: None })
+    }
+
+    #[test]
+    fn notes_are_made_as_often_as_the_persona_wants() {
+        let now: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
+        let later = after(now, Duration::from_secs(86_400));
+        let config = GardenConfig { notes_every: 8, ..GardenConfig::default() };
+        let due = |own: Option<usize>, messages: usize, config: &GardenConfig| {
+            let agenda = Agenda::default();
+            agenda.hear(Heard { notes_every: own, ..heard(now).1 }, messages, now);
+            // What it wants outlives what is heard again at a start.
+            agenda.hear(heard(now).1, 0, now);
+            agenda.due_talks(later, config).iter().any(|(_, task, _)| *task == TalkTask::Notes)
+        };
+        assert!(!due(None, 7, &config) && due(None, 8, &config));
+        assert!(!due(Some(2), 1, &config) && due(Some(2), 2, &config));
+        assert!(!due(Some(12), 11, &config) && due(Some(12), 12, &config));
+        assert!(!due(Some(0), 50, &config), "it wants none");
+        assert!(!due(Some(2), 50, &GardenConfig { notes_every: 0, ..config.clone() }), "nobody gets any");
     }
 
     #[test]

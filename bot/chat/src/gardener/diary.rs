@@ -158,10 +158,11 @@ impl Azera {
         chat: &ChatId,
         persona: &PersonaId,
         scope: &Scope,
-        at: Timestamp,
+        notes_every: Option<usize>,
     ) {
+        let at = self.0.clock.now();
         let talk = Talk { platform: platform.clone(), chat: chat.clone(), persona: persona.clone() };
-        self.0.agenda.hear(super::Heard { talk, scope: scope.clone(), at }, 1, at);
+        self.0.agenda.hear(super::Heard { talk, scope: scope.clone(), at, notes_every }, 1, at);
     }
 
     /// The one who spoke last of people.

@@ -117,7 +117,7 @@ impl Azera {
                 let talk = Talk { platform: platform.clone(), chat: stirred.chat, persona: stirred.persona };
                 // How many messages there are the diary sees when it looks.
                 let enough = self.0.config.garden.diary_messages;
-                let heard = Heard { talk, scope: stirred.scope, at: stirred.last_at };
+                let heard = Heard { talk, scope: stirred.scope, at: stirred.last_at, notes_every: None };
                 self.0.agenda.hear(heard, enough, self.0.clock.now());
             }
         }

@@ -98,7 +98,7 @@ async fn a_message_is_remembered_beside_what_came_with_it_and_that_goes_when_it_
     let inbound = scene.message(ANN, HALL, "what does the zeppelin log say? quiet");
     let (sim, id) = (scene.house.platform.sim.clone(), inbound.id.clone());
     let (memory, of) = (scene.house.memory.clone(), id.clone());
-    scene.house.meanwhile.set(move || assert_eq!(memory.keep_pieces(&of, vec![Text::new(PIECE)]).unwrap(), 1));
+    scene.house.meanwhile.set(move || assert_eq!(memory.keep_pieces(&of, None, vec![Text::new(PIECE)]).unwrap(), 1));
     scene.house.azera.message(sim.id(), inbound).await.unwrap();
     scene.house.azera.settle().await.unwrap();
     let both = ["what does the zeppelin log say? quiet", PIECE];
@@ -110,7 +110,11 @@ async fn a_message_is_remembered_beside_what_came_with_it_and_that_goes_when_it_
     scene.house.azera.settle().await.unwrap();
     let query = "where is the zeppelin, and the copper heron?";
     assert_eq!(scene.find(ANN, HALL, query).await, ["where is the zeppelin? quiet"]);
-    scene.house.azera.attached(sim.id(), &id, vec![Text::new(PIECE)]).await.unwrap();
+    // What the version before it brought comes too late.
+    scene.house.azera.attached(sim.id(), &id, None, vec![Text::new(PIECE)]).await.unwrap();
+    scene.house.azera.settle().await.unwrap();
+    assert_eq!(scene.find(ANN, HALL, query).await, ["where is the zeppelin? quiet"]);
+    scene.house.azera.attached(sim.id(), &id, Some(now), vec![Text::new(PIECE)]).await.unwrap();
     scene.house.azera.settle().await.unwrap();
     assert!(scene.find(ANN, HALL, query).await.iter().any(|found| found == PIECE));
     // She has it once among what is hers.
@@ -134,4 +138,25 @@ async fn when_something_was_said_is_told_to_who_may_read_it() {
     scene.command(ANN, HALL, "/forget chat quotes").await;
     let told = scene.command(BOB, HALL, "/chats").await;
     assert!(told.ends_with(NOTHING), "{told}");
+}
+
+/// A piece of a file goes with its message, so it was not kept already; and what was kept twice was there twice.
+#[tokio::test]
+async fn what_came_with_a_message_can_be_kept_for_good_and_once() {
+    const PIECE: &str = "log, 2: the heron is made of copper";
+    let mut scene = Scene::open(false, false).await;
+    let inbound = scene.message(ANN, HALL, "what does the zeppelin log say? quiet");
+    let (sim, id) = (scene.house.platform.sim.clone(), inbound.id.clone());
+    scene.house.azera.message(sim.id(), inbound).await.unwrap();
+    scene.house.azera.attached(sim.id(), &id, None, vec![Text::new(PIECE)]).await.unwrap();
+    scene.house.azera.settle().await.unwrap();
+    let told = scene.command(ANN, HALL, "/memory search the copper heron").await;
+    let line = told.lines().find(|line| line.contains(PIECE)).unwrap_or_else(|| panic!("{told}"));
+    let piece = line.split('`').nth(1).unwrap().to_owned();
+    let kept = scene.command(ANN, HALL, &format!("/memory pin {piece}")).await;
+    assert!(kept.starts_with("Kept for good as `m"), "{kept}");
+    assert_eq!(scene.command(ANN, HALL, &format!("/memory pin {piece}")).await, kept);
+    let fact = kept.split('`').nth(1).unwrap();
+    let again = scene.command(ANN, HALL, &format!("/memory pin {fact}")).await;
+    assert!(again.contains("is kept already"), "{again}");
 }

@@ -245,7 +245,7 @@ async fn say(house: &mut House, saying: Saying, fate: Fate, other: &BTreeSet<usi
         let host = WatchedHost { host: &house.azera, watch: &house.watch };
         host.settle().await.unwrap();
         let piece = Text::new(format!("log, 2: {}", inbound.text.as_str()));
-        drop(host.attached(house.platform.sim.id(), &inbound.id, vec![piece]).await);
+        drop(host.attached(house.platform.sim.id(), &inbound.id, None, vec![piece]).await);
     }
     house.meanwhile.forget();
     *house.platform.hang.lock().unwrap() = None;

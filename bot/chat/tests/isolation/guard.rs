@@ -44,7 +44,7 @@ pub const WRITTEN: [&str; 7] =
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 38] = [
+const SHOWN_TO_NOBODY: [&str; 39] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -84,6 +84,7 @@ const SHOWN_TO_NOBODY: [&str; 38] = [
     "linked",
     // Numbers, and rules, which commands are judged for that show them.
     "customs",
+    "keeping",
     "sifted",
     "stirred",
     "spoke_in",

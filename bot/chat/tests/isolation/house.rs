@@ -1,6 +1,7 @@
 //! The real core on stores in memory, on the sim platform, watched.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub struct House {
     pub vectors: Vectors,
     pub layers: Layers,
     pub model: Arc<dyn ChatModel>,
+    /// Whether the embedding model is away.
+    pub embedder_away: Arc<AtomicBool>,
 }
 
 pub fn person(number: usize) -> PersonId {
@@ -96,8 +99,9 @@ impl House {
         });
         let meanwhile = Meanwhile::default();
         let model = model(meanwhile.clone());
-        let (memory, azera) = core(&layers, &clock, &platform, &model);
-        Self { clock, watch, platform, memory, azera, meanwhile, vectors, layers, model }
+        let embedder_away = Arc::<AtomicBool>::default();
+        let (memory, azera) = core(&layers, &clock, &platform, &model, &embedder_away);
+        Self { clock, watch, platform, memory, azera, meanwhile, vectors, layers, model, embedder_away }
     }
 
     /// Another model answers from the next start on.
@@ -154,7 +158,7 @@ impl House {
         self.announce().await;
     }
 
-    fn put_persona(&self, id: &str, owner: Option<RealmId>, markdown: String) {
+    pub fn put_persona(&self, id: &str, owner: Option<RealmId>, markdown: String) {
         let id = PersonaId::new(id).unwrap();
         let new = NewPersona { id, owner, markdown: Some(markdown), card: None, added_by: None };
         self.memory.put_persona(new, self.clock.now()).unwrap();
@@ -174,7 +178,7 @@ impl House {
     /// Everything is closed and opened again from what the stores hold.
     pub async fn reopen(&mut self) {
         *self.platform.hang.lock().unwrap() = None;
-        (self.memory, self.azera) = core(&self.layers, &self.clock, &self.platform, &self.model);
+        (self.memory, self.azera) = core(&self.layers, &self.clock, &self.platform, &self.model, &self.embedder_away);
         self.azera.start().await.unwrap();
         self.tend();
         self.announce().await;
@@ -217,6 +221,7 @@ fn core(
     clock: &ManualClock,
     platform: &Arc<WatchedPlatform>,
     model: &Arc<dyn ChatModel>,
+    embedder_away: &Arc<AtomicBool>,
 ) -> (Arc<Memory>, Azera) {
     let config = MemoryConfig {
         session_gap: Duration::from_secs(3_600),
@@ -230,7 +235,7 @@ fn core(
     let azera = Azera::new(Parts {
         memory: memory.clone(),
         model: model.clone(),
-        embedder: Arc::new(WordEmbedder::new()),
+        embedder: Arc::new(WordEmbedder::new(embedder_away.clone())),
         clock: Arc::new(clock.clone()),
         models: Arc::new(OneModel(model.clone())),
         // It is night nearly always, and they are always tired.
@@ -340,7 +345,7 @@ struct OneModel(Arc<dyn ChatModel>);
 impl ModelShelf for OneModel {
     fn list(&self) -> Vec<ShelvedModel> {
         let title = "says what it is told to".into();
-        vec![ShelvedModel { name: "scripted".into(), title, installed: true, fetched: None }]
+        vec![ShelvedModel { name: "scripted".into(), title, installed: true, fetched: None, failed: None }]
     }
 
     async fn load(&self, _: &str) -> Result<Arc<dyn ChatModel>, String> {

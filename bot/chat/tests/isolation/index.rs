@@ -2,6 +2,7 @@
 //! behind the indexes is proven to hold without them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -47,21 +48,30 @@ pub fn embed(text: &str) -> Vec<f32> {
     vector.iter().map(|value| value / length).collect()
 }
 
-pub struct WordEmbedder(EmbedderInfo);
+pub struct WordEmbedder {
+    info: EmbedderInfo,
+    away: Arc<AtomicBool>,
+}
 
 impl WordEmbedder {
-    pub fn new() -> Self {
-        Self(EmbedderInfo { id: "words".into(), dimension: DIMENSION, similarity_floor: 0.1 })
+    /// Embeds nothing while it is `away`.
+    pub fn new(away: Arc<AtomicBool>) -> Self {
+        let info =
+            EmbedderInfo { id: "words".into(), dimension: DIMENSION, similarity_floor: 0.1, asks_otherwise: false };
+        Self { info, away }
     }
 }
 
 #[async_trait]
 impl Embedder for WordEmbedder {
     fn info(&self) -> &EmbedderInfo {
-        &self.0
+        &self.info
     }
 
     async fn embed(&self, texts: Vec<String>, _: Purpose, _: Priority) -> Result<Vec<Vec<f32>>, azera_model::Error> {
+        if self.away.load(Ordering::SeqCst) {
+            return Err(azera_model::Error::Unavailable("it is away".into()));
+        }
         Ok(texts.iter().map(|text| embed(text)).collect())
     }
 }

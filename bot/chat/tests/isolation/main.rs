@@ -19,6 +19,7 @@ mod house;
 mod index;
 mod linked;
 mod look;
+mod manner;
 mod oracle;
 mod watch;
 mod world;

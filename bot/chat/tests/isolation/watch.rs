@@ -340,9 +340,15 @@ impl Host for WatchedHost<'_> {
         self.host.deleted(platform, id).await
     }
 
-    async fn attached(&self, platform: &PlatformId, message: &MessageId, pieces: Vec<Text>) -> Result<(), HostError> {
+    async fn attached(
+        &self,
+        platform: &PlatformId,
+        message: &MessageId,
+        version: Option<Timestamp>,
+        pieces: Vec<Text>,
+    ) -> Result<(), HostError> {
         self.watch.went("Host::attached");
-        self.host.attached(platform, message, pieces).await
+        self.host.attached(platform, message, version, pieces).await
     }
 
     async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError> {

@@ -188,7 +188,7 @@ pub struct World {
 }
 
 /// Commands that change things and take nothing of one's own.
-const CHANGING: [&str; 43] = [
+const CHANGING: [&str; 45] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -228,6 +228,8 @@ const CHANGING: [&str; 43] = [
     "/tag remove old",
     "/group join lamps",
     "/group leave",
+    "/privacy addressed",
+    "/privacy everything",
     "/link",
     "/link remove",
     "/link remove all",

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 use azera_gguf::{GgufFile, Skeleton, Tensor, TensorType, Value};
 use azera_model::Error;
@@ -11,13 +11,64 @@ use tempfile::{NamedTempFile, TempPath};
 use super::lora::{A, ADAPTER_TYPE, ALPHA, ARCHITECTURE, B, GENERAL_TYPE};
 use crate::backend;
 
+/// What the name of the file with a model's shape ends with, behind the model's own.
+const SHAPE: &str = ".shape";
+
 /// What adapters of a model must fit.
 pub(super) struct Base {
     pub(super) architecture: String,
     /// The weights that can be adapted, by their names: how many numbers each takes and gives.
     pub(super) weights: BTreeMap<String, [usize; 2]>,
-    /// The model without its words and its weights.
-    hull: TempPath,
+    hull: Hull,
+}
+
+/// A file with the model without its words and its weights. It looks as large as the model, and takes no more than its header.
+enum Hull {
+    /// Beside the model, under a name that follows from the model's: also a process that is killed leaves one alone behind.
+    Beside(PathBuf),
+    /// A file of our own, where nothing can be written beside the model.
+    Own(TempPath),
+}
+
+impl Hull {
+    fn of(model: &Path, header: &[u8], file_bytes: u64) -> io::Result<Self> {
+        let name = model.file_name().unwrap_or_default().to_string_lossy();
+        let beside = model.with_file_name(format!("{name}{SHAPE}"));
+        if is_hull(&beside, header, file_bytes) {
+            return Ok(Self::Beside(beside));
+        }
+        let fill = |file: &mut NamedTempFile| {
+            file.write_all(header)?;
+            // The weights are never read from it, so none are written.
+            file.as_file().set_len(file_bytes)
+        };
+        let folder = model.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let put = NamedTempFile::new_in(folder).and_then(|mut file| {
+            fill(&mut file)?;
+            file.persist(&beside).map_err(|error| error.error)
+        });
+        match put {
+            Ok(_) => Ok(Self::Beside(beside)),
+            Err(_) => written(fill).map(Self::Own),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Beside(path) => path,
+            Self::Own(path) => path,
+        }
+    }
+}
+
+/// Whether a file is what an earlier start made of that header.
+fn is_hull(path: &Path, header: &[u8], file_bytes: u64) -> bool {
+    let begins = |mut file: File| {
+        let mut found = vec![0; header.len()];
+        file.read_exact(&mut found)?;
+        Ok::<_, io::Error>(file.metadata()?.len() == file_bytes && found == header)
+    };
+    File::open(path).and_then(begins).unwrap_or(false)
 }
 
 impl Base {
@@ -39,12 +90,8 @@ impl Base {
             }
         });
         let weights = weights.collect();
-        let hull = written(|file| {
-            file.write_all(&header)?;
-            // The weights are never read from it, so none are written.
-            file.as_file().set_len(file_bytes)
-        });
-        Ok(Self { architecture, weights, hull: hull.map_err(|error| failed(&error))? })
+        let hull = Hull::of(model, &header, file_bytes).map_err(|error| failed(&error))?;
+        Ok(Self { architecture, weights, hull })
     }
 
     /// The model without its words and its weights, in llama.cpp. Adapters that are read for it fit the model itself,
@@ -52,7 +99,7 @@ impl Base {
     /// has no other way. It takes some hundred KB.
     pub(super) fn hull(&self, gpu_layers: Option<u32>) -> Result<LlamaModel, Error> {
         let params = backend::params(gpu_layers).with_no_alloc(true);
-        LlamaModel::load_from_file(backend::backend()?, &self.hull, &params)
+        LlamaModel::load_from_file(backend::backend()?, self.hull.path(), &params)
             .map_err(|_| Error::Load("llama.cpp cannot read the model's shape; its log says why".into()))
     }
 
@@ -98,4 +145,31 @@ pub(super) fn written(write: impl FnOnce(&mut NamedTempFile) -> io::Result<()>) 
     write(&mut file)?;
     file.as_file_mut().flush()?;
     Ok(file.into_temp_path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_stands_beside_its_model_once_or_elsewhere_where_it_cannot() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("model.gguf");
+        let beside = folder.path().join("model.gguf.shape");
+        let all = || std::fs::read_dir(folder.path()).unwrap().count();
+        for (header, bytes) in [(&b"one"[..], 5_000), (b"one", 5_000), (b"another", 7_000)] {
+            let hull = Hull::of(&model, header, bytes).unwrap();
+            assert_eq!(hull.path(), beside);
+            drop(hull);
+            assert!(is_hull(&beside, header, bytes) && !is_hull(&beside, header, bytes + 1));
+            assert_eq!(all(), 1, "nothing else is left behind");
+        }
+        std::fs::remove_file(&beside).unwrap();
+        std::fs::create_dir(&beside).unwrap();
+        let hull = Hull::of(&model, b"one", 5_000).unwrap();
+        let own = hull.path().to_owned();
+        assert!(own != beside && is_hull(&own, b"one", 5_000) && all() == 1);
+        drop(hull);
+        assert!(!own.exists());
+    }
 }

@@ -10,9 +10,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use azera_memory::{Account, Change, Durability, Forget, NewFact, Order, RamStore, Right, Store, Table, restore};
+use azera_memory::{
+    Account, Change, ChatChange, Durability, Forget, NewChat, NewFact, Order, RamStore, Right, Store, Table, restore,
+};
 use azera_memory_backup::{Backup, Error, Folder, Rule};
-use azera_types::{MessageId, PersonId, Place, PlaceKind, Reach, RealmId, Scope};
+use azera_types::{MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId, Scope};
 use history::{History, SECRET, account, at, author, chat, leave_all, open, persona};
 use proptest::prelude::*;
 
@@ -344,6 +346,41 @@ fn what_was_taken_apart_is_linked_in_no_backup() {
     memory.forget(&Forget::Person(account(2).person), false).unwrap();
     folder.forget(&memory.record()).unwrap();
     assert_eq!((linked(&before, &account(1)), linked(&after, &account(1))), (vec![], vec![account(0)]));
+}
+
+/// What people say that a chat is about goes with what was said in it, here and in backups; what it is called and who was invited to
+/// it, with its realm.
+#[test]
+fn the_names_of_a_chat_go_with_it() {
+    #[track_caller]
+    fn check(what: Forget, left: (Option<&str>, bool)) {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        let mut history = History::of(&RamStore::new());
+        history.tell_secret();
+        let platform = PlatformId::new("test").unwrap();
+        let den = NewChat { id: chat(0), platform, title: Some("den".into()), persona: persona() };
+        history.memory.open_chat(den, at(0)).unwrap();
+        let nix = PersonaId::new("nix").unwrap();
+        for change in [
+            ChatChange::Tag("affair".into(), true),
+            ChatChange::Group(Some("affairs".into())),
+            ChatChange::Invited(nix.clone(), true),
+        ] {
+            assert!(history.memory.change_chat(&chat(0), change).unwrap());
+        }
+        let backup = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
+        history.memory.forget(&what, true).unwrap();
+        folder.forget(&history.memory.record()).unwrap();
+        let cleaned = open(&restored(&Backup::open(&backup.path).unwrap()));
+        for memory in [&history.memory, &cleaned] {
+            let row = memory.chat(&chat(0)).unwrap().unwrap();
+            assert!(row.tags.is_empty() && row.group.is_none(), "{what:?}: {row:?}");
+            assert_eq!((row.title.as_deref(), row.invited.contains(&nix)), left, "{what:?}");
+        }
+    }
+    check(Forget::Chat(chat(0)), (Some("den"), true));
+    check(Forget::Realm(RealmId::new("guild").unwrap(), vec![chat(0)]), (None, false));
 }
 
 /// A folder whose disk is not there is not taken for one without backups; one that was left for another still forgets.
