@@ -156,6 +156,18 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// Each sentence with a capital: what fills a blank may stand at its beginning.
+pub(crate) fn sentences(text: &str) -> String {
+    let cased = text
+        .split_inclusive(['.', '!', '?'])
+        .map(|sentence| match sentence.strip_prefix(' ') {
+            Some(rest) => format!(" {}", capital(rest)),
+            None => sentence.to_owned(),
+        })
+        .collect::<String>();
+    capital(&cased)
+}
+
 /// With a full stop, unless it has an end.
 pub(crate) fn ended(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '*', '"']) { text.to_owned() } else { format!("{text}.") }

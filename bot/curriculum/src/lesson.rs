@@ -5,7 +5,7 @@ use azera_model::ChatMessage;
 use azera_prompt::{Came, Form, Recollection, form_for};
 use serde::{Deserialize, Serialize};
 
-use crate::draw::{Draw, Told, capital, ended};
+use crate::draw::{Draw, Told, capital, ended, sentences};
 use crate::seeds::{COMPOSITIONS, Fact, SEEDS};
 use crate::stage::{Cast, Scene, recalled};
 
@@ -35,21 +35,24 @@ pub enum Kind {
     Scene,
     /// Notes, diary, dreams and whatever else is written between messages.
     Writing,
+    /// Prose that nobody asked for, so that the model keeps its ear for it. It has no prompt.
+    Plain,
 }
 
 /// How many lessons of a hundred are of each kind.
-const SHARES: [(usize, Kind); 11] = [
-    (34, Kind::Recalled),
-    (7, Kind::ToldApart),
+pub const SHARES: [(usize, Kind); 12] = [
+    (28, Kind::Recalled),
+    (6, Kind::ToldApart),
     (4, Kind::OfAnother),
     (3, Kind::Newer),
     (5, Kind::InHistory),
-    (9, Kind::Near),
-    (12, Kind::Unknown),
-    (6, Kind::Heard),
-    (12, Kind::Talk),
+    (7, Kind::Near),
+    (9, Kind::Unknown),
+    (7, Kind::Heard),
+    (20, Kind::Talk),
     (3, Kind::Scene),
     (5, Kind::Writing),
+    (3, Kind::Plain),
 ];
 
 /// One lesson.
@@ -57,20 +60,24 @@ const SHARES: [(usize, Kind); 11] = [
 pub struct Lesson {
     /// What it is about.
     pub kind: Kind,
-    /// The prompt.
+    /// The prompt; none for [`Kind::Plain`].
     pub messages: Vec<ChatMessage>,
     /// What the persona should say.
     pub reply: String,
 }
 
-/// `count` lessons in the prompts of a model family.
-pub fn lessons(family: &str, seed: u64, count: usize) -> Vec<Lesson> {
+/// `count` lessons in the prompts of a model family, of each kind as many as `shares` has it: [`SHARES`], or others, which need
+/// not be parts of a hundred. None where these are all 0.
+pub fn lessons(family: &str, seed: u64, count: usize, shares: &[(usize, Kind)]) -> Vec<Lesson> {
     let form = form_for(family);
     let cast = Cast::all();
     let mut draw = Draw::new(seed);
+    if shares.iter().all(|(share, _)| *share == 0) {
+        return Vec::new();
+    }
     let mut lessons = Vec::with_capacity(count);
     while lessons.len() < count {
-        let kind = *weighted(&mut draw, &SHARES);
+        let kind = *weighted(&mut draw, shares);
         lessons.extend(lesson(&mut draw, &form, &cast, kind));
     }
     lessons
@@ -92,6 +99,9 @@ fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> O
     if kind == Kind::Writing {
         return composition(draw, player);
     }
+    if kind == Kind::Plain {
+        return Some(Lesson { kind, messages: Vec::new(), reply: (*draw.of(&SEEDS.plain)).to_owned() });
+    }
     if kind == Kind::Scene {
         player = cast.iter().map(|(_, player)| player).find(|player| player.is_areza())?;
     }
@@ -106,7 +116,7 @@ fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> O
         Kind::Heard => at.heard(),
         Kind::Talk => at.talk(&SEEDS.talk),
         Kind::Scene => at.talk(&SEEDS.scenes),
-        Kind::Writing => return None,
+        Kind::Writing | Kind::Plain => return None,
     };
     Some(Lesson { kind, messages: scene.prompt(form, player.persona())?, reply })
 }
@@ -190,7 +200,7 @@ impl Lessons<'_> {
         let (mut scene, told) = self.begun();
         let bare = told.fill(told.fact.answer);
         if kind == Kind::InHistory {
-            let heard = self.hear(&bare);
+            let heard = self.hear(&told);
             scene.history.push((Some(scene.speaker.clone()), told.text.clone()));
             scene.history.push((None, heard));
             if self.draw.chance(50) {
@@ -297,8 +307,12 @@ impl Lessons<'_> {
         }
     }
 
-    fn hear(&mut self, bare: &str) -> String {
-        self.draw.of(&SEEDS.heard).replace("{bare}", &ended(bare))
+    /// What is said to what was told: mostly as one answers just that, sometimes said back plainly.
+    fn hear(&mut self, told: &Told) -> String {
+        if !told.fact.heard.is_empty() && self.draw.chance(75) {
+            return sentences(&told.fill(self.draw.text(&told.fact.heard)));
+        }
+        self.draw.of(&SEEDS.heard).replace("{bare}", &ended(&told.fill(told.fact.answer)))
     }
 
     fn heard(&mut self) -> (Scene, String) {
@@ -307,7 +321,7 @@ impl Lessons<'_> {
             self.recall(&mut scene, Vec::new(), told.fact.kind);
         }
         scene.message = self.draw.typed(&told.text, &self.name);
-        let reply = self.hear(&told.fill(told.fact.answer));
+        let reply = self.hear(&told);
         (scene, reply)
     }
 

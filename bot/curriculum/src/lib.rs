@@ -4,7 +4,7 @@
 //! Invariants:
 //! - A lesson's prompt comes from the product's own code: `azera-prompt` for turns, `azera-chat` for what is written between
 //!   them. There is no second form of it here.
-//! - The same family, seed and count give the same lessons.
+//! - The same family, seed, count and shares give the same lessons.
 //! - No name and no wording of `eval/` stands in a lesson; a test holds them against each other.
 
 mod draw;
@@ -12,7 +12,7 @@ mod lesson;
 mod seeds;
 mod stage;
 
-pub use lesson::{Kind, Lesson, lessons};
+pub use lesson::{Kind, Lesson, SHARES, lessons};
 
 #[cfg(test)]
 mod tests;

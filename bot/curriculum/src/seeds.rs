@@ -20,6 +20,8 @@ pub(crate) struct Fact {
     pub(crate) about: &'static str,
     /// The answer about somebody else, where it cannot be made of the other.
     pub(crate) of_other: Option<&'static str>,
+    /// What is said right when it is told.
+    pub(crate) heard: Vec<&'static str>,
 }
 
 /// Something said, and good answers to it.
@@ -42,6 +44,8 @@ pub(crate) struct Seeds {
     pub(crate) answers: Vec<&'static str>,
     pub(crate) heard: Vec<&'static str>,
     pub(crate) chatter: Vec<&'static str>,
+    /// Prose of many kinds, a passage a line.
+    pub(crate) plain: Vec<&'static str>,
     /// Names and briefs.
     pub(crate) personas: Vec<(&'static str, &'static str)>,
 }
@@ -61,6 +65,7 @@ pub(crate) static SEEDS: LazyLock<Seeds> = LazyLock::new(|| Seeds {
     answers: lines(include_str!("../lessons/answers.txt")).collect(),
     heard: lines(include_str!("../lessons/heard.txt")).collect(),
     chatter: lines(include_str!("../lessons/chatter.txt")).collect(),
+    plain: lines(include_str!("../lessons/plain.txt")).collect(),
     personas: lines(include_str!("../lessons/personas.txt")).filter_map(|line| line.split_once(": ")).collect(),
 });
 
@@ -83,6 +88,7 @@ fn facts() -> Vec<Fact> {
             "Y" => fact.answer = text,
             "S" => fact.about = text,
             "R" => fact.of_other = Some(text),
+            "H" => fact.heard.push(text),
             _ => {}
         }
     }

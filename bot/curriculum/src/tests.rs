@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use azera_model::Role;
 
 use crate::seeds::SEEDS;
-use crate::{Kind, Lesson, lessons};
+use crate::{Kind, Lesson, SHARES, lessons};
 
 const EVALUATIONS: [&str; 2] = [include_str!("../eval/manners.jsonl"), include_str!("../../app/eval/facts.jsonl")];
 
@@ -19,7 +19,7 @@ fn taught() -> String {
 }
 
 fn sample() -> Vec<Lesson> {
-    lessons("smollm2", 7, 3000)
+    lessons("smollm2", 7, 3000, &SHARES)
 }
 
 /// What a lesson adds to what its persona's prompts always say.
@@ -62,32 +62,40 @@ fn lessons_are_varied_and_whole() {
         *counts.entry(lesson.kind).or_default() += 1;
         let whole = text(lesson);
         assert!(!whole.contains(['{', '}']), "a blank is left in {whole}");
-        assert!(lesson.reply.ends_with(['.', '!', '?', '*']) && lesson.reply.len() < 300, "{}", lesson.reply);
+        assert!(lesson.reply.ends_with(['.', '!', '?', '*', '"']), "{}", lesson.reply);
+        if lesson.kind == Kind::Plain {
+            assert!(lesson.messages.is_empty() && lesson.reply.len() < 1200, "{}", lesson.reply);
+            continue;
+        }
+        assert!(lesson.reply.len() < 300, "{}", lesson.reply);
         assert_eq!(lesson.messages.last().unwrap().role, Role::User);
         replies.insert(lesson.reply.clone());
         prompts.insert(whole);
     }
-    assert_eq!(counts.len(), 11, "{counts:?}");
+    let asked = lessons.len() - counts[&Kind::Plain];
+    assert_eq!(counts.len(), 12, "{counts:?}");
     assert!(counts.values().all(|count| *count >= 40), "{counts:?}");
-    assert!(
-        prompts.len() * 100 > lessons.len() * 97,
-        "{} of {} are alike",
-        lessons.len() - prompts.len(),
-        lessons.len()
-    );
-    assert!(replies.len() * 2 > lessons.len(), "{} replies to {} lessons", replies.len(), lessons.len());
+    assert!(prompts.len() * 100 > asked * 97, "{} of {asked} are alike", asked - prompts.len());
+    assert!(replies.len() * 2 > asked, "{} replies to {asked} lessons", replies.len());
 }
 
 #[test]
 fn the_same_seed_gives_the_same_lessons() {
-    let replies = |seed| lessons("smollm2", seed, 60).into_iter().map(|it| text(&it)).collect::<Vec<_>>();
+    let replies = |seed| lessons("smollm2", seed, 60, &SHARES).into_iter().map(|it| text(&it)).collect::<Vec<_>>();
     assert_eq!(replies(3), replies(3));
     assert_ne!(replies(3), replies(4));
 }
 
 #[test]
+fn other_shares_give_other_lessons() {
+    let of = |shares: &[(usize, Kind)]| lessons("smollm2", 7, 40, shares);
+    assert!(of(&[(1, Kind::Near), (0, Kind::Talk)]).iter().all(|lesson| lesson.kind == Kind::Near));
+    assert_eq!(of(&[(0, Kind::Talk)]).len(), 0);
+}
+
+#[test]
 fn what_is_asked_for_stands_in_the_prompt_or_is_not_known() {
-    for lesson in sample() {
+    for lesson in sample().into_iter().filter(|lesson| lesson.kind != Kind::Plain) {
         let prompt: String = lesson.messages.last().unwrap().content.to_lowercase();
         let numbers = lesson.reply.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() > 2);
         let history: String = lesson.messages.iter().map(|message| message.content.to_lowercase()).collect();

@@ -42,9 +42,11 @@ impl Heads<'_> {
     pub(crate) fn attend(&self, segments: &[Segment]) -> Result<Tensor> {
         let (tokens, width) = self.questions.dims2()?;
         let mut out = vec![0.0; tokens * width];
-        for segment in segments {
+        let taken = each(segments, |segment| {
             let split = self.split(segment)?;
-            let taken = self.weights(&split, segment)?.matmul(&split.values)?;
+            Ok(self.weights(&split, segment)?.matmul(&split.values)?)
+        })?;
+        for (segment, taken) in segments.iter().zip(taken) {
             self.merge(&taken, segment.rows.clone(), &mut out, self.group())?;
         }
         Ok(Tensor::from_vec(out, (tokens, width), &Device::Cpu)?)
@@ -57,7 +59,7 @@ impl Heads<'_> {
         let mut to_questions = vec![0.0; tokens * asked];
         let (mut to_keys, mut to_values) = (vec![0.0; tokens * answered], vec![0.0; tokens * answered]);
         let scale = self.scale();
-        for segment in segments {
+        let backs = each(segments, |segment| {
             let split = self.split(segment)?;
             let weights = self.weights(&split, segment)?;
             let grad = self.split_rows(grad, std::slice::from_ref(&segment.rows), self.group())?;
@@ -66,6 +68,10 @@ impl Heads<'_> {
             scores.inplace_op2(&weights, &SoftmaxBack { columns: weights.dim(2)?, scale })?;
             let questions = scores.matmul(&split.keys)?;
             let keys = scores.transpose(1, 2)?.matmul(&split.questions)?;
+            Ok((questions, keys, values))
+        })?;
+        // Segments that share a beginning add to the same rows: in their order, whichever was ready first.
+        for (segment, (questions, keys, values)) in segments.iter().zip(backs) {
             self.merge(&questions, segment.rows.clone(), &mut to_questions, self.group())?;
             let seen = segment.prefix.clone().chain(segment.rows.clone());
             self.merge(&keys, seen.clone(), &mut to_keys, 1)?;
@@ -142,6 +148,11 @@ impl Heads<'_> {
             }
         })
     }
+}
+
+/// What is made of each segment, several at once, in their order.
+fn each<T: Send>(segments: &[Segment], make: impl Fn(&Segment) -> Result<T> + Sync + Send) -> Result<Vec<T>> {
+    segments.par_iter().map(make).collect()
 }
 
 /// Scores to weights: each question sees what is before its segment and its own past.

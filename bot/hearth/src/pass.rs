@@ -68,9 +68,8 @@ fn scores(base: &Base, normed: &Tensor) -> Result<Vec<f32>> {
         let (first, part) = part?;
         let width = part.dim(0)?;
         read(&normed.matmul(&part.t()?)?, |scores| {
-            for (row, scores) in logits.chunks_exact_mut(vocabulary).zip(scores.chunks_exact(width)) {
-                row[first..first + width].copy_from_slice(scores);
-            }
+            let rows = logits.par_chunks_exact_mut(vocabulary).zip(scores.par_chunks_exact(width));
+            rows.for_each(|(row, scores)| row[first..first + width].copy_from_slice(scores));
         })?;
     }
     Ok(logits)
@@ -100,10 +99,9 @@ fn likelihoods(base: &Base, x: &Tensor, targets: &[(usize, u32)], weight: Option
         for part in base.vocabulary() {
             let (first, part) = part?;
             let tokens = part.dim(0)?;
-            let mut of_part = Vec::with_capacity(targets.len() * tokens);
-            logits
-                .chunks_exact(shape.vocabulary)
-                .for_each(|row| of_part.extend_from_slice(&row[first..first + tokens]));
+            let mut of_part = vec![0.0; targets.len() * tokens];
+            let rows = of_part.par_chunks_exact_mut(tokens).zip(logits.par_chunks_exact(shape.vocabulary));
+            rows.for_each(|(part, row)| part.copy_from_slice(&row[first..first + tokens]));
             let more = matrix(of_part, targets.len(), tokens)?.matmul(&part)?;
             to_normed = Some(match to_normed {
                 Some(so_far) => (so_far + more)?,

@@ -67,8 +67,37 @@ impl<'a> Training<'a> {
     /// [`Error::Recipe`] and [`Error::Examples`].
     pub fn new(base: &'a Base, examples: &'a [Example], recipe: Recipe, threads: usize) -> Result<Self> {
         recipe.check().map_err(Error::Recipe)?;
-        let identity = identify(examples, base.shape())?;
         let adapter = Adapter::new(base, recipe.rank, recipe.alpha, recipe.seed);
+        Self::begun(base, examples, recipe, adapter, threads)
+    }
+
+    /// A new training that begins with what another one learnt.
+    ///
+    /// # Errors
+    /// [`Error::Recipe`], also where the adapter has another rank or alpha than the recipe, and [`Error::Examples`].
+    pub fn from(
+        base: &'a Base,
+        examples: &'a [Example],
+        recipe: Recipe,
+        adapter: Adapter,
+        threads: usize,
+    ) -> Result<Self> {
+        if adapter.rank != recipe.rank || adapter.alpha != recipe.alpha {
+            let Adapter { rank, alpha, .. } = adapter;
+            return Err(Error::Recipe(format!("the adapter to go on from has rank {rank} and alpha {alpha}")));
+        }
+        Self::begun(base, examples, recipe, adapter, threads)
+    }
+
+    fn begun(
+        base: &'a Base,
+        examples: &'a [Example],
+        recipe: Recipe,
+        adapter: Adapter,
+        threads: usize,
+    ) -> Result<Self> {
+        recipe.check().map_err(Error::Recipe)?;
+        let identity = identify(examples, base.shape())?;
         let zero = Adapter::zero(base.shape(), recipe.rank, recipe.alpha);
         let moments = Moments { first: zero.clone(), second: zero };
         Ok(Self { base, examples, identity, recipe, step: 0, adapter, moments, threads: pool(threads)? })

@@ -32,6 +32,9 @@ pub struct Curriculum {
     /// How many
     #[arg(long, value_name = "N", default_value_t = 4_000)]
     pub count: usize,
+    /// How many of a hundred are of a kind, instead of its usual share; can be given several times
+    #[arg(long, value_name = "KIND=N")]
+    pub share: Vec<String>,
     /// The model family whose prompts they stand in, as `azera models list` has it
     #[arg(long, value_name = "NAME", default_value = "smollm2")]
     pub family: String,
@@ -48,6 +51,9 @@ pub struct Train {
     /// The model that learns, `default`, its name or a GGUF file; architectures llama and qwen3
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
+    /// An adapter of the same rank to go on from, instead of one that changes nothing
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
     /// What the beginning and the order of the lessons are drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use azera_curriculum::{Kind, Lesson, lessons};
+use azera_curriculum::{Kind, Lesson, SHARES, lessons};
 use azera_hearth::Example;
 use azera_llama::LlamaReader;
 use azera_model::{ChatMessage, Role};
@@ -32,7 +32,7 @@ pub fn write(options: &Curriculum) -> anyhow::Result<()> {
     let path = &options.out;
     let file = File::create(path).with_context(|| format!("writing {}", path.display()))?;
     let mut out = BufWriter::new(file);
-    for lesson in lessons(&options.family, options.seed, options.count) {
+    for lesson in lessons(&options.family, options.seed, options.count, &shares(&options.share)?) {
         let Lesson { kind, messages, reply } = lesson;
         let said = |message: ChatMessage| Said { role: message.role.as_str().to_owned(), content: message.content };
         let row = Row { kind, messages: messages.into_iter().map(said).collect(), reply };
@@ -41,6 +41,29 @@ pub fn write(options: &Curriculum) -> anyhow::Result<()> {
     out.flush().with_context(|| format!("writing {}", path.display()))?;
     println!("{} lessons are in {}", options.count, path.display());
     Ok(())
+}
+
+/// The shares of the kinds, some of them as `KIND=N` has it.
+fn shares(wanted: &[String]) -> anyhow::Result<Vec<(usize, Kind)>> {
+    let mut shares = SHARES.to_vec();
+    let kinds = || SHARES.map(|(_, kind)| name(kind)).join(", ");
+    for wanted in wanted {
+        let said = wanted.split_once('=').and_then(|(kind, share)| Some((kind.trim(), share.trim().parse().ok()?)));
+        let Some((kind, share)) = said else {
+            anyhow::bail!("{wanted:?} is no share: write a kind and a number, as in near=20. Kinds: {}", kinds());
+        };
+        let Some(found) = shares.iter_mut().find(|(_, it)| name(*it) == kind) else {
+            anyhow::bail!("there is no kind of lesson {kind:?}; there are {}", kinds());
+        };
+        found.0 = share;
+    }
+    anyhow::ensure!(shares.iter().any(|(share, _)| *share > 0), "all shares are 0, so there is nothing to write");
+    Ok(shares)
+}
+
+/// How a kind is written.
+fn name(kind: Kind) -> String {
+    serde_json::to_value(kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// Reads lessons as a model reads them, at most `limit`.
@@ -63,6 +86,29 @@ fn example(line: &str, reader: &LlamaReader) -> anyhow::Result<Example> {
         Ok(ChatMessage::new(role, said.content))
     });
     let messages = messages.collect::<anyhow::Result<Vec<_>>>()?;
+    if messages.is_empty() {
+        // Plain prose: its first token has nothing before it to be told from.
+        return Ok(Example::from_token(1, reader.text(&row.reply)?));
+    }
     let (tokens, start) = reader.exchange(&messages, &row.reply)?;
     Ok(Example::from_token(start, tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_changed_by_name_and_mistakes_are_told() {
+        let of = |wanted: &[&str]| shares(&wanted.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&[]).unwrap(), SHARES);
+        let changed = of(&["near=20", "of_another = 0"]).unwrap();
+        let share = |kind| changed.iter().find(|(_, it)| *it == kind).map(|(share, _)| *share);
+        assert_eq!((share(Kind::Near), share(Kind::OfAnother), share(Kind::Plain)), (Some(20), Some(0), Some(3)));
+        for (wrong, says) in
+            [("near", "as in near=20"), ("near=-1", "as in near=20"), ("soup=1", "there are recalled, told_apart")]
+        {
+            assert!(of(&[wrong]).unwrap_err().to_string().contains(says), "{wrong}");
+        }
+    }
 }

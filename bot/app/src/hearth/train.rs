@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use azera_hearth::{Base, Progress, Recipe, Then, Training};
+use azera_hearth::{Adapter, Base, Progress, Recipe, Then, Training};
 use azera_llama::LlamaReader;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
@@ -56,7 +56,10 @@ fn learn(model: &Path, options: &Train, stop: &AtomicBool) -> anyhow::Result<Exi
         eprintln!("going on after step {}", training.step());
         training
     } else {
-        Training::new(&base, &examples, recipe, options.threads)?
+        match &options.from {
+            Some(path) => Training::from(&base, &examples, recipe, Adapter::read(path, &base)?, options.threads)?,
+            None => Training::new(&base, &examples, recipe, options.threads)?,
+        }
     };
     let bar = ProgressBar::new(options.steps as u64);
     if let Ok(style) = ProgressStyle::with_template("  {bar:30} {pos}/{len} {msg}") {
