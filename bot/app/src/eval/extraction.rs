@@ -45,6 +45,8 @@ struct Tally {
     right: usize,
     of_its_kind: usize,
     there: usize,
+    /// Kept of messages that hold nothing worth keeping.
+    junk: usize,
 }
 
 pub async fn extraction(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
@@ -76,17 +78,18 @@ pub async fn extraction(config: &Config, options: EvalLabels) -> anyhow::Result<
     if options.json {
         let value = json!({
             "conversations": conversations.len(), "kept": tally.kept, "labelled": tally.there, "right": tally.right,
-            "precision": precision, "recall": recall, "kind_accuracy": of_its_kind,
+            "precision": precision, "recall": recall, "kind_accuracy": of_its_kind, "junk": tally.junk,
         });
         println!("{value}");
         return Ok(ExitCode::SUCCESS);
     }
     println!(
-        "{} conversations: {} kept, {} of them right, {} labelled; precision {precision:.3}, recall {recall:.3}; of those right \
-         {of_its_kind:.3} are of the labelled kind",
+        "{} conversations: {} kept, {} of them right and {} of messages with nothing to keep, {} labelled; precision \
+         {precision:.3}, recall {recall:.3}; of those right {of_its_kind:.3} are of the labelled kind",
         conversations.len(),
         tally.kept,
         tally.right,
+        tally.junk,
         tally.there
     );
     Ok(ExitCode::SUCCESS)
@@ -115,10 +118,11 @@ fn count(conversation: &Conversation, kept: &[Kept], tally: &mut Tally, show: bo
             .filter_map(|number| conversation.turns.get(number))
             .map(|turn| turn.id.as_str())
             .collect();
+        let shares = |fact: &Fact| fact.sources.iter().any(|source| sources.contains(&source.as_str()));
+        tally.junk += usize::from(!conversation.facts.iter().any(shares));
         let text = memory.text.to_lowercase();
         let is_it = |fact: &&Fact| {
-            let shared = fact.sources.iter().any(|source| sources.contains(&source.as_str()));
-            shared && fact.keys.iter().all(|group| group.iter().any(|key| text.contains(&key.to_lowercase())))
+            shares(fact) && fact.keys.iter().all(|group| group.iter().any(|key| text.contains(&key.to_lowercase())))
         };
         match open.iter().position(is_it) {
             Some(index) => {
@@ -143,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_fact_is_found_once_by_its_source_and_its_words() {
-        let line = r#"{"turns": [{"id": "t1", "speaker": "Ann", "text": "I moved to Turin. My cat is called Tom."}],
+        let line = r#"{"turns": [{"id": "t1", "speaker": "Ann", "text": "I moved to Turin. My cat is called Tom."},
+            {"id": "t2", "speaker": "Ann", "text": "It rains."}],
             "facts": [{"kind": "event", "text": "", "sources": ["t1"], "keys": [["turin"], ["moved", "lives"]]}]}"#;
         let conversation: Conversation = serde_json::from_str(line).unwrap();
         let kept = |text: &str, kind| Kept {
@@ -155,7 +160,10 @@ mod tests {
         };
         let mut tally = Tally::default();
         let event = kept("Ann: I moved to Turin.", azera_mind::Kind::Event);
-        count(&conversation, &[kept("Ann: Tom.", azera_mind::Kind::Fact), event.clone(), event], &mut tally, false);
-        assert_eq!((tally.kept, tally.right, tally.of_its_kind, tally.there), (3, 1, 1, 1));
+        let mut rain = kept("Ann: It rains.", azera_mind::Kind::Event);
+        rain.parts[0].message = 1;
+        let all = [kept("Ann: Tom.", azera_mind::Kind::Fact), event.clone(), event, rain];
+        count(&conversation, &all, &mut tally, false);
+        assert_eq!((tally.kept, tally.right, tally.of_its_kind, tally.there, tally.junk), (4, 1, 1, 1, 1));
     }
 }

@@ -142,26 +142,65 @@ pub(super) enum Settled {
 }
 
 pub(super) fn settle(old: &str, new: &str) -> Settled {
-    if numbers_and_names(old) == numbers_and_names(new) {
-        return if new.chars().count() >= old.chars().count() { Settled::NewIsRicher } else { Settled::OldIsRicher };
+    if telling_apart(old) == telling_apart(new) {
+        let (before, now) = (meaning(old), meaning(new));
+        // Peanuts are no walnuts, however alike two sentences sound: nothing goes of which a word is not said again.
+        return match (before.is_subset(&now), now.is_subset(&before)) {
+            (true, false) => Settled::NewIsRicher,
+            (false, true) => Settled::OldIsRicher,
+            (true, true) if new.chars().count() >= old.chars().count() => Settled::NewIsRicher,
+            (true, true) => Settled::OldIsRicher,
+            (false, false) => Settled::Apart,
+        };
     }
-    let but_for_numbers = |text: &str| -> Vec<String> {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        words.filter(|word| !has_digit(word)).map(str::to_lowercase).collect()
-    };
+    let but_for_numbers =
+        |text: &str| words(text).filter(|word| !has_digit(word)).map(str::to_lowercase).collect::<Vec<_>>();
     if but_for_numbers(old) == but_for_numbers(new) { Settled::Replaced } else { Settled::Apart }
 }
 
-/// The words that tell two things apart however alike they sound: numbers, and names, which begin with a capital where no
-/// sentence does.
-fn numbers_and_names(text: &str) -> HashSet<String> {
+/// Words that say nothing by themselves.
+const LITTLE: &[&str] = &[
+    "a", "an", "and", "am", "are", "as", "at", "be", "been", "but", "by", "can", "do", "does", "did", "for", "from",
+    "had", "has", "have", "i", "i'm", "i've", "im", "in", "is", "it", "it's", "its", "just", "me", "my", "of", "on",
+    "or", "our", "really", "so", "that", "the", "their", "they", "this", "to", "too", "us", "very", "was", "we",
+    "were", "will", "with", "you", "your",
+];
+
+/// Words that turn a sentence round.
+const TURNING: &[&str] =
+    &["no", "not", "never", "none", "nothing", "nobody", "without", "cannot", "hardly", "neither", "nor"];
+
+/// The words that carry what a text means.
+fn meaning(text: &str) -> HashSet<String> {
+    let says = |word: &String| !LITTLE.contains(&word.as_str()) && !turns_round(word);
+    words(text).map(str::to_lowercase).filter(says).collect()
+}
+
+/// Of a word in small letters.
+fn turns_round(word: &str) -> bool {
+    TURNING.contains(&word) || word.ends_with("n't") || word.ends_with("n\u{2019}t")
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '\u{2019}');
+    text.split(move |c| !inside(c))
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+}
+
+/// The words that tell two things apart however alike they sound: numbers, what turns a sentence round, and names, which begin with
+/// a capital where no sentence does.
+fn telling_apart(text: &str) -> HashSet<String> {
     let mut found = HashSet::new();
     let mut begins = true;
     for word in text.split_whitespace() {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
         let capital = bare.chars().next().is_some_and(char::is_uppercase);
-        if has_digit(bare) || capital && !begins && bare != "I" {
-            found.insert(bare.to_lowercase());
+        let word_of_name = capital && !begins && !matches!(bare, "I" | "I'm" | "I've" | "I'll" | "I'd");
+        let bare = bare.to_lowercase();
+        let turns = turns_round(&bare);
+        if turns || word_of_name || has_digit(&bare) {
+            found.insert(if turns { "not".to_owned() } else { bare });
         }
         begins = word.ends_with(['.', '!', '?', ':']);
     }
@@ -188,5 +227,11 @@ mod tests {
         check("my gate code is 4471", "My gate code is 4472.", Settled::Replaced);
         check("my gate code is 4471", "the code of the gate is 4472", Settled::Apart);
         check("my cat is called Tom", "my cat is called Bob", Settled::Apart);
+        check("my cat is called tom", "my cat is called bob", Settled::Apart);
+        check("i am allergic to peanuts", "I'm allergic to walnuts", Settled::Apart);
+        check("i am allergic to peanuts", "I'm really allergic to peanuts!", Settled::NewIsRicher);
+        check("i like olives", "i don't like olives", Settled::Apart);
+        check("I never eat olives", "I don't eat olives", Settled::NewIsRicher);
+        check("I don't eat olives", "I do not eat olives at all", Settled::NewIsRicher);
     }
 }
