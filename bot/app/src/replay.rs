@@ -16,6 +16,10 @@ use crate::cli::ReplayOptions;
 use crate::house::{self, Answers, House, Opening};
 use crate::stores;
 
+/// Virtual time after which what was tried and is still due is looked at again. A running house looks every few seconds, which would
+/// only take long here.
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(5 * 60);
+
 pub async fn run(config: &Config, options: ReplayOptions) -> anyhow::Result<ExitCode> {
     let timeline = if options.file.as_os_str() == "-" {
         Timeline::read(std::io::stdin().lock())?
@@ -129,12 +133,19 @@ impl Session for Virtual {
 
     async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {
         if let Some(house) = &self.house {
-            let mut before = None;
-            // What stays due was tried, and is left to a later look.
-            while let Some(due) = house.azera.next_due().filter(|due| *due <= to && Some(*due) > before) {
-                self.clock.advance_to(due);
+            let mut before: Option<Timestamp> = None;
+            while let Some(due) = house.azera.next_due() {
+                // What stays due was tried: a while later it is looked at again, and with it what has become due by then.
+                let at = match before {
+                    Some(before) if due <= before => before.checked_add(LOOK_AGAIN).unwrap_or(Timestamp::MAX),
+                    _ => due,
+                };
+                if at > to {
+                    break;
+                }
+                self.clock.advance_to(at);
                 house.azera.run_jobs().await;
-                before = Some(due);
+                before = Some(at);
             }
         }
         self.clock.advance_to(to);

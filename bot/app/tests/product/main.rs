@@ -13,6 +13,7 @@ mod mind;
 mod senses;
 mod servers;
 mod stores;
+mod tour;
 
 use std::collections::HashSet;
 use std::io::Write as _;

@@ -1,0 +1,33 @@
+//! The tour, on the default models: it must show what it says it shows, whatever the words.
+
+use crate::azera;
+
+/// What is printed behind `from` up to `to`.
+#[track_caller]
+fn part<'a>(told: &'a str, from: &str, to: &str) -> &'a str {
+    let rest = told.split_once(from).unwrap_or_else(|| panic!("no {from:?} in:\n{told}")).1;
+    rest.split_once(to).unwrap_or_else(|| panic!("no {to:?} after {from:?} in:\n{told}")).0
+}
+
+#[test]
+fn the_tour_shows_a_dream_a_kept_secret_and_a_receipt() {
+    let home = tempfile::tempdir().expect("a folder");
+    let output = azera(home.path(), &["tour"], "");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!told.contains("this failed") && !told.contains("no answer"), "{told}");
+    let secret = part(&told, "Where will Ann propose?", "=== A long talk");
+    assert!(secret.contains("Azera: ") && !secret.to_lowercase().contains("pier"), "Ben is told the secret: {secret}");
+    let reminded = part(&told, "Ann in another-dm: Where will I", "Ben in lounge");
+    assert!(reminded.contains("memories in the prompt") && !reminded.contains(" 0 memories"), "{reminded}");
+    let energies: Vec<f64> = part(&told, "=== A long talk", "=== The night")
+        .split("energy ")
+        .skip(1)
+        .filter_map(|rest| rest.get(..4)?.parse().ok())
+        .collect();
+    assert!(energies.len() >= 4 && energies.is_sorted_by(|a, b| a > b), "it does not tire: {energies:?}");
+    let night = part(&told, "=== The night", "=== The morning");
+    assert!(night.contains("posts a dream in journal: I dreamt"), "{night}");
+    let forgotten = part(&told, "/forget chat quotes", "That was the tour");
+    assert!(forgotten.contains("Forgotten") && !forgotten.to_lowercase().contains("pier"), "{forgotten}");
+}
