@@ -41,18 +41,18 @@ pub enum Kind {
 
 /// How many lessons of a hundred are of each kind.
 pub const SHARES: [(usize, Kind); 12] = [
-    (28, Kind::Recalled),
+    (27, Kind::Recalled),
     (6, Kind::ToldApart),
     (4, Kind::OfAnother),
     (3, Kind::Newer),
-    (5, Kind::InHistory),
-    (7, Kind::Near),
-    (9, Kind::Unknown),
-    (7, Kind::Heard),
-    (20, Kind::Talk),
-    (3, Kind::Scene),
-    (5, Kind::Writing),
-    (3, Kind::Plain),
+    (4, Kind::InHistory),
+    (16, Kind::Near),
+    (11, Kind::Unknown),
+    (6, Kind::Heard),
+    (16, Kind::Talk),
+    (2, Kind::Scene),
+    (3, Kind::Writing),
+    (2, Kind::Plain),
 ];
 
 /// One lesson.
@@ -334,7 +334,7 @@ impl Lessons<'_> {
         }
         // What a dungeon master says is said by one alone.
         let exchange = self.draw.of(exchanges);
-        scene.message = self.draw.typed(exchange.said, &self.name);
+        scene.message = self.draw.typed(&exchange.said.replace("{persona}", &self.name), &self.name);
         let reply = self.draw.of(&exchange.answers).replace("{persona}", &self.name);
         (scene, reply)
     }

@@ -112,7 +112,7 @@ impl Draw {
         let mut history = Vec::new();
         for _ in 0..=self.below(2) {
             let exchange = self.of(&SEEDS.talk);
-            let said = self.typed(exchange.said, persona);
+            let said = self.typed(&exchange.said.replace("{persona}", persona), persona);
             history.push((Some(who.to_owned()), said));
             history.push((None, self.of(&exchange.answers).replace("{persona}", persona)));
         }
