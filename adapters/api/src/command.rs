@@ -112,7 +112,8 @@ impl Command {
         text
     }
 
-    /// The line that gives a command in one of its forms, with those options of it that `value` has.
+    /// The line that gives a command in one of its forms, with those options of it that `value` has. A file that is given stands in the
+    /// place of a text.
     pub fn line<'a>(&self, form: &Form, value: impl Fn(&str) -> Option<&'a str>) -> String {
         let mut line = format!("/{}", self.name);
         let mut add = |word: &str| {
@@ -122,8 +123,10 @@ impl Command {
             }
         };
         add(form.word);
+        let holds_file = form.options.iter().any(|one| one.kind == OptionKind::File && value(one.name).is_some());
         for option in form.options {
             match (option.kind, value(option.name)) {
+                (OptionKind::Text, _) if holds_file => {}
                 (OptionKind::Flag, Some("true")) => add(option.name),
                 (OptionKind::Flag, _) | (_, None) => {}
                 (_, Some(value)) => add(value.trim()),
@@ -134,9 +137,14 @@ impl Command {
 }
 
 impl Form {
-    /// How it is written, flags apart.
+    /// How it is written, flags apart, and files that may stand in the place of a text.
     fn usage(&self) -> String {
-        let options = self.options.iter().filter(|option| option.kind != OptionKind::Flag).map(|option| {
+        let is_written = |option: &&CommandOption| match option.kind {
+            OptionKind::Flag => false,
+            OptionKind::File => option.required,
+            _ => true,
+        };
+        let options = self.options.iter().filter(is_written).map(|option| {
             let name = option.name.to_uppercase();
             if option.required { name } else { format!("[{name}]") }
         });
@@ -161,6 +169,9 @@ mod tests {
     const NAME: CommandOption = CommandOption { name: "name", help: "", kind: OptionKind::Word, required: true };
     const BACK: CommandOption = CommandOption { name: "back", help: "", kind: OptionKind::Count, required: false };
     const QUOTES: CommandOption = CommandOption { name: "quotes", help: "", kind: OptionKind::Flag, required: false };
+
+    const TEXT: CommandOption = CommandOption { name: "text", help: "", kind: OptionKind::Text, required: false };
+    const FILE: CommandOption = CommandOption { name: "file", help: "", kind: OptionKind::File, required: false };
 
     const fn form(name: &'static str, word: &'static str, options: &'static [CommandOption]) -> Form {
         Form { name, word, help: "", access: Access::Member, options }
@@ -193,5 +204,8 @@ mod tests {
             &[("name", "m4"), ("quotes", "true")],
             &["/do last quotes", "/do m4 quotes"],
         );
+        let bring = const { &[form("bring", "bring", &[TEXT, FILE])] };
+        check(command(bring), "bring [TEXT]", &[("text", "x")], &["/do bring x"]);
+        check(command(bring), "bring [TEXT]", &[("text", "x"), ("file", "{}")], &["/do bring {}"]);
     }
 }

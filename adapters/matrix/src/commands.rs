@@ -21,6 +21,9 @@ const ASKED_THERE: [&str; 3] = ["me", "memory", "chats"];
 /// Commands of the terminal. Rooms and threads are made by people here.
 const ELSEWHERE: [&str; 3] = ["new", "quit", "as"];
 
+/// Commands whose `import` takes a file, too.
+const IMPORTS: [&str; 3] = ["/dream", "/journal", "/garden"];
+
 /// Characters of a prefix that a room chooses.
 const MAX_PREFIX_CHARS: usize = 32;
 
@@ -209,14 +212,17 @@ impl Matrix {
     /// A command's line with the file that belongs to it: the one it was sent with, or the one it replies to. Why not, in words,
     /// if it cannot be had.
     async fn with_file(&self, room: &Room, said: &Said, line: String) -> Result<Result<String, String>, Error> {
-        if line.split_whitespace().ne(["/persona", "upload"]) {
-            return Ok(Ok(line));
-        }
-        // Nothing is fetched for somebody who may not bring it.
-        let chat = self.succession.chat(room.room_id(), None)?;
-        if self.audience.access(&chat, &person_id(&said.by)?).await? < Access::Admin {
-            return Ok(Err("Which personas there are is the admins' choice.".into()));
-        }
+        let mut words = line.split_whitespace();
+        let (wanted, why) = match (words.next(), words.next(), words.next()) {
+            (Some("/persona"), Some("upload"), None) => {
+                ("/persona upload", "Which personas there are is the admins' choice.")
+            }
+            (Some(command), Some("import"), _) if IMPORTS.contains(&command) => {
+                (command, "In a place of many, archives are brought in by its admins.")
+            }
+            _ => return Ok(Ok(line)),
+        };
+        let is_upload = wanted == "/persona upload";
         let file = match (&said.file, &said.reply_to) {
             (Some(file), _) => Some(file.clone()),
             (None, Some(target)) => match heard(&room.event(target, None).await?, room.room_id()) {
@@ -225,13 +231,23 @@ impl Matrix {
             },
             (None, None) => None,
         };
+        if file.is_none() && !is_upload {
+            return Ok(Ok(line));
+        }
+        // Nothing is fetched for somebody who may not bring it.
+        let chat = self.succession.chat(room.room_id(), None)?;
+        let may = self.audience.access(&chat, &person_id(&said.by)?).await? >= Access::Admin;
+        if !may && (is_upload || !self.audience.is_direct(room).await?) {
+            return Ok(Err(why.into()));
+        }
         let Some(file) = file else {
             return Ok(Err("Send the persona's file (.md, or a card as .json or .png) with `persona upload` as its caption, or reply \
                            `persona upload` to it."
                 .into()));
         };
         Ok(match given_file(&self.client, &file).await {
-            Ok(text) => Ok(format!("/persona upload {text}")),
+            Ok(text) if is_upload => Ok(format!("{wanted} {text}")),
+            Ok(text) => Ok(format!("{wanted} import {text}")),
             Err(why) => Err(format!("{} cannot be used: {why}.", file.name)),
         })
     }

@@ -8,7 +8,7 @@ use azera_adapter::{Making, Outcome, Platform, Silence, StreamEvent, Turn};
 use azera_memory::{Forget, InboxRow, Keeping, Kind, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
 use azera_personas::Lorebook;
 use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for, history_cut};
-use azera_types::{Author, MessageId, Place, PlaceKind, Scope, Text};
+use azera_types::{Author, MemoryId, MessageId, Place, PlaceKind, Scope, Text};
 
 use crate::azera::{Azera, Played};
 use crate::decide::{Addressing, calls, decide};
@@ -378,6 +378,14 @@ impl Azera {
             Err(error) => tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox"),
         }
         lap.end("deliver");
+        let is_of_here = |hit: &&azera_memory::Hit| hit.memory.worth.is_some() && hit.memory.scope == message.scope;
+        let used: Vec<MemoryId> = rests_on.into_iter().filter(is_of_here).map(|hit| hit.memory.id).collect();
+        if !used.is_empty() {
+            let (place, at) = (message.scope.clone(), reply.at);
+            if let Err(error) = self.blocking(move |memory| memory.used(&place, &used, at)).await {
+                tracing::warn!(%error, "that something was recalled is not noted");
+            }
+        }
         Ok(Some(Turn {
             reply: reply.id.clone(),
             to: message.id.clone(),

@@ -89,6 +89,7 @@ fn memory_json(memory: &MemoryRow) -> Value {
     let mut row = json!({
         "id": memory.id.to_string(),
         "kind": memory.kind,
+        "provenance": memory.kind.provenance(),
         "scope": memory.scope,
         "at": memory.at,
         "persona": memory.persona,

@@ -73,7 +73,7 @@ pub use relink::{Relinked, relink};
 pub use right::{Grant, Right};
 pub use rows::{
     Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, Need, OutboxRow, PersonaRow,
-    Posted, WhyHit, WhyRow, WritingRow,
+    Posted, Provenance, WhyHit, WhyRow, WritingRow,
 };
 pub use settings::{CheckIns, JournalChannel, Keeping, Sifted, Stirred, Tended};
 pub use stats::{Stats, week_begins, week_of};

@@ -182,6 +182,29 @@ pub enum Kind {
     CheckIn,
 }
 
+/// How something came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provenance {
+    /// Somebody said it.
+    Told,
+    /// A persona made it of what it was told.
+    Inferred,
+    /// A persona made it up.
+    Imagined,
+}
+
+impl Provenance {
+    /// The name shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Told => "told",
+            Self::Inferred => "inferred",
+            Self::Imagined => "imagined",
+        }
+    }
+}
+
 impl Kind {
     /// The name shown.
     pub fn as_str(self) -> &'static str {
@@ -195,6 +218,15 @@ impl Kind {
             Self::Note => "note",
             Self::Piece => "piece",
             Self::CheckIn => "check-in",
+        }
+    }
+
+    /// How it came to be known.
+    pub fn provenance(self) -> Provenance {
+        match self {
+            Self::Message | Self::Fact => Provenance::Told,
+            Self::Reply | Self::Diary | Self::Reflection | Self::Note | Self::CheckIn => Provenance::Inferred,
+            Self::Dream | Self::Piece => Provenance::Imagined,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Settings of places, and how far what is done between messages has come: ids, times and counts, and the rules that people
 //! wrote for a place. They go with the place, or with the person whose direct messages it is.
 
-use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
+use azera_types::{ChatId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -84,14 +84,14 @@ pub struct Sifted {
     pub at: Timestamp,
 }
 
-/// A chat in which somebody said something.
+/// A chat in which somebody said something to a persona.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stirred {
     /// Which.
     pub chat: ChatId,
-    /// To whom the newest message was said.
+    /// To whom it was said.
     pub persona: PersonaId,
-    /// The place it was said in.
+    /// The place the newest of it was said in.
     pub scope: Scope,
     /// When that was.
     pub last_at: Timestamp,
@@ -251,31 +251,28 @@ impl Memory {
         self.set(sifted_key(chat, persona), sifted)
     }
 
-    /// The chats of a platform in which something was said from `since` on.
+    /// The chats of a platform in which something was said from `since` on, once for each persona that it was said to.
     pub fn stirred(&self, platform: &PlatformId, since: Timestamp) -> Result<Vec<Stirred>, Error> {
         let mut stirred = Vec::new();
-        for ChatRow { id, head, last_at, .. } in self.chats(platform)? {
-            if last_at < since {
-                continue;
-            }
-            if let Some(newest) = self.newest_of_people(head)?.filter(|newest| newest.at >= since) {
-                let MessageRow { persona, scope, at, .. } = newest;
-                stirred.push(Stirred { chat: id, persona, scope, last_at: at });
-            }
+        for chat in self.chats(platform)?.into_iter().filter(|chat| chat.last_at >= since) {
+            stirred.extend(self.stirred_in(chat, since)?);
         }
         Ok(stirred)
     }
 
-    /// The newest message of a person up to `tip`, if it is not far back.
-    fn newest_of_people(&self, mut tip: Option<MessageId>) -> Result<Option<MessageRow>, Error> {
+    /// The newest message of a person to each persona of a chat, if it is not far back.
+    fn stirred_in(&self, chat: ChatRow, since: Timestamp) -> Result<Vec<Stirred>, Error> {
+        let mut found: Vec<Stirred> = Vec::new();
+        let mut tip = chat.head;
         for _ in 0..LOOKED_BACK {
-            let Some(message) = tip.map(|id| self.raw_message(&id)).transpose()?.flatten() else { return Ok(None) };
-            if message.author.person().is_some() {
-                return Ok(Some(message));
+            let Some(message) = tip.map(|id| self.raw_message(&id)).transpose()?.flatten() else { break };
+            let MessageRow { author, persona, scope, at, parent, .. } = message;
+            if author.person().is_some() && at >= since && found.iter().all(|newer| newer.persona != persona) {
+                found.push(Stirred { chat: chat.id.clone(), persona, scope, last_at: at });
             }
-            tip = message.parent;
+            tip = parent;
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// Takes out the settings of somebody or somewhere that is forgotten.

@@ -1,8 +1,8 @@
 //! What is worth keeping of what was said: marks on memories, in the words of whoever said it. A mark fades with time, less so
-//! where it is important, and bounds on memories take what is marked last. That a reply rested on it does not make it last: then
-//! what is asked in private would show in what is kept in public.
+//! where it is important, and bounds on memories take what is marked last. Once a reply rests on it, it begins to fade anew; that counts
+//! only for replies in the very place where it was said, or else what is asked in private would show in what is kept in public.
 
-use azera_types::{Author, MemoryId, MessageId, PersonId, Timestamp};
+use azera_types::{Author, MemoryId, MessageId, PersonId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::rows::{Kind, MemoryRow};
@@ -17,6 +17,9 @@ const IMPORTANT: f32 = 6.0;
 
 /// Strength below which a marked memory goes like any other.
 const FADED: f32 = 0.1;
+
+/// Seconds within which a second reply that rests on a memory changes nothing.
+const USED_AGAIN_S: i64 = 24 * 3_600;
 
 /// Marks looked at in one go.
 const PAGE: usize = 256;
@@ -38,6 +41,9 @@ pub struct Worth {
     /// What the same person said that took its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded: Option<Superseded>,
+    /// When a reply in the place where it was said rested on it last, to the day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Timestamp>,
 }
 
 /// That something took the place of what was said before. It holds as long as that stands.
@@ -63,7 +69,8 @@ impl MemoryRow {
         let Some(worth) = self.worth.as_ref().filter(|worth| worth.superseded.is_none()) else {
             return 0.0;
         };
-        let days = now.duration_since(self.at).as_secs_f32().max(0.0) / 86_400.0;
+        let since = worth.used.map_or(self.at, |used| used.max(self.at));
+        let days = now.duration_since(since).as_secs_f32().max(0.0) / 86_400.0;
         let importance = worth.importance.clamp(0.0, 1.0);
         let half_life = HALF_LIFE_DAYS * (1.0 + (IMPORTANT - 1.0) * importance);
         0.5_f32.powf(days / half_life)
@@ -85,12 +92,34 @@ impl Memory {
         for memory in self.memories_of(message)? {
             let Some(key) = mark_key(&memory).filter(|_| memory.kind == Kind::Message) else { continue };
             batch.put(Table::Marks, key, []);
-            let marked = MemoryRow { worth: Some(worth.clone()), ..memory };
+            let used = memory.worth.as_ref().and_then(|before| before.used).max(worth.used);
+            let marked = MemoryRow { worth: Some(Worth { used, ..worth.clone() }), ..memory };
             codec::put(&mut batch, Table::Memories, keys::memory(marked.id), &marked)?;
         }
         let found = !batch.is_empty();
         self.store.commit(batch, Durability::Soon)?;
         Ok(found)
+    }
+
+    /// Notes that a reply in a place rested on some memories. Of those that are marked and were said in that very place the marks
+    /// begin to fade anew.
+    pub fn used(&self, place: &Scope, memories: &[MemoryId], at: Timestamp) -> Result<(), Error> {
+        for id in memories {
+            let Some(chat) = self.raw_memory(*id)?.and_then(|memory| memory.chat) else { continue };
+            let _writing = self.writing(&chat)?;
+            // It may have been forgotten meanwhile.
+            let Some(mut memory) = self.raw_memory(*id)?.filter(|memory| memory.scope == *place) else { continue };
+            let Some(worth) = &mut memory.worth else { continue };
+            let lately = |used: Timestamp| used <= at && at.as_second() - used.as_second() < USED_AGAIN_S;
+            if worth.used.is_some_and(lately) {
+                continue;
+            }
+            worth.used = Some(at);
+            let mut batch = Batch::new();
+            codec::put(&mut batch, Table::Memories, keys::memory(*id), &memory)?;
+            self.store.commit(batch, Durability::Soon)?;
+        }
+        Ok(())
     }
 
     /// What a person said that is worth keeping and that `right` may see, the newest first, at most `limit`. What was said again
@@ -151,7 +180,7 @@ mod tests {
         let with = Vec::new();
         let by = MessageId::new("later").unwrap();
         let superseded = superseded.then(|| Superseded { by, at: time(3), same: false });
-        let worth = Worth { kind: "fact".into(), importance, from: 4, to: 11, with, superseded };
+        let worth = Worth { kind: "fact".into(), importance, from: 4, to: 11, with, superseded, used: None };
         MemoryRow {
             id: MemoryId(1),
             persona: PersonaId::new("azera").unwrap(),
@@ -179,6 +208,9 @@ mod tests {
         check(&marked(0.0, false), 30, 0.5);
         check(&marked(1.0, false), 180, 0.5);
         check(&marked(1.0, true), 1, 0.0);
+        let mut used = marked(0.0, false);
+        used.worth.as_mut().unwrap().used = Timestamp::from_second(60 * 86_400).ok();
+        check(&used, 90, 0.5);
         assert!(!MemoryRow { worth: None, ..marked(1.0, false) }.lasts(Timestamp::UNIX_EPOCH));
     }
 

@@ -320,6 +320,18 @@ impl Memory {
         Ok(self.raw_writing(&memory)?.map(|writing| (memory, writing)))
     }
 
+    /// The memories of what something written rests on that `right` may see, in its order.
+    pub fn behind(&self, right: &Right, written: &MemoryRow) -> Result<Vec<MemoryRow>, Error> {
+        let mut behind = Vec::new();
+        for source in &written.sources {
+            let of_itself = |memory: &MemoryRow| memory.id != written.id && memory.kind.is_said();
+            for memory in self.memories_of(source)?.into_iter().filter(of_itself) {
+                behind.extend(self.memory(right, memory.id)?);
+            }
+        }
+        Ok(behind)
+    }
+
     /// The working notes of a chat, if there are any that `right` may see.
     pub fn notes(&self, right: &Right, chat: &ChatId) -> Result<Option<MemoryRow>, Error> {
         let key = notes_key(right.persona(), chat);

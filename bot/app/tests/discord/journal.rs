@@ -31,6 +31,27 @@ fn press(peer: &Peer, channel: u64, who: u64, label: &str) -> String {
     told(peer, pressed)
 }
 
+/// An archive comes as a file, by whoever keeps the place, and is for that place.
+#[test]
+fn an_archive_is_brought_as_a_file() {
+    let peer = peer();
+    let ([ann, bob, _], square) = square(&peer);
+    let mut bot = Bot::new(&peer, None);
+    bot.start(&peer);
+    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let file = "# 2026-03-01: The sea\nI swam far out.\n\n# 2026-03-02\nI flew home.";
+    let refused = give(&peer, square, bob, "dream", "import", &[("file", file)]);
+    assert!(refused.contains("by its admins"), "{refused}");
+    let brought = give(&peer, square, ann, "dream", "import", &[("text", "a word on it"), ("file", file)]);
+    assert!(brought.contains("Brought in: 2 dreams"), "{brought}");
+    let listed = give(&peer, square, bob, "dream", "list", &[]);
+    assert!(listed.contains("The sea: I swam far out.") && listed.contains("I flew home."), "{listed}");
+    assert!(!listed.contains("a word on it"), "{listed}");
+    let broken = give(&peer, square, ann, "garden", "import", &[("file", "[{]")]);
+    assert!(broken.contains("Nothing was brought in") && broken.contains("line 1 column 3"), "{broken}");
+    as_described(&peer);
+}
+
 /// One entry is posted once, where it was chosen, though the bot is killed when Discord has it and the bot does not know.
 #[test]
 fn an_entry_is_posted_once_where_it_was_chosen() {

@@ -72,6 +72,49 @@ fn who_is_in_danger_is_told_where_there_is_help() {
     assert!(replies.iter().any(|reply| reply["to"] == "m2"));
 }
 
+/// What happens between messages shows in a replay: what was posted where, and what it rests on.
+#[test]
+fn a_night_shows_what_was_posted_and_what_it_rests_on() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let realm = "2026-03-01T19:00:00Z";
+    let mut world = vec![
+        json!({"type": "realm", "at": realm, "realm": "guild", "members": ["ann", "ben"], "journal": "journal"}),
+        json!({"type": "chat", "at": realm, "realm": "guild", "chat": "lounge", "kind": "public"}),
+        json!({"type": "chat", "at": realm, "realm": "guild", "chat": "journal", "kind": "public"}),
+    ];
+    let evening = [
+        "my sister's piano comes with the ferry on Saturday",
+        "four flights of stairs, and no lift",
+        "the last piano in this house went out through the window",
+        "we could hang it from a crane over the bakery",
+        "the baker would play on it while it hangs there",
+        "he knows one song, and it is about a walrus",
+        "then the whole street will know it by evening",
+        "I will bring gloves and a walrus mask",
+    ];
+    for (index, text) in evening.iter().enumerate() {
+        let (at, person) = (format!("2026-03-01T20:{:02}:00Z", 2 * index), ["ann", "ben"][index % 2]);
+        world.push(json!({"type": "message", "at": at, "id": format!("m{index}"), "chat": "lounge", "person": person,
+            "text": text, "mentions_bot": index == 7}));
+    }
+    world.push(json!({"type": "message", "at": "2026-03-02T08:00:00Z", "id": "morning", "chat": "lounge",
+        "person": "ann", "text": "good morning", "mentions_bot": true}));
+    let happened = replay(&world, scratch.path(), "default");
+    let posts = of(&happened, "post");
+    let dreams: Vec<_> = posts.iter().filter(|post| post["kind"] == "dream").collect();
+    assert_eq!(dreams.len(), 1, "{posts:?}");
+    let ids: Vec<String> = (0..evening.len()).map(|index| format!("m{index}")).collect();
+    let sources = dreams[0]["sources"].as_array().expect("a list");
+    assert!(sources.iter().any(|source| ids.iter().any(|id| source == id)), "{}", dreams[0]);
+    for post in posts {
+        assert_eq!((&post["chat"], &post["persona"]), (&json!("journal"), &json!("azera")), "{post}");
+        assert!(post["text"].as_str().is_some_and(|text| text.len() > 20), "{post}");
+    }
+    let morning = happened.iter().position(|line| line["to"] == "morning").expect("an answer in the morning");
+    let posted = happened.iter().position(|line| line["type"] == "post").expect("a post");
+    assert!(posted < morning, "the night comes before the morning");
+}
+
 /// What is felt towards somebody is theirs to see, and goes when they are forgotten.
 #[test]
 fn feelings_are_exported_and_forgotten() {

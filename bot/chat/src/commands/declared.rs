@@ -53,8 +53,12 @@ const TAG: CommandOption = needed("tag", "a word or a few", OptionKind::Text);
 const SEARCH: Form =
     form("search", "search", "look for something", &[needed("words", "what to look for", OptionKind::Text)]);
 const NUMBER: CommandOption = needed("number", "its number in the list", OptionKind::Count);
-const IMPORT: Form =
-    form("import", "import", "bring some from elsewhere", &[needed("text", "Markdown or JSON", OptionKind::Text)]);
+const IMPORT: Form = form(
+    "import",
+    "import",
+    "bring some from elsewhere, as Markdown or JSON",
+    &[optional("text", "what to bring", OptionKind::Text), optional("file", "a file of it", OptionKind::File)],
+);
 const EXPORT: Form = form("export", "export", "all of them, as JSON", &[]);
 
 /// Every command there is.

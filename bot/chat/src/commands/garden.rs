@@ -4,13 +4,14 @@ use azera_adapter::CommandAnswer;
 use azera_memory::Kind;
 
 use super::mind::keeps_the_place;
-use super::writings::{Shelf, whole};
+use super::writings::Shelf;
 use super::{Setting, done, refused};
 use crate::azera::Azera;
 use crate::error::Error;
 use crate::gardener::Unpublished;
 
-const PIECES: Shelf = Shelf { command: "garden", name: "pieces", kinds: &[Kind::Piece], imported: Kind::Piece };
+const PIECES: Shelf =
+    Shelf { command: "garden", name: "pieces", one: "piece", kinds: &[Kind::Piece], imported: Kind::Piece };
 
 impl Azera {
     pub(super) async fn garden_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
@@ -38,12 +39,8 @@ impl Azera {
                 "Nothing came of it: there is too little to make something of, or I found no words.".into(),
             ));
         };
-        let right = at.right.clone();
-        let shown = self.blocking(move |memory| memory.written(&right, written.id)).await?;
-        Ok(done(match shown {
-            Some((memory, writing)) => whole(&memory, &writing),
-            None => "Written, for those who read the journal's channel.".into(),
-        }))
+        let shown = self.whole(&at.right, written.id).await?;
+        Ok(done(shown.unwrap_or_else(|| "Written, for those who read the journal's channel.".into())))
     }
 
     async fn garden_publish(&self, at: &Setting<'_>, which: &str) -> Result<CommandAnswer, Error> {

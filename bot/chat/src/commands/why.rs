@@ -4,7 +4,6 @@ use azera_adapter::CommandAnswer;
 use azera_types::MessageId;
 
 use super::chat::no_reply;
-use super::writings::whole;
 use super::{Setting, done, refused};
 use crate::azera::Azera;
 use crate::error::Error;
@@ -40,9 +39,10 @@ impl Azera {
             for (hit, memory) in why.recalled.iter().zip(&memories) {
                 let body: String = memory.text.chars().take(SHOWN).collect();
                 text.push_str(&format!(
-                    "- `{}` {}, {}: \"{body}\" (score {:.2}; {})\n",
+                    "- `{}` {}, {}, {}: \"{body}\" (score {:.2}; {})\n",
                     memory.id,
                     memory.author.name(),
+                    memory.kind.provenance().as_str(),
                     memory.at.strftime("%F"),
                     hit.score,
                     hit.signals.join(", ")
@@ -64,13 +64,7 @@ impl Azera {
     /// How something came to be that was written unasked; `None` if what is pointed at is no such thing.
     async fn why_posted(&self, at: &Setting<'_>, id: &MessageId) -> Result<Option<CommandAnswer>, Error> {
         let Some(post) = self.pointed_at(at, id).await?.filter(|row| row.answers.is_none()) else { return Ok(None) };
-        let right = at.right.clone();
-        let written = self
-            .blocking(move |memory| match memory.posted_as(&post)? {
-                Some((written, _)) => memory.written(&right, written.id),
-                None => Ok(None),
-            })
-            .await?;
-        Ok(written.map(|(memory, writing)| done(whole(&memory, &writing))))
+        let Some((written, _)) = self.blocking(move |memory| memory.posted_as(&post)).await? else { return Ok(None) };
+        Ok(self.whole(&at.right, written.id).await?.map(done))
     }
 }

@@ -1,7 +1,7 @@
 //! `/dream` and `/journal`: what was written between messages, as far as it may be shown in the place asked from.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, WritingRow};
+use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, Right, WritingRow};
 use azera_types::{MemoryId, Text};
 
 use super::archive::{json_of, read};
@@ -31,16 +31,20 @@ pub(super) struct Shelf {
     pub(super) command: &'static str,
     /// What a list calls them.
     pub(super) name: &'static str,
+    /// What one of them is called.
+    pub(super) one: &'static str,
     pub(super) kinds: &'static [Kind],
     /// What is imported becomes this.
     pub(super) imported: Kind,
 }
 
-const DREAMS: Shelf = Shelf { command: "dream", name: "dreams", kinds: &[Kind::Dream], imported: Kind::Dream };
+const DREAMS: Shelf =
+    Shelf { command: "dream", name: "dreams", one: "dream", kinds: &[Kind::Dream], imported: Kind::Dream };
 
 const JOURNAL: Shelf = Shelf {
     command: "journal",
     name: "journal entries",
+    one: "journal entry",
     kinds: &[Kind::Reflection, Kind::Diary],
     imported: Kind::Reflection,
 };
@@ -137,10 +141,14 @@ impl Azera {
     }
 
     async fn show_writing(&self, at: &Setting<'_>, shelf: Shelf, which: &str) -> Result<CommandAnswer, Error> {
-        let Some((memory, writing)) = self.find_writing(at, shelf, which).await? else {
-            return Ok(refused(format!("There is none of that number here; `/{} list` names them.", shelf.command)));
+        let found = match self.find_writing(at, shelf, which).await? {
+            Some((memory, _)) => self.whole(&at.right, memory.id).await?,
+            None => None,
         };
-        Ok(done(whole(&memory, &writing)))
+        Ok(found.map_or_else(
+            || refused(format!("There is none of that number here; `/{} list` names them.", shelf.command)),
+            done,
+        ))
     }
 
     async fn search_writings(&self, at: &Setting<'_>, shelf: Shelf, words: &str) -> Result<CommandAnswer, Error> {
@@ -196,7 +204,8 @@ impl Azera {
             self.blocking(move |memory| memory.write(new)).await?;
         }
         self.0.index_wanted.notify_one();
-        Ok(done(format!("Brought in: {count} {}. `/{} list` shows them.", shelf.name, shelf.command)))
+        let name = if count == 1 { shelf.one } else { shelf.name };
+        Ok(done(format!("Brought in: {count} {name}. `/{} list` shows what there is.", shelf.command)))
     }
 
     async fn journal_trigger(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
@@ -207,12 +216,19 @@ impl Azera {
         let Some(written) = self.reflect_now(&home).await? else {
             return Ok(refused("Nothing came of it: there is too little to write about, or I found no words.".into()));
         };
-        let right = at.right.clone();
-        let shown = self.blocking(move |memory| memory.written(&right, written.id)).await?;
-        Ok(done(match shown {
-            Some((memory, writing)) => whole(&memory, &writing),
-            None => "Written, for those who read the journal's channel.".into(),
-        }))
+        let shown = self.whole(&at.right, written.id).await?;
+        Ok(done(shown.unwrap_or_else(|| "Written, for those who read the journal's channel.".into())))
+    }
+
+    /// All there is to a writing, if `right` may see it, and what it rests on.
+    pub(super) async fn whole(&self, right: &Right, id: MemoryId) -> Result<Option<String>, Error> {
+        let right = right.clone();
+        let read = move |memory: &azera_memory::Memory| {
+            let Some((written, writing)) = memory.written(&right, id)? else { return Ok(None) };
+            let behind = memory.behind(&right, &written)?;
+            Ok(Some(whole(&written, &writing, &behind)))
+        };
+        self.blocking(read).await
     }
 
     async fn show_journal_channel(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
@@ -252,7 +268,7 @@ fn glimpse(memory: &MemoryRow, writing: &WritingRow) -> String {
 }
 
 /// All there is to a writing. What it was written from needs the same right, and stands below it.
-pub(super) fn whole(memory: &MemoryRow, writing: &WritingRow) -> String {
+fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow]) -> String {
     let mut text = format!("`{}` {}, {}", memory.id, memory.kind.as_str(), memory.at.strftime("%F %H:%M UTC"));
     for (name, value) in [("title", &writing.title), ("mood", &writing.mood)] {
         if let Some(value) = value {
@@ -262,6 +278,11 @@ pub(super) fn whole(memory: &MemoryRow, writing: &WritingRow) -> String {
     text.push_str(&format!("\n\n{}\n", memory.text.as_str()));
     if !writing.themes.is_empty() {
         text.push_str(&format!("\nThemes: {}.", writing.themes.join(", ")));
+    }
+    if !behind.is_empty() {
+        let source = |said: &MemoryRow| format!("`{}` {}, {}", said.id, said.author.name(), said.at.strftime("%F"));
+        let sources: Vec<String> = behind.iter().map(source).collect();
+        text.push_str(&format!("\nMade of {}.", sources.join("; ")));
     }
     if let (Some(prompt), Some(model)) = (&writing.prompt, &writing.model) {
         text.push_str(&format!("\nWritten by {model}, which was asked:\n\n{}", prompt.as_str()));

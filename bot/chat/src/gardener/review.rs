@@ -66,7 +66,23 @@ impl Azera {
                 state.mood
             ));
         }
+        lines.push(format!("Health: {}.", self.health().await?));
         Ok(lines.into_iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl Azera {
+    /// What of it works, and what does not. How much waits is not said: that would tell of other places.
+    async fn health(&self) -> Result<String, Error> {
+        let meaning = match self.embed(vec!["health".to_owned()]).await {
+            Ok(_) => "I can search my memory by meaning",
+            Err(_) => "I cannot search my memory by meaning, only by words",
+        };
+        let filed = match self.blocking(azera_memory::Memory::queued).await? {
+            0 => "all I heard is filed",
+            _ => "some of what I heard is not filed yet",
+        };
+        Ok(format!("{meaning}, {filed}, and I think with {}", self.model().info().name))
     }
 }
 

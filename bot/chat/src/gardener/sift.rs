@@ -76,7 +76,7 @@ impl Azera {
             let with = others.iter().filter_map(|part| rows.get(part.message)).map(|row| row.id.clone()).collect();
             let (kind, importance) = (kept.kind.name().to_owned(), kept.importance);
             let (from, to) = (last.span.start, last.span.end);
-            Some((rows.get(last.message)?, Worth { kind, importance, from, to, with, superseded: None }))
+            Some((rows.get(last.message)?, Worth { kind, importance, from, to, with, superseded: None, used: None }))
         };
         Ok(senses.worth.keep(&said).into_iter().filter_map(mark).collect())
     }

@@ -1,11 +1,12 @@
 //! More than one persona in a chat: each hears what is said to it, and nothing else.
 
 use azera_adapter::{CommandLine, Host, Outcome, Platform};
-use azera_types::{MessageId, Text};
+use azera_memory::{Kind, Right};
+use azera_types::{MessageId, PersonaId, Reach, Text};
 
 use crate::findings::{AN, ANN, BOB, DEN, HALL, Scene};
 use crate::house::{chat, person};
-use crate::oracle::DEFAULT_PERSONA;
+use crate::oracle::{DEFAULT_PERSONA, secrets_in, word};
 use crate::world::{Change, PEOPLE, Target};
 
 /// Who answered, and the reply's id.
@@ -93,4 +94,26 @@ async fn who_may_choose_may_invite_and_a_realms_persona_comes_to_its_own_alone()
     scene.change(Change::Join(BOB, Target::Chat(DEN)));
     let settings = scene.command(ANN, DEN, "/settings").await;
     assert!(!settings.contains("Luna"), "{settings}");
+}
+
+#[tokio::test]
+async fn after_a_restart_each_takes_up_what_was_said_to_it() {
+    let mut scene = Scene::open(false, false).await;
+    scene.command(ANN, HALL, "/persona invite azera").await;
+    let mut told = Vec::new();
+    for name in ["Azera", "Azera", "Luna", "Luna"] {
+        let secret = scene.house.watch.oracle().told(HALL, ANN);
+        scene.say(ANN, HALL, &format!("{name}, the lighthouse password is {} quiet", word(secret, false))).await;
+        told.push(secret);
+    }
+    scene.house.reopen().await;
+    scene.wait(3_600).await;
+    let sim = &scene.house.platform.sim;
+    let place = sim.place(&chat(HALL), &person(ANN)).await.unwrap().unwrap();
+    for (persona, told) in [("azera", &told[..2]), (DEFAULT_PERSONA, &told[2..])] {
+        let right = Right::in_place(PersonaId::new(persona).unwrap(), &place, &Reach::default());
+        let diary = scene.house.memory.writings(&right, &[Kind::Diary], 10).unwrap();
+        let wrote: Vec<_> = diary.iter().map(|(memory, _)| secrets_in(&memory.text)).collect();
+        assert_eq!(wrote, [told.iter().copied().collect()], "{persona}");
+    }
 }

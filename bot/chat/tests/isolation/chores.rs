@@ -9,11 +9,14 @@ use crate::house::{chat, person};
 use crate::oracle::{DEFAULT_PERSONA, secrets_in};
 use crate::world::PEOPLE;
 
-const DAY: i64 = 24 * 3_600;
+pub const DAY: i64 = 24 * 3_600;
+
+/// Another public channel of the guild.
+const SQUARE: usize = 1;
 
 impl Scene {
     /// Time passes in steps of an hour, and what is due is done.
-    async fn live(&self, seconds: i64) {
+    pub async fn live(&self, seconds: i64) {
         for _ in 0..seconds / 3_600 {
             self.wait(3_600).await;
         }
@@ -163,6 +166,31 @@ async fn once_a_week_it_looks_at_how_it_is_doing() {
     scene.live(DAY).await;
     let prompts = scene.command(ANN, HALL, "/journal export").await;
     assert!(prompts.contains("I heard 4 messages of 1 person in 1 conversation"), "{prompts}");
+    assert!(prompts.contains("I can search my memory by meaning, all I heard is filed"), "{prompts}");
+}
+
+/// What is asked in private must not show in what is kept in public.
+#[tokio::test]
+async fn a_mark_fades_anew_once_a_reply_in_its_own_place_rests_on_it() {
+    const TOLD: &str = "the ferry to the island leaves at nine quiet";
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, HALL, TOLD).await;
+    let (kind, to) = ("fact".to_owned(), TOLD.len());
+    let worth = Worth { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
+    scene.house.memory.mark(&scene.last(), &worth).unwrap();
+    let sim = scene.house.platform.sim.clone();
+    let place = azera_adapter::Platform::place(sim.as_ref(), &chat(HALL), &person(ANN)).await.unwrap().unwrap();
+    let right = Right::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &Reach::default());
+    let used = |scene: &Scene| {
+        let kept = scene.house.memory.kept(&right, &person(ANN), 10).unwrap();
+        kept.into_iter().find(|row| *row.text == *TOLD).and_then(|row| row.worth).unwrap().used
+    };
+    scene.pass(DAY);
+    for (place, counts) in [(DM_ANN, false), (SQUARE, true)] {
+        scene.say(ANN, place, "when does the ferry to the island leave? quiet").await;
+        assert!(scene.command(ANN, place, "/why").await.contains("leaves at nine"), "it is not recalled");
+        assert_eq!(used(&scene).is_some(), counts, "in chat {place}");
+    }
 }
 
 #[tokio::test]
@@ -178,7 +206,7 @@ async fn what_was_told_twice_is_kept_once_however_long_ago() {
     // As if more had been said between the two than one conversation is compared with.
     for (message, text) in said {
         let (kind, to) = ("fact".to_owned(), text.len());
-        let worth = Worth { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None };
+        let worth = Worth { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
         scene.house.memory.mark(&message, &worth).unwrap();
     }
     let sim = &scene.house.platform.sim;

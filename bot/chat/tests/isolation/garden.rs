@@ -53,6 +53,9 @@ async fn a_dream_of_the_day_is_posted_once_to_the_journal_and_remembered_as_one(
     assert_eq!(secrets_in(&dreams[0].text), told.into());
     assert_eq!(posts(&scene), [dreams[0].text.as_str()]);
     assert_eq!(dreams[0].sources.len(), 3, "what was said, and the post");
+    let shown = scene.command(ANN, HALL, "/dream show 1").await;
+    let made_of = shown.lines().find(|line| line.starts_with("Made of `m"));
+    assert_eq!(made_of.map(|line| line.matches("`m").count()), Some(2), "{shown}");
     // Nothing new was said, so nothing is written again, nor after another start.
     scene.wait(30 * HOUR).await;
     scene.house.reopen().await;
@@ -196,7 +199,7 @@ async fn archives_come_in_and_go_out_again() {
     let refused = scene.command(AN, HALL, "/dream import I flew over the harbour.").await;
     assert!(refused.contains("by its admins"), "{refused}");
     let text = "/dream import # 2025-05-01 The harbour\nI flew over the harbour.";
-    assert!(scene.command(ANN, HALL, text).await.contains("Brought in: 1 dreams"));
+    assert!(scene.command(ANN, HALL, text).await.contains("Brought in: 1 dream."));
     let list = scene.command(AN, HALL, "/dream list").await;
     assert!(list.contains("dream, 2025-05-01: The harbour: I flew over the harbour."), "{list}");
     let shown = scene.command(AN, HALL, "/dream show 1").await;

@@ -41,6 +41,8 @@ pub struct House {
     pub model: Arc<dyn ChatModel>,
     /// Whether the embedding model is away.
     pub embedder_away: Arc<AtomicBool>,
+    /// What is written between messages.
+    pub garden: GardenConfig,
 }
 
 pub fn person(number: usize) -> PersonId {
@@ -100,13 +102,21 @@ impl House {
         let meanwhile = Meanwhile::default();
         let model = model(meanwhile.clone());
         let embedder_away = Arc::<AtomicBool>::default();
-        let (memory, azera) = core(&layers, &clock, &platform, &model, &embedder_away);
-        Self { clock, watch, platform, memory, azera, meanwhile, vectors, layers, model, embedder_away }
+        // Much is written, at any hour.
+        let garden = GardenConfig { diary_messages: 2, notes_every: 3, per_day: 10_000, ..GardenConfig::default() };
+        let (memory, azera) = core(&layers, &clock, &platform, &model, &embedder_away, &garden);
+        Self { clock, watch, platform, memory, azera, meanwhile, vectors, layers, model, embedder_away, garden }
     }
 
     /// Another model answers from the next start on.
     pub async fn answered_by(&mut self, model: Arc<dyn ChatModel>) {
         self.model = model;
+        self.reopen().await;
+    }
+
+    /// The Gardener is set otherwise from the next start on.
+    pub async fn tended_by(&mut self, garden: GardenConfig) {
+        self.garden = garden;
         self.reopen().await;
     }
 
@@ -169,6 +179,12 @@ impl House {
         happen(&self.watch, &self.platform.sim, change);
     }
 
+    /// The first realm says what time it is there.
+    pub fn says_its_zone(&self, zone: &str) {
+        let line = realm_line(&self.watch, 0);
+        self.platform.sim.with_world(|world| world.set_realm(&RealmLine { time_zone: Some(zone.to_owned()), ..line }));
+    }
+
     /// The same, as soon as `when` comes: the model is asked the next time, or streams.
     pub fn change_meanwhile(&self, when: &Meanwhile, change: Change) {
         let (watch, sim) = (self.watch.clone(), self.platform.sim.clone());
@@ -178,7 +194,9 @@ impl House {
     /// Everything is closed and opened again from what the stores hold.
     pub async fn reopen(&mut self) {
         *self.platform.hang.lock().unwrap() = None;
-        (self.memory, self.azera) = core(&self.layers, &self.clock, &self.platform, &self.model, &self.embedder_away);
+        let Self { layers, clock, platform, model, embedder_away, garden, .. } = &*self;
+        let core = core(layers, clock, platform, model, embedder_away, garden);
+        (self.memory, self.azera) = core;
         self.azera.start().await.unwrap();
         self.tend();
         self.announce().await;
@@ -201,9 +219,14 @@ fn happen(watch: &Watch, sim: &SimPlatform, change: Change) {
 }
 
 fn tell_realm(watch: &Watch, sim: &SimPlatform, number: usize) {
+    let line = realm_line(watch, number);
+    sim.with_world(|world| world.set_realm(&line));
+}
+
+fn realm_line(watch: &Watch, number: usize) -> RealmLine {
     let oracle = watch.oracle();
     let (members, admins, joined) = oracle.realm(number);
-    let line = RealmLine {
+    RealmLine {
         at: oracle.now,
         realm: realm(number),
         members: members.into_iter().map(person).collect(),
@@ -212,8 +235,7 @@ fn tell_realm(watch: &Watch, sim: &SimPlatform, number: usize) {
         // The first realm has a channel for its journal from the beginning; others are given one by command.
         journal: (number == 0).then(|| chat(0)),
         history: if joined { History::Joined } else { History::Shared },
-    };
-    sim.with_world(|world| world.set_realm(&line));
+    }
 }
 
 fn core(
@@ -222,6 +244,7 @@ fn core(
     platform: &Arc<WatchedPlatform>,
     model: &Arc<dyn ChatModel>,
     embedder_away: &Arc<AtomicBool>,
+    garden: &GardenConfig,
 ) -> (Arc<Memory>, Azera) {
     let config = MemoryConfig {
         session_gap: Duration::from_secs(3_600),
@@ -265,8 +288,7 @@ fn core(
             recalled: None,
             locale: None,
             limits: Limits::default(),
-            // Much is written, at any hour.
-            garden: GardenConfig { diary_messages: 2, notes_every: 3, per_day: 10_000, ..GardenConfig::default() },
+            garden: garden.clone(),
         },
     });
     azera.attach(platform.clone());

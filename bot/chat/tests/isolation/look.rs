@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 
 use azera_adapter::{CommandLine, Host, OfferLine, OptionKind, Platform, ProbeLine};
-use azera_memory::{Account, Forget, Hit, Kind, Limits, Memory, Query, Right, Subject, VectorIndex, Worth};
-use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, PlaceKind, Reach, Text, Timestamp};
+use azera_memory::{Account, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, Right, Subject, VectorIndex, Worth};
+use azera_types::{
+    Author, ChatId, Clock, MemoryId, MessageId, PersonId, PersonaId, PlaceKind, Reach, Scope, Text, Timestamp,
+};
 use serde::Serialize;
 
 use crate::house::{House, chat, person};
@@ -303,6 +305,7 @@ impl Looking<'_> {
                 to: usize::MAX,
                 with: Vec::new(),
                 superseded: None,
+                used: None,
             };
             memory.mark(&MessageId::new(id).unwrap(), &worth).unwrap();
         }
@@ -331,6 +334,22 @@ impl Looking<'_> {
             read!(self, memory.memory(&right, id), |found| json(&found));
             read!(self, memory.written(&right, id), |found| json(&found));
         }
+        // As if something had been written that rests on all there is.
+        let everything = MemoryRow {
+            id: MemoryId(u64::MAX),
+            persona: right.persona().clone(),
+            kind: Kind::Dream,
+            scope: Scope::Global,
+            needs: Vec::new(),
+            chat: None,
+            session: 0,
+            author: Author::Forgotten,
+            sources: order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()).collect(),
+            text: "".into(),
+            at: Timestamp::MIN,
+            worth: None,
+        };
+        read!(self, memory.behind(&right, &everything), |found| json(&found));
         for kind in WRITTEN {
             read!(self, memory.writings(&right, &[kind], MANY), |found| json(&found));
         }

@@ -15,6 +15,7 @@ mod drive;
 mod findings;
 mod garden;
 mod guard;
+mod hours;
 mod house;
 mod index;
 mod linked;

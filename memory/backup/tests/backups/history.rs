@@ -278,6 +278,7 @@ impl History {
                 to: text.len(),
                 with: Vec::new(),
                 superseded: None,
+                used: None,
             };
             assert!(self.memory.mark(&id, &worth).unwrap());
         }

@@ -93,6 +93,11 @@ fn a_file_is_brought_by_an_admin_alone() {
         let answer = scene.ann.until_said(&room, BOT, "Nix's answer", |body| body == format!("Nix: {}", answer_to(1)));
         let shown = profile(&scene.ann, &answer.event);
         assert_eq!((&shown["displayname"], &shown["avatar_url"]), (&json!("Nix"), &Value::Null));
+        let import = Some("!azera dream import");
+        bob.send_file(&room, "dreams.md", b"# 2026-03-01\nI flew.", import);
+        bob.until_said(&room, BOT, "that he may not", |body| body.contains("by its admins"));
+        scene.ann.send_file(&room, "dreams.md", b"# 2026-03-01\nI flew home.", import);
+        scene.ann.until_said(&room, BOT, "how many came", |body| body.starts_with("Brought in: 1 dream."));
     }
 }
 

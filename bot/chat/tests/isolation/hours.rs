@@ -1,0 +1,125 @@
+//! When nothing is written, how often the model may be asked, and that nothing is dreamt twice.
+
+use azera_chat::GardenConfig;
+use azera_memory::Kind;
+use azera_types::Clock;
+use jiff::tz::TimeZone;
+
+use crate::chores::DAY;
+use crate::findings::{AN, ANN, DM_ANN, HALL, Scene};
+use crate::oracle::{secrets_in, word};
+
+const HOUR: i64 = 3_600;
+
+/// Every world begins in this hour of UTC.
+const FIRST_HOUR: i8 = 15;
+
+impl Scene {
+    fn hour(&self) -> i8 {
+        self.house.clock.now().to_zoned(TimeZone::UTC).hour()
+    }
+}
+
+#[tokio::test]
+async fn in_quiet_hours_nobody_dreams_and_behind_them_they_do() {
+    let mut scene = Scene::open(false, false).await;
+    assert_eq!(scene.hour(), FIRST_HOUR);
+    let garden = scene.house.garden.clone();
+    scene.house.tended_by(GardenConfig { quiet: (FIRST_HOUR, FIRST_HOUR + 5), ..garden }).await;
+    scene.tell(ANN, HALL).await;
+    scene.tell(AN, HALL).await;
+    scene.live(4 * HOUR).await;
+    assert_eq!(scene.hour(), FIRST_HOUR + 4);
+    for kind in [Kind::Dream, Kind::Reflection, Kind::Piece] {
+        assert_eq!(scene.written(ANN, HALL, kind).await, [], "{kind:?}");
+    }
+    scene.live(3 * HOUR).await;
+    assert_eq!(scene.written(ANN, HALL, Kind::Dream).await.len(), 1);
+}
+
+/// Where the realm lies the night begins: it is midnight in Tokyo.
+#[tokio::test]
+async fn quiet_hours_are_those_of_the_realm() {
+    let mut scene = Scene::open(false, false).await;
+    let garden = scene.house.garden.clone();
+    scene.house.tended_by(GardenConfig { quiet: (0, 5), ..garden }).await;
+    scene.house.says_its_zone("Asia/Tokyo");
+    scene.tell(ANN, HALL).await;
+    scene.tell(AN, HALL).await;
+    scene.live(4 * HOUR).await;
+    assert_eq!(scene.written(ANN, HALL, Kind::Dream).await, []);
+    scene.live(3 * HOUR).await;
+    assert_eq!(scene.written(ANN, HALL, Kind::Dream).await.len(), 1);
+    // A direct message lies in no realm: there it is afternoon.
+    let mut scene = Scene::open(false, false).await;
+    let garden = scene.house.garden.clone();
+    scene.house.tended_by(GardenConfig { quiet: (0, 5), ..garden }).await;
+    scene.house.says_its_zone("Asia/Tokyo");
+    scene.tell(ANN, DM_ANN).await;
+    scene.tell(ANN, DM_ANN).await;
+    scene.live(2 * HOUR).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::Dream).await.len(), 1);
+}
+
+/// The model is asked so often on a day, whatever there would be to write, and on the next day again.
+#[tokio::test]
+async fn a_day_has_a_budget() {
+    let mut scene = Scene::open(false, false).await;
+    let garden = scene.house.garden.clone();
+    scene.house.tended_by(GardenConfig { per_day: 2, ..garden }).await;
+    for _ in 0..9 {
+        scene.tell(ANN, HALL).await;
+    }
+    let mut written = Vec::new();
+    let mut count = async |scene: &Scene| {
+        let mut count = 0;
+        for kind in [Kind::Diary, Kind::Dream, Kind::Reflection, Kind::Piece, Kind::Note] {
+            count += scene.written(ANN, HALL, kind).await.len();
+        }
+        written.push(count);
+    };
+    while scene.hour() != 23 {
+        scene.live(HOUR).await;
+    }
+    count(&scene).await;
+    scene.live(DAY).await;
+    count(&scene).await;
+    let [first, second] = written[..] else { panic!("{written:?}") };
+    assert_eq!(first, 2, "there was more to write");
+    assert!(second > first, "it went on the day after");
+}
+
+#[tokio::test]
+async fn what_was_dreamt_before_is_not_dreamt_again() {
+    let mut scene = Scene::open(false, false).await;
+    let told = [scene.tell(ANN, HALL).await, scene.tell(AN, HALL).await];
+    scene.live(HOUR).await;
+    assert_eq!(scene.written(ANN, HALL, Kind::Dream).await.len(), 1);
+    scene.live(DAY).await;
+    for secret in told {
+        scene.say(ANN, HALL, &format!("the lighthouse password is {} quiet", word(secret, false))).await;
+    }
+    scene.live(DAY).await;
+    assert_eq!(scene.written(ANN, HALL, Kind::Dream).await.len(), 1, "it would be the same");
+    let new = scene.tell(ANN, HALL).await;
+    scene.live(DAY).await;
+    let dreams = scene.written(ANN, HALL, Kind::Dream).await;
+    assert_eq!(dreams.len(), 2);
+    assert!(dreams.iter().any(|dream| secrets_in(&dream.text).contains(&new)));
+}
+
+#[tokio::test]
+async fn nobody_is_looked_in_on_outside_the_hours_for_it() {
+    let mut scene = Scene::open(false, false).await;
+    let garden = scene.house.garden.clone();
+    scene.house.tended_by(GardenConfig { check_in_hours: (10, 12), ..garden }).await;
+    scene.command(ANN, DM_ANN, "/checkin on 2").await;
+    scene.tell(ANN, DM_ANN).await;
+    // Two days of silence are over in the afternoon.
+    scene.live(2 * DAY + 6 * HOUR).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
+    scene.live(DAY).await;
+    let asked = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
+    let hours: Vec<i8> = asked.iter().map(|asked| asked.at.to_zoned(TimeZone::UTC).hour()).collect();
+    assert!(matches!(hours[..], [10 | 11]), "{hours:?}");
+}
