@@ -459,6 +459,7 @@ fn garden_config(config: &azera_config::Gardener) -> GardenConfig {
         // The same hour twice is never.
         check_in_hours: if config.enabled { (hour(config.check_ins_from), hour(config.check_ins_to)) } else { (0, 0) },
         sift_every: usize::from(config.enabled && config.keep),
+        surprise: config.enabled && config.surprise,
         rest: Duration::from_secs(u64::from(config.rest_minutes) * 60),
         quiet: (hour(config.quiet_from), hour(config.quiet_to)),
         per_day: config.asks_per_day,

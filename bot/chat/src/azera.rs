@@ -25,6 +25,7 @@ use crate::minds::Minds;
 use crate::queue::Queues;
 use crate::remember::Bound;
 use crate::shelf::ModelShelf;
+use crate::surprise::Exchanges;
 
 /// What the core is made of.
 pub struct Parts {
@@ -87,6 +88,8 @@ pub(crate) struct Inner {
     pub(crate) learning: Arc<tokio::sync::Mutex<()>>,
     /// What was heard and is not taken up yet.
     pub(crate) agenda: Agenda,
+    /// Exchanges whose surprise is not measured yet.
+    pub(crate) exchanges: Exchanges,
     /// A layer of recall failed, and was looked at.
     pub(crate) looked_at: AtomicBool,
     pub(crate) index_wanted: tokio::sync::Notify,
@@ -131,6 +134,7 @@ impl Azera {
             senses: OnceLock::new(),
             learning: Arc::default(),
             agenda: Agenda::default(),
+            exchanges: Exchanges::default(),
             looked_at: AtomicBool::new(false),
             index_wanted: tokio::sync::Notify::new(),
             jobs: RwLock::default(),

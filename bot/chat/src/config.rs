@@ -53,6 +53,8 @@ pub struct GardenConfig {
     pub notes_every: usize,
     /// Messages of people after which a conversation that is over is looked through for what is worth keeping; 0 for never.
     pub sift_every: usize,
+    /// Whether it is measured in the background how surprising what people say is, where the model can tell.
+    pub surprise: bool,
     /// Silence after which a conversation counts as over, and nobody is awake any more.
     pub rest: Duration,
     /// Silence after which working notes are made.
@@ -81,6 +83,7 @@ impl Default for GardenConfig {
             diary_messages: 4,
             notes_every: 8,
             sift_every: 1,
+            surprise: true,
             rest: Duration::from_secs(30 * 60),
             pause: Duration::from_secs(20),
             piece_days: 3,

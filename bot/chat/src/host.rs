@@ -225,6 +225,7 @@ impl Azera {
         };
         let Some(message) = edited else { return Ok(None) };
         self.0.index_wanted.notify_one();
+        self.0.exchanges.clear();
         let Some(person) = message.author.person().cloned() else { return Ok(None) };
         let adapter = self.platform(platform)?;
         let open = {
@@ -323,6 +324,7 @@ impl Azera {
     /// Does outside the record what a forgetting asks for: evaluated tokens go, and replies are taken back.
     pub(crate) async fn carry_out(&self, receipt: &azera_memory::Receipt) -> Result<(), Error> {
         self.0.index_wanted.notify_one();
+        self.0.exchanges.clear();
         let model = self.model();
         for (chat, persona) in &receipt.touched {
             if let Err(error) = model.forget_session(&Self::session(chat, persona)).await {

@@ -35,6 +35,7 @@ mod reply_id;
 mod report;
 mod shelf;
 mod sources;
+mod surprise;
 mod turn;
 mod vectors;
 

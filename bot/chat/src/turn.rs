@@ -20,6 +20,7 @@ use crate::overlap::says_something_new;
 use crate::reply_id::reply_id;
 use crate::report::{hit, usage};
 use crate::sources::{self, Origins, origins};
+use crate::surprise::Exchange;
 
 /// How often an answer is made before a chat is given up in which people come and go faster than that.
 const ATTEMPTS: usize = 3;
@@ -378,6 +379,16 @@ impl Azera {
             Err(error) => tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox"),
         }
         lap.end("deliver");
+        // Who was answered by no model, or is answered again, surprises nobody anew.
+        if config.garden.surprise && !generated.text.is_empty() && !asked.again && model.scorer().is_some() {
+            self.0.exchanges.wait(Exchange {
+                said: message.clone(),
+                prompt: prompt.messages,
+                reply: generated.text,
+                model: model.info().name.clone(),
+                at: reply.at,
+            });
+        }
         let is_of_here = |hit: &&azera_memory::Hit| hit.memory.worth.is_some() && hit.memory.scope == message.scope;
         let used: Vec<MemoryId> = rests_on.into_iter().filter(is_of_here).map(|hit| hit.memory.id).collect();
         if !used.is_empty() {

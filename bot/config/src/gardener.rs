@@ -38,6 +38,9 @@ pub struct Gardener {
     /// Look through conversations that are over for what is worth keeping: `/me` shows it, and bounds on memories take it last.
     /// No model is asked for it.
     pub keep: bool,
+    /// Measure in quiet times how surprising what people say is to the model, where it runs on this machine: what surprises matters
+    /// more, and fades later.
+    pub surprise: bool,
     /// Minutes of silence after which a conversation counts as over.
     #[schemars(range(min = 1, max = 10_080))]
     pub rest_minutes: u32,
@@ -70,6 +73,7 @@ impl Default for Gardener {
             check_ins_from: 9,
             check_ins_to: 21,
             keep: true,
+            surprise: true,
             rest_minutes: 30,
             quiet_from: 0,
             quiet_to: 0,

@@ -138,6 +138,7 @@ impl ChatModel for LlamaChat {
             shared_messages: request.shared_messages,
             thinking: request.thinking,
             must_think: sampler.has_grammar(),
+            within: false,
             set: adapter.as_ref().map(|adapter| &adapter.key),
         })?;
         let room = self.check_room(tokens.len(), request.max_tokens)?;
@@ -168,6 +169,10 @@ impl ChatModel for LlamaChat {
         Ok(reply)
     }
 
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        Some(self)
+    }
+
     async fn forget_session(&self, session: &SessionKey) -> Result<(), Error> {
         let (done, forgotten) = oneshot::channel();
         self.worker.commands()?.send(Command::Forget(session.clone(), done)).await.map_err(|_| Error::Stopped)?;
@@ -196,6 +201,7 @@ impl Scorer for LlamaChat {
             shared_messages: 0,
             thinking: false,
             must_think: false,
+            within: request.within,
             set: adapter.as_ref().map(|adapter| &adapter.key),
         })?;
         let continuations: Vec<_> =
@@ -208,8 +214,8 @@ impl Scorer for LlamaChat {
             priority: request.priority,
             arrived,
             ticket: Some(ticket),
-            session: None,
-            keep: false,
+            keep: request.session.is_some(),
+            session: request.session,
             prompt_len,
             tokens: prompt.tokens,
             shared: None,

@@ -80,6 +80,8 @@ pub(crate) struct PromptRequest<'a> {
     pub(crate) thinking: bool,
     /// Whether a thinking model must think first, because a grammar will leave no choice later.
     pub(crate) must_think: bool,
+    /// Whether it ends with the last message's content, so that this can go on.
+    pub(crate) within: bool,
     /// The adapters it is evaluated with.
     pub(crate) set: Option<&'a SetKey>,
 }
@@ -110,6 +112,9 @@ impl Prompter {
                     }
                     if last_shared == Some(*i) {
                         shared_len = tokens.len();
+                    }
+                    if request.within && i + 1 == request.messages.len() {
+                        break;
                     }
                 }
             }

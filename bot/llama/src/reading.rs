@@ -37,7 +37,14 @@ impl LlamaReader {
     /// # Errors
     /// [`Error::Invalid`] for messages that the model's template refuses.
     pub fn exchange(&self, messages: &[ChatMessage], reply: &str) -> Result<(Vec<u32>, usize), Error> {
-        let request = PromptRequest { messages, shared_messages: 0, thinking: false, must_think: false, set: None };
+        let request = PromptRequest {
+            messages,
+            shared_messages: 0,
+            thinking: false,
+            must_think: false,
+            within: false,
+            set: None,
+        };
         let prompt = self.prompter.prompt(&request)?;
         let mut tokens = prompt.tokens.iter().map(|token| number(token.0)).collect::<Result<Vec<_>, _>>()?;
         let start = tokens.len();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{Adapter, AdapterId, Error};
+use crate::{Adapter, AdapterId, Error, Scorer};
 
 /// Events an engine may be ahead of the reader of a [`Reply`].
 pub const REPLY_QUEUE: usize = 256;
@@ -316,6 +316,11 @@ pub trait ChatModel: Send + Sync {
 
     /// Starts a reply. Returns once the request is queued; fails at once when it can never be served.
     async fn chat(&self, request: ChatRequest) -> Result<Reply, Error>;
+
+    /// How likely it finds texts, where the engine can say so.
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        None
+    }
 
     /// Drops every evaluated token kept for `session`, in memory and on disk, as far as that is this process's to do.
     async fn forget_session(&self, session: &SessionKey) -> Result<(), Error>;

@@ -1,14 +1,18 @@
 use async_trait::async_trait;
 
-use crate::{Adapter, ChatMessage, Error, Priority};
+use crate::{Adapter, ChatMessage, Error, Priority, SessionKey};
 
 /// How likely a model finds given continuations of a prompt.
 #[derive(Debug, Clone)]
 pub struct ScoreRequest {
-    /// The prompt; its last message is the one the continuation answers.
+    /// The prompt; its last message is the one the continuations answer or go on from.
     pub messages: Vec<ChatMessage>,
-    /// Texts the assistant might say next.
+    /// Texts the assistant might say next, or that the last message might go on with.
     pub continuations: Vec<String>,
+    /// Whether the continuations belong to the last message, instead of answering it.
+    pub within: bool,
+    /// The conversation it belongs to: what is evaluated of the prompt is taken from there and left there.
+    pub session: Option<SessionKey>,
     /// Who waits.
     pub priority: Priority,
     /// Adapters to score with, on top of those the model itself was loaded with.

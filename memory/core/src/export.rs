@@ -99,5 +99,8 @@ fn memory_json(memory: &MemoryRow) -> Value {
     if let Some(worth) = &memory.worth {
         row["worth"] = json!(worth);
     }
+    if let Some(surprise) = &memory.surprise {
+        row["surprise"] = json!(surprise);
+    }
     row
 }

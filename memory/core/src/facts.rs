@@ -38,6 +38,7 @@ impl Memory {
             text: fact.text,
             at: fact.at,
             worth: None,
+            surprise: None,
         };
         let mut batch = Batch::new();
         self.put_memory(&mut batch, &memory)?;

@@ -42,6 +42,7 @@ mod rows;
 mod settings;
 mod stats;
 mod store;
+mod surprise;
 mod turns;
 mod working;
 mod worth;
@@ -78,6 +79,7 @@ pub use rows::{
 pub use settings::{CheckIns, JournalChannel, Keeping, Sifted, Stirred, Tended};
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
+pub use surprise::Surprise;
 pub use turns::{NewReply, Received, Whose};
 pub use working::{EMBEDDING_TTL, Working};
 pub use worth::{Superseded, Worth};

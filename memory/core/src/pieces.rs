@@ -42,6 +42,7 @@ impl Memory {
                 text,
                 at: row.at,
                 worth: None,
+                surprise: None,
             };
             self.put_memory(&mut batch, &memory)?;
             new += 1;

@@ -270,6 +270,9 @@ pub struct MemoryRow {
     /// Why it is worth keeping, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worth: Option<crate::Worth>,
+    /// How surprising it was, if that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surprise: Option<crate::Surprise>,
 }
 
 impl MemoryRow {

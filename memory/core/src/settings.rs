@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::links;
 use crate::minds::Gone;
 use crate::rows::{ChatRow, MessageRow};
+use crate::surprise::USUAL;
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
 /// Messages looked through for the newest one of a person.
@@ -365,6 +366,11 @@ pub(crate) fn is_of(key: &[u8], gone: &Gone<'_>) -> bool {
     let scope = scope.to_string();
     let mut parts = keys::parts(key);
     let what = parts.next().unwrap_or_default();
+    if what == USUAL.as_bytes() {
+        let (person, place) = (parts.next(), parts.next());
+        let is_theirs = matches!(gone, Gone::Person(gone) if person == Some(gone.as_str().as_bytes()));
+        return is_theirs || place == Some(scope.as_bytes());
+    }
     let of_a_chat = what == b"diary" || what == b"sifted";
     match gone {
         // A person may be called like a place.

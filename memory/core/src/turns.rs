@@ -299,7 +299,7 @@ impl Memory {
                 if let Some(key) = mark_key(&memory) {
                     batch.remove(Table::Marks, key);
                 }
-                let memory = MemoryRow { text: message.text.clone(), worth: None, ..memory };
+                let memory = MemoryRow { text: message.text.clone(), worth: None, surprise: None, ..memory };
                 codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.queue_with_neighbours(&mut batch, &memory)?;
             }
@@ -328,6 +328,7 @@ impl Memory {
             text: message.text.clone(),
             at: message.at,
             worth: None,
+            surprise: None,
         };
         self.put_memory(batch, &memory)
     }

@@ -64,6 +64,14 @@ impl MemoryRow {
         part.filter(|part| !part.trim().is_empty()).unwrap_or(self.text.as_str()).trim()
     }
 
+    /// With a mark that matters as much as it surprised, at least.
+    pub(crate) fn weighed(mut self) -> Self {
+        if let (Some(worth), Some(surprise)) = (&mut self.worth, &self.surprise) {
+            worth.importance = worth.importance.max(surprise.share());
+        }
+        self
+    }
+
     /// How strong its mark is at `now`, from 0 to 1; 0 without one.
     fn strength(&self, now: Timestamp) -> f32 {
         let Some(worth) = self.worth.as_ref().filter(|worth| worth.superseded.is_none()) else {
@@ -93,7 +101,7 @@ impl Memory {
             let Some(key) = mark_key(&memory).filter(|_| memory.kind == Kind::Message) else { continue };
             batch.put(Table::Marks, key, []);
             let used = memory.worth.as_ref().and_then(|before| before.used).max(worth.used);
-            let marked = MemoryRow { worth: Some(Worth { used, ..worth.clone() }), ..memory };
+            let marked = MemoryRow { worth: Some(Worth { used, ..worth.clone() }), ..memory }.weighed();
             codec::put(&mut batch, Table::Memories, keys::memory(marked.id), &marked)?;
         }
         let found = !batch.is_empty();
@@ -194,6 +202,7 @@ mod tests {
             text: "hm. I bake. so".into(),
             at: time(0),
             worth: Some(worth),
+            surprise: None,
         }
     }
 

@@ -159,6 +159,7 @@ impl Memory {
             text: new.text,
             at: new.at,
             worth: None,
+            surprise: None,
         };
         if memory.kind == Kind::Note {
             let key = notes_key(&memory.persona, &new.chat);

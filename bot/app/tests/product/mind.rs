@@ -74,7 +74,7 @@ fn who_is_in_danger_is_told_where_there_is_help() {
 
 /// What happens between messages shows in a replay: what was posted where, and what it rests on.
 #[test]
-fn a_night_shows_what_was_posted_and_what_it_rests_on() {
+fn an_evening_shows_what_was_posted_and_what_it_rests_on() {
     let scratch = tempfile::tempdir().expect("a folder");
     let realm = "2026-03-01T19:00:00Z";
     let mut world = vec![
@@ -101,18 +101,18 @@ fn a_night_shows_what_was_posted_and_what_it_rests_on() {
         "person": "ann", "text": "good morning", "mentions_bot": true}));
     let happened = replay(&world, scratch.path(), "default");
     let posts = of(&happened, "post");
-    let dreams: Vec<_> = posts.iter().filter(|post| post["kind"] == "dream").collect();
-    assert_eq!(dreams.len(), 1, "{posts:?}");
+    let entries: Vec<_> = posts.iter().filter(|post| post["kind"] == "reflection").collect();
+    assert_eq!(entries.len(), 1, "{posts:?}");
     let ids: Vec<String> = (0..evening.len()).map(|index| format!("m{index}")).collect();
-    let sources = dreams[0]["sources"].as_array().expect("a list");
-    assert!(sources.iter().any(|source| ids.iter().any(|id| source == id)), "{}", dreams[0]);
+    let sources = entries[0]["sources"].as_array().expect("a list");
+    assert!(sources.iter().any(|source| ids.iter().any(|id| source == id)), "{}", entries[0]);
     for post in posts {
         assert_eq!((&post["chat"], &post["persona"]), (&json!("journal"), &json!("azera")), "{post}");
         assert!(post["text"].as_str().is_some_and(|text| text.len() > 20), "{post}");
     }
     let morning = happened.iter().position(|line| line["to"] == "morning").expect("an answer in the morning");
     let posted = happened.iter().position(|line| line["type"] == "post").expect("a post");
-    assert!(posted < morning, "the night comes before the morning");
+    assert!(posted < morning, "the evening comes before the morning");
 }
 
 /// What is felt towards somebody is theirs to see, and goes when they are forgotten.

@@ -40,7 +40,7 @@ use agenda::TalkTask;
 pub(crate) use agenda::{Agenda, Heard, Home, Talk};
 pub(crate) use pieces::Unpublished;
 pub use prompts::{Writes, asked_to_write};
-use schedule::after;
+pub(crate) use schedule::{after, is_past};
 use work::Work;
 
 use crate::azera::{Azera, Inner};
@@ -86,7 +86,9 @@ impl Job for Gardener {
         let core = self.core.upgrade()?;
         let now = core.clock.now();
         let chores = core.agenda.next_chore(now);
-        core.agenda.next_due(now, &core.config.garden).into_iter().chain(core.minds.next_due()).chain(chores).min()
+        let surprises = core.exchanges.next_due(now);
+        let talks = core.agenda.next_due(now, &core.config.garden);
+        talks.into_iter().chain(core.minds.next_due()).chain(chores).chain(surprises).min()
     }
 
     async fn run(&self, now: Timestamp) -> Result<(), JobError> {
@@ -126,6 +128,7 @@ impl Azera {
 
     /// Does what is due.
     async fn tend(&self, now: Timestamp) {
+        self.measure_surprise(now).await;
         self.tend_talks(now).await;
         self.ask_for_time_zones(now).await;
         self.tend_minds(now).await;

@@ -307,7 +307,11 @@ impl Looking<'_> {
                 superseded: None,
                 used: None,
             };
-            memory.mark(&MessageId::new(id).unwrap(), &worth).unwrap();
+            let id = MessageId::new(id).unwrap();
+            memory.mark(&id, &worth).unwrap();
+            if let Some(said) = memory.message(&right, &id).unwrap() {
+                read!(self, memory.note_surprise(&said, 3.0, 2.0), |found| format!("{found:?}"));
+            }
         }
         for person in (0..PEOPLE.len()).map(person) {
             read!(self, memory.kept(&right, &person, MANY), |found| json(&found));
@@ -348,6 +352,7 @@ impl Looking<'_> {
             text: "".into(),
             at: Timestamp::MIN,
             worth: None,
+            surprise: None,
         };
         read!(self, memory.behind(&right, &everything), |found| json(&found));
         for kind in WRITTEN {

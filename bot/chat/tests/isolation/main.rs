@@ -22,6 +22,7 @@ mod linked;
 mod look;
 mod manner;
 mod oracle;
+mod surprise;
 mod watch;
 mod world;
 

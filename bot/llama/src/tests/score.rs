@@ -4,7 +4,14 @@ use super::*;
 
 async fn score(messages: Vec<ChatMessage>, continuations: &[&str]) -> Vec<Score> {
     let continuations = continuations.iter().map(|text| (*text).to_owned()).collect();
-    let request = ScoreRequest { messages, continuations, priority: Priority::Live, adapters: vec![] };
+    let request = ScoreRequest {
+        messages,
+        continuations,
+        within: false,
+        session: None,
+        priority: Priority::Live,
+        adapters: vec![],
+    };
     shared_engine().score(request).await.unwrap()
 }
 
@@ -48,6 +55,8 @@ async fn a_score_gives_way_to_live_work_and_is_right_all_the_same() {
     let request = |priority| ScoreRequest {
         messages: vec![persona("Azera"), user("How are you?")],
         continuations: (0..40).map(|i| format!("I am well, and {i} gulls sit on the rail of the gallery.")).collect(),
+        within: false,
+        session: None,
         priority,
         adapters: vec![],
     };
@@ -72,6 +81,8 @@ async fn what_does_not_fit_is_refused() {
     let request = |continuations| ScoreRequest {
         messages: vec![user("Hi")],
         continuations,
+        within: false,
+        session: None,
         priority: Priority::Background,
         adapters: vec![],
     };
@@ -79,4 +90,37 @@ async fn what_does_not_fit_is_refused() {
     assert!(matches!(long, Err(Error::TooLong { .. })), "{long:?}");
     let many = shared_engine().score(request(vec![String::new(); crate::MAX_CONTINUATIONS + 1])).await;
     assert!(matches!(many, Err(Error::Invalid(_))), "{many:?}");
+}
+
+/// What stands in a message is scored as a reader of it would expect it, and behind a reply it costs little: the conversation holds
+/// what comes before it.
+#[tokio::test]
+async fn words_of_a_message_are_scored_where_they_stand() {
+    let engine = shared_engine();
+    let session = SessionKey::new("scored in place");
+    let conversation = |last: &str| vec![persona("Azera"), user("My cat is called Pebble."), user(last)];
+    let within = |last: &str, words: &[&str], session: Option<SessionKey>| ScoreRequest {
+        messages: conversation(last),
+        continuations: words.iter().map(|text| (*text).to_owned()).collect(),
+        within: true,
+        session,
+        priority: Priority::Background,
+        adapters: vec![],
+    };
+    let words = ["Pebble.", "turbine."];
+    let asked = "I love my cat, whose name is ";
+    let whole = format!("{asked}{}", words[0]);
+    let request = ChatRequest { session: Some(session.clone()), ..greedy(conversation(&whole), 8) };
+    let (reply, _) = ask(engine, request.clone()).await;
+    let kept = engine.score(within(asked, &words, Some(session.clone()))).await.unwrap();
+    assert!(kept[0].log_prob > kept[1].log_prob, "{kept:?}");
+    let anew = engine.score(within(asked, &words, None)).await.unwrap();
+    for (kept, anew) in kept.iter().zip(&anew) {
+        assert_eq!(kept.tokens, anew.tokens);
+        assert!((kept.log_prob - anew.log_prob).abs() < 0.05 * anew.log_prob.abs(), "{kept:?} {anew:?}");
+    }
+    // The conversation goes on from there.
+    let (again, usage) = ask(engine, request).await;
+    assert_eq!(again, reply);
+    assert!(usage.cached_tokens > usage.prompt_tokens / 2, "{usage:?}");
 }

@@ -57,6 +57,7 @@ mod tests {
         let person = PersonId::new(who).unwrap();
         MemoryRow {
             worth: None,
+            surprise: None,
             id: MemoryId(1),
             persona: PersonaId::new("azera").unwrap(),
             kind: Kind::Message,

@@ -58,6 +58,8 @@ async fn likely(engine: &LlamaChat, asked: &str, text: &str, adapters: &[Adapter
     let request = ScoreRequest {
         messages: vec![user(asked)],
         continuations: vec![text.to_owned()],
+        within: false,
+        session: None,
         priority: Priority::Live,
         adapters: adapters.to_vec(),
     };

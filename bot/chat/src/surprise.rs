@@ -1,0 +1,148 @@
+//! Surprise, measured in the background: how far what somebody said, and the answer to it, were from what the model expected where
+//! they stood. Exchanges wait for it in memory alone: a stop loses how surprising they were, and nothing else.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use azera_memory::MessageRow;
+use azera_model::{ChatMessage, ChatModel, Priority, Score, ScoreRequest, SessionKey};
+use azera_types::Timestamp;
+
+use crate::azera::Azera;
+use crate::error::Error;
+use crate::gardener::{after, is_past};
+
+/// Exchanges that wait at most; with more, the oldest are let go.
+const MOST: usize = 32;
+
+/// Time after an exchange before it is measured, so that whoever goes on talking has the machine for themselves.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// How long those who talk hold it up; then it is left for another time.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Something said and the answer to it, with all that stood before the model.
+pub(crate) struct Exchange {
+    pub(crate) said: MessageRow,
+    pub(crate) prompt: Vec<ChatMessage>,
+    pub(crate) reply: String,
+    /// The name of the model that answered.
+    pub(crate) model: String,
+    pub(crate) at: Timestamp,
+}
+
+/// Exchanges that wait to be measured.
+#[derive(Default)]
+pub(crate) struct Exchanges(Mutex<VecDeque<Exchange>>);
+
+impl Exchanges {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Exchange>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more waits.
+    pub(crate) fn wait(&self, exchange: Exchange) {
+        let mut waiting = self.lock();
+        if waiting.len() >= MOST {
+            waiting.pop_front();
+        }
+        waiting.push_back(exchange);
+    }
+
+    /// When the next one is due.
+    pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
+        self.lock().front().map(|first| if first.at > now { now } else { after(first.at, SILENCE) })
+    }
+
+    /// The next one that is due.
+    fn take(&self, now: Timestamp) -> Option<Exchange> {
+        let mut waiting = self.lock();
+        if !is_past(waiting.front()?.at, SILENCE, now) {
+            return None;
+        }
+        waiting.pop_front()
+    }
+
+    /// Lets go of all of them: something was forgotten, and they may hold it.
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+}
+
+impl Azera {
+    /// Measures what is due, and keeps it with what was said.
+    pub(crate) async fn measure_surprise(&self, now: Timestamp) {
+        let model = self.model();
+        let mut begun: Vec<SessionKey> = Vec::new();
+        while let Some(exchange) = self.0.exchanges.take(now) {
+            let still = tokio::select! {
+                () = self.0.stopping.cancelled() => false,
+                still = self.0.live.still(LONGEST_WAIT) => still,
+            };
+            if !still {
+                break;
+            }
+            if exchange.model != model.info().name {
+                continue;
+            }
+            // One conversation's exchanges begin alike, and the live ones keep what they have.
+            let session =
+                SessionKey::new(format!("surprise\u{1f}{}\u{1f}{}", exchange.said.persona, exchange.said.chat));
+            if begun.last() != Some(&session) {
+                begun.push(session.clone());
+            }
+            if let Err(error) = self.measure(model.as_ref(), exchange, session).await {
+                tracing::info!(%error, "how surprising something was is not known");
+            }
+        }
+        for session in begun {
+            if let Err(error) = model.forget_session(&session).await {
+                tracing::warn!(%error, "what was measured is still held by the model");
+            }
+        }
+    }
+
+    async fn measure(&self, model: &dyn ChatModel, exchange: Exchange, session: SessionKey) -> Result<(), Error> {
+        let Exchange { said, mut prompt, reply, .. } = exchange;
+        // What was changed or forgotten meanwhile is nothing that the model is to see again.
+        let as_then = said.clone();
+        if !self.blocking(move |memory| memory.stands_as(&as_then)).await? {
+            return Ok(());
+        }
+        let (Some(scorer), Some(last)) = (model.scorer(), prompt.last_mut()) else { return Ok(()) };
+        let words = said.text.as_str();
+        // A long message may have been cut in its middle to fit; then nothing can be said of it as a whole.
+        let Some(before) = last.content.strip_suffix(words).filter(|_| !words.trim().is_empty()) else { return Ok(()) };
+        let (before, whole) = (before.to_owned(), last.content.clone());
+        let ask = |messages, text: &str, within| {
+            let (continuations, session) = (vec![text.to_owned()], Some(session.clone()));
+            let adapters = Vec::new();
+            scorer.score(ScoreRequest {
+                messages,
+                continuations,
+                within,
+                session,
+                priority: Priority::Background,
+                adapters,
+            })
+        };
+        last.content = before;
+        let of_words = ask(prompt.clone(), words, true).await?.pop();
+        if let Some(last) = prompt.last_mut() {
+            last.content = whole;
+        }
+        let of_reply = ask(prompt, &reply, false).await?.pop();
+        let (Some(of_words), Some(of_reply)) = (of_words, of_reply) else { return Ok(()) };
+        let (Some(words), Some(whole)) = (loss(&[of_words]), loss(&[of_words, of_reply])) else { return Ok(()) };
+        self.blocking(move |memory| memory.note_surprise(&said, words, whole)).await?;
+        Ok(())
+    }
+}
+
+/// Cross-entropy in nats a token; none of nothing.
+fn loss(scores: &[Score]) -> Option<f64> {
+    let tokens: usize = scores.iter().map(|score| score.tokens).sum();
+    let log_prob: f64 = scores.iter().map(|score| score.log_prob).sum();
+    (tokens > 0).then(|| -log_prob / tokens as f64)
+}
