@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(of(&[]).unwrap(), SHARES);
         let changed = of(&["near=20", "of_another = 0"]).unwrap();
         let share = |kind| changed.iter().find(|(_, it)| *it == kind).map(|(share, _)| *share);
-        assert_eq!((share(Kind::Near), share(Kind::OfAnother), share(Kind::Plain)), (Some(20), Some(0), Some(3)));
+        assert_eq!((share(Kind::Near), share(Kind::OfAnother), share(Kind::Plain)), (Some(20), Some(0), Some(2)));
         for (wrong, says) in
             [("near", "as in near=20"), ("near=-1", "as in near=20"), ("soup=1", "there are recalled, told_apart")]
         {
