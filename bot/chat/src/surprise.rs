@@ -11,7 +11,7 @@ use azera_types::Timestamp;
 
 use crate::azera::Azera;
 use crate::error::Error;
-use crate::gardener::{after, is_past};
+use crate::gardener::after;
 
 /// Exchanges that wait at most; with more, the oldest are let go.
 const MOST: usize = 32;
@@ -55,13 +55,9 @@ impl Exchanges {
         self.lock().front().map(|first| if first.at > now { now } else { after(first.at, SILENCE) })
     }
 
-    /// The next one that is due.
-    fn take(&self, now: Timestamp) -> Option<Exchange> {
-        let mut waiting = self.lock();
-        if !is_past(waiting.front()?.at, SILENCE, now) {
-            return None;
-        }
-        waiting.pop_front()
+    /// The next one.
+    fn take(&self) -> Option<Exchange> {
+        self.lock().pop_front()
     }
 
     /// Lets go of all of them: something was forgotten, and they may hold it.
@@ -75,7 +71,7 @@ impl Azera {
     pub(crate) async fn measure_surprise(&self, now: Timestamp) {
         let model = self.model();
         let mut begun: Vec<SessionKey> = Vec::new();
-        while let Some(exchange) = self.0.exchanges.take(now) {
+        while self.0.exchanges.next_due(now).is_some_and(|due| due <= now) {
             let still = tokio::select! {
                 () = self.0.stopping.cancelled() => false,
                 still = self.0.live.still(LONGEST_WAIT) => still,
@@ -83,6 +79,8 @@ impl Azera {
             if !still {
                 break;
             }
+            // They may have been let go meanwhile.
+            let Some(exchange) = self.0.exchanges.take() else { break };
             if exchange.model != model.info().name {
                 continue;
             }
