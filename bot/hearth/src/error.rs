@@ -31,6 +31,9 @@ pub enum Error {
     /// A recipe that makes no sense.
     #[error("the recipe cannot be followed: {0}")]
     Recipe(String),
+    /// Adapters that cannot be added or compressed.
+    #[error("the adapters cannot be put together: {0}")]
+    Adapters(String),
     /// Examples that the model cannot learn from.
     #[error("the examples cannot be learnt: {0}")]
     Examples(String),

@@ -6,19 +6,25 @@
 //!
 //! Invariants:
 //! - The base never changes, and nothing of it is held as plain floats for longer than a product with it takes.
-//! - A training is a function of base, examples and recipe: pauses, threads and time change no bit of its result.
+//! - A training is a function of base, examples, recipe and the adapters it stands beside: pauses, threads and time change no
+//!   bit of its result.
+//! - What is learnt beside other adapters reads nothing that they read: the rows of its `A` are orthogonal to all of theirs.
 
 mod adamw;
 mod adapter;
 mod attention;
 mod base;
+mod beside;
 mod error;
 mod layer;
+mod loss;
 mod pack;
 mod pass;
 mod rope;
 mod saved;
 mod slice;
+mod span;
+mod stack;
 mod train;
 
 #[cfg(test)]
@@ -30,6 +36,8 @@ pub use adamw::Recipe;
 pub use adapter::Adapter;
 pub use base::{Base, PROJECTIONS, Rope, Shape};
 pub use error::{Error, Result};
+pub use loss::{losses, mean_loss};
 pub use pack::Example;
 pub use pass::logits;
-pub use train::{Progress, Then, Training, mean_loss};
+pub use stack::Compressed;
+pub use train::{Progress, Then, Training};

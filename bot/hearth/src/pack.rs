@@ -79,6 +79,8 @@ pub(crate) struct Pack {
     pub(crate) segments: Vec<Segment>,
     /// Rows, and the token that should come next there.
     pub(crate) targets: Vec<(usize, u32)>,
+    /// The example of each target, by its place among those given.
+    pub(crate) owners: Vec<usize>,
 }
 
 impl Pack {
@@ -95,11 +97,12 @@ impl Pack {
         first..self.tokens.len()
     }
 
-    fn branch(&mut self, example: &Example, prefix: Range<usize>) {
+    fn branch(&mut self, owner: usize, example: &Example, prefix: Range<usize>) {
         let before = prefix.len();
         let rows = self.push(&example.tokens[before..], before);
         for place in example.learnt.iter().cloned().flatten() {
             self.targets.push((rows.start + place - 1 - before, example.tokens[place]));
+            self.owners.push(owner);
         }
         self.segments.push(Segment { rows, prefix });
     }
@@ -108,31 +111,31 @@ impl Pack {
 /// Examples that begin alike.
 struct Group<'a> {
     shared: usize,
-    members: Vec<&'a Example>,
+    members: Vec<(usize, &'a Example)>,
 }
 
 /// Packs examples into passes of about `most` tokens. What several begin with is computed once a pass.
 pub(crate) fn pack(examples: &[&Example], most: usize) -> Vec<Pack> {
-    let mut sorted = examples.to_vec();
-    sorted.sort_by(|left, right| left.tokens.cmp(&right.tokens));
+    let mut sorted: Vec<(usize, &Example)> = examples.iter().copied().enumerate().collect();
+    sorted.sort_by(|(_, left), (_, right)| left.tokens.cmp(&right.tokens));
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for example in sorted {
+    for (owner, example) in sorted {
         if let Some(group) = groups.last_mut() {
-            let alike = group.members.last().map_or(0, |last| common(&last.tokens, &example.tokens));
+            let alike = group.members.last().map_or(0, |(_, last)| common(&last.tokens, &example.tokens));
             let shared = alike.min(group.shared).min(example.shareable());
             if shared >= MIN_SHARED && (group.members.len() == 1 || shared * 2 >= group.shared) {
                 group.shared = shared;
-                group.members.push(example);
+                group.members.push((owner, example));
                 continue;
             }
         }
-        groups.push(Group { shared: example.shareable(), members: vec![example] });
+        groups.push(Group { shared: example.shareable(), members: vec![(owner, example)] });
     }
     let mut packs = vec![Pack::default()];
     for Group { shared, members } in groups {
         let shared = if members.len() > 1 { shared } else { 0 };
         let mut prefix = None;
-        for example in members {
+        for (owner, example) in members {
             let more = example.tokens.len() - if prefix.is_some() { shared } else { 0 };
             if packs.last().is_some_and(|pack| !pack.tokens.is_empty() && pack.tokens.len() + more > most) {
                 packs.push(Pack::default());
@@ -141,7 +144,7 @@ pub(crate) fn pack(examples: &[&Example], most: usize) -> Vec<Pack> {
             let Some(pack) = packs.last_mut() else { continue };
             let rows =
                 prefix.get_or_insert_with(|| if shared > 0 { pack.begin(&example.tokens[..shared]) } else { 0..0 });
-            pack.branch(example, rows.clone());
+            pack.branch(owner, example, rows.clone());
         }
     }
     packs.retain(|pack| !pack.tokens.is_empty());
@@ -178,6 +181,7 @@ mod tests {
         assert_eq!(rows, [(0..40, 0..0), (40..42, 0..40), (42..45, 0..40), (45..47, 0..40), (47..70, 0..0)]);
         assert_eq!(pack.positions[40..47], [40, 41, 40, 41, 42, 40, 41]);
         assert_eq!(pack.targets, [(40, 81), (43, 92), (45, 95), (67, 8), (68, 9)]);
+        assert_eq!(pack.owners, [1, 0, 3, 2, 2]);
     }
 
     #[test]

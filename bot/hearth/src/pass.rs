@@ -14,33 +14,35 @@ use crate::slice::{exp, matrix, norm, norm_back, read};
 /// Rows whose likelihoods over the whole vocabulary are held at once.
 const CHOSEN_ROWS: usize = 128;
 
-/// The loss of a pass, summed over its targets. With `learnt`, what it teaches, `weight` times, is added there.
+/// The loss of each target of a pass, with what is added `beside` the adapter. With `learnt`, what it teaches the adapter, times
+/// the weight there, is added to that.
 pub(crate) fn pass(
     base: &Base,
     adapter: &Adapter,
+    beside: Option<&Adapter>,
     pack: &Pack,
-    weight: f32,
-    mut learnt: Option<&mut Adapter>,
-) -> Result<f64> {
+    learnt: Option<(f32, &mut Adapter)>,
+) -> Result<Vec<f64>> {
     let turns = Turns::new(base, &pack.positions);
     let setting = Setting { shape: base.shape(), turns: &turns, segments: &pack.segments };
     let mut x = base.embed(&pack.tokens)?;
     let mut kept: Vec<Kept> = Vec::new();
     for (index, layer) in base.layers.iter().enumerate() {
-        let (out, of_layer) = setting.forward(layer, &adapter.layer(index)?, x)?;
+        let (out, of_layer) = setting.forward(layer, &adapter.layer(index, beside)?, x)?;
         x = out;
         if learnt.is_some() {
             kept.push(of_layer);
         }
     }
-    let (loss, mut grad) = likelihoods(base, &x, &pack.targets, learnt.is_some().then_some(weight))?;
+    let weight = learnt.as_ref().map(|(weight, _)| *weight);
+    let (losses, mut grad) = likelihoods(base, &x, &pack.targets, weight)?;
     drop(x);
-    let Some(learnt) = &mut learnt else { return Ok(loss) };
+    let Some((_, learnt)) = learnt else { return Ok(losses) };
     let parts = learnt.pairs.chunks_mut(PROJECTIONS.len()).enumerate();
     for ((index, learnt), (layer, of_layer)) in parts.rev().zip(base.layers.iter().zip(kept).rev()) {
-        grad = setting.backward(layer, &adapter.layer(index)?, &of_layer, &grad, learnt)?;
+        grad = setting.backward(layer, &adapter.layer(index, beside)?, &of_layer, &grad, learnt)?;
     }
-    Ok(loss)
+    Ok(losses)
 }
 
 /// The logits after each token of a sequence, tokens by vocabulary.
@@ -53,7 +55,7 @@ pub fn logits(base: &Base, adapter: Option<&Adapter>, tokens: &[u32]) -> Result<
         let setting = Setting { shape: base.shape(), turns: &turns, segments: &pack.segments };
         let mut x = base.embed(&pack.tokens)?;
         for (index, layer) in base.layers.iter().enumerate() {
-            x = setting.forward(layer, &adapter.unwrap_or(&none).layer(index)?, x)?.0;
+            x = setting.forward(layer, &adapter.unwrap_or(&none).layer(index, None)?, x)?.0;
         }
         values.extend(scores(base, &norm(&x, &base.output_norm, base.shape().epsilon)?)?);
     }
@@ -75,23 +77,23 @@ fn scores(base: &Base, normed: &Tensor) -> Result<Vec<f32>> {
     Ok(logits)
 }
 
-/// The summed cross-entropy of the targets, and what it hands back to the hidden states, `weight` times.
-fn likelihoods(base: &Base, x: &Tensor, targets: &[(usize, u32)], weight: Option<f32>) -> Result<(f64, Tensor)> {
+/// The cross-entropy of each target, and what they hand back to the hidden states, `weight` times.
+fn likelihoods(base: &Base, x: &Tensor, targets: &[(usize, u32)], weight: Option<f32>) -> Result<(Vec<f64>, Tensor)> {
     let (rows, width) = x.dims2()?;
     let shape = base.shape();
     let mut grad = vec![0.0_f32; if weight.is_some() { rows * width } else { 0 }];
-    let mut loss = 0.0;
+    let mut losses = Vec::with_capacity(targets.len());
     for targets in targets.chunks(CHOSEN_ROWS) {
         let mut chosen = Vec::with_capacity(targets.len() * width);
         read(x, |x| targets.iter().for_each(|(row, _)| chosen.extend_from_slice(&x[row * width..][..width])))?;
         let chosen = matrix(chosen, targets.len(), width)?;
         let mut logits = scores(base, &norm(&chosen, &base.output_norm, shape.epsilon)?)?;
-        let losses: Vec<f64> = logits
+        let of_rows: Vec<f64> = logits
             .par_chunks_mut(shape.vocabulary)
             .zip(targets)
             .map(|(row, (_, token))| cross_entropy(row, *token as usize, weight))
             .collect();
-        loss += losses.iter().sum::<f64>();
+        losses.extend(of_rows);
         if weight.is_none() {
             continue;
         }
@@ -117,7 +119,7 @@ fn likelihoods(base: &Base, x: &Tensor, targets: &[(usize, u32)], weight: Option
         })?;
     }
     let rows = if weight.is_some() { rows } else { 0 };
-    Ok((loss, matrix(grad, rows, width)?))
+    Ok((losses, matrix(grad, rows, width)?))
 }
 
 /// `-log softmax(row)[token]`; the row becomes its gradient, `weight` times.

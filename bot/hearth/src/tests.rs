@@ -1,3 +1,6 @@
+mod beside;
+mod stack;
+
 use std::path::PathBuf;
 
 use tempfile::TempDir;
@@ -5,7 +8,7 @@ use tempfile::TempDir;
 use crate::adapter::Adapter;
 use crate::pack::pack;
 use crate::pass::pass;
-use crate::{Base, Example, Recipe, Then, Training, mean_loss, tiny};
+use crate::{Base, Example, Recipe, Then, Training, losses, mean_loss, tiny};
 
 fn base(folder: &TempDir, architecture: &str) -> (PathBuf, Base) {
     let path = folder.path().join(format!("{architecture}.gguf"));
@@ -31,31 +34,39 @@ fn examples(count: usize) -> Vec<Example> {
 
 /// An adapter that changes something, with `B` not zero.
 fn stirred(base: &Base) -> Adapter {
-    let mut random = fastrand::Rng::with_seed(11);
-    let mut adapter = Adapter::new(base, 4, 8.0, 5);
+    of_rank(base, 4, 5)
+}
+
+fn of_rank(base: &Base, rank: usize, seed: u64) -> Adapter {
+    let mut random = fastrand::Rng::with_seed(seed + 6);
+    let mut adapter = Adapter::new(base, rank, 8.0, seed);
     for pair in &mut adapter.pairs {
         pair.b.values.iter_mut().for_each(|value| *value = (random.f32() - 0.5) * 0.2);
     }
     adapter
 }
 
-fn taught(base: &Base, adapter: &Adapter, examples: &[Example], most: usize) -> (f64, Adapter) {
+/// The loss of an adapter, with others beside it, and what it is taught.
+fn taught(base: &Base, adapter: &Adapter, beside: &[Adapter], examples: &[Example], most: usize) -> (f64, Adapter) {
+    let beside = (!beside.is_empty()).then(|| Adapter::joined_at(adapter.scale(), beside).unwrap());
     let mut grads = Adapter::zero(base.shape(), adapter.rank, adapter.alpha);
     let mut loss = 0.0;
     for pack in pack(&examples.iter().collect::<Vec<_>>(), most) {
-        loss += pass(base, adapter, &pack, 1.0, Some(&mut grads)).unwrap();
+        let losses = pass(base, adapter, beside.as_ref(), &pack, Some((1.0, &mut grads))).unwrap();
+        loss += losses.iter().sum::<f64>();
     }
     (loss, grads)
 }
 
 #[test]
 fn gradients_agree_with_differences() {
-    for architecture in ["llama", "qwen3"] {
+    for (architecture, others) in [("llama", 0), ("qwen3", 0), ("llama", 2), ("qwen3", 1)] {
         let folder = tempfile::tempdir().unwrap();
         let (_, base) = base(&folder, architecture);
         let examples = examples(5);
         let adapter = stirred(&base);
-        let (_, grads) = taught(&base, &adapter, &examples, 1000);
+        let others: Vec<Adapter> = (0..others).map(|index| of_rank(&base, 3 + index, 20 + index as u64)).collect();
+        let (_, grads) = taught(&base, &adapter, &others, &examples, 1000);
         let names: Vec<String> = adapter.names().collect();
         for (index, name) in names.iter().enumerate() {
             let grad = grads.matrices().nth(index).unwrap();
@@ -67,7 +78,7 @@ fn gradients_agree_with_differences() {
                 for (value, grad) in matrix.values.iter_mut().zip(&grad.values) {
                     *value += (by * f64::from(*grad) / length) as f32;
                 }
-                taught(&base, &adapter, &examples, 1000).0
+                taught(&base, &adapter, &others, &examples, 1000).0
             };
             let by = 5e-3;
             let slope = (moved(by) - moved(-by)) / (2.0 * by);
@@ -82,10 +93,10 @@ fn what_is_shared_teaches_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let adapter = stirred(&base);
-    let (loss, grads) = taught(&base, &adapter, &examples(6), 1000);
+    let (loss, grads) = taught(&base, &adapter, &[], &examples(6), 1000);
     let mut apart = (0.0, Adapter::zero(base.shape(), adapter.rank, adapter.alpha));
     for example in examples(6) {
-        let (loss, grads) = taught(&base, &adapter, &[example], 1000);
+        let (loss, grads) = taught(&base, &adapter, &[], &[example], 1000);
         apart.0 += loss;
         for (to, more) in apart.1.matrices_mut().zip(grads.matrices()) {
             to.values.iter_mut().zip(&more.values).for_each(|(to, more)| *to += more);
@@ -143,6 +154,27 @@ fn an_adapter_comes_back_from_its_file() {
     let loss = |adapter: Option<&Adapter>| mean_loss(&base, adapter, &examples, 200, 1).unwrap().0;
     assert!((loss(Some(&back)) - loss(Some(&adapter))).abs() < 1e-3);
     assert!((loss(Some(&back)) - loss(None)).abs() > 1e-2);
+    // What learns on is what the file holds where A is written whole.
+    adapter.write_precise(&path, &[]).unwrap();
+    let back = Adapter::read(&path, &base).unwrap();
+    assert!(back.pairs.iter().zip(&adapter.pairs).all(|(back, pair)| back.a == pair.a));
+    assert!((loss(Some(&back)) - loss(Some(&adapter))).abs() < 1e-3);
+}
+
+#[test]
+fn losses_are_those_of_each_example() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "qwen3");
+    let (adapter, examples) = (stirred(&base), examples(7));
+    let losses = losses(&base, Some(&adapter), &examples, 90, 2).unwrap();
+    assert_eq!(losses.len(), examples.len());
+    for (loss, example) in losses.iter().zip(&examples) {
+        let (alone, tokens) = mean_loss(&base, Some(&adapter), std::slice::from_ref(example), 1000, 1).unwrap();
+        assert_eq!(tokens, 3);
+        assert!((loss - alone).abs() < 1e-4, "{loss} among others, {alone} alone");
+    }
+    let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+    assert!((mean - mean_loss(&base, Some(&adapter), &examples, 90, 1).unwrap().0).abs() < 1e-6);
 }
 
 #[track_caller]

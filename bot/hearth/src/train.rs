@@ -1,4 +1,4 @@
-//! Training: steps over the examples, that can be left off between two of them and taken up again.
+//! Training: steps over the examples, that can be left off between two passes of them and taken up again.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::adamw::{Moments, Recipe};
 use crate::adapter::Adapter;
 use crate::base::Base;
+use crate::beside::{self, Frozen};
 use crate::error::{Error, Result};
 use crate::pack::{Example, identify, pack};
 use crate::pass::pass;
@@ -46,14 +47,15 @@ pub enum Then {
 
 /// A training of one adapter.
 ///
-/// The same base, examples and recipe give the same adapter, bit for bit, however often the training is left off; the
-/// number of threads does not matter either.
+/// The same base, examples, recipe and adapters beside it give the same adapter, bit for bit, however often the training is
+/// left off; the number of threads does not matter either.
 #[derive(Debug)]
 pub struct Training<'a> {
     base: &'a Base,
     examples: &'a [Example],
     identity: String,
     recipe: Recipe,
+    frozen: Option<Frozen>,
     step: usize,
     adapter: Adapter,
     moments: Moments,
@@ -66,9 +68,37 @@ impl<'a> Training<'a> {
     /// # Errors
     /// [`Error::Recipe`] and [`Error::Examples`].
     pub fn new(base: &'a Base, examples: &'a [Example], recipe: Recipe, threads: usize) -> Result<Self> {
+        Self::beside(base, &[], examples, recipe, threads)
+    }
+
+    /// A new training beside adapters that stay as they are: they are added in every pass, and the rows of the new `A` are
+    /// kept orthogonal to all rows of theirs (O-LoRA, Wang et al. 2023, by projection). Their ranks and scales may differ.
+    /// Beside none it is [`Training::new`].
+    ///
+    /// # Errors
+    /// [`Error::Recipe`], also where they leave no room for the new rank in a projection's inputs, [`Error::Examples`], and
+    /// [`Error::Adapters`] for adapters of another model.
+    pub fn beside(
+        base: &'a Base,
+        frozen: &[Adapter],
+        examples: &'a [Example],
+        recipe: Recipe,
+        threads: usize,
+    ) -> Result<Self> {
         recipe.check().map_err(Error::Recipe)?;
         let adapter = Adapter::new(base, recipe.rank, recipe.alpha, recipe.seed);
-        Self::begun(base, examples, recipe, adapter, threads)
+        let mut training = Self::begun(base, examples, recipe, adapter, threads)?;
+        let (recipe, adapter) = (&training.recipe, &mut training.adapter);
+        training.frozen = training.threads.install(|| {
+            let frozen = Frozen::new(base, frozen, recipe)?;
+            if let Some(frozen) = &frozen {
+                // Twice: where little is left of a row, the first time leaves more of rounding in it than it is to have.
+                frozen.leave(adapter)?;
+                frozen.leave(adapter)?;
+            }
+            Ok::<_, Error>(frozen)
+        })?;
+        Ok(training)
     }
 
     /// A new training that begins with what another one learnt.
@@ -100,22 +130,45 @@ impl<'a> Training<'a> {
         let identity = identify(examples, base.shape())?;
         let zero = Adapter::zero(base.shape(), recipe.rank, recipe.alpha);
         let moments = Moments { first: zero.clone(), second: zero };
-        Ok(Self { base, examples, identity, recipe, step: 0, adapter, moments, threads: pool(threads)? })
+        let threads = pool(threads)?;
+        Ok(Self { base, examples, identity, recipe, frozen: None, step: 0, adapter, moments, threads })
     }
 
     /// Takes up a training where its checkpoint left off.
     ///
     /// # Errors
-    /// [`Error::Saved`] for a damaged checkpoint, or one of another model or other examples.
+    /// [`Error::Saved`] for a damaged checkpoint, or one of another model or other examples, or one beside adapters.
     pub fn resume(base: &'a Base, examples: &'a [Example], checkpoint: &Path, threads: usize) -> Result<Self> {
+        Self::resume_beside(base, &[], examples, checkpoint, threads)
+    }
+
+    /// Takes up a training beside adapters where its checkpoint left off.
+    ///
+    /// # Errors
+    /// [`Error::Saved`] for a damaged checkpoint, or one of another model, other examples or other adapters.
+    pub fn resume_beside(
+        base: &'a Base,
+        frozen: &[Adapter],
+        examples: &'a [Example],
+        checkpoint: &Path,
+        threads: usize,
+    ) -> Result<Self> {
         let identity = identify(examples, base.shape())?;
-        let Checkpoint { recipe, examples: of_examples, step, adapter, moments, .. } =
+        let Checkpoint { recipe, examples: of_examples, beside, step, adapter, moments, .. } =
             Checkpoint::read(checkpoint, base)?;
+        let other = |what: &str| Error::Saved { path: checkpoint.to_owned(), what: what.to_owned() };
         if of_examples != identity {
-            let what = "it belongs to other examples".to_owned();
-            return Err(Error::Saved { path: checkpoint.to_owned(), what });
+            return Err(other("it belongs to other examples"));
         }
-        Ok(Self { base, examples, identity, recipe, step, adapter, moments, threads: pool(threads)? })
+        if beside != beside::identify(frozen) {
+            return Err(other(match beside.is_empty() {
+                true => "it was not learnt beside adapters",
+                false => "it was learnt beside other adapters, or the same in another order",
+            }));
+        }
+        let threads = pool(threads)?;
+        let frozen = threads.install(|| Frozen::new(base, frozen, &recipe))?;
+        Ok(Self { base, examples, identity, recipe, frozen, step, adapter, moments, threads })
     }
 
     /// Keeps where it stands in a file.
@@ -127,6 +180,7 @@ impl<'a> Training<'a> {
             recipe: self.recipe.clone(),
             base: self.base.sha256().to_owned(),
             examples: self.identity.clone(),
+            beside: self.frozen.as_ref().map_or_else(String::new, |frozen| frozen.identity().to_owned()),
             step: self.step,
             adapter: self.adapter.clone(),
             moments: self.moments.clone(),
@@ -159,11 +213,25 @@ impl<'a> Training<'a> {
     /// # Errors
     /// [`Error::Diverged`] if the loss is no number any more.
     pub fn run(&mut self, progress: &mut dyn FnMut(&Self, &Progress) -> Then) -> Result<bool> {
+        self.run_until(&|| false, progress)
+    }
+
+    /// The same, and `pause` is asked before each pass of a step: who wants the processor waits for one pass at most. The step
+    /// that was begun is then dropped, and made again when the training goes on. `pause` may also wait itself and then say no,
+    /// by which nothing is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`] if the loss is no number any more.
+    pub fn run_until(
+        &mut self,
+        pause: &dyn Fn() -> bool,
+        progress: &mut dyn FnMut(&Self, &Progress) -> Then,
+    ) -> Result<bool> {
         let began = Instant::now();
         let first = self.step;
         let mut mean_loss = None;
         while self.step < self.recipe.steps {
-            let Made { loss, gradient, tokens } = self.make_step()?;
+            let Some(Made { loss, gradient, tokens }) = self.make_step(pause)? else { break };
             let mean = mean_loss.map_or(loss, |mean: f64| mean + (loss - mean) * LOSS_SHARE);
             mean_loss = Some(mean);
             let elapsed = began.elapsed();
@@ -177,26 +245,47 @@ impl<'a> Training<'a> {
         Ok(self.step >= self.recipe.steps)
     }
 
-    fn make_step(&mut self) -> Result<Made> {
+    /// Nothing is made where `pause` wants none.
+    fn make_step(&mut self, pause: &dyn Fn() -> bool) -> Result<Option<Made>> {
         let chosen: Vec<&Example> =
             (0..self.recipe.batch).map(|index| self.example(self.step * self.recipe.batch + index)).collect();
         let learnt: usize = chosen.iter().map(|example| example.learnt_tokens()).sum();
         let packs = pack(&chosen, self.recipe.pass_tokens);
         let mut grads = Adapter::zero(self.base.shape(), self.recipe.rank, self.recipe.alpha);
-        let (base, adapter, grads_to) = (self.base, &self.adapter, &mut grads);
-        let loss = self.threads.install(|| -> Result<f64> {
-            let mut loss = 0.0;
-            for pack in &packs {
-                loss += pass(base, adapter, pack, 1.0 / learnt as f32, Some(&mut *grads_to))?;
+        let (base, adapter, weight) = (self.base, &self.adapter, 1.0 / learnt as f32);
+        let beside = self.frozen.as_ref().map(Frozen::sum);
+        let mut loss = 0.0;
+        for pack in &packs {
+            if pause() {
+                return Ok(None);
             }
-            Ok(loss / learnt as f64)
-        })?;
+            let losses = self.threads.install(|| pass(base, adapter, beside, pack, Some((weight, &mut grads))))?;
+            loss += losses.iter().sum::<f64>();
+        }
+        let loss = loss / learnt as f64;
         if !loss.is_finite() {
             return Err(Error::Diverged { step: self.step });
         }
-        let gradient = self.moments.step(&self.recipe, self.step, &mut self.adapter, &grads);
+        let gradient = self.learn(grads)?;
         self.step += 1;
-        Ok(Made { loss, gradient, tokens: packs.iter().map(|pack| pack.tokens.len()).sum() })
+        let tokens = packs.iter().map(|pack| pack.tokens.len()).sum();
+        Ok(Some(Made { loss, gradient, tokens }))
+    }
+
+    /// Takes the step that these gradients teach, and gives their norm. Beside other adapters they are projected before anything
+    /// is made of them, and the adapter after: AdamW goes by each number, and so leads out of any subspace.
+    fn learn(&mut self, mut grads: Adapter) -> Result<f32> {
+        let Self { frozen, recipe, step, adapter, moments, .. } = self;
+        self.threads.install(|| {
+            if let Some(frozen) = frozen {
+                frozen.leave(&mut grads)?;
+            }
+            let gradient = moments.step(recipe, *step, adapter, &grads);
+            if let Some(frozen) = frozen {
+                frozen.leave(adapter)?;
+            }
+            Ok(gradient)
+        })
     }
 
     /// The example of this number, each round in another order.
@@ -214,27 +303,7 @@ struct Made {
     tokens: usize,
 }
 
-/// The mean cross-entropy in nats of what is to be learnt, and of how many tokens it is the mean.
-///
-/// # Errors
-/// [`Error::Examples`] for examples that do not fit the model.
-pub fn mean_loss(
-    base: &Base,
-    adapter: Option<&Adapter>,
-    examples: &[Example],
-    pass_tokens: usize,
-    threads: usize,
-) -> Result<(f64, usize)> {
-    identify(examples, base.shape())?;
-    let none = Adapter::zero(base.shape(), 1, 1.0);
-    let packs = pack(&examples.iter().collect::<Vec<_>>(), pass_tokens);
-    let tokens = examples.iter().map(Example::learnt_tokens).sum();
-    let loss = pool(threads)?.install(|| -> Result<f64> {
-        packs.iter().map(|pack| pass(base, adapter.unwrap_or(&none), pack, 0.0, None)).sum()
-    })?;
-    Ok((loss / tokens as f64, tokens))
-}
-
-fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+/// Threads that work at once; 0 takes every processor.
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("hearth-{index}")).build()?)
 }

@@ -1,0 +1,93 @@
+//! Learning beside what was learnt before: the adapters of earlier times are added and stay as they are, and what is learnt
+//! reads only what none of them reads (O-LoRA, Wang et al. 2023). Where O-LoRA punishes overlap, here it is taken away: the
+//! rows of the new `A` are projected on the orthogonal complement of all rows of the others.
+
+use candle_core::Tensor;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use crate::adamw::Recipe;
+use crate::adapter::{Adapter, Pair};
+use crate::base::{Base, PROJECTIONS};
+use crate::error::{Error, Result};
+use crate::slice::{matrix, read};
+use crate::span::Span;
+
+/// A row of which no more than this share lies outside of those before is one of them, rounded to 32-bit floats.
+const DEPENDENT: f64 = 1e-6;
+
+/// What stays as it is while something is learnt beside it.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    /// The sum of the adapters, at the scale of the one that learns.
+    sum: Adapter,
+    /// For each projection an orthonormal basis of what they read, directions by inputs.
+    bases: Vec<Tensor>,
+    identity: String,
+}
+
+impl Frozen {
+    /// None for no adapters.
+    pub(crate) fn new(base: &Base, adapters: &[Adapter], recipe: &Recipe) -> Result<Option<Self>> {
+        if adapters.is_empty() {
+            return Ok(None);
+        }
+        let like = Adapter::zero(base.shape(), 1, 1.0);
+        if let Some(place) = adapters.iter().position(|adapter| !adapter.goes_with(&like)) {
+            return Err(Error::Adapters(format!("number {} is made for another model", place + 1)));
+        }
+        let sum = Adapter::joined_at(recipe.alpha / recipe.rank as f32, adapters)?;
+        let bases = sum.pairs.par_iter().enumerate().map(|(index, pair)| basis(index, pair, recipe.rank));
+        Ok(Some(Self { bases: bases.collect::<Result<_>>()?, sum, identity: identify(adapters) }))
+    }
+
+    /// What is added to each projection besides.
+    pub(crate) fn sum(&self) -> &Adapter {
+        &self.sum
+    }
+
+    /// The SHA-256 of the adapters.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Takes from the rows of `A` what the adapters read: `A - A Q^T Q` for a basis `Q`.
+    pub(crate) fn leave(&self, adapter: &mut Adapter) -> Result<()> {
+        for (pair, basis) in adapter.pairs.iter_mut().zip(&self.bases) {
+            if basis.dim(0)? == 0 {
+                continue;
+            }
+            let inside = pair.a.tensor()?.matmul(&basis.t()?)?.matmul(basis)?;
+            read(&inside, |inside| pair.a.values.iter_mut().zip(inside).for_each(|(value, inside)| *value -= inside))?;
+        }
+        Ok(())
+    }
+}
+
+fn basis(index: usize, pair: &Pair, rank: usize) -> Result<Tensor> {
+    let inputs = pair.a.columns;
+    let basis = Span::of(pair.a.wide(), DEPENDENT).basis;
+    if basis.len() + rank > inputs {
+        let (layer, part) = (index / PROJECTIONS.len(), PROJECTIONS[index % PROJECTIONS.len()]);
+        return Err(Error::Recipe(format!(
+            "there is no room for rank {rank} in blk.{layer}.{part}: of its {inputs} inputs {} are taken",
+            basis.len()
+        )));
+    }
+    let values = basis.iter().flatten().map(|value| *value as f32).collect();
+    matrix(values, basis.len(), inputs)
+}
+
+/// Names adapters by one SHA-256, in their order; nothing for none.
+pub(crate) fn identify(adapters: &[Adapter]) -> String {
+    if adapters.is_empty() {
+        return String::new();
+    }
+    let mut hasher = Sha256::new();
+    for adapter in adapters {
+        hasher.update((adapter.rank as u64).to_le_bytes());
+        hasher.update(adapter.alpha.to_le_bytes());
+        adapter.matrices().flat_map(|matrix| &matrix.values).for_each(|value| hasher.update(value.to_le_bytes()));
+    }
+    crate::saved::hex(&hasher.finalize())
+}

@@ -1,0 +1,201 @@
+//! Sums of adapters, and adapters of lower rank.
+
+use super::*;
+use crate::adapter::Pair;
+use crate::logits;
+
+/// `alpha / rank * B A` of a projection, outputs by inputs.
+fn delta(pair: &Pair, scale: f32) -> Vec<f64> {
+    let mut delta = Vec::new();
+    for row in 0..pair.b.rows {
+        for input in 0..pair.a.columns {
+            let along = |index: usize| f64::from(pair.b.row(row)[index]) * f64::from(pair.a.row(index)[input]);
+            delta.push((0..pair.a.rows).map(along).sum::<f64>() * f64::from(scale));
+        }
+    }
+    delta
+}
+
+fn square(values: &[f64]) -> f64 {
+    values.iter().map(|value| value * value).sum()
+}
+
+/// The squared Frobenius norm of what lies between two adapters, over all projections.
+fn apart(one: &Adapter, other: &Adapter) -> f64 {
+    let pairs = one.pairs.iter().zip(&other.pairs);
+    let between = |(left, right)| {
+        let (left, right) = (delta(left, one.scale()), delta(right, other.scale()));
+        left.iter().zip(&right).map(|(left, right)| (left - right) * (left - right)).sum::<f64>()
+    };
+    pairs.map(between).sum()
+}
+
+fn strength(adapter: &Adapter) -> f64 {
+    adapter.pairs.iter().map(|pair| square(&delta(pair, adapter.scale()))).sum()
+}
+
+#[track_caller]
+fn same_logits(base: &Base, one: Option<&Adapter>, other: Option<&Adapter>) {
+    let tokens = [3, 14, 15, 9, 26, 5, 35, 8];
+    let (one, other) = (logits(base, one, &tokens).unwrap(), logits(base, other, &tokens).unwrap());
+    let largest = one.iter().zip(&other).map(|(one, other)| (one - other).abs()).fold(0.0, f32::max);
+    assert!(largest < 1e-4, "logits are {largest} apart");
+    assert!(one.iter().all(|logit| logit.is_finite()));
+}
+
+#[test]
+fn joined_adapters_add_what_each_adds() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let parts = [of_rank(&base, 3, 1), of_rank(&base, 5, 2), of_rank(&base, 1, 3)];
+    let joined = Adapter::joined(&parts).unwrap();
+    assert_eq!((joined.rank(), joined.scale()), (9, 1.0));
+    for (index, pair) in joined.pairs.iter().enumerate() {
+        let parts: Vec<Vec<f64>> = parts.iter().map(|part| delta(&part.pairs[index], part.scale())).collect();
+        for (place, value) in delta(pair, joined.scale()).iter().enumerate() {
+            let sum: f64 = parts.iter().map(|part| part[place]).sum();
+            assert!((value - sum).abs() < 1e-6, "{value} where the sum is {sum}");
+        }
+    }
+    let examples = examples(4);
+    let tokens: usize = examples.iter().map(Example::learnt_tokens).sum();
+    let (beside, _) = taught(&base, &parts[0], &parts[1..], &examples, 1000);
+    let together = mean_loss(&base, Some(&joined), &examples, 1000, 1).unwrap().0;
+    assert!((beside / tokens as f64 - together).abs() < 1e-5);
+    // What takes all of it back leaves the model as it was.
+    let mut back = joined.clone();
+    back.pairs.iter_mut().flat_map(|pair| &mut pair.b.values).for_each(|value| *value = -*value);
+    same_logits(&base, Some(&Adapter::joined(&[joined.clone(), back]).unwrap()), None);
+    same_logits(&base, Some(&Adapter::joined(&parts[..1]).unwrap()), Some(&parts[0]));
+    let (_, other) = super::base(&folder, "qwen3");
+    says(Adapter::joined(&[]), "there are none");
+    says(Adapter::joined(&[joined, of_rank(&other, 2, 1)]), "number 2 is made for another model");
+}
+
+#[test]
+fn compressing_to_what_is_there_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    // More rows than inputs and outputs, some of them twice, and one that adds nothing.
+    let mut parts: Vec<Adapter> = (0..7).map(|seed| of_rank(&base, 6, seed)).collect();
+    parts.push(parts[0].clone());
+    parts.push(Adapter::new(&base, 3, 6.0, 1));
+    let joined = Adapter::joined(&parts).unwrap();
+    let whole = joined.compressed(100, 2).unwrap();
+    assert_eq!((whole.adapter.rank(), whole.kept), (joined.rank(), 1.0));
+    let off = apart(&whole.adapter, &joined) / strength(&joined);
+    assert!(off < 1e-12, "{off:e} was lost");
+    same_logits(&base, Some(&whole.adapter), Some(&joined));
+    // What has rank 6 fits into rank 6, though it comes in twelve rows.
+    let twice = Adapter::joined(&[parts[1].clone(), parts[1].clone()]).unwrap();
+    let once = twice.compressed(6, 1).unwrap();
+    assert!(apart(&once.adapter, &twice) < 1e-12 * strength(&twice) && once.kept > 1.0 - 1e-12);
+    assert_eq!(twice.compressed(6, 3).unwrap(), once);
+    // Nothing learnt is nothing still.
+    let nothing = Adapter::new(&base, 3, 6.0, 1).compressed(2, 1).unwrap();
+    assert!(nothing.kept == 1.0 && strength(&nothing.adapter) == 0.0);
+    assert!(nothing.adapter.matrices().all(|matrix| matrix.values.iter().all(|value| *value == 0.0)));
+}
+
+#[test]
+fn compressing_keeps_the_largest_singular_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "qwen3");
+    // Singular values 8, 4, 2 and 1 (with the scale of 2), and factors that show nothing of it: A takes a shear, B its inverse.
+    let mut adapter = Adapter::zero(base.shape(), 4, 8.0);
+    for pair in &mut adapter.pairs {
+        let (inputs, rank) = (pair.a.columns, pair.b.columns);
+        for (index, value) in [1.0, 4.0, 0.5, 2.0].into_iter().enumerate() {
+            pair.a.values[index * inputs + 5 * index] = 1.0;
+            pair.b.values[3 * index * rank + index] = value;
+        }
+        for index in 0..3 {
+            for input in 0..inputs {
+                pair.a.values[index * inputs + input] += 0.7 * pair.a.values[(index + 1) * inputs + input];
+            }
+        }
+        for row in pair.b.values.chunks_exact_mut(rank) {
+            for index in 0..3 {
+                row[index + 1] -= 0.7 * row[index];
+            }
+        }
+    }
+    let whole = 64.0 + 16.0 + 4.0 + 1.0;
+    let pairs = adapter.pairs.len() as f64;
+    assert!((strength(&adapter) / pairs - whole).abs() < 1e-4, "{}", strength(&adapter) / pairs);
+    for (rank, left) in [(1, 21.0), (2, 5.0), (3, 1.0)] {
+        let compressed = adapter.compressed(rank, 2).unwrap();
+        assert_eq!(compressed.adapter.rank(), rank);
+        let off = apart(&compressed.adapter, &adapter) / pairs;
+        assert!((off - left).abs() < 1e-4, "{off} at rank {rank}, where {left} is the least");
+        assert!((compressed.kept - (1.0 - left / whole)).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn no_other_of_its_rank_is_nearer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let joined = Adapter::joined(&[of_rank(&base, 4, 1), of_rank(&base, 4, 2)]).unwrap();
+    let compressed = joined.compressed(3, 2).unwrap();
+    let off = apart(&compressed.adapter, &joined);
+    assert!((compressed.kept - (1.0 - off / strength(&joined))).abs() < 1e-6);
+    let mut random = fastrand::Rng::with_seed(5);
+    for round in 0..40 {
+        // Rows of its own at random, and small steps away from what is taken for the best.
+        let mut other = compressed.adapter.clone();
+        for (pair, own) in other.pairs.iter_mut().zip(&joined.pairs) {
+            if round % 2 == 0 {
+                let mut rows: Vec<usize> = (0..8).collect();
+                random.shuffle(&mut rows);
+                for (to, from) in rows[..3].iter().enumerate() {
+                    let columns = own.a.columns;
+                    pair.a.values[to * columns..][..columns].copy_from_slice(own.a.row(*from));
+                    (0..own.b.rows).for_each(|row| pair.b.values[row * 3 + to] = own.b.row(row)[*from]);
+                }
+            } else {
+                let moved = pair.a.values.iter_mut().chain(&mut pair.b.values);
+                moved.for_each(|value| *value += (random.f32() - 0.5) * 1e-2);
+            }
+        }
+        assert!(apart(&other, &joined) > off, "another is nearer in round {round}");
+    }
+}
+
+#[test]
+fn beside_what_was_compressed_there_is_room_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let examples = examples(6);
+    let full: Vec<Adapter> = (0..4).map(|seed| of_rank(&base, 8, seed)).collect();
+    says(Training::beside(&base, &full, &examples, recipe(), 1), "no room");
+    let compressed = Adapter::joined(&full).unwrap().compressed(8, 2).unwrap();
+    assert!(compressed.kept > 0.5 && compressed.kept < 0.999, "{} is kept", compressed.kept);
+    for pair in &compressed.adapter.pairs {
+        for one in 0..8 {
+            for other in 0..8 {
+                let along: f32 = pair.a.row(one).iter().zip(pair.a.row(other)).map(|(one, other)| one * other).sum();
+                let wanted = if one == other { 1.0 } else { 0.0 };
+                assert!((along - wanted).abs() < 1e-5, "rows {one} and {other} make {along}");
+            }
+        }
+    }
+    let stack = [compressed.adapter];
+    let mut training = Training::beside(&base, &stack, &examples, recipe(), 2).unwrap();
+    training.run(&mut |_, _| Then::GoOn).unwrap();
+    assert!(training.adapter().largest_cosine(&stack) < 1e-5);
+}
+
+#[test]
+fn what_is_no_number_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let (sound, mut broken) = (of_rank(&base, 2, 1), of_rank(&base, 2, 2));
+    broken.pairs[4].a.values[9] = f32::NAN;
+    says(broken.compressed(1, 1), "no number");
+    says(sound.compressed(0, 1), "rank 0");
+    assert!(broken.largest_cosine(std::slice::from_ref(&sound)).is_nan());
+    assert!((sound.largest_cosine(std::slice::from_ref(&sound)) - 1.0).abs() < 1e-6);
+    assert_eq!(sound.largest_cosine(&[]), 0.0);
+    assert_eq!(sound.largest_cosine(&[Adapter::zero(base.shape(), 2, 1.0)]), 0.0);
+}
