@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 pub use hearth::{Curriculum, HearthCommand, Measure, Train};
 pub use measure::{
     BenchCommand, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts, EvalLabels,
-    EvalRecall,
+    EvalMood, EvalRecall, MoodBy,
 };
 
 /// A self-hosted companion that remembers, dreams and reflects.

@@ -87,6 +87,8 @@ pub(crate) struct Example {
 }
 
 struct Sample {
+    /// Which of the examples it is.
+    number: usize,
     dense: Vec<f32>,
     sparse: Sparse,
     labels: Vec<usize>,
@@ -114,17 +116,7 @@ impl Classifier {
     /// Learns `count` labels from examples whose vectors are of one length. `care` has an entry for each label of
     /// [`Labels::Any`].
     pub(crate) fn learn(relation: Labels, count: usize, care: &[Care], examples: &[Example]) -> Self {
-        let dimension = examples.first().map_or(0, |example| example.vector.len());
-        let vocabulary = Vocabulary::of(examples.iter().map(|example| example.text.as_str()));
-        let mut samples: Vec<Sample> = examples
-            .iter()
-            .map(|example| Sample {
-                dense: example.vector.clone(),
-                sparse: vocabulary.features(&example.text),
-                labels: example.labels.clone(),
-            })
-            .collect();
-        shuffle(&mut samples);
+        let (dimension, vocabulary, samples) = seen(examples);
         let features = dimension + vocabulary.len();
         let all: Vec<&Sample> = samples.iter().collect();
         let thresholds = match relation {
@@ -133,6 +125,15 @@ impl Classifier {
         };
         let weights = Weights::fitted(relation, &all, features, count);
         Self { relation, dimension, vocabulary, weights, thresholds }
+    }
+
+    /// The probability of each label for each of the examples, by what the parts that it is not in teach.
+    pub(crate) fn left_out(relation: Labels, count: usize, examples: &[Example]) -> Vec<Vec<f32>> {
+        let (dimension, vocabulary, samples) = seen(examples);
+        let all: Vec<&Sample> = samples.iter().collect();
+        let mut judged = judged(relation, &all, dimension + vocabulary.len(), count);
+        judged.sort_by_key(|(sample, _)| sample.number);
+        judged.into_iter().map(|(_, probabilities)| probabilities).collect()
     }
 
     /// Whether its parts fit each other and `count` labels; one that was stored may be damaged.
@@ -216,6 +217,21 @@ impl Weights {
     }
 }
 
+/// How long the examples' vectors are, the words that count, and what is seen of each, in an order that is always the same.
+fn seen(examples: &[Example]) -> (usize, Vocabulary, Vec<Sample>) {
+    let dimension = examples.first().map_or(0, |example| example.vector.len());
+    let vocabulary = Vocabulary::of(examples.iter().map(|example| example.text.as_str()));
+    let sample = |(number, example): (usize, &Example)| Sample {
+        number,
+        dense: example.vector.clone(),
+        sparse: vocabulary.features(&example.text),
+        labels: example.labels.clone(),
+    };
+    let mut samples: Vec<Sample> = examples.iter().enumerate().map(sample).collect();
+    shuffle(&mut samples);
+    (dimension, vocabulary, samples)
+}
+
 /// All features of a sentence with their values.
 fn features<'a>(dense: &'a [f32], sparse: &'a Sparse) -> impl Iterator<Item = (usize, f32)> + 'a {
     let behind = dense.len();
@@ -226,25 +242,30 @@ fn features<'a>(dense: &'a [f32], sparse: &'a Sparse) -> impl Iterator<Item = (u
 /// Thresholds that are tried, in twentieths.
 const TRIED: std::ops::RangeInclusive<u8> = 1..=18;
 
-/// For each label the threshold that serves it best, over examples that were left out while it was learned.
-fn thresholds(samples: &[&Sample], features: usize, care: &[Care]) -> Vec<f32> {
-    let labels = care.len();
-    let mut judged: Vec<(Vec<f32>, &[usize])> = Vec::with_capacity(samples.len());
+/// The probability of each label for each sample, by what the parts that it is not in teach.
+fn judged<'a>(relation: Labels, samples: &[&'a Sample], features: usize, labels: usize) -> Vec<(&'a Sample, Vec<f32>)> {
+    let mut judged = Vec::with_capacity(samples.len());
     for fold in 0..FOLDS {
         let (mut taught, mut left_out) = (Vec::new(), Vec::new());
         for (index, sample) in samples.iter().enumerate() {
             if index % FOLDS == fold { left_out.push(*sample) } else { taught.push(*sample) }
         }
-        let weights = Weights::fitted(Labels::Any, &taught, features, labels);
-        judged.extend(left_out.into_iter().map(|sample| {
-            (weights.probabilities(Labels::Any, &sample.dense, &sample.sparse), sample.labels.as_slice())
-        }));
+        let weights = Weights::fitted(relation, &taught, features, labels);
+        judged.extend(
+            left_out.into_iter().map(|sample| (sample, weights.probabilities(relation, &sample.dense, &sample.sparse))),
+        );
     }
+    judged
+}
+
+/// For each label the threshold that serves it best, over examples that were left out while it was learned.
+fn thresholds(samples: &[&Sample], features: usize, care: &[Care]) -> Vec<f32> {
+    let judged = judged(Labels::Any, samples, features, care.len());
     let best = |(label, care): (usize, &Care)| {
         let measure = |threshold: f32| {
             let (mut right, mut seen, mut there) = (0.0_f32, 0.0_f32, 0.0_f32);
-            for (probabilities, labels) in &judged {
-                let (sees, is) = (probabilities[label] >= threshold, labels.contains(&label));
+            for (sample, probabilities) in &judged {
+                let (sees, is) = (probabilities[label] >= threshold, sample.labels.contains(&label));
                 right += f32::from(u8::from(sees && is));
                 seen += f32::from(u8::from(sees));
                 there += f32::from(u8::from(is));
@@ -259,8 +280,8 @@ fn thresholds(samples: &[&Sample], features: usize, care: &[Care]) -> Vec<f32> {
         // A single best one is often luck.
         let around = |part: &[(f32, f32)]| part.iter().map(|(_, measure)| measure).sum::<f32>();
         let best = measures.windows(3).max_by(|a, b| around(a).total_cmp(&around(b)));
-        let without = judged.iter().filter(|(_, labels)| !labels.contains(&label));
-        let floor = least(without.map(|(probabilities, _)| probabilities[label]).collect(), care.alarms);
+        let without = judged.iter().filter(|(sample, _)| !sample.labels.contains(&label));
+        let floor = least(without.map(|(_, probabilities)| probabilities[label]).collect(), care.alarms);
         best.map_or(0.5, |part| part[1].0).max(floor)
     };
     care.iter().enumerate().map(best).collect()

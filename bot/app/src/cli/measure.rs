@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub enum EvalCommand {
@@ -20,11 +20,11 @@ pub enum EvalCommand {
     /// What is dreamt after a day of talk: whether it is about that day, and whether it was dreamt before
     #[command(after_help = "Example:\n  azera eval dreams --show")]
     Dreams(EvalDreams),
-    /// The mood in what a persona says, told by the product's own sense
+    /// The mood in what a persona says, told by the product's own sense or, to compare, in other ways
     #[command(
-        after_help = "Example:\n  azera eval mood bot/mind/labelled/mood.jsonl\n\nEach line: {\"text\": \"...\", \"label\": \"melancholy\"}"
+        after_help = "Examples:\n  azera eval mood bot/mind/labelled/mood.jsonl\n  azera eval mood bot/mind/labelled/mood.jsonl --by scores\n\nEach line: {\"text\": \"...\", \"label\": \"melancholy\"}"
     )]
-    Mood(EvalLabels),
+    Mood(EvalMood),
     /// The tags of what people say, told by the product's own sense
     #[command(
         after_help = "Example:\n  azera eval tags bot/mind/labelled/tags.jsonl\n\nEach line: {\"text\": \"...\", \"labels\": [\"grief\"]}"
@@ -47,6 +47,31 @@ pub struct EvalLabels {
     /// Print JSON in one line
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalMood {
+    #[command(flatten)]
+    pub labels: EvalLabels,
+    /// How the mood is told
+    #[arg(long, value_name = "HOW", default_value = "classifier")]
+    pub by: MoodBy,
+    /// The chat model that scores: `default` or a model's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+}
+
+/// Ways to tell a mood. The examples are those that the product's sense is learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MoodBy {
+    /// The product's own sense: a classifier over the sentence's embedding, its words and its letters
+    Classifier,
+    /// The mood whose examples' embeddings are nearest in the mean
+    Prototypes,
+    /// How much likelier a chat model finds a mood's name after this sentence than after the examples in the mean
+    Scores,
+    /// The classifier and the scores, weighed as it serves the examples best
+    Mix,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,5 @@
-//! `azera eval mood | tags`: labelled sentences, told by the senses of the product with the embedding model in use.
+//! `azera eval tags`, and what it shares with `azera eval mood`: labelled sentences, told by the senses of the product with the
+//! embedding model in use.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use azera_config::Config;
-use azera_mind::{Labelled, Mood, Senses, Tag, labelled};
+use azera_mind::{Labelled, Senses, Tag, labelled};
 use azera_model::{Embedder, Priority, Purpose};
 use serde_json::{Value, json};
 
@@ -20,28 +21,19 @@ use crate::progress::Bar;
 /// What no label at all is called.
 const NONE: &str = "none";
 
-pub async fn mood(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
-    let known: Vec<&str> = Mood::ALL.map(Mood::name).to_vec();
-    let sentences = read(&options.file, &known, true)?;
-    let embedder = house::embedder(config).await?;
-    let senses = senses(config, &embedder).await?;
-    let told = told(embedder.as_ref(), &sentences, |text, vector| vec![senses.mood.sense(text, vector).mood.name()]);
-    let told = told.await?;
-    report(&sentences, &told, &known, "accuracy", &options)
-}
-
 pub async fn tags(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
     let known: Vec<&str> = Tag::ALL.iter().map(|tag| tag.name()).collect();
     let sentences = read(&options.file, &known, false)?;
     let embedder = house::embedder(config).await?;
     let senses = senses(config, &embedder).await?;
-    let told = told(embedder.as_ref(), &sentences, |text, vector| {
-        senses.tags.sense(text, vector).into_iter().map(Tag::name).collect()
+    let told = told(&sentences, async |text| {
+        let vector = vector(embedder.as_ref(), text).await?;
+        Ok(senses.tags.sense(text, &vector).into_iter().map(Tag::name).collect())
     });
     report(&sentences, &told.await?, &[&known[..], &[NONE]].concat(), "micro_f1", &options)
 }
 
-fn read(file: &Path, known: &[&str], one_each: bool) -> anyhow::Result<Vec<Labelled>> {
+pub(super) fn read(file: &Path, known: &[&str], one_each: bool) -> anyhow::Result<Vec<Labelled>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let sentences = labelled(&text).with_context(|| file.display().to_string())?;
     ensure!(!sentences.is_empty(), "{} holds no sentence", file.display());
@@ -60,23 +52,26 @@ pub(super) async fn senses(config: &Config, embedder: &Arc<dyn Embedder>) -> any
     crate::senses::senses(config, embedder, &|done, of| bar.count(crate::models::LEARNING, done, of)).await
 }
 
+/// The embedding of a text.
+pub(super) async fn vector(embedder: &dyn Embedder, text: &str) -> anyhow::Result<Vec<f32>> {
+    let vectors = embedder.embed(vec![text.to_owned()], Purpose::Document, Priority::Live).await?;
+    vectors.into_iter().next().context("a sentence has no vector")
+}
+
 /// The labels given to each sentence, and the milliseconds each took, embedding included.
-struct Told {
+pub(super) struct Told {
     labels: Vec<Vec<&'static str>>,
     times: Vec<f64>,
 }
 
-async fn told(
-    embedder: &dyn Embedder,
+pub(super) async fn told(
     sentences: &[Labelled],
-    sense: impl Fn(&str, &[f32]) -> Vec<&'static str>,
+    sense: impl AsyncFn(&str) -> anyhow::Result<Vec<&'static str>>,
 ) -> anyhow::Result<Told> {
     let mut told = Told { labels: Vec::with_capacity(sentences.len()), times: Vec::with_capacity(sentences.len()) };
     for sentence in sentences {
         let begun = Instant::now();
-        let texts = vec![sentence.text.clone()];
-        let vectors = embedder.embed(texts, Purpose::Document, Priority::Live).await?;
-        told.labels.push(sense(&sentence.text, vectors.first().context("a sentence has no vector")?));
+        told.labels.push(sense(&sentence.text).await?);
         told.times.push(begun.elapsed().as_secs_f64() * 1_000.0);
     }
     Ok(told)
@@ -107,7 +102,7 @@ fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-fn report(
+pub(super) fn report(
     sentences: &[Labelled],
     told: &Told,
     known: &[&str],

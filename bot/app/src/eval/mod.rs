@@ -5,5 +5,6 @@ pub mod extraction;
 pub mod facts;
 pub mod labels;
 pub mod manners;
+pub mod moods;
 pub mod recall;
 pub mod world;

@@ -4,22 +4,31 @@ use serde_json::Value;
 
 use crate::{azera, lines};
 
-fn told(what: &str) -> Value {
+fn told(what: &str, options: &[&str]) -> Value {
     let home = tempfile::tempdir().expect("a folder");
-    let output = azera(home.path(), &["eval", what, &format!("../mind/labelled/{what}.jsonl"), "--json"], "");
+    let file = format!("../mind/labelled/{what}.jsonl");
+    let output = azera(home.path(), &[&["eval", what, &file, "--json"], options].concat(), "");
     lines(&output).remove(0)
 }
 
 #[test]
 fn moods_are_told_from_what_is_said() {
-    let told = told("mood");
+    let told = told("mood", &[]);
     assert!(told["accuracy"].as_f64() > Some(0.85), "{told}");
     assert_eq!(told["by_label"]["melancholy"]["n"], 32, "{told}");
 }
 
+/// Whatever serves must be better than what was not taken.
+#[test]
+fn prototypes_tell_moods_less_well() {
+    let [served, other] = [told("mood", &[]), told("mood", &["--by", "prototypes"])];
+    let accuracy = |told: &Value| told["accuracy"].as_f64().expect("a share");
+    assert!(0.5 < accuracy(&other) && accuracy(&other) < accuracy(&served), "{served} {other}");
+}
+
 #[test]
 fn tags_are_told_from_what_people_write() {
-    let told = told("tags");
+    let told = told("tags", &[]);
     assert!(told["macro_f1"].as_f64() > Some(0.8), "{told}");
     assert!(told["by_label"]["self_harm"]["recall"].as_f64() > Some(0.9), "{told}");
     assert!(told["by_label"]["none"]["n"].as_u64() > Some(90), "{told}");

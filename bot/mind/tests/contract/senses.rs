@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use azera_mind::{Error, Labelled, Mood, Senses, Tag, labelled};
+use azera_mind::{Error, Labelled, Mood, MoodSense, Senses, Tag, labelled};
 
 const MOODS: &str = include_str!("../../labelled/mood.jsonl");
 const TAGS: &str = include_str!("../../labelled/tags.jsonl");
@@ -34,6 +34,26 @@ fn a_mood_is_told_by_words_alone_more_often_than_not() {
         let felt = sense.sense(text, &[f32::MAX; 8]);
         assert!((-1.0..=1.0).contains(&felt.valence) && (0.0..=1.0).contains(&felt.arousal), "{felt:?}");
     }
+}
+
+#[test]
+fn what_is_left_out_is_told_by_the_others_alone() {
+    let examples = MoodSense::labelled_examples().unwrap();
+    let left_out = MoodSense::left_out(&blind(examples.len())).unwrap();
+    assert_eq!(left_out.len(), examples.len());
+    let right = |told: &dyn Fn(usize) -> Vec<f32>| {
+        let is_right = |(number, example): &(usize, &Labelled)| {
+            let told = told(*number);
+            assert!((told.iter().sum::<f32>() - 1.0).abs() < 1e-3, "{told:?}");
+            let likeliest = told.iter().zip(Mood::ALL).max_by(|(a, _), (b, _)| a.total_cmp(b));
+            likeliest.is_some_and(|(_, mood)| mood.name() == example.labels[0])
+        };
+        examples.iter().enumerate().filter(is_right).count()
+    };
+    let others = right(&|number| left_out[number].clone());
+    let itself = right(&|number| LEARNED.mood.probabilities(&examples[number].text, &[]));
+    assert!(others * 2 > examples.len() && others * 10 < itself * 9, "{others} and {itself} of {}", examples.len());
+    assert!(matches!(MoodSense::left_out(&blind(1)), Err(Error::Vectors { got: 1, .. })));
 }
 
 #[test]

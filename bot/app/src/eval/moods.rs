@@ -1,0 +1,244 @@
+//! `azera eval mood`: ways to tell the mood in what a persona says. One of them is the product's own; the others are there to be
+//! compared with it, on sentences that nothing was chosen by.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use azera_config::Config;
+use azera_ledger::Kind;
+use azera_mind::{Labelled, Mood, MoodSense, Senses};
+use azera_model::{ChatMessage, ChatModel, Embedder, Priority, Purpose, Role, ScoreRequest, SessionKey};
+
+use super::labels::{read, report, senses, told, vector};
+use crate::cli::{EvalMood, MoodBy};
+use crate::house;
+use crate::progress::Bar;
+
+/// Texts embedded at a time.
+const BATCH: usize = 16;
+
+/// Weights of the scores that are tried, in twentieths of that of the classifier.
+const WEIGHTS: std::ops::RangeInclusive<u8> = 0..=40;
+
+/// How much speaks for each of [`Mood::ALL`].
+type Weighed = [f64; Mood::ALL.len()];
+
+/// A way to tell moods.
+enum Way {
+    Classifier(Arc<dyn Embedder>, Arc<Senses>),
+    Prototypes(Arc<dyn Embedder>, Vec<Vec<f32>>),
+    Scores(Scores),
+    Mix(Arc<dyn Embedder>, Arc<Senses>, Scores, f64),
+}
+
+pub async fn mood(config: &Config, options: EvalMood) -> anyhow::Result<ExitCode> {
+    let known: Vec<&str> = Mood::ALL.map(Mood::name).to_vec();
+    let sentences = read(&options.labels.file, &known, true)?;
+    let way = Way::open(config, &options).await?;
+    let told = told(&sentences, async |text| Ok(vec![likeliest(&way.weigh(text).await?).name()])).await?;
+    report(&sentences, &told, &known, "accuracy", &options.labels)
+}
+
+impl Way {
+    async fn open(config: &Config, options: &EvalMood) -> anyhow::Result<Self> {
+        let embedder = async || house::embedder(config).await;
+        let examples = MoodSense::labelled_examples()?;
+        Ok(match options.by {
+            MoodBy::Classifier => {
+                let embedder = embedder().await?;
+                let senses = senses(config, &embedder).await?;
+                Self::Classifier(embedder, senses)
+            }
+            MoodBy::Prototypes => {
+                let embedder = embedder().await?;
+                let vectors = vectors(embedder.as_ref(), &examples).await?;
+                Self::Prototypes(embedder, centroids(&examples, &vectors))
+            }
+            MoodBy::Scores => Self::Scores(Scores::open(config, &options.model, &examples).await?.0),
+            MoodBy::Mix => {
+                let embedder = embedder().await?;
+                let senses = senses(config, &embedder).await?;
+                let left_out = MoodSense::left_out(&vectors(embedder.as_ref(), &examples).await?)?;
+                let (scores, of_examples) = Scores::open(config, &options.model, &examples).await?;
+                let weight = best_weight(&examples, &left_out, &of_examples);
+                eprintln!("the scores weigh {weight} of what the classifier weighs");
+                Self::Mix(embedder, senses, scores, weight)
+            }
+        })
+    }
+
+    async fn weigh(&self, text: &str) -> anyhow::Result<Weighed> {
+        Ok(match self {
+            Self::Classifier(embedder, senses) => {
+                let vector = vector(embedder.as_ref(), text).await?;
+                logarithms(&senses.mood.probabilities(text, &vector))
+            }
+            Self::Prototypes(embedder, centroids) => {
+                let vector = vector(embedder.as_ref(), text).await?;
+                each(|number| centroids.get(number).map_or(f64::MIN, |centroid| dot(centroid, &vector)))
+            }
+            Self::Scores(scores) => scores.weigh(text).await?,
+            Self::Mix(embedder, senses, scores, weight) => {
+                let vector = vector(embedder.as_ref(), text).await?;
+                mixed(&senses.mood.probabilities(text, &vector), &scores.weigh(text).await?, *weight)
+            }
+        })
+    }
+}
+
+/// What a chat model makes of the moods' names behind a sentence, less what it makes of them behind any: it finds some words likelier
+/// than others whatever was said (contextual calibration, Zhao et al. 2021).
+struct Scores {
+    model: Arc<dyn ChatModel>,
+    session: SessionKey,
+    prior: Weighed,
+}
+
+impl Scores {
+    /// With a prior from the examples, and the scores of these.
+    async fn open(config: &Config, name: &str, examples: &[Labelled]) -> anyhow::Result<(Self, Vec<Weighed>)> {
+        let models = house::models(config)?;
+        let name = match name {
+            "default" => house::chosen(config, &models, Kind::Chat)?,
+            name => name.to_owned(),
+        };
+        let installed = house::installed(&models, &name).await?;
+        let of = config.clone();
+        let model = tokio::task::spawn_blocking(move || house::load_chat(&of, &models, &installed)).await??;
+        ensure!(model.scorer().is_some(), "{name} cannot say how likely a text is");
+        let mut scores = Self { model, session: SessionKey::new("moods"), prior: Weighed::default() };
+        let bar = Bar::new();
+        let mut of_examples = Vec::with_capacity(examples.len());
+        for example in examples {
+            of_examples.push(scores.weigh(&example.text).await?);
+            bar.count("reading the examples", of_examples.len(), examples.len());
+        }
+        scores.prior = mean(&of_examples);
+        for own in &mut of_examples {
+            *own = each(|number| own[number] - scores.prior[number]);
+        }
+        Ok((scores, of_examples))
+    }
+
+    async fn weigh(&self, text: &str) -> anyhow::Result<Weighed> {
+        let scorer = self.model.scorer().context("the model scores no more")?;
+        let request = ScoreRequest {
+            messages: vec![ChatMessage::new(Role::User, asked(text))],
+            continuations: Mood::ALL.map(|mood| format!(" {mood}")).to_vec(),
+            within: true,
+            session: Some(self.session.clone()),
+            priority: Priority::Live,
+            adapters: Vec::new(),
+        };
+        let found = scorer.score(request).await?;
+        Ok(each(|number| found.get(number).map_or(f64::MIN, |score| score.log_prob) - self.prior[number]))
+    }
+}
+
+/// What a mood's name goes on from. Of two that were tried it serves the examples better.
+fn asked(text: &str) -> String {
+    format!("Text: {text}\nMood:")
+}
+
+/// The weight of the scores with which most of the examples are told rightly, each by what it was left out of; of several the least.
+fn best_weight(examples: &[Labelled], left_out: &[Vec<f32>], scores: &[Weighed]) -> f64 {
+    let right = |weight: f64| {
+        let told =
+            left_out.iter().zip(scores).map(|(classified, scores)| likeliest(&mixed(classified, scores, weight)));
+        told.zip(examples).filter(|(mood, example)| example.labels.iter().any(|label| label == mood.name())).count()
+    };
+    let weights = WEIGHTS.map(|twentieths| f64::from(twentieths) / 20.0);
+    weights.rev().max_by_key(|weight| right(*weight)).unwrap_or_default()
+}
+
+fn mixed(classified: &[f32], scores: &Weighed, weight: f64) -> Weighed {
+    let classified = logarithms(classified);
+    each(|number| classified[number] + weight * scores[number])
+}
+
+/// Logarithms of probabilities, of which none is nothing.
+fn logarithms(probabilities: &[f32]) -> Weighed {
+    each(|number| probabilities.get(number).map_or(0.0, |it| f64::from(*it)).max(f64::MIN_POSITIVE).ln())
+}
+
+fn mean(all: &[Weighed]) -> Weighed {
+    each(|number| all.iter().map(|own| own[number]).sum::<f64>() / all.len().max(1) as f64)
+}
+
+fn each(of: impl Fn(usize) -> f64) -> Weighed {
+    std::array::from_fn(of)
+}
+
+fn likeliest(weighed: &Weighed) -> Mood {
+    let most = Mood::ALL.into_iter().zip(weighed).max_by(|(_, a), (_, b)| a.total_cmp(b));
+    most.map_or(Mood::Calm, |(mood, _)| mood)
+}
+
+async fn vectors(embedder: &dyn Embedder, examples: &[Labelled]) -> anyhow::Result<Vec<Vec<f32>>> {
+    let mut vectors = Vec::with_capacity(examples.len());
+    for batch in examples.chunks(BATCH) {
+        let texts = batch.iter().map(|example| example.text.clone()).collect();
+        vectors.extend(embedder.embed(texts, Purpose::Document, Priority::Live).await?);
+    }
+    Ok(vectors)
+}
+
+/// For each mood the mean of its examples' vectors, of length 1.
+fn centroids(examples: &[Labelled], vectors: &[Vec<f32>]) -> Vec<Vec<f32>> {
+    let centroid = |mood: Mood| {
+        let own = examples.iter().zip(vectors).filter(|(example, _)| example.labels.iter().any(|it| it == mood.name()));
+        let mut sum = vec![0.0; vectors.first().map_or(0, Vec::len)];
+        for (_, vector) in own {
+            sum.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
+        }
+        let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        sum.iter_mut().for_each(|value| *value /= length);
+        sum
+    };
+    Mood::ALL.map(centroid).to_vec()
+}
+
+fn dot(one: &[f32], other: &[f32]) -> f64 {
+    one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(mood: Mood) -> Labelled {
+        Labelled { text: String::new(), labels: vec![mood.name().to_owned()] }
+    }
+
+    fn only(mood: Mood, value: f64) -> Weighed {
+        Mood::ALL.map(|other| if other == mood { value } else { 0.0 })
+    }
+
+    #[test]
+    fn scores_weigh_as_little_as_it_takes() {
+        let even = vec![0.125; 8];
+        let sure: Vec<f32> = only(Mood::Calm, 0.99).map(|it| it.max(0.001) as f32).to_vec();
+        let examples = [example(Mood::Curious), example(Mood::Calm)];
+        // The first is told by its score alone; the second is told wrongly if scores weigh much.
+        let scores = [only(Mood::Curious, 1.0), only(Mood::Happy, 100.0)];
+        assert_eq!(best_weight(&examples, &[even.clone(), sure], &scores), 0.05);
+        // Scores that say nothing weigh nothing.
+        assert_eq!(best_weight(&examples, &[even.clone(), even], &[Weighed::default(); 2]), 0.0);
+    }
+
+    #[test]
+    fn a_prototype_is_the_direction_of_its_examples() {
+        let examples = [example(Mood::Happy), example(Mood::Happy), example(Mood::Calm)];
+        let found = centroids(&examples, &[vec![3.0, 0.0], vec![0.0, 4.0], vec![0.0, 2.0]]);
+        assert_eq!(found[0], [0.6, 0.8]);
+        assert_eq!(found[3], [0.0, 1.0]);
+        assert_eq!(found[1], [0.0, 0.0]);
+        assert_eq!(likeliest(&each(|number| dot(&found[number], &[0.1, 1.0]))), Mood::Calm);
+    }
+
+    #[test]
+    fn a_prior_is_what_is_made_of_a_word_whatever_was_said() {
+        assert_eq!(mean(&[only(Mood::Happy, -2.0), only(Mood::Happy, -4.0)]), only(Mood::Happy, -3.0));
+    }
+}
