@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use azera_chat::{Azera, ChatConfig, GardenConfig, Gardener, Parts};
+use azera_chat::{Azera, ChatConfig, Gardener, Parts};
 use azera_config::Config;
 use azera_ledger::{Installed, Kind, Models, Options};
 use azera_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
@@ -441,29 +441,6 @@ fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Resu
         recalled: config.memory.top_k.map(|lines| lines as usize),
         locale: config.chat.locale.clone(),
         limits: Limits { candidates: config.memory.candidates as usize },
-        garden: garden_config(&config.gardener),
+        garden: config.gardener.clone(),
     })
-}
-
-fn garden_config(config: &azera_config::Gardener) -> GardenConfig {
-    // Hours are within 0 to 23 by the configuration's own limits.
-    let hour = |hour: u32| i8::try_from(hour).unwrap_or(0);
-    GardenConfig {
-        dreams: config.enabled && config.dreams,
-        reflections: config.enabled && config.journal,
-        diary_messages: if config.enabled { config.diary_messages as usize } else { 0 },
-        notes_every: if config.enabled { config.notes_every as usize } else { 0 },
-        piece_days: if config.enabled { config.piece_days } else { 0 },
-        publish_days: if config.enabled { config.publish_days } else { 0 },
-        reviews: config.enabled && config.journal && config.reviews,
-        // The same hour twice is never.
-        check_in_hours: if config.enabled { (hour(config.check_ins_from), hour(config.check_ins_to)) } else { (0, 0) },
-        sift_every: usize::from(config.enabled && config.keep),
-        surprise: config.enabled && config.surprise,
-        rest: Duration::from_secs(u64::from(config.rest_minutes) * 60),
-        quiet: (hour(config.quiet_from), hour(config.quiet_to)),
-        per_day: config.asks_per_day,
-        time_zone: config.time_zone.clone(),
-        ..GardenConfig::default()
-    }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use azera_adapter::Platform;
+use azera_config::Tuning;
 use azera_memory::{Memory, PersonaRow, Right, persona_file};
 use azera_mind::{Nature, Senses};
 use azera_model::{ChatModel, Embedder, SessionKey};
@@ -74,6 +75,8 @@ pub(crate) struct Inner {
     pub(crate) minds: Minds,
     /// What minds go by where nobody chose otherwise.
     pub(crate) nature: Arc<Nature>,
+    /// The numbers of the inner life there.
+    pub(crate) tuning: Tuning,
     /// What realms chose.
     pub(crate) customs: Held,
     /// Held by whoever writes for a realm: once for each reason.
@@ -108,6 +111,7 @@ impl Azera {
     /// A core of `parts`. Attach platforms, then [`Azera::start`].
     pub fn new(parts: Parts) -> Self {
         let queues = Queues::new(parts.config.queue_per_chat);
+        let tuning = Tuning { mind: parts.nature.constants.clone(), gardener: parts.config.garden.clone() };
         Self(Arc::new(Inner {
             memory: parts.memory,
             model: RwLock::new(parts.model),
@@ -127,6 +131,7 @@ impl Azera {
             live: Live::new(),
             minds: Minds::default(),
             nature: parts.nature,
+            tuning,
             customs: Held::default(),
             writing: tokio::sync::Mutex::new(()),
             uploads: Uploads::default(),

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use azera_config::Gardener;
 use azera_memory::Answering;
 use azera_model::Sampling;
 use azera_types::PersonaId;
@@ -35,64 +36,62 @@ pub struct ChatConfig {
     pub locale: Option<String>,
     /// Hits of each arm of recall.
     pub limits: azera_memory::Limits,
-    /// What is written between messages.
-    pub garden: GardenConfig,
+    /// What is written between messages, unless a place has other numbers.
+    pub garden: Gardener,
 }
 
-/// Settings of what a persona writes between messages. Hours are those of a realm's own time zone, from the first up to and
+/// What a persona writes between messages in a place. Hours are those of a realm's own time zone, from the first up to and
 /// without the second; from an hour to itself are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GardenConfig {
+pub(crate) struct Garden {
     /// Whether it dreams.
-    pub dreams: bool,
+    pub(crate) dreams: bool,
     /// Whether it writes into its journal.
-    pub reflections: bool,
+    pub(crate) reflections: bool,
     /// Messages of people from which on a conversation is worth an entry in the diary; 0 for never.
-    pub diary_messages: usize,
+    pub(crate) diary_messages: usize,
     /// Messages of people after which working notes are made anew; 0 for never.
-    pub notes_every: usize,
+    pub(crate) notes_every: usize,
     /// Messages of people after which a conversation that is over is looked through for what is worth keeping; 0 for never.
-    pub sift_every: usize,
+    pub(crate) sift_every: usize,
     /// Whether it is measured in the background how surprising what people say is, where the model can tell.
-    pub surprise: bool,
+    pub(crate) surprise: bool,
     /// Silence after which a conversation counts as over, and nobody is awake any more.
-    pub rest: Duration,
-    /// Silence after which working notes are made.
-    pub pause: Duration,
+    pub(crate) rest: Duration,
     /// Days between two pieces that it makes up; 0 for never.
-    pub piece_days: u32,
+    pub(crate) piece_days: u32,
     /// Days between two pieces that are posted where the journal is; 0 for never.
-    pub publish_days: u32,
+    pub(crate) publish_days: u32,
     /// Whether it looks once a week at how it is doing.
-    pub reviews: bool,
+    pub(crate) reviews: bool,
     /// Hours in which those who want it are looked in on.
-    pub check_in_hours: (i8, i8),
+    pub(crate) check_in_hours: (i8, i8),
     /// Hours in which nothing is written for a realm.
-    pub quiet: (i8, i8),
+    pub(crate) quiet: (i8, i8),
     /// How often the model may be asked on a day for one persona in one realm.
-    pub per_day: u32,
-    /// The IANA name of the time zone where a realm says none.
-    pub time_zone: String,
+    pub(crate) per_day: u32,
 }
 
-impl Default for GardenConfig {
-    fn default() -> Self {
+impl From<&Gardener> for Garden {
+    fn from(config: &Gardener) -> Self {
+        // Hours are within 0 to 23 by the configuration's own limits.
+        let hour = |hour: u32| i8::try_from(hour).unwrap_or(0);
+        let count = |count: u32| if config.enabled { count } else { 0 };
         Self {
-            dreams: true,
-            reflections: true,
-            diary_messages: 4,
-            notes_every: 8,
-            sift_every: 1,
-            surprise: true,
-            rest: Duration::from_secs(30 * 60),
-            pause: Duration::from_secs(20),
-            piece_days: 3,
-            publish_days: 7,
-            reviews: true,
-            check_in_hours: (9, 21),
-            quiet: (0, 0),
-            per_day: 60,
-            time_zone: "UTC".into(),
+            dreams: config.enabled && config.dreams,
+            reflections: config.enabled && config.journal,
+            diary_messages: count(config.diary_messages) as usize,
+            notes_every: count(config.notes_every) as usize,
+            piece_days: count(config.piece_days),
+            publish_days: count(config.publish_days),
+            reviews: config.enabled && config.journal && config.reviews,
+            // The same hour twice is never.
+            check_in_hours: (hour(count(config.check_ins_from)), hour(count(config.check_ins_to))),
+            sift_every: usize::from(config.enabled && config.keep),
+            surprise: config.enabled && config.surprise,
+            rest: Duration::from_secs(u64::from(config.rest_minutes) * 60),
+            quiet: (hour(config.quiet_from), hour(config.quiet_to)),
+            per_day: config.asks_per_day,
         }
     }
 }

@@ -5,12 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use azera_config::Tuning;
 use azera_mind::{Nature, RealmRules, Rules};
 use azera_types::{PlatformId, Scope};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::azera::Azera;
+use crate::config::Garden;
 use crate::error::Error;
 use crate::gardener::Home;
 
@@ -24,7 +26,7 @@ const MAX_ZONES: usize = 100_000;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Saved {
-    /// Numbers of `[mind]` that are others here.
+    /// Numbers of `[mind]` and `[gardener]` that are others here.
     pub(crate) tuned: BTreeMap<String, f64>,
     /// Rules.
     pub(crate) rules: RealmRules,
@@ -32,8 +34,12 @@ pub(crate) struct Saved {
 
 /// Customs in force.
 pub(crate) struct Customs {
-    /// What minds go by.
+    /// The numbers of the inner life.
+    pub(crate) tuning: Tuning,
+    /// What minds go by, of these.
     pub(crate) nature: Arc<Nature>,
+    /// What is written between messages, by these.
+    pub(crate) garden: Arc<Garden>,
     /// What messages call for.
     pub(crate) rules: Rules,
     /// As they are saved, whatever of it holds; `None` if that cannot be read.
@@ -42,21 +48,32 @@ pub(crate) struct Customs {
 
 impl Customs {
     /// What the saved ones come to; an error says what is wrong with them.
-    fn of(base: &Nature, zone: TimeZone, saved: Saved) -> Result<Self, String> {
-        let tuned = saved.tuned.iter().map(|(name, value)| (name.as_str(), *value));
-        let constants = base.constants.with(tuned)?;
+    fn of(base: &Tuning, zone: TimeZone, saved: Saved) -> Result<Self, String> {
+        let tuning = base.with(saved.tuned.iter().map(|(name, value)| (name.as_str(), *value)))?;
+        for number in tuning.numbers() {
+            if let Some(wanted) = saved.tuned.get(number.name).filter(|wanted| **wanted != number.value) {
+                let (name, most) = (number.name, number.value);
+                return Err(format!("`{name}` cannot be {wanted}, whoever runs me allows {most}"));
+            }
+        }
         let rules = Rules::with(&saved.rules).map_err(|error| error.to_string())?;
-        Ok(Self { nature: Arc::new(Nature { constants, zone }), rules, saved: Some(saved) })
+        Ok(Self::by(tuning, zone, rules, Some(saved)))
+    }
+
+    fn by(tuning: Tuning, zone: TimeZone, rules: Rules, saved: Option<Saved>) -> Self {
+        let nature = Arc::new(Nature { constants: tuning.mind.clone(), zone });
+        let garden = Arc::new(Garden::from(&tuning.gardener));
+        Self { tuning, nature, garden, rules, saved }
     }
 
     /// As much of the saved ones as still holds: the configuration may be another by now, or the version.
-    fn holding(base: &Nature, zone: TimeZone, saved: Option<Saved>) -> Self {
-        let mut constants = base.constants.clone();
+    fn holding(base: &Tuning, zone: TimeZone, saved: Option<Saved>) -> Self {
+        let mut tuning = base.clone();
         let mut rules = RealmRules::default();
         if let Some(saved) = &saved {
             let tuned = saved.tuned.iter().map(|(name, value)| (name.as_str(), *value));
-            match constants.with(tuned) {
-                Ok(tuned) => constants = tuned,
+            match base.with(tuned) {
+                Ok(tuned) => tuning = tuned,
                 Err(why) => tracing::warn!(why, "what was tuned in a place does not hold any more"),
             }
             let alone = |own, off| Rules::with(&RealmRules { own, off });
@@ -70,7 +87,7 @@ impl Customs {
             rules.off = saved.rules.off.iter().filter(still).cloned().collect();
         }
         let rules = Rules::with(&rules).unwrap_or_else(|_| Rules::builtin());
-        Self { nature: Arc::new(Nature { constants, zone }), rules, saved }
+        Self::by(tuning, zone, rules, saved)
     }
 }
 
@@ -138,9 +155,8 @@ impl Azera {
                 None
             }
         };
-        let base = &self.0.nature;
-        let zone = lock(&self.0.customs.zones).get(&of).cloned().unwrap_or_else(|| base.zone.clone());
-        let customs = Arc::new(Customs::holding(base, zone, saved));
+        let zone = lock(&self.0.customs.zones).get(&of).cloned().unwrap_or_else(|| self.0.nature.zone.clone());
+        let customs = Arc::new(Customs::holding(&self.0.tuning, zone, saved));
         self.0.customs.put(of, &customs);
         Ok(customs)
     }
@@ -159,7 +175,7 @@ impl Azera {
             return Ok(Err("what was chosen here before cannot be read by this version".into()));
         };
         change(&mut saved);
-        let customs = match Customs::of(&self.0.nature, before.nature.zone.clone(), saved) {
+        let customs = match Customs::of(&self.0.tuning, before.nature.zone.clone(), saved) {
             Ok(customs) => Arc::new(customs),
             Err(why) => return Ok(Err(why)),
         };
@@ -168,6 +184,7 @@ impl Azera {
         self.blocking(move |memory| memory.set_customs(&on, &at, &json)).await?;
         self.0.customs.put(of, &customs);
         self.0.minds.follow(place, &customs.nature, self.0.clock.now());
+        self.0.agenda.follow(platform, place, &customs.garden);
         Ok(Ok(()))
     }
 
@@ -205,11 +222,30 @@ mod tests {
             tuned: [("soup".to_owned(), 1.0)].into(),
             rules: RealmRules { own: vec![rule], off: vec!["a_rule_of_old".into(), "insult".into()] },
         };
-        assert!(Customs::of(&Nature::default(), TimeZone::UTC, saved.clone()).is_err());
-        let customs = Customs::holding(&Nature::default(), TimeZone::UTC, Some(saved.clone()));
+        assert!(Customs::of(&Tuning::default(), TimeZone::UTC, saved.clone()).is_err());
+        let customs = Customs::holding(&Tuning::default(), TimeZone::UTC, Some(saved.clone()));
         let names: Vec<&str> = customs.rules.iter().map(|(rule, _)| rule.name.as_str()).collect();
         assert!(names.contains(&"jokes") && !names.contains(&"insult"));
-        assert_eq!(customs.nature.constants, Nature::default().constants);
+        assert_eq!(customs.tuning, Tuning::default());
         assert_eq!(customs.saved, Some(saved));
+    }
+
+    #[test]
+    fn what_the_installation_came_to_allow_no_more_of_is_cut_and_the_rest_holds() {
+        let tuned =
+            [("asks_per_day".to_owned(), 40.0), ("notes_every".to_owned(), 3.0), ("energy_tired".to_owned(), 0.5)];
+        let saved = Saved { tuned: tuned.into(), ..Saved::default() };
+        let mut base = Tuning::default();
+        assert_eq!(Customs::of(&base, TimeZone::UTC, saved.clone()).ok().map(|it| it.garden.per_day), Some(40));
+        base.gardener.asks_per_day = 10;
+        let customs = Customs::holding(&base, TimeZone::UTC, Some(saved.clone()));
+        assert_eq!((customs.garden.per_day, customs.garden.notes_every), (10, 3));
+        assert_eq!(customs.nature.constants.energy_tired, 0.5);
+        let refused = Customs::of(&base, TimeZone::UTC, saved).err();
+        assert_eq!(refused.as_deref(), Some("`asks_per_day` cannot be 40, whoever runs me allows 10"));
+        // Whoever switched it all off is asked for nothing by what a place tuned.
+        base.gardener.enabled = false;
+        let garden = Garden::from(&base.with([("notes_every", 3.0)]).unwrap().gardener);
+        assert_eq!((garden.notes_every, garden.diary_messages, garden.check_in_hours), (0, 0, (0, 0)));
     }
 }

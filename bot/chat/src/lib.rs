@@ -41,7 +41,7 @@ mod vectors;
 
 pub use azera::{Azera, Parts};
 pub use commands::{COMMANDS, MESSAGE_ACTIONS};
-pub use config::{ChatConfig, GardenConfig};
+pub use config::ChatConfig;
 pub use decide::{Addressing, calls, decide};
 pub use error::Error;
 pub use gardener::{Gardener, Writes, asked_to_write};

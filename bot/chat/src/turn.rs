@@ -76,9 +76,10 @@ impl Azera {
             let scope = setting.place.scope();
             let own = setting.played.persona.memory.working_notes_every_n_turns;
             let notes_every = own.map(|every| usize::try_from(every).unwrap_or(usize::MAX));
+            let garden = self.customs(asked.platform.id(), &scope).await?.garden.clone();
             let heard = |core: &Self| {
                 let MessageRow { chat, persona, .. } = &asked.message;
-                core.heard(asked.platform.id(), chat, persona, &scope, notes_every);
+                core.heard(asked.platform.id(), chat, persona, &scope, notes_every, &garden);
             };
             let (persona, keep) = (asked.message.persona.clone(), setting.played.persona.memory.prune_keep);
             if !asked.again
@@ -380,7 +381,7 @@ impl Azera {
         }
         lap.end("deliver");
         // Who was answered by no model, or is answered again, surprises nobody anew.
-        if config.garden.surprise && !generated.text.is_empty() && !asked.again && model.scorer().is_some() {
+        if customs.garden.surprise && !generated.text.is_empty() && !asked.again && model.scorer().is_some() {
             self.0.exchanges.wait(Exchange {
                 said: message.clone(),
                 prompt: prompt.messages,

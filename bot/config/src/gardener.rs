@@ -18,7 +18,7 @@ pub struct Gardener {
     /// Messages of people from which on a conversation gets an entry in the diary when it is over; 0 for never.
     #[schemars(range(min = 0, max = 1000))]
     pub diary_messages: u32,
-    /// Messages of people after which working notes of a chat are made anew; 0 for never.
+    /// Messages of people after which working notes of a chat are made anew; 0 for never. A persona may set its own.
     #[schemars(range(min = 0, max = 1000))]
     pub notes_every: u32,
     /// Days between two little pieces that they make up out of what they heard and dreamt; 0 for never.
@@ -80,5 +80,27 @@ impl Default for Gardener {
             asks_per_day: 60,
             time_zone: "UTC".into(),
         }
+    }
+}
+
+impl Gardener {
+    /// As much of it as a place may have where the installation has `all`.
+    pub(crate) fn within(mut self, all: &Self) -> Self {
+        let counts = [
+            (&mut self.diary_messages, all.diary_messages),
+            (&mut self.notes_every, all.notes_every),
+            (&mut self.piece_days, all.piece_days),
+            (&mut self.publish_days, all.publish_days),
+        ];
+        for (own, all) in counts {
+            if all == 0 {
+                *own = 0;
+            }
+        }
+        if all.check_ins_from == all.check_ins_to {
+            (self.check_ins_from, self.check_ins_to) = (all.check_ins_from, all.check_ins_to);
+        }
+        self.asks_per_day = self.asks_per_day.min(all.asks_per_day);
+        self
     }
 }

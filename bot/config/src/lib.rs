@@ -35,4 +35,4 @@ pub use sections::{
     Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,
     ServerApi,
 };
-pub use tuning::Tunable;
+pub use tuning::{Tunable, Tuning};

@@ -1,58 +1,94 @@
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 use toml::Value as Toml;
 
-use crate::Mind;
 use crate::keys::{Key, section};
-use crate::value::shown;
+use crate::value::{Kind, shown};
+use crate::{Gardener, Mind};
 
-/// A number of `[mind]`.
+/// The numbers of the inner life, as the configuration or a place has them: all of `[mind]` and `[gardener]`, whose switches are
+/// for every place.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tuning {
+    /// How minds go.
+    pub mind: Mind,
+    /// What is written between messages.
+    pub gardener: Gardener,
+}
+
+/// A number of the inner life.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tunable {
     /// Its name.
     pub name: &'static str,
     /// What it is, for people.
     pub about: &'static str,
+    /// What it can be, for people: `a whole number from 0 to 23`.
+    pub allowed: String,
     /// What it is now.
     pub value: f64,
 }
 
-/// The keys of `[mind]`, all of which are numbers.
-fn keys() -> &'static [Key] {
-    section("mind").map_or(&[], |section| &section.keys)
+/// The keys of a section that are numbers.
+fn keys(name: &str) -> impl Iterator<Item = &'static Key> {
+    let keys = section(name).map_or(&[][..], |section| &section.keys);
+    keys.iter().filter(|key| matches!(key.kind, Kind::Integer(..) | Kind::Number(..)))
 }
 
-impl Mind {
-    /// All of its numbers, in the order of the configuration.
+fn numbers(name: &str, now: &impl Serialize) -> Vec<Tunable> {
+    let now = serde_json::to_value(now).unwrap_or_default();
+    let tunable = |key: &'static Key| {
+        let (allowed, value) = (key.kind.to_string(), now[&key.name].as_f64()?);
+        Some(Tunable { name: &key.name, about: &key.doc, allowed, value })
+    };
+    keys(name).filter_map(tunable).collect()
+}
+
+/// A section with other values for those of the numbers that are its own.
+fn changed<T: Serialize + DeserializeOwned>(name: &str, now: &T, tuned: &[(&str, f64)]) -> Result<T, String> {
+    let mut json = serde_json::to_value(now).map_err(|error| error.to_string())?;
+    for key in keys(name) {
+        let Some((_, value)) = tuned.iter().find(|(name, _)| key.name == *name) else { continue };
+        if let Some(section) = json.as_object_mut() {
+            section.insert(key.name.clone(), checked(key, *value)?);
+        }
+    }
+    serde_json::from_value(json).map_err(|error| error.to_string())
+}
+
+fn checked(key: &Key, value: f64) -> Result<Json, String> {
+    // What is whole may stand for either kind of number.
+    let whole = value.fract() == 0.0 && value.abs() < f64::from(u32::MAX);
+    let written = if whole { Toml::Integer(value as i64) } else { Toml::Float(value) };
+    let checked = key.kind.check(&written);
+    checked.ok_or_else(|| format!("`{}` must be {}, not {}", key.name, key.kind, shown(&written)))
+}
+
+impl Tuning {
+    /// All of them, in the order of the configuration.
     pub fn numbers(&self) -> Vec<Tunable> {
-        let now = serde_json::to_value(self).unwrap_or_default();
-        let tunable =
-            |key: &'static Key| Some(Tunable { name: &key.name, about: &key.doc, value: now[&key.name].as_f64()? });
-        keys().iter().filter_map(tunable).collect()
+        let mut all = numbers("mind", &self.mind);
+        all.extend(numbers("gardener", &self.gardener));
+        all
     }
 
-    /// The same with other values for some numbers, each within the limits that the configuration file has.
+    /// The same with other values for some numbers, each within the limits that the configuration file has. What an installation
+    /// has 0 of stays off, and its model is asked no more often than it says, whatever was tuned.
     ///
     /// # Errors
     /// What is wrong with them, in words for whoever wrote them.
     pub fn with<'a>(&self, tuned: impl IntoIterator<Item = (&'a str, f64)>) -> Result<Self, String> {
-        let mut json = serde_json::to_value(self).map_err(|error| error.to_string())?;
-        for (name, value) in tuned {
-            let Some(key) = keys().iter().find(|key| key.name == name) else {
-                return Err(format!("there is no number `{}`", name.chars().take(40).collect::<String>()));
-            };
-            // What is whole may stand for either kind of number.
-            let whole = value.fract() == 0.0 && value.abs() < f64::from(u32::MAX);
-            let written = if whole { Toml::Integer(value as i64) } else { Toml::Float(value) };
-            let checked = key.kind.check(&written);
-            let checked = checked.ok_or_else(|| format!("`{name}` must be {}, not {}", key.kind, shown(&written)))?;
-            if let Some(numbers) = json.as_object_mut() {
-                numbers.insert(name.to_owned(), checked);
-            }
+        let tuned: Vec<(&str, f64)> = tuned.into_iter().collect();
+        let known = |name: &str| ["mind", "gardener"].into_iter().flat_map(keys).any(|key| key.name == name);
+        if let Some((name, _)) = tuned.iter().find(|(name, _)| !known(name)) {
+            return Err(format!("there is no number `{}`", name.chars().take(40).collect::<String>()));
         }
-        let mind: Self = serde_json::from_value(json).map_err(|error| error.to_string())?;
-        match mind.contradictions().into_iter().next() {
-            Some((_, message)) => Err(message),
-            None => Ok(mind),
+        let mind = changed("mind", &self.mind, &tuned)?;
+        if let Some((_, message)) = mind.contradictions().into_iter().next() {
+            return Err(message);
         }
+        Ok(Self { mind, gardener: changed("gardener", &self.gardener, &tuned)?.within(&self.gardener) })
     }
 }
 
@@ -64,10 +100,10 @@ mod tests {
     fn one_number_changes_within_its_limits() {
         #[track_caller]
         fn check(name: &str, value: f64, want: Result<f64, &str>) {
-            let changed = Mind::default().with([(name, value)]);
-            let found = changed.as_ref().map_err(String::as_str).map(|mind| {
-                let numbers = mind.numbers();
-                let others = numbers.iter().zip(Mind::default().numbers()).filter(|(now, before)| *now != before);
+            let changed = Tuning::default().with([(name, value)]);
+            let found = changed.as_ref().map_err(String::as_str).map(|tuning| {
+                let numbers = tuning.numbers();
+                let others = numbers.iter().zip(Tuning::default().numbers()).filter(|(now, before)| *now != before);
                 assert!(others.clone().all(|(now, _)| now.name == name));
                 numbers.iter().find(|number| number.name == name).unwrap().value
             });
@@ -79,6 +115,9 @@ mod tests {
         check("reflection_hour", 7.5, Err("`reflection_hour` must be a whole number from 0 to 23, not 7.5"));
         check("energy_tired", 1.5, Err("`energy_tired` must be a number from 0 to 1, not 1.5"));
         check("energy_tired", f64::NAN, Err("`energy_tired` must be a number from 0 to 1, not nan"));
+        check("notes_every", 3.0, Ok(3.0));
+        check("rest_minutes", 0.0, Err("`rest_minutes` must be a whole number from 1 to 10080, not 0"));
+        check("dreams", 1.0, Err("there is no number `dreams`"));
         check("soup", 1.0, Err("there is no number `soup`"));
         check(
             "night_to_hour",
@@ -89,12 +128,32 @@ mod tests {
 
     #[test]
     fn numbers_that_go_together_alone_are_set_together() {
-        let night = Mind::default().with([("night_from_hour", 7.0), ("night_to_hour", 1.0)]).unwrap();
+        let night = Tuning::default().with([("night_from_hour", 7.0), ("night_to_hour", 1.0)]).unwrap().mind;
         assert_eq!((night.night_from_hour, night.night_to_hour), (7, 1));
     }
 
     #[test]
-    fn every_key_is_a_number() {
-        assert_eq!(Mind::default().numbers().len(), keys().len());
+    fn every_number_is_there_once_with_what_it_can_be() {
+        let numbers = Tuning::default().numbers();
+        assert_eq!(numbers.iter().filter(|number| number.about.is_empty()).count(), 0);
+        let mut names: Vec<&str> = numbers.iter().map(|number| number.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), numbers.len());
+        let all_of_mind = section("mind").unwrap().keys.len();
+        assert!(numbers.len() > all_of_mind, "{} of {all_of_mind}", numbers.len());
+        let hour = numbers.iter().find(|number| number.name == "quiet_from").unwrap();
+        assert_eq!((hour.allowed.as_str(), hour.value), ("a whole number from 0 to 23", 0.0));
+    }
+
+    #[test]
+    fn a_place_turns_on_nothing_that_the_installation_has_off_and_asks_no_more_often() {
+        let mut all = Tuning::default();
+        all.gardener = Gardener { notes_every: 0, check_ins_from: 3, check_ins_to: 3, ..all.gardener };
+        let more = [("notes_every", 5.0), ("piece_days", 1.0), ("asks_per_day", 1_000.0), ("check_ins_to", 12.0)];
+        let place = all.with(more).unwrap().gardener;
+        assert_eq!((place.notes_every, place.piece_days, place.asks_per_day), (0, 1, all.gardener.asks_per_day));
+        assert_eq!((place.check_ins_from, place.check_ins_to), (3, 3));
+        assert_eq!(all.with([("asks_per_day", 1.0)]).unwrap().gardener.asks_per_day, 1);
     }
 }

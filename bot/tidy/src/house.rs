@@ -53,9 +53,10 @@ pub const EDGES: &[Edge] = &[
     },
     Edge {
         package: "azera-chat",
-        // The sim platform is for its tests alone.
+        // The configuration for the numbers that places tune alone, the sim platform for its tests alone.
         uses: &[
             "azera-types",
+            "azera-config",
             "azera-model",
             "azera-mind",
             "azera-prompt",

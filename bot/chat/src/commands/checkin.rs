@@ -20,8 +20,9 @@ impl Azera {
         if !matches!(at.place.kind, PlaceKind::Dm(_)) {
             return Ok(refused("I look in on people in their direct messages: say it there.".into()));
         }
-        let (home, (from, to)) =
-            (Self::home(at.platform, &at.place, &at.chat.persona), self.0.config.garden.check_in_hours);
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        let customs = self.customs_of(at).await?;
+        let (from, to) = customs.garden.check_in_hours;
         let there = self.check_ins_in(at.platform, &at.place.scope()).await?;
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         match (verb, rest.trim()) {
@@ -55,8 +56,7 @@ impl Azera {
                     last: before.and_then(|before| before.last),
                 };
                 self.want_check_ins(&home, Some(wanted)).await?;
-                let zone = self.customs(at.platform, &home.place).await?.nature.zone.clone();
-                let zone = zone.iana_name().unwrap_or("my own time").to_owned();
+                let zone = customs.nature.zone.iana_name().unwrap_or("my own time").to_owned();
                 Ok(done(format!(
                     "When I have not heard from you for {}, I ask how things are, here and between {from} and {to} o'clock ({zone}); \
                      once, until you answer. `/checkin off` ends that.",

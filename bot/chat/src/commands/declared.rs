@@ -296,7 +296,7 @@ pub const COMMANDS: &[Command] = &[
     ),
     command(
         "tune",
-        "the numbers that my mind goes by; in a place of many, the admins' to change",
+        "the numbers that my mind and what I write go by; in a place of many, the admins' to change",
         Access::Member,
         &[form(
             "",

@@ -17,6 +17,11 @@ const BAR: usize = 10;
 /// What stands for the value that the configuration has.
 const DEFAULT: &str = "default";
 
+/// What no place sets for itself.
+const NOT_HERE: &str = "Whether I dream, keep a journal and the like at all is set for all places by whoever runs me, and how much of \
+                        the model a day may take at most. Styles, and from what feeling on they mix in, stand in each persona's file; \
+                        it may set `notes_every` and `emotion_decay_rate` for itself, and is followed then.";
+
 impl Azera {
     pub(super) async fn status_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         let theme = match charts::theme(arguments) {
@@ -156,12 +161,12 @@ impl Azera {
         let mut words = arguments.split_whitespace();
         match (words.next(), words.next(), words.next()) {
             (None, ..) => Ok(done(numbers(&customs))),
-            (Some(name), None, _) => {
-                Ok(match customs.nature.constants.numbers().into_iter().find(|it| it.name == name) {
-                    Some(number) => done(format!("`{name}` is {}. {}", number.value, number.about)),
-                    None => refused(format!("There is no number `{name}`; `/tune` lists them.")),
-                })
-            }
+            (Some(name), None, _) => Ok(match customs.tuning.numbers().into_iter().find(|it| it.name == name) {
+                Some(number) => {
+                    done(format!("`{name}` is {}. {} {}.", number.value, number.about, capital(&number.allowed)))
+                }
+                None => refused(format!("There is no number `{name}`; `/tune` lists them.")),
+            }),
             (Some(name), Some(DEFAULT), None) => {
                 if !customs.is_tuned(name) {
                     return Ok(refused(format!("`{name}` is not tuned here.")));
@@ -264,11 +269,17 @@ fn names(tags: &[Tag]) -> String {
 /// Every number, those that were changed marked.
 fn numbers(customs: &Customs) -> String {
     let mut text = String::from("`/tune NAME` says what a number is, `/tune NAME NUMBER` changes it here:\n```\n");
-    for number in customs.nature.constants.numbers() {
+    for number in customs.tuning.numbers() {
         let changed = if customs.is_tuned(number.name) { "  (tuned here)" } else { "" };
         text.push_str(&format!("{:<26} {}{changed}\n", number.name, number.value));
     }
-    text + "```"
+    text + "```\n" + NOT_HERE
+}
+
+/// As the beginning of a sentence.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn line(text: &mut String, name: &str, bar: &str, value: f64) {

@@ -38,7 +38,7 @@ impl Azera {
             let saved = customs.saved.clone().unwrap_or_default();
             let (own, off, tuned) = (saved.rules.own.len(), saved.rules.off.len(), saved.tuned.len());
             text.push_str(&format!(
-                "- Rules of this place: {own} added, {off} taken out: `/rules list`\n- Numbers of my mind that are others here: \
+                "- Rules of this place: {own} added, {off} taken out: `/rules list`\n- Numbers of my inner life that are others here: \
                  {tuned}: `/tune`\n"
             ));
         }

@@ -1,7 +1,7 @@
 //! What was heard and is not taken up yet. A hint in memory: what it leads to is decided by the record.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use azera_types::{ChatId, PersonaId, PlatformId, Scope, Timestamp};
@@ -9,13 +9,16 @@ use azera_types::{ChatId, PersonaId, PlatformId, Scope, Timestamp};
 use super::LOOK_BACK;
 use super::chores::CHORES_EVERY;
 use super::schedule::{after, is_past};
-use crate::config::GardenConfig;
+use crate::config::Garden;
 
 /// Places of which something is known at most; with more, those in which least happened lately are let go.
 const MAX_PLACES: usize = 20_000;
 
 /// Time after which a platform is asked again what time it is somewhere.
 const ASK_AGAIN: Duration = Duration::from_secs(24 * 3_600);
+
+/// Silence after which working notes are made.
+const PAUSE: Duration = Duration::from_secs(20);
 
 /// The public places of a realm, a private chat or a direct message, and a persona in it: where it has one mind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,6 +46,8 @@ pub(crate) struct Heard {
     pub(crate) at: Timestamp,
     /// How many messages its persona wants between two notes, if it says so itself and was heard since the start.
     pub(crate) notes_every: Option<usize>,
+    /// What is written there.
+    pub(crate) garden: Arc<Garden>,
 }
 
 /// Something that is due at a time, which was noted earlier by the same clock. Once the clock shows a time before that, it was set
@@ -66,6 +71,9 @@ impl Due {
 
 #[derive(Debug, Clone)]
 struct TalkState {
+    /// The place it was heard in last, and what is written there.
+    place: Scope,
+    garden: Arc<Garden>,
     last_at: Timestamp,
     /// Messages since the diary was written.
     for_diary: usize,
@@ -126,11 +134,11 @@ impl Agenda {
 
     /// So many messages were heard, of which the newest may be older than now.
     pub(crate) fn hear(&self, heard: Heard, messages: usize, now: Timestamp) {
-        let Heard { talk, scope: place, at, notes_every } = heard;
+        let Heard { talk, scope: place, at, notes_every, garden } = heard;
         // What was heard later than now was so by a clock that was wrong.
         let at = at.min(now);
         let mut state = self.lock();
-        let home = Home { platform: talk.platform.clone(), place, persona: talk.persona.clone() };
+        let home = Home { platform: talk.platform.clone(), place: place.clone(), persona: talk.persona.clone() };
         let held = state.homes.entry(home).or_insert_with(|| HomeState::first(at));
         held.said = if held.said > now { at } else { held.said.max(at) };
         held.chores.get_or_insert_with(|| Due::after(at, CHORES_EVERY));
@@ -138,8 +146,17 @@ impl Agenda {
             held.ask.get_or_insert(Due { noted: at, at });
         }
         held.chat = Some(talk.chat.clone());
-        let first = TalkState { last_at: at, for_diary: 0, for_notes: 0, notes_every, for_sift: 0, not_before: None };
-        let held = state.talks.entry(talk).or_insert(first);
+        let held = state.talks.entry(talk).or_insert_with(|| TalkState {
+            place: place.clone(),
+            garden: garden.clone(),
+            last_at: at,
+            for_diary: 0,
+            for_notes: 0,
+            notes_every,
+            for_sift: 0,
+            not_before: None,
+        });
+        (held.place, held.garden) = (place, garden);
         held.last_at = if held.last_at > now { at } else { held.last_at.max(at) };
         held.for_diary += messages;
         held.for_notes += messages;
@@ -148,21 +165,28 @@ impl Agenda {
         state.keep_within_bounds();
     }
 
+    /// What is written in a place is another from now on.
+    pub(crate) fn follow(&self, platform: &PlatformId, place: &Scope, garden: &Arc<Garden>) {
+        let mut state = self.lock();
+        let there = state.talks.iter_mut().filter(|(talk, held)| talk.platform == *platform && held.place == *place);
+        there.for_each(|(_, held)| held.garden = garden.clone());
+    }
+
     /// When something is to be done next.
-    pub(crate) fn next_due(&self, now: Timestamp, config: &GardenConfig) -> Option<Timestamp> {
+    pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let state = self.lock();
-        let talks = state.talks.values().flat_map(|talk| talk.tasks(now, config)).map(|(at, _)| at);
+        let talks = state.talks.values().flat_map(|talk| talk.tasks(now)).map(|(at, _)| at);
         let homes = state.homes.values().filter_map(|home| Some(home.ask?.at(now)));
         talks.chain(homes).min()
     }
 
     /// What is to be done in conversations by now, that of the longest silence first.
-    pub(crate) fn due_talks(&self, now: Timestamp, config: &GardenConfig) -> Vec<(Talk, TalkTask, Timestamp)> {
+    pub(crate) fn due_talks(&self, now: Timestamp) -> Vec<(Talk, TalkTask, Timestamp)> {
         let state = self.lock();
         let mut due: Vec<_> = state
             .talks
             .iter()
-            .flat_map(|(talk, held)| held.tasks(now, config).map(move |(at, task)| (at, talk, task, held.last_at)))
+            .flat_map(|(talk, held)| held.tasks(now).map(move |(at, task)| (at, talk, task, held.last_at)))
             .filter(|(at, ..)| *at <= now)
             .collect();
         due.sort_by(|a, b| (a.0, a.2, &a.1.chat).cmp(&(b.0, b.2, &b.1.chat)));
@@ -286,13 +310,14 @@ impl HomeState {
 }
 
 impl TalkState {
-    fn tasks(&self, now: Timestamp, config: &GardenConfig) -> impl Iterator<Item = (Timestamp, TalkTask)> + use<> {
+    fn tasks(&self, now: Timestamp) -> impl Iterator<Item = (Timestamp, TalkTask)> + use<> {
+        let garden = &self.garden;
         let enough = |count: usize, least: usize| least > 0 && count >= least;
         let silent_for = |wait| Due::after(self.last_at, wait).at(now);
-        let notes_every = self.notes_every.filter(|_| config.notes_every > 0).unwrap_or(config.notes_every);
-        let notes = enough(self.for_notes, notes_every).then(|| silent_for(config.pause));
-        let diary = enough(self.for_diary, config.diary_messages).then(|| silent_for(config.rest));
-        let sift = enough(self.for_sift, config.sift_every).then(|| silent_for(config.rest));
+        let notes_every = self.notes_every.filter(|_| garden.notes_every > 0).unwrap_or(garden.notes_every);
+        let notes = enough(self.for_notes, notes_every).then(|| silent_for(PAUSE));
+        let diary = enough(self.for_diary, garden.diary_messages).then(|| silent_for(garden.rest));
+        let sift = enough(self.for_sift, garden.sift_every).then(|| silent_for(garden.rest));
         let not_before = self.not_before.map_or(Timestamp::MIN, |due| due.at(now));
         let tasks = [(notes, TalkTask::Notes), (sift, TalkTask::Sift), (diary, TalkTask::Diary)];
         tasks.into_iter().filter_map(move |(at, task)| at.map(|at| (at.max(not_before), task)))
@@ -318,6 +343,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use azera_config::Gardener;
+
     use super::*;
 
     fn heard(at: Timestamp) -> (Home, Heard) {
@@ -325,48 +352,63 @@ mod tests {
         let persona = PersonaId::new("azera").unwrap();
         let scope = Scope::Dm(azera_types::PersonId::new("ann").unwrap());
         let talk = Talk { platform: platform.clone(), chat: ChatId::new("dm").unwrap(), persona: persona.clone() };
-        (Home { platform, place: scope.clone(), persona }, Heard { talk, scope, at, notes_every: None })
+        let garden = Arc::new(Garden::from(&Gardener::default()));
+        (Home { platform, place: scope.clone(), persona }, Heard { talk, scope, at, notes_every: None, garden })
     }
 
     #[test]
     fn notes_are_made_as_often_as_the_persona_wants() {
         let now: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
         let later = after(now, Duration::from_secs(86_400));
-        let config = GardenConfig { notes_every: 8, ..GardenConfig::default() };
-        let due = |own: Option<usize>, messages: usize, config: &GardenConfig| {
+        let every = |notes_every| Arc::new(Garden::from(&Gardener { notes_every, ..Gardener::default() }));
+        let garden = every(8);
+        let due = |own: Option<usize>, messages: usize, garden: &Arc<Garden>| {
             let agenda = Agenda::default();
-            agenda.hear(Heard { notes_every: own, ..heard(now).1 }, messages, now);
+            agenda.hear(Heard { notes_every: own, garden: garden.clone(), ..heard(now).1 }, messages, now);
             // What it wants outlives what is heard again at a start.
-            agenda.hear(heard(now).1, 0, now);
-            agenda.due_talks(later, config).iter().any(|(_, task, _)| *task == TalkTask::Notes)
+            agenda.hear(Heard { garden: garden.clone(), ..heard(now).1 }, 0, now);
+            agenda.due_talks(later).iter().any(|(_, task, _)| *task == TalkTask::Notes)
         };
-        assert!(!due(None, 7, &config) && due(None, 8, &config));
-        assert!(!due(Some(2), 1, &config) && due(Some(2), 2, &config));
-        assert!(!due(Some(12), 11, &config) && due(Some(12), 12, &config));
-        assert!(!due(Some(0), 50, &config), "it wants none");
-        assert!(!due(Some(2), 50, &GardenConfig { notes_every: 0, ..config.clone() }), "nobody gets any");
+        assert!(!due(None, 7, &garden) && due(None, 8, &garden));
+        assert!(!due(Some(2), 1, &garden) && due(Some(2), 2, &garden));
+        assert!(!due(Some(12), 11, &garden) && due(Some(12), 12, &garden));
+        assert!(!due(Some(0), 50, &garden), "it wants none");
+        assert!(!due(Some(2), 50, &every(0)), "nobody gets any");
+    }
+
+    #[test]
+    fn what_a_place_tunes_counts_at_once_and_there_alone() {
+        let now: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
+        let agenda = Agenda::default();
+        let (home, said) = heard(now);
+        agenda.hear(said, 3, now);
+        let due = || agenda.due_talks(after(now, PAUSE)).iter().any(|(_, task, _)| *task == TalkTask::Notes);
+        let often = Arc::new(Garden::from(&Gardener { notes_every: 3, ..Gardener::default() }));
+        agenda.follow(&home.platform, &Scope::Realm(azera_types::RealmId::new("guild").unwrap()), &often);
+        assert!(!due());
+        agenda.follow(&home.platform, &home.place, &often);
+        assert!(due());
     }
 
     #[test]
     fn what_was_noted_by_a_clock_that_was_ahead_is_due_once_it_is_set_back() {
         let now: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
         let ahead: Timestamp = "2031-01-01T00:00:00Z".parse().unwrap();
-        let config = GardenConfig::default();
         let agenda = Agenda::default();
         let (home, said) = heard(ahead);
         let talk = said.talk.clone();
-        agenda.hear(said, config.notes_every, ahead);
+        agenda.hear(said, 8, ahead);
         agenda.put_off(&talk, ahead, after(ahead, CHORES_EVERY));
         agenda.asked(&home, ahead, Some(after(ahead, ASK_AGAIN)));
         agenda.look_again(&home, after(ahead, CHORES_EVERY), ahead);
-        let next = |now| (agenda.next_chore(now), agenda.next_due(now, &config));
-        assert!(agenda.due_chore(ahead).is_none() && agenda.due_talks(ahead, &config).is_empty());
+        let next = |now| (agenda.next_chore(now), agenda.next_due(now));
+        assert!(agenda.due_chore(ahead).is_none() && agenda.due_talks(ahead).is_empty());
         assert_eq!(next(ahead).0, Some(after(ahead, CHORES_EVERY)));
         // The clock is set right: five years are not waited for.
         assert_eq!(next(now), (Some(now), Some(now)));
         assert_eq!(agenda.due_chore(now).as_ref(), Some(&home));
         assert_eq!(agenda.homes_to_ask(now), std::slice::from_ref(&home));
-        assert!(agenda.due_talks(now, &config).iter().any(|(_, task, _)| *task == TalkTask::Notes));
+        assert!(agenda.due_talks(now).iter().any(|(_, task, _)| *task == TalkTask::Notes));
         assert_eq!(agenda.said_in(&home.platform, &home.place, now), None);
         // From then on the hour is counted again.
         agenda.look_again(&home, after(now, CHORES_EVERY), now);
@@ -376,6 +418,6 @@ mod tests {
         agenda.hear(heard(now).1, 1, now);
         assert_eq!(agenda.stirred(&home).map(|stirred| stirred.said), Some(now));
         // What was put off was so by the wrong clock, too; the silence counts from what was said now.
-        assert_eq!(agenda.next_due(now, &config), Some(after(now, config.pause)));
+        assert_eq!(agenda.next_due(now), Some(after(now, PAUSE)));
     }
 }

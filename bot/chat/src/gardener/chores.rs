@@ -12,6 +12,7 @@ use super::agenda::Home;
 use super::schedule::{self, after, before, days, is_past};
 use super::work::{A_WEEK, Work};
 use crate::azera::Azera;
+use crate::config::Garden;
 use crate::error::Error;
 
 /// Time between two looks at a home.
@@ -55,27 +56,27 @@ impl Azera {
     async fn tend_home(&self, home: &Home, now: Timestamp) -> Result<Timestamp, Error> {
         let again = after(now, CHORES_EVERY);
         let Some(stirred) = self.0.agenda.stirred(home) else { return Ok(again) };
-        let config = &self.0.config.garden;
-        let rested = after(stirred.said, config.rest);
+        let customs = self.customs(&home.platform, &home.place).await?;
+        let garden = &customs.garden;
+        let rested = after(stirred.said, garden.rest);
         // What was said later than now was noted by a clock that was wrong.
         if stirred.said <= now && rested > now {
             return Ok(rested);
         }
-        let customs = self.customs(&home.platform, &home.place).await?;
         let zone = &customs.nature.zone;
         // Where the persona never answered it has no mind, and nothing to tell.
         if self.0.minds.state(&home.persona, &home.place, now).is_some() {
             let _writing = self.0.writing.lock().await;
-            if config.sift_every > 0 {
+            if garden.sift_every > 0 {
                 self.curate_if_due(home, stirred.said, now).await?;
             }
-            if !schedule::within(config.quiet, now, zone) {
-                self.review_if_due(home, stirred.said, now).await?;
-                self.make_up_if_due(home, now).await?;
+            if !schedule::within(garden.quiet, now, zone) {
+                self.review_if_due(home, garden, stirred.said, now).await?;
+                self.make_up_if_due(home, garden, now).await?;
                 self.publish_if_due(home, &customs, now).await?;
             }
         }
-        if stirred.wants_check_ins && schedule::within(config.check_in_hours, now, zone) {
+        if stirred.wants_check_ins && schedule::within(garden.check_in_hours, now, zone) {
             let _writing = self.0.writing.lock().await;
             self.check_in_if_due(home, &customs, now).await?;
         }
@@ -93,11 +94,11 @@ impl Azera {
         self.set_tended(home, Tended { curated: Some(now), ..tended }, now).await
     }
 
-    async fn review_if_due(&self, home: &Home, said: Timestamp, now: Timestamp) -> Result<(), Error> {
+    async fn review_if_due(&self, home: &Home, garden: &Garden, said: Timestamp, now: Timestamp) -> Result<(), Error> {
         let tended = self.tended(home).await?;
         match tended.reviewed {
             // What is between two people needs no numbers.
-            _ if !self.0.config.garden.reviews || matches!(home.place, Scope::Dm(_)) => Ok(()),
+            _ if !garden.reviews || matches!(home.place, Scope::Dm(_)) => Ok(()),
             // The first week begins, for each place at another hour.
             None => {
                 let begun = before(now, days(1).mul_f64(share_of(home)));
@@ -108,8 +109,8 @@ impl Azera {
         }
     }
 
-    async fn make_up_if_due(&self, home: &Home, now: Timestamp) -> Result<(), Error> {
-        let every = self.0.config.garden.piece_days;
+    async fn make_up_if_due(&self, home: &Home, garden: &Garden, now: Timestamp) -> Result<(), Error> {
+        let every = garden.piece_days;
         let tended = self.tended(home).await?;
         if every == 0 || tended.created.is_some_and(|last| !is_past(last, days(every), now)) {
             return Ok(());

@@ -1,5 +1,7 @@
 //! The diary: what a persona writes for itself when a conversation is over.
 
+use std::sync::Arc;
+
 use azera_memory::{Kind, MemoryRow, NewWriting, Right};
 use azera_types::{Author, ChatId, PersonaId, Place, PlatformId, Reach, Scope, Timestamp};
 
@@ -8,6 +10,7 @@ use super::compose::{ATTEMPTS, Composed, Wanted};
 use super::material::{self, Said};
 use super::prompts::{DIARY, Filling, fill};
 use crate::azera::Azera;
+use crate::config::Garden;
 use crate::error::Error;
 
 /// Messages of a conversation looked at.
@@ -29,12 +32,12 @@ impl Azera {
         let until = self.blocking(move |memory| memory.diary_until(&chat, &persona)).await?;
         let Some(conversation) = self.conversation(talk, until).await? else { return Ok(None) };
         let by_people = conversation.said.iter().filter(|said| said.author.person().is_some()).count();
-        if by_people < self.0.config.garden.diary_messages {
+        let home =
+            Home { platform: talk.platform.clone(), place: conversation.place.scope(), persona: talk.persona.clone() };
+        if by_people < self.customs(&home.platform, &home.place).await?.garden.diary_messages {
             // It counts with what is said next.
             return Ok(None);
         }
-        let home =
-            Home { platform: talk.platform.clone(), place: conversation.place.scope(), persona: talk.persona.clone() };
         if self.budget_by_day(&home, now).await? == 0 {
             return Ok(None);
         }
@@ -159,10 +162,12 @@ impl Azera {
         persona: &PersonaId,
         scope: &Scope,
         notes_every: Option<usize>,
+        garden: &Arc<Garden>,
     ) {
         let at = self.0.clock.now();
         let talk = Talk { platform: platform.clone(), chat: chat.clone(), persona: persona.clone() };
-        self.0.agenda.hear(super::Heard { talk, scope: scope.clone(), at, notes_every }, 1, at);
+        let heard = super::Heard { talk, scope: scope.clone(), at, notes_every, garden: garden.clone() };
+        self.0.agenda.hear(heard, 1, at);
     }
 
     /// The one who spoke last of people.

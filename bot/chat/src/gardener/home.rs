@@ -70,7 +70,7 @@ impl Azera {
         let mood = self.mood_of(home, now).map(Mood::name);
         let Some(at) = self.setting_of(home).await? else { return Ok(None) };
         let material = self.material(home, &at, work, now).await?;
-        let budget = self.budget(home, now, self.0.config.garden.per_day).await?;
+        let budget = self.budget(home, now).await?;
         for attempt in 0..ATTEMPTS {
             if *asked >= budget {
                 break;

@@ -87,7 +87,7 @@ impl Job for Gardener {
         let now = core.clock.now();
         let chores = core.agenda.next_chore(now);
         let surprises = core.exchanges.next_due(now);
-        let talks = core.agenda.next_due(now, &core.config.garden);
+        let talks = core.agenda.next_due(now);
         talks.into_iter().chain(core.minds.next_due()).chain(chores).chain(surprises).min()
     }
 
@@ -117,9 +117,10 @@ impl Azera {
             let of = platform.clone();
             for stirred in self.blocking(move |memory| memory.stirred(&of, since)).await? {
                 let talk = Talk { platform: platform.clone(), chat: stirred.chat, persona: stirred.persona };
+                let garden = self.customs(&platform, &stirred.scope).await?.garden.clone();
                 // How many messages there are the diary sees when it looks.
-                let enough = self.0.config.garden.diary_messages;
-                let heard = Heard { talk, scope: stirred.scope, at: stirred.last_at, notes_every: None };
+                let enough = garden.diary_messages;
+                let heard = Heard { talk, scope: stirred.scope, at: stirred.last_at, notes_every: None, garden };
                 self.0.agenda.hear(heard, enough, self.0.clock.now());
             }
         }
@@ -169,17 +170,17 @@ impl Azera {
 
     /// Whether what a mind wants is over: it was done, there was nothing to do, or nobody wants to hear of it.
     async fn write_if_it_may(&self, home: &Home, activity: Activity, now: Timestamp) -> Result<bool, Error> {
-        let config = &self.0.config.garden;
+        let customs = self.customs(&home.platform, &home.place).await?;
+        let (nature, garden) = (&customs.nature, &customs.garden);
         let (work, wanted) = match activity {
-            Activity::Dream | Activity::Nap => (Work::Dream, config.dreams),
-            Activity::Reflection => (Work::Reflection, config.reflections),
+            Activity::Dream | Activity::Nap => (Work::Dream, garden.dreams),
+            Activity::Reflection => (Work::Reflection, garden.reflections),
         };
         if !wanted {
             return Ok(true);
         }
-        let nature = self.customs(&home.platform, &home.place).await?.nature.clone();
         let night_is_over = activity == Activity::Dream && !nature.is_night(now);
-        if night_is_over || schedule::within(config.quiet, now, &nature.zone) {
+        if night_is_over || schedule::within(garden.quiet, now, &nature.zone) {
             return Ok(false);
         }
         let _writing = self.0.writing.lock().await;
@@ -195,7 +196,7 @@ impl Azera {
         if written.is_some_and(lately) && written > rested {
             return Ok(true);
         }
-        if self.budget(home, now, config.per_day).await? == 0 {
+        if self.budget(home, now).await? == 0 {
             return Ok(false);
         }
         self.write_for(home, work, now).await?;
@@ -238,7 +239,7 @@ impl Azera {
     }
 
     async fn tend_talks(&self, now: Timestamp) {
-        for (talk, task, until) in self.0.agenda.due_talks(now, &self.0.config.garden) {
+        for (talk, task, until) in self.0.agenda.due_talks(now) {
             if self.0.stopping.is_cancelled() {
                 return;
             }
@@ -327,16 +328,20 @@ impl Azera {
         self.set_tended(home, tended, now).await
     }
 
-    /// How often the model may still be asked today, of so many times.
-    async fn budget(&self, home: &Home, now: Timestamp, most: u32) -> Result<u32, Error> {
-        let tended = self.tended(home).await?;
-        let zone = self.customs(&home.platform, &home.place).await?.nature.zone.clone();
-        let today = tended.day == schedule::day(now, &zone);
-        Ok(most.saturating_sub(if today { tended.asked } else { 0 }))
+    /// How often the model may still be asked today.
+    async fn budget(&self, home: &Home, now: Timestamp) -> Result<u32, Error> {
+        self.left_of(home, now, |per_day| per_day).await
     }
 
     /// The same for what is written about a single conversation, which leaves something for the night.
     async fn budget_by_day(&self, home: &Home, now: Timestamp) -> Result<u32, Error> {
-        self.budget(home, now, self.0.config.garden.per_day.div_ceil(2)).await
+        self.left_of(home, now, |per_day| per_day.div_ceil(2)).await
+    }
+
+    async fn left_of(&self, home: &Home, now: Timestamp, part: impl FnOnce(u32) -> u32) -> Result<u32, Error> {
+        let tended = self.tended(home).await?;
+        let customs = self.customs(&home.platform, &home.place).await?;
+        let today = tended.day == schedule::day(now, &customs.nature.zone);
+        Ok(part(customs.garden.per_day).saturating_sub(if today { tended.asked } else { 0 }))
     }
 }

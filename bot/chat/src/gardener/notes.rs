@@ -15,10 +15,11 @@ impl Azera {
     pub(super) async fn take_notes(&self, talk: &Talk, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
         let Some(at) = self.conversation(talk, None).await? else { return Ok(None) };
         let form = self.writing_form();
-        let newest = 2 * self.0.config.garden.notes_every.max(form.lines);
+        let home = Home { platform: talk.platform.clone(), place: at.place.scope(), persona: talk.persona.clone() };
+        let notes_every = self.customs(&home.platform, &home.place).await?.garden.notes_every;
+        let newest = 2 * notes_every.max(form.lines);
         let said: Vec<Said> = at.said.iter().skip(at.said.len().saturating_sub(newest)).cloned().collect();
         let Some(other) = Self::other(&said).map(str::to_owned) else { return Ok(None) };
-        let home = Home { platform: talk.platform.clone(), place: at.place.scope(), persona: talk.persona.clone() };
         let of_people: Vec<Said> = said.iter().filter(|said| said.author.name() == other).cloned().collect();
         let about = [
             (NOTES_OTHER, material::telling(of_people, form.lines), other.clone(), format!("About {other}: ")),

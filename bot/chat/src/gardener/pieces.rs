@@ -44,7 +44,7 @@ pub(crate) enum Unpublished {
 impl Azera {
     /// Posts the best piece that was not posted yet.
     pub(super) async fn publish_if_due(&self, home: &Home, customs: &Customs, now: Timestamp) -> Result<(), Error> {
-        let every = self.0.config.garden.publish_days;
+        let every = customs.garden.publish_days;
         let last = self.tended(home).await?.published;
         if every == 0 || last.is_some_and(|last| !is_past(last, days(every), now)) {
             return Ok(());

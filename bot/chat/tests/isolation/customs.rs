@@ -1,6 +1,7 @@
 //! Rules and numbers of a realm: whose they are to change, where they hold, and that they do.
 
 use azera_adapter::Host;
+use azera_memory::Kind;
 
 use crate::findings::{AN, ANN, DEN, DM_ANN, HALL, Scene};
 
@@ -107,4 +108,41 @@ async fn a_mind_dreams_in_its_own_night_and_is_rested_then() {
     let status = scene.command(ANN, HALL, "/status").await;
     assert!(status.contains("Last slept"), "{status}");
     assert_eq!(scene.house.memory.check().unwrap().broken, Default::default());
+}
+
+/// What is written between messages is a place's own, too, as far as whoever runs it allows.
+#[tokio::test]
+async fn what_is_written_is_tuned_for_one_place_and_at_once() {
+    let mut scene = Scene::open(false, false).await;
+    for (line, want) in [
+        ("/tune notes_every 0", "from now on"),
+        ("/tune quiet_from 15", "from now on"),
+        ("/tune quiet_to 20", "from now on"),
+        ("/tune asks_per_day 10001", "whoever runs me allows 10000"),
+        ("/tune asks_per_day 0", "must be a whole number from 1 to 100000"),
+        ("/tune dreams 0", "there is no number `dreams`"),
+        ("/tune quiet_from", "A whole number from 0 to 23."),
+    ] {
+        let told = scene.command(ANN, HALL, line).await;
+        assert!(told.contains(want), "{line}: {told}");
+    }
+    for place in [HALL, DM_ANN] {
+        for _ in 0..3 {
+            scene.tell(ANN, place).await;
+        }
+    }
+    scene.wait(2 * HOUR).await;
+    for kind in [Kind::Note, Kind::Dream] {
+        assert_eq!(scene.written(ANN, HALL, kind).await, [], "{kind:?}");
+        assert_eq!(scene.written(ANN, DM_ANN, kind).await.len(), 1, "{kind:?}");
+    }
+    for name in ["notes_every", "quiet_from", "quiet_to"] {
+        let told = scene.command(ANN, HALL, &format!("/tune {name} default")).await;
+        assert!(told.contains("as the configuration has it"), "{told}");
+    }
+    scene.wait(HOUR).await;
+    for kind in [Kind::Note, Kind::Dream] {
+        assert_eq!(scene.written(ANN, HALL, kind).await.len(), 1, "{kind:?}");
+    }
+    assert!(scene.command(ANN, HALL, "/tune").await.contains("is set for all places by whoever runs me"));
 }

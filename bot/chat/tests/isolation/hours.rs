@@ -1,6 +1,6 @@
 //! When nothing is written, how often the model may be asked, and that nothing is dreamt twice.
 
-use azera_chat::GardenConfig;
+use azera_config::Gardener;
 use azera_memory::Kind;
 use azera_types::Clock;
 use jiff::tz::TimeZone;
@@ -12,11 +12,11 @@ use crate::oracle::{secrets_in, word};
 const HOUR: i64 = 3_600;
 
 /// Every world begins in this hour of UTC.
-const FIRST_HOUR: i8 = 15;
+const FIRST_HOUR: u32 = 15;
 
 impl Scene {
-    fn hour(&self) -> i8 {
-        self.house.clock.now().to_zoned(TimeZone::UTC).hour()
+    fn hour(&self) -> u32 {
+        u32::try_from(self.house.clock.now().to_zoned(TimeZone::UTC).hour()).unwrap()
     }
 }
 
@@ -25,7 +25,7 @@ async fn in_quiet_hours_nobody_dreams_and_behind_them_they_do() {
     let mut scene = Scene::open(false, false).await;
     assert_eq!(scene.hour(), FIRST_HOUR);
     let garden = scene.house.garden.clone();
-    scene.house.tended_by(GardenConfig { quiet: (FIRST_HOUR, FIRST_HOUR + 5), ..garden }).await;
+    scene.house.tended_by(Gardener { quiet_from: FIRST_HOUR, quiet_to: FIRST_HOUR + 5, ..garden }).await;
     scene.tell(ANN, HALL).await;
     scene.tell(AN, HALL).await;
     scene.live(4 * HOUR).await;
@@ -42,7 +42,7 @@ async fn in_quiet_hours_nobody_dreams_and_behind_them_they_do() {
 async fn quiet_hours_are_those_of_the_realm() {
     let mut scene = Scene::open(false, false).await;
     let garden = scene.house.garden.clone();
-    scene.house.tended_by(GardenConfig { quiet: (0, 5), ..garden }).await;
+    scene.house.tended_by(Gardener { quiet_from: 0, quiet_to: 5, ..garden }).await;
     scene.house.says_its_zone("Asia/Tokyo");
     scene.tell(ANN, HALL).await;
     scene.tell(AN, HALL).await;
@@ -53,7 +53,7 @@ async fn quiet_hours_are_those_of_the_realm() {
     // A direct message lies in no realm: there it is afternoon.
     let mut scene = Scene::open(false, false).await;
     let garden = scene.house.garden.clone();
-    scene.house.tended_by(GardenConfig { quiet: (0, 5), ..garden }).await;
+    scene.house.tended_by(Gardener { quiet_from: 0, quiet_to: 5, ..garden }).await;
     scene.house.says_its_zone("Asia/Tokyo");
     scene.tell(ANN, DM_ANN).await;
     scene.tell(ANN, DM_ANN).await;
@@ -66,7 +66,7 @@ async fn quiet_hours_are_those_of_the_realm() {
 async fn a_day_has_a_budget() {
     let mut scene = Scene::open(false, false).await;
     let garden = scene.house.garden.clone();
-    scene.house.tended_by(GardenConfig { per_day: 2, ..garden }).await;
+    scene.house.tended_by(Gardener { asks_per_day: 2, ..garden }).await;
     for _ in 0..9 {
         scene.tell(ANN, HALL).await;
     }
@@ -112,7 +112,7 @@ async fn what_was_dreamt_before_is_not_dreamt_again() {
 async fn nobody_is_looked_in_on_outside_the_hours_for_it() {
     let mut scene = Scene::open(false, false).await;
     let garden = scene.house.garden.clone();
-    scene.house.tended_by(GardenConfig { check_in_hours: (10, 12), ..garden }).await;
+    scene.house.tended_by(Gardener { check_ins_from: 10, check_ins_to: 12, ..garden }).await;
     scene.command(ANN, DM_ANN, "/checkin on 2").await;
     scene.tell(ANN, DM_ANN).await;
     // Two days of silence are over in the afternoon.

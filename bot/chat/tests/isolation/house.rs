@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_adapter::{ChatInfo, Host, Platform};
 use azera_adapter_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
-use azera_chat::{Azera, ChatConfig, GardenConfig, Gardener, ModelShelf, Parts, ShelvedModel};
+use azera_chat::{Azera, ChatConfig, Gardener, ModelShelf, Parts, ShelvedModel};
+use azera_config::Gardener as Garden;
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamStore, RamWorking};
 use azera_mind::{Constants, Nature, Senses};
 use azera_model::{ChatMessage, ChatModel, ScriptedModel};
@@ -42,7 +43,7 @@ pub struct House {
     /// Whether the embedding model is away.
     pub embedder_away: Arc<AtomicBool>,
     /// What is written between messages.
-    pub garden: GardenConfig,
+    pub garden: Garden,
 }
 
 pub fn person(number: usize) -> PersonId {
@@ -103,7 +104,7 @@ impl House {
         let model = model(meanwhile.clone());
         let embedder_away = Arc::<AtomicBool>::default();
         // Much is written, at any hour.
-        let garden = GardenConfig { diary_messages: 2, notes_every: 3, per_day: 10_000, ..GardenConfig::default() };
+        let garden = Garden { diary_messages: 2, notes_every: 3, asks_per_day: 10_000, ..Garden::default() };
         let (memory, azera) = core(&layers, &clock, &platform, &model, &embedder_away, &garden);
         Self { clock, watch, platform, memory, azera, meanwhile, vectors, layers, model, embedder_away, garden }
     }
@@ -115,7 +116,7 @@ impl House {
     }
 
     /// The Gardener is set otherwise from the next start on.
-    pub async fn tended_by(&mut self, garden: GardenConfig) {
+    pub async fn tended_by(&mut self, garden: Garden) {
         self.garden = garden;
         self.reopen().await;
     }
@@ -244,7 +245,7 @@ fn core(
     platform: &Arc<WatchedPlatform>,
     model: &Arc<dyn ChatModel>,
     embedder_away: &Arc<AtomicBool>,
-    garden: &GardenConfig,
+    garden: &Garden,
 ) -> (Arc<Memory>, Azera) {
     let config = MemoryConfig {
         session_gap: Duration::from_secs(3_600),
