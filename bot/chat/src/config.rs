@@ -32,7 +32,7 @@ pub struct ChatConfig {
     pub seed: Option<u64>,
     /// Recalled memories in a prompt at most, if the operator overrides the form and the persona.
     pub recalled: Option<usize>,
-    /// The language and country that help lines are for, such as `en-GB`.
+    /// The language and country that help lines are for, such as `en-GB`, unless a place chose another.
     pub locale: Option<String>,
     /// Hits of each arm of recall.
     pub limits: azera_memory::Limits,

@@ -1,4 +1,4 @@
-//! What a place made of how its personas are: numbers of their minds, rules of its own. Kept in the record, and here as what
+//! What a place made of how its personas are: numbers of their minds, rules of its own, whose help lines are shown. Kept in the record, and here as what
 //! minds go by. Like a mind, customs belong to the public places of a realm together, or to a private chat or a direct message
 //! alone: what a rule says stands in prompts, and shows where it holds.
 
@@ -30,7 +30,12 @@ pub(crate) struct Saved {
     pub(crate) tuned: BTreeMap<String, f64>,
     /// Rules.
     pub(crate) rules: RealmRules,
+    /// The language and country that help lines are for, such as `en-GB`, or [`NO_COUNTRY`].
+    pub(crate) locale: Option<String>,
 }
+
+/// The locale of a place whose people live in many countries.
+pub(crate) const NO_COUNTRY: &str = "none";
 
 /// Customs in force.
 pub(crate) struct Customs {
@@ -95,6 +100,12 @@ impl Customs {
     /// Whether a number is another here.
     pub(crate) fn is_tuned(&self, name: &str) -> bool {
         self.saved.as_ref().is_some_and(|saved| saved.tuned.contains_key(name))
+    }
+
+    /// The locale that help lines are for, if one was chosen here or else for the installation.
+    pub(crate) fn locale<'a>(&'a self, installation: Option<&'a str>) -> Option<&'a str> {
+        let chosen = self.saved.as_ref().and_then(|saved| saved.locale.as_deref());
+        chosen.or(installation).filter(|locale| *locale != NO_COUNTRY)
     }
 
     /// The built-in rules that were taken out.
@@ -221,6 +232,7 @@ mod tests {
         let saved = Saved {
             tuned: [("soup".to_owned(), 1.0)].into(),
             rules: RealmRules { own: vec![rule], off: vec!["a_rule_of_old".into(), "insult".into()] },
+            locale: None,
         };
         assert!(Customs::of(&Tuning::default(), TimeZone::UTC, saved.clone()).is_err());
         let customs = Customs::holding(&Tuning::default(), TimeZone::UTC, Some(saved.clone()));

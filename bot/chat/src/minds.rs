@@ -165,7 +165,7 @@ impl Azera {
         }
         let name = message.author.name();
         let lines = lines.iter().map(|line| fill_placeholders(line, name, &persona.name).into_owned()).collect();
-        let help = help.iter().map(|help| help.text(self.0.config.locale.as_deref())).collect();
+        let help = help.iter().map(|help| help.text(customs.locale(self.0.config.locale.as_deref()))).collect();
         Ok(Manner { lines, plainly: drop_act, help, towards: towards.clone(), bond })
     }
 

@@ -343,8 +343,8 @@ pub struct Chat {
     /// does better with less.
     #[schemars(range(min = 256, max = 1_048_576), example = 2048)]
     pub prompt_tokens: Option<u32>,
-    /// The language and country whose help lines are named to somebody in danger, such as `en-GB` or `de-AT`. When unset, where to
-    /// find those of any country.
+    /// The language and country whose help lines are named to somebody in danger, such as `en-GB` or `de-AT`, unless a place
+    /// chose another. When unset, where to find those of any country.
     #[schemars(length(min = 2, max = 32), example = "en-GB")]
     pub locale: Option<String>,
 }

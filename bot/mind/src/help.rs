@@ -80,6 +80,16 @@ pub fn looking_in(name: &str, locale: Option<&str>) -> String {
     )
 }
 
+/// The name of the country whose help lines a locale brings; `None` where none are known.
+pub fn helps_in(locale: &str) -> Option<&'static str> {
+    country(locale).map(|country| country.name.as_str())
+}
+
+/// Every country whose help lines are known: its code, and its name.
+pub fn helped_countries() -> impl Iterator<Item = (&'static str, &'static str)> {
+    LINES.country.iter().map(|country| (country.code.as_str(), country.name.as_str()))
+}
+
 /// The country that a locale tells: its region, or its language where that is telling enough.
 fn country(locale: &str) -> Option<&'static Country> {
     let mut parts = locale.split(['.', '@']).next().unwrap_or_default().split(['-', '_']);
@@ -167,6 +177,8 @@ mod tests {
     fn a_locale_tells_a_country_where_it_can() {
         fn check(locale: &str, code: Option<&str>) {
             assert_eq!(country(locale).map(|country| country.code.as_str()), code, "{locale:?}");
+            let named = helped_countries().find(|(of, _)| Some(*of) == code).map(|(_, name)| name);
+            assert_eq!(helps_in(locale), named, "{locale:?}");
         }
         check("en-US", Some("US"));
         check("en_GB.UTF-8", Some("GB"));

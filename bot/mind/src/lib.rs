@@ -106,7 +106,7 @@ pub use azera_config::Mind as Constants;
 pub use bond::{Bond, Deltas};
 pub use classify::Error;
 pub use examples::{Labelled, labelled};
-pub use help::{Help, MAX_HELP_CHARS, looking_in};
+pub use help::{Help, MAX_HELP_CHARS, helped_countries, helps_in, looking_in};
 pub use kept::{Kept, Part, Said};
 pub use mind::{Activity, Effect, Event, Mind, State};
 pub use minds::{MindId, Minds};

@@ -270,7 +270,20 @@ pub const COMMANDS: &[Command] = &[
             form("everything", "everything", "keep what I read of you, too", &[]),
         ],
     ),
-    command("settings", "how things are set in this chat", Access::Member, ALONE),
+    command(
+        "settings",
+        "how things are set in this chat",
+        Access::Member,
+        &[
+            form("show", "", "how things are set, and by which command", &[]),
+            form(
+                "locale",
+                "locale",
+                "whose help lines I show to people in danger; in a place of many, the admins' to change",
+                &[optional("locale", "such as en-GB, `none` for no country, or `default`", OptionKind::Word)],
+            ),
+        ],
+    ),
     command(
         "status",
         "how I am here: mood, energy, focus, and what I feel towards you",

@@ -73,7 +73,7 @@ impl Azera {
             "group" => self.group_command(&at, arguments).await,
             "privacy" => self.privacy_command(&at, arguments).await,
             "notes" => self.notes_command(&at).await,
-            "settings" => self.settings_command(&at).await,
+            "settings" => self.settings_command(&at, arguments).await,
             "status" => self.status_command(&at, arguments).await,
             "rules" => self.rules_command(&at, arguments).await,
             "tune" => self.tune_command(&at, arguments).await,

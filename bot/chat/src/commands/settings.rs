@@ -2,15 +2,66 @@
 
 use azera_adapter::CommandAnswer;
 use azera_memory::persona_file;
+use azera_mind::{helped_countries, helps_in};
 
 use super::mind::keeps_the_place;
-use super::{Setting, done};
+use super::{Setting, done, refused};
 use crate::azera::Azera;
+use crate::customs::NO_COUNTRY;
 use crate::error::Error;
 
+/// What stands for the locale that the installation has.
+const DEFAULT: &str = "default";
+
 impl Azera {
+    pub(super) async fn settings_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let mut words = arguments.split_whitespace();
+        match (words.next(), words.next(), words.next()) {
+            (None, ..) => self.show_settings(at).await,
+            (Some("locale"), None, _) => {
+                let lines = self.help_lines(at).await?;
+                let known: Vec<String> = helped_countries().map(|(code, name)| format!("{name} ({code})")).collect();
+                Ok(done(format!(
+                    "People in danger are shown {lines} here. `/settings locale LOCALE` changes that, as in `/settings locale en-GB`; \
+                     `/settings locale {NO_COUNTRY}` names where there is help in any country, `/settings locale {DEFAULT}` is as whoever \
+                     runs me has it. I know the help lines of {}.",
+                    known.join(", ")
+                )))
+            }
+            (Some("locale"), Some(locale), None) => self.set_locale(at, locale).await,
+            _ => Ok(refused("`/settings`, `/settings locale` or `/settings locale LOCALE`.".into())),
+        }
+    }
+
+    /// Whose help lines are shown in a place.
+    async fn help_lines(&self, at: &Setting<'_>) -> Result<String, Error> {
+        let customs = self.customs_of(at).await?;
+        let country = customs.locale(self.0.config.locale.as_deref()).and_then(helps_in);
+        Ok(country.map_or_else(
+            || "where there are help lines in any country".to_owned(),
+            |country| format!("the help lines of {country}"),
+        ))
+    }
+
+    async fn set_locale(&self, at: &Setting<'_>, locale: &str) -> Result<CommandAnswer, Error> {
+        if !keeps_the_place(at) {
+            return Ok(refused("In a place of many, whose help lines are shown is the admins' to say.".into()));
+        }
+        let chosen = (locale != DEFAULT).then(|| locale.to_owned());
+        if locale != DEFAULT && locale != NO_COUNTRY && helps_in(locale).is_none() {
+            return Ok(refused(
+                "I know no help lines for that; `/settings locale` lists the countries I know some of.".into(),
+            ));
+        }
+        let changed = self.change_customs(at.platform, &at.place.scope(), |saved| saved.locale = chosen).await?;
+        Ok(match changed {
+            Ok(()) => done(format!("People in danger are shown {} here from now on.", self.help_lines(at).await?)),
+            Err(why) => refused(format!("Nothing was changed: {why}.")),
+        })
+    }
+
     /// How things are set here, and which command sets them.
-    pub(super) async fn settings_command(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+    async fn show_settings(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
         let persona = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona;
         let answering = at.chat.answering.unwrap_or(self.0.config.answering);
         let home = Self::home(at.platform, &at.place, &at.chat.persona);
@@ -32,6 +83,7 @@ impl Azera {
             let names: Vec<&str> = invited.iter().map(|(_, played)| played.persona.name.as_str()).collect();
             text.push_str(&format!("- Called by name, {} answers, too: `/persona invite NAME`\n", names.join(" or ")));
         }
+        text.push_str(&format!("- People in danger are shown {}: `/settings locale`\n", self.help_lines(at).await?));
         // In a place of many these are the admins'.
         if keeps_the_place(at) {
             let customs = self.customs_of(at).await?;

@@ -91,7 +91,7 @@ impl Azera {
         }
         let hard = self.spoken_in_danger(customs, &asks.lately).await?;
         if !hard.is_empty() {
-            let text = Text::new(looking_in(&asks.other, self.0.config.locale.as_deref()));
+            let text = Text::new(looking_in(&asks.other, customs.locale(self.0.config.locale.as_deref())));
             let plain = Composed { text, themes: Vec::new(), prompt: None, model: None };
             return self.look_in(home, &wanted, &asks.talk, &hard, plain, now).await;
         }

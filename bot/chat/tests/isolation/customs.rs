@@ -1,6 +1,6 @@
 //! Rules and numbers of a realm: whose they are to change, where they hold, and that they do.
 
-use azera_adapter::Host;
+use azera_adapter::{Host, Outcome};
 use azera_memory::Kind;
 
 use crate::findings::{AN, ANN, DEN, DM_ANN, HALL, Scene};
@@ -145,4 +145,45 @@ async fn what_is_written_is_tuned_for_one_place_and_at_once() {
         assert_eq!(scene.written(ANN, HALL, kind).await.len(), 1, "{kind:?}");
     }
     assert!(scene.command(ANN, HALL, "/tune").await.contains("is set for all places by whoever runs me"));
+}
+
+/// Help lines are those of the country that a place says its people live in, below replies and where somebody is looked in on.
+#[tokio::test]
+async fn a_place_says_whose_help_lines_are_shown() {
+    const HARD: &str = "I don't want to live any more. I want to kill myself. quiet";
+    let mut scene = Scene::open(false, false).await;
+    for (place, who, line, want) in [
+        (HALL, AN, "/settings locale en-GB", "the admins' to say"),
+        (HALL, ANN, "/settings locale xx", "I know no help lines for that"),
+        (HALL, ANN, "/settings locale en-GB please", "`/settings locale LOCALE`"),
+        (HALL, ANN, "/settings soup", "`/settings locale LOCALE`"),
+        (HALL, AN, "/settings locale", "in any country here."),
+        (HALL, ANN, "/settings locale de", "the help lines of Germany here from now on"),
+        (DM_ANN, ANN, "/settings locale en-GB", "the help lines of the United Kingdom"),
+    ] {
+        let told = scene.command(who, place, line).await;
+        assert!(told.contains(want), "{line}: {told}");
+    }
+    scene.house.reopen().await;
+    let shown = async |scene: &mut Scene, place| match scene.say(ANN, place, HARD).await {
+        Outcome::Replied(turn) => turn.text.as_str().to_owned(),
+        Outcome::Silent(why) => panic!("silent: {}", why.why()),
+    };
+    let [hall, own, den] =
+        [shown(&mut scene, HALL).await, shown(&mut scene, DM_ANN).await, shown(&mut scene, DEN).await];
+    assert!(hall.contains("In Germany:"), "{hall}");
+    assert!(own.contains("In the United Kingdom:"), "{own}");
+    assert!(den.contains("Help lines by country"), "{den}");
+    assert!(scene.command(AN, HALL, "/settings").await.contains("the help lines of Germany"));
+    // Who is looked in on is told of those of their own direct messages.
+    scene.command(ANN, DM_ANN, "/checkin on 1").await;
+    for _ in 0..3 {
+        scene.wait(24 * HOUR).await;
+    }
+    let asked = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
+    assert!(asked.first().is_some_and(|asked| asked.text.contains("In the United Kingdom:")), "{asked:?}");
+    for (locale, want) in [("none", "in any country"), ("default", "in any country"), ("de-AT", "Austria")] {
+        let told = scene.command(ANN, HALL, &format!("/settings locale {locale}")).await;
+        assert!(told.contains(want), "{told}");
+    }
 }

@@ -25,7 +25,7 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 61] = [
+const SHOWING: [&str; 62] = [
     "/me",
     "/why",
     "/memory stats",
@@ -82,6 +82,7 @@ const SHOWING: [&str; 61] = [
     "/status",
     "/notes",
     "/settings",
+    "/settings locale",
     "/rules list",
     "/rules test what is the lighthouse password?",
     "/tune",
