@@ -255,12 +255,13 @@ impl Agenda {
         self.lock().homes.values().filter_map(|home| Some(home.chores?.at(now))).min()
     }
 
-    /// The home that has waited longest to be looked after by now.
-    pub(crate) fn due_chore(&self, now: Timestamp) -> Option<Home> {
+    /// The homes that are to be looked after by now, the one that has waited longest first.
+    pub(crate) fn due_chores(&self, now: Timestamp) -> Vec<Home> {
         let state = self.lock();
         let chores = state.homes.iter().filter_map(|(home, held)| Some((held.chores?.at(now), home)));
-        let due = chores.filter(|(at, _)| *at <= now);
-        due.min_by(|(a, x), (b, y)| (a, x.order()).cmp(&(b, y.order()))).map(|(_, home)| home.clone())
+        let mut due: Vec<(Timestamp, &Home)> = chores.filter(|(at, _)| *at <= now).collect();
+        due.sort_by(|(a, x), (b, y)| (a, x.order()).cmp(&(b, y.order())));
+        due.into_iter().map(|(_, home)| home.clone()).collect()
     }
 
     /// A home is to be looked after again then, unless nothing was said there for so long that there is nothing to look after.
@@ -402,18 +403,18 @@ mod tests {
         agenda.asked(&home, ahead, Some(after(ahead, ASK_AGAIN)));
         agenda.look_again(&home, after(ahead, CHORES_EVERY), ahead);
         let next = |now| (agenda.next_chore(now), agenda.next_due(now));
-        assert!(agenda.due_chore(ahead).is_none() && agenda.due_talks(ahead).is_empty());
+        assert!(agenda.due_chores(ahead).is_empty() && agenda.due_talks(ahead).is_empty());
         assert_eq!(next(ahead).0, Some(after(ahead, CHORES_EVERY)));
         // The clock is set right: five years are not waited for.
         assert_eq!(next(now), (Some(now), Some(now)));
-        assert_eq!(agenda.due_chore(now).as_ref(), Some(&home));
+        assert_eq!(agenda.due_chores(now), std::slice::from_ref(&home));
         assert_eq!(agenda.homes_to_ask(now), std::slice::from_ref(&home));
         assert!(agenda.due_talks(now).iter().any(|(_, task, _)| *task == TalkTask::Notes));
         assert_eq!(agenda.said_in(&home.platform, &home.place, now), None);
         // From then on the hour is counted again.
         agenda.look_again(&home, after(now, CHORES_EVERY), now);
-        assert!(agenda.due_chore(now).is_none());
-        assert_eq!(agenda.due_chore(after(now, CHORES_EVERY)), Some(home.clone()));
+        assert_eq!(agenda.due_chores(now), []);
+        assert_eq!(agenda.due_chores(after(now, CHORES_EVERY)), std::slice::from_ref(&home));
         agenda.asked(&home, now, None);
         agenda.hear(heard(now).1, 1, now);
         assert_eq!(agenda.stirred(&home).map(|stirred| stirred.said), Some(now));

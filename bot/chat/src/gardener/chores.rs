@@ -18,6 +18,13 @@ use crate::error::Error;
 /// Time between two looks at a home.
 pub(super) const CHORES_EVERY: Duration = Duration::from_secs(3_600);
 
+/// Time that one look at what is due takes for homes, one that takes longer by itself aside: then whatever else is due has its turn.
+/// One home a look would be 360 an hour, and there may be thousands.
+const CHORES_FOR: Duration = Duration::from_secs(5);
+
+/// How long those who talk hold up the next home.
+const GIVE_WAY: Duration = Duration::from_millis(100);
+
 /// Time between two goes through what people told.
 const CURATE_EVERY: Duration = Duration::from_secs(24 * 3_600);
 
@@ -35,21 +42,28 @@ fn share_of(home: &Home) -> f64 {
 }
 
 impl Azera {
-    /// Looks after one home that it is time for, so that whatever else is due need not wait for all of them.
-    pub(super) async fn do_chores(&self, now: Timestamp) {
-        let Some(home) = self.0.agenda.due_chore(now) else { return };
-        let again = match self.tend_home(&home, now).await {
-            Ok(again) => again,
-            Err(error) if error.is_transient() => {
-                tracing::info!(%error, "what is to be looked after waits");
-                after(now, TRY_AGAIN)
+    /// Looks after the homes that it is time for, as many as there is time for.
+    pub(super) async fn do_chores(&self, begun: Timestamp) {
+        for home in self.0.agenda.due_chores(begun) {
+            // Those before it may have taken long.
+            let now = self.0.clock.now();
+            if self.0.stopping.is_cancelled() || is_past(begun, CHORES_FOR, now) {
+                return;
             }
-            Err(error) => {
-                tracing::warn!(persona = %home.persona, %error, "a place could not be looked after");
-                after(now, CHORES_EVERY)
-            }
-        };
-        self.0.agenda.look_again(&home, again, now);
+            let again = match self.tend_home(&home, now).await {
+                Ok(again) => again,
+                Err(error) if error.is_transient() => {
+                    tracing::info!(%error, "what is to be looked after waits");
+                    after(now, TRY_AGAIN)
+                }
+                Err(error) => {
+                    tracing::warn!(persona = %home.persona, %error, "a place could not be looked after");
+                    after(now, CHORES_EVERY)
+                }
+            };
+            self.0.agenda.look_again(&home, again, now);
+            self.0.live.lull(GIVE_WAY).await;
+        }
     }
 
     /// Does what is due in a home; gives when to look at it again.

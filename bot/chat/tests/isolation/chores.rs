@@ -1,8 +1,11 @@
 //! What is looked after from time to time: pieces, how it is doing, people who want to be looked in on.
 
+use azera_adapter::Platform;
+use azera_config::Gardener;
 use azera_memory::{Kind, Right, Worth};
 use azera_mind::looking_in;
-use azera_types::{PersonaId, Reach};
+use azera_types::{Clock, PersonaId, Reach, Timestamp};
+use jiff::SignedDuration;
 
 use crate::findings::{AN, ANN, DEN, DM_ANN, HALL, Scene};
 use crate::house::{chat, person};
@@ -179,7 +182,7 @@ async fn a_mark_fades_anew_once_a_reply_in_its_own_place_rests_on_it() {
     let worth = Worth { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
     scene.house.memory.mark(&scene.last(), &worth).unwrap();
     let sim = scene.house.platform.sim.clone();
-    let place = azera_adapter::Platform::place(sim.as_ref(), &chat(HALL), &person(ANN)).await.unwrap().unwrap();
+    let place = Platform::place(sim.as_ref(), &chat(HALL), &person(ANN)).await.unwrap().unwrap();
     let right = Right::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &Reach::default());
     let used = |scene: &Scene| {
         let kept = scene.house.memory.kept(&right, &person(ANN), 10).unwrap();
@@ -210,7 +213,7 @@ async fn what_was_told_twice_is_kept_once_however_long_ago() {
         scene.house.memory.mark(&message, &worth).unwrap();
     }
     let sim = &scene.house.platform.sim;
-    let place = azera_adapter::Platform::place(sim.as_ref(), &chat(DM_ANN), &person(ANN)).await.unwrap().unwrap();
+    let place = Platform::place(sim.as_ref(), &chat(DM_ANN), &person(ANN)).await.unwrap().unwrap();
     let right = Right::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &Reach::default());
     let kept = |scene: &Scene| {
         let kept = scene.house.memory.kept(&right, &person(ANN), 10).unwrap();
@@ -251,4 +254,52 @@ async fn the_journal_of_a_private_channel_uses_up_no_piece_of_the_realm() {
     assert!(refused.contains("belongs to another place"), "{refused}");
     let told = scene.command(ANN, HALL, "/garden publish 1").await;
     assert!(told.contains("Published"), "{told}");
+}
+
+/// When marks were gone through in each of the places, of those where they were.
+async fn curated(scene: &Scene, places: &[usize]) -> Vec<Timestamp> {
+    let (sim, persona) = (&scene.house.platform.sim, PersonaId::new(DEFAULT_PERSONA).unwrap());
+    let mut when = Vec::new();
+    for place in places {
+        let there = sim.place(&chat(*place), &person(ANN)).await.unwrap().unwrap();
+        when.extend(scene.house.memory.tended(sim.id(), &there.scope(), &persona).unwrap().curated);
+    }
+    when
+}
+
+/// With one home a look, an installation of thousands would come round to each of them once in many hours.
+#[tokio::test]
+async fn one_look_is_enough_for_many_homes() {
+    let mut scene = Scene::open(false, false).await;
+    let places = [HALL, DEN, DM_ANN];
+    for place in places {
+        scene.tell(ANN, place).await;
+    }
+    assert_eq!(curated(&scene, &places).await, []);
+    scene.pass(3_700);
+    scene.house.azera.run_jobs().await;
+    assert_eq!(curated(&scene, &places).await.len(), places.len());
+}
+
+/// Whatever else is due does not wait until all homes are looked after.
+#[tokio::test]
+async fn a_look_at_homes_ends_when_it_takes_long() {
+    let mut scene = Scene::open(false, false).await;
+    let none =
+        Gardener { dreams: false, journal: false, diary_messages: 0, notes_every: 0, ..scene.house.garden.clone() };
+    scene.house.tended_by(none).await;
+    let places = [HALL, DEN, DM_ANN];
+    for place in places {
+        for _ in 0..8 {
+            scene.tell(ANN, place).await;
+        }
+    }
+    scene.pass(3_700);
+    // The first piece takes the model ten seconds.
+    let clock = scene.house.clock.clone();
+    scene.house.meanwhile.set(move || clock.advance_to(clock.now() + SignedDuration::from_secs(10)));
+    scene.house.azera.run_jobs().await;
+    assert_eq!(curated(&scene, &places).await.len(), 1);
+    scene.house.azera.run_jobs().await;
+    assert_eq!(curated(&scene, &places).await.len(), places.len());
 }
