@@ -1,7 +1,7 @@
 //! How much of the bot's time one person and one room get.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use matrix_sdk::ruma::{OwnedRoomId, OwnedUserId};
@@ -32,10 +32,18 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn take(&mut self, per_minute: u32, now: Instant) -> Heed {
+    fn full(per_minute: u32, now: Instant) -> Self {
+        Self { left: f64::from(per_minute), at: now, told: false }
+    }
+
+    fn fill(&mut self, per_minute: u32, now: Instant) {
         let most = f64::from(per_minute);
         let filled = now.duration_since(self.at).as_secs_f64() / 60.0 * most;
         (self.left, self.at) = ((self.left + filled).min(most), now);
+    }
+
+    fn take(&mut self, per_minute: u32, now: Instant) -> Heed {
+        self.fill(per_minute, now);
         if self.left >= 1.0 {
             self.left -= 1.0;
             self.told = false;
@@ -68,15 +76,37 @@ impl Manners {
         self.heed_at(user, room, Instant::now())
     }
 
-    fn heed_at(&self, user: &OwnedUserId, room: &OwnedRoomId, now: Instant) -> Heed {
+    /// Counts a message that was missed and is heeded in any case.
+    pub(crate) fn missed(&self, user: &OwnedUserId, room: &OwnedRoomId) {
+        self.missed_at(user, room, Instant::now());
+    }
+
+    fn missed_at(&self, user: &OwnedUserId, room: &OwnedRoomId, now: Instant) {
+        let mut buckets = self.buckets(now);
+        let of_both = [
+            (Who::Person(user.clone()), self.limits.person_per_minute),
+            (Who::Room(room.clone()), self.limits.room_per_minute),
+        ];
+        for (who, per_minute) in of_both {
+            let bucket = buckets.entry(who).or_insert_with(|| Bucket::full(per_minute, now));
+            bucket.fill(per_minute, now);
+            bucket.left = (bucket.left - 1.0).max(0.0);
+        }
+    }
+
+    fn buckets(&self, now: Instant) -> MutexGuard<'_, HashMap<Who, Bucket>> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() > MAX_KEPT {
             // After a minute at rest a bucket is full, and as good as none.
             buckets.retain(|_, bucket| now.duration_since(bucket.at) < Duration::from_secs(60));
         }
+        buckets
+    }
+
+    fn heed_at(&self, user: &OwnedUserId, room: &OwnedRoomId, now: Instant) -> Heed {
+        let mut buckets = self.buckets(now);
         let mut take = |who, per_minute: u32| {
-            let full = || Bucket { left: f64::from(per_minute), at: now, told: false };
-            buckets.entry(who).or_insert_with(full).take(per_minute, now)
+            buckets.entry(who).or_insert_with(|| Bucket::full(per_minute, now)).take(per_minute, now)
         };
         match take(Who::Person(user.clone()), self.limits.person_per_minute) {
             Heed::Yes => take(Who::Room(room.clone()), self.limits.room_per_minute),
@@ -101,5 +131,10 @@ mod tests {
         });
         assert_eq!([heed("bob", 1), heed("bob", 1)], [Heed::Yes, Heed::Tell], "the room has had enough");
         assert_eq!([heed("ann", 40), heed("ann", 41)], [Heed::Yes, Heed::Tell]);
+        // What was missed counts, and does not use up that it is told.
+        for _ in 0..3 {
+            manners.missed_at(&user("cid"), &room, now + Duration::from_secs(200));
+        }
+        assert_eq!([heed("cid", 200), heed("cid", 201), heed("cid", 250)], [Heed::Tell, Heed::No, Heed::Yes]);
     }
 }

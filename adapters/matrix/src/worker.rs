@@ -233,8 +233,9 @@ impl Worker {
         }
         let direct = self.matrix.audience.is_direct(&self.room).await.unwrap_or(false);
         let names = Names { own: &self.matrix.own, display: self.matrix.replies.own_name() };
+        let room = self.room.room_id().to_owned();
         if live {
-            match self.matrix.manners.heed(&said.by, &self.room.room_id().to_owned()) {
+            match self.matrix.manners.heed(&said.by, &room) {
                 Heed::Yes => {}
                 Heed::Tell => {
                     self.log(self.too_much(&said).await);
@@ -242,6 +243,8 @@ impl Worker {
                 }
                 Heed::No => return Ok(()),
             }
+        } else {
+            self.matrix.manners.missed(&said.by, &room);
         }
         let prefix = self.matrix.prefix_in(&self.room).await;
         if let Some(line) = line_in(said.spoken(), &prefix, &names, direct) {
