@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub use hearth::{Curriculum, HearthCommand, Measure, Train};
 pub use measure::{
-    BenchCommand, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts, EvalLabels,
-    EvalMood, EvalRecall, MoodBy,
+    BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
+    EvalLabels, EvalMood, EvalRecall, MoodBy,
 };
 
 /// A self-hosted companion that remembers, dreams and reflects.

@@ -122,7 +122,9 @@ pub fn now_text() -> String {
 /// Loads a chat model, with the adapters that belong to it.
 pub fn load_chat(config: &Config, models: &Models, installed: &Installed) -> anyhow::Result<Arc<dyn ChatModel>> {
     let adapters = adapters::of(config, models, installed)?;
-    Ok(LlamaChat::load(LlamaChatConfig { adapters, ..llama_config(config, installed)? })?)
+    // Room for adapters of single places is made where there may be some.
+    let adaptable = config.hearth.enabled;
+    Ok(LlamaChat::load(LlamaChatConfig { adapters, adaptable, ..llama_config(config, installed)? })?)
 }
 
 /// What a chat model is loaded from, without adapters.
@@ -332,6 +334,10 @@ pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
     let (learning, teacher) = (config.clone(), house.embedder.clone());
     house.azera.learn(async move { senses(&learning, &teacher, &|_, _| {}).await });
     house.azera.add_job(Arc::new(Gardener::of(&house.azera)));
+    if let Some(hearth) = crate::hearth::hearth(config, models(config)?, &house.data)? {
+        let folder = hearth.folder.clone();
+        house.azera.light(hearth).with_context(|| format!("opening {}", folder.display()))?;
+    }
     Ok(house)
 }
 

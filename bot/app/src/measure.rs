@@ -21,6 +21,8 @@ pub struct Resident {
     pub all: f64,
     /// What has no file behind it: the part the system cannot drop when it needs room.
     pub anonymous: f64,
+    /// The most that it ever was.
+    pub peak: f64,
 }
 
 impl Resident {
@@ -32,7 +34,7 @@ impl Resident {
             let kilobytes: f64 = line.trim_start_matches(':').trim().trim_end_matches("kB").trim().parse().ok()?;
             Some(kilobytes / 1024.0)
         };
-        Some(Self { all: field("VmRSS")?, anonymous: field("RssAnon")? })
+        Some(Self { all: field("VmRSS")?, anonymous: field("RssAnon")?, peak: field("VmHWM")? })
     }
 }
 

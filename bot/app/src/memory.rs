@@ -140,7 +140,9 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
         }
     }
     let house = open(config).await?;
-    let receipt = house.memory.forget(what, quotes)?;
+    let receipt = house.memory.forget(what, quotes);
+    let unlearnt = house.azera.withdraw_unfounded(None).await;
+    let receipt = receipt?;
     house.azera.index_all().await?;
     house.azera.scrub().await?;
     // The same that the running bot does in time, at once: it does not run, and may not for a long time.
@@ -162,6 +164,7 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
             "chats": chats,
             "still_quoted_by": quoted_by,
             "bytes_on_disk": "overwritten",
+            "unlearnt": unlearnt,
             "servers": servers,
             "backups_rewritten": gone.as_ref().ok().map(|gone| gone.rewritten),
             "backups_removed": gone.as_ref().ok().map(|gone| gone.removed),

@@ -19,6 +19,7 @@ use crate::config::ChatConfig;
 use crate::customs::Held;
 use crate::error::Error;
 use crate::gardener::Agenda;
+use crate::hearth::Burning;
 use crate::jobs::Scheduled;
 use crate::links::Links;
 use crate::live::Live;
@@ -93,6 +94,8 @@ pub(crate) struct Inner {
     pub(crate) agenda: Agenda,
     /// Exchanges whose surprise is not measured yet.
     pub(crate) exchanges: Exchanges,
+    /// What personas learn with, if they do.
+    pub(crate) hearth: OnceLock<Arc<Burning>>,
     /// A layer of recall failed, and was looked at.
     pub(crate) looked_at: AtomicBool,
     pub(crate) index_wanted: tokio::sync::Notify,
@@ -140,6 +143,7 @@ impl Azera {
             learning: Arc::default(),
             agenda: Agenda::default(),
             exchanges: Exchanges::default(),
+            hearth: OnceLock::new(),
             looked_at: AtomicBool::new(false),
             index_wanted: tokio::sync::Notify::new(),
             jobs: RwLock::default(),

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use azera_memory::{Hit, Kind, MemoryRow, MessageRow, Right};
+use azera_memory::{Hit, Kind, MemoryRow, MessageRow, NOTES, Right};
 use azera_types::{ChatId, MessageId, Span, Timestamp};
 
 use crate::azera::Azera;
@@ -55,18 +55,18 @@ impl Azera {
             let newest = |kind, since: Timestamp, of_place: bool| {
                 let mut found = memory.writings(&right, &[kind], LOOKED_AT)?.into_iter().map(|(memory, _)| memory);
                 let wanted = |row: &MemoryRow| row.at >= since && (!of_place || row.scope == *right.place());
-                Ok::<_, azera_memory::Error>(found.find(wanted).map(hit))
+                Ok::<_, azera_memory::Error>(found.find(wanted).map(|memory| hit(memory, CARRIED)))
             };
             let mut writings = Vec::new();
             writings.extend(newest(Kind::Diary, lately, true)?);
             writings.extend(newest(Kind::Dream, awake, false)?);
             writings.extend(newest(Kind::Reflection, awake, false)?);
-            Ok(Carried { writings, notes: memory.notes(&right, &chat)?.map(hit) })
+            Ok(Carried { writings, notes: memory.notes(&right, &chat)?.map(|memory| hit(memory, NOTES)) })
         })
         .await
     }
 }
 
-fn hit(memory: MemoryRow) -> Hit {
-    Hit { snippet: memory.text.clone(), score: 0.0, signals: vec![CARRIED], memory }
+fn hit(memory: MemoryRow, signal: &'static str) -> Hit {
+    Hit { snippet: memory.text.clone(), score: 0.0, signals: vec![signal], memory }
 }

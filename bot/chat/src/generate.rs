@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{Making, Platform, StreamEvent};
-use azera_model::{ChatModel, ChatRequest, Event, FinishReason, Priority, Reply, Sampling, Usage};
+use azera_model::{Adapter, ChatModel, ChatRequest, Event, FinishReason, Priority, Reply, Sampling, Usage};
 use azera_prompt::Prompt;
 use azera_types::MessageId;
 
@@ -33,6 +33,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) thinking: bool,
     /// The persona's name: a reply that begins with it as a label loses the label.
     pub(crate) persona: &'a str,
+    /// What it learnt in this place.
+    pub(crate) adapters: Vec<Adapter>,
     /// What ends a reply, by the form of the model's family.
     pub(crate) stop: &'static [&'static str],
     /// Other speakers of the conversation.
@@ -101,7 +103,7 @@ pub(crate) async fn generate(
             grammar: None,
             priority: Priority::Live,
             thinking: asking.thinking,
-            adapters: Vec::new(),
+            adapters: asking.adapters.clone(),
         };
         let mut reply = ask(model, request).await?;
         let mut label = Label::new(asking.persona);
@@ -140,10 +142,15 @@ pub(crate) async fn generate(
     Err(Error::NoAnswer)
 }
 
-/// Asks the model, and waits while it has too much to do: the turn has its place in the chat's queue already.
-async fn ask(model: &Arc<dyn ChatModel>, request: ChatRequest) -> Result<Reply, Error> {
+/// Asks the model, and waits while it has too much to do: the turn has its place in the chat's queue already. Without what it
+/// learnt, if that is damaged: an answer is better than none.
+async fn ask(model: &Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<Reply, Error> {
     for _ in 0..BUSY_ATTEMPTS {
         match model.chat(request.clone()).await {
+            Err(error @ azera_model::Error::Adapter { .. }) if !request.adapters.is_empty() => {
+                tracing::error!(%error, "the reply is made without what was learnt");
+                request.adapters.clear();
+            }
             Err(azera_model::Error::Busy { .. }) => tokio::time::sleep(BUSY_WAIT).await,
             other => return Ok(other?),
         }

@@ -78,6 +78,7 @@ impl Azera {
     /// work. Platforms must be attached.
     pub async fn start(&self) -> Result<(), Error> {
         self.wake().await?;
+        self.withdraw_unfounded(None).await;
         self.0.tasks.spawn(self.clone().keep_indexed());
         self.0.tasks.spawn(self.clone().keep_delivering());
         self.hear_again().await?;
@@ -226,6 +227,7 @@ impl Azera {
         let Some(message) = edited else { return Ok(None) };
         self.0.index_wanted.notify_one();
         self.0.exchanges.clear();
+        self.withdraw_unfounded(Some(&message.id)).await;
         let Some(person) = message.author.person().cloned() else { return Ok(None) };
         let adapter = self.platform(platform)?;
         let open = {
@@ -313,7 +315,12 @@ impl Azera {
                 Some(right) => memory.forget_as_seen(right, &what, quotes),
                 None => memory.forget(&what, quotes),
             })
-            .await?;
+            .await;
+        if receipt.is_err() {
+            // It goes page by page, and some may be done.
+            self.withdraw_unfounded(None).await;
+        }
+        let receipt = receipt?;
         if minds_go {
             self.wake().await?;
         }
@@ -325,6 +332,7 @@ impl Azera {
     pub(crate) async fn carry_out(&self, receipt: &azera_memory::Receipt) -> Result<(), Error> {
         self.0.index_wanted.notify_one();
         self.0.exchanges.clear();
+        self.withdraw_unfounded(None).await;
         let model = self.model();
         for (chat, persona) in &receipt.touched {
             if let Err(error) = model.forget_session(&Self::session(chat, persona)).await {

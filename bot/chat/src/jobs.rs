@@ -71,11 +71,12 @@ impl Azera {
         self.jobs().iter().filter_map(|scheduled| scheduled.job.next_due()).min()
     }
 
-    /// Does whatever is due now. Nobody needs to call this, unless they move the clock.
+    /// Does whatever is due now, and waits for what that leads to. Nobody needs to call this, unless they move the clock.
     pub async fn run_jobs(&self) {
         for scheduled in self.jobs() {
             self.run_job(&scheduled).await;
         }
+        self.learnt().await;
     }
 
     async fn run_job(&self, scheduled: &Scheduled) {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use azera_memory::MessageRow;
-use azera_model::{ChatMessage, ChatModel, Priority, Score, ScoreRequest, SessionKey};
+use azera_model::{Adapter, ChatMessage, ChatModel, Priority, Score, ScoreRequest, SessionKey};
 use azera_types::Timestamp;
 
 use crate::azera::Azera;
@@ -29,6 +29,8 @@ pub(crate) struct Exchange {
     pub(crate) reply: String,
     /// The name of the model that answered.
     pub(crate) model: String,
+    /// What it had learnt there.
+    pub(crate) adapters: Vec<Adapter>,
     pub(crate) at: Timestamp,
 }
 
@@ -102,7 +104,7 @@ impl Azera {
     }
 
     async fn measure(&self, model: &dyn ChatModel, exchange: Exchange, session: SessionKey) -> Result<(), Error> {
-        let Exchange { said, mut prompt, reply, .. } = exchange;
+        let Exchange { said, mut prompt, reply, adapters, .. } = exchange;
         // What was changed or forgotten meanwhile is nothing that the model is to see again.
         let as_then = said.clone();
         if !self.blocking(move |memory| memory.stands_as(&as_then)).await? {
@@ -115,7 +117,7 @@ impl Azera {
         let (before, whole) = (before.to_owned(), last.content.clone());
         let ask = |messages, text: &str, within| {
             let (continuations, session) = (vec![text.to_owned()], Some(session.clone()));
-            let adapters = Vec::new();
+            let adapters = adapters.clone();
             scorer.score(ScoreRequest {
                 messages,
                 continuations,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use azera_adapter::{Making, Outcome, Platform, Silence, StreamEvent, Turn};
-use azera_memory::{Forget, InboxRow, Keeping, Kind, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow};
+use azera_memory::{
+    Forget, InboxRow, Keeping, Kind, MemoryRow, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow,
+};
 use azera_personas::Lorebook;
 use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for, history_cut};
 use azera_types::{Author, MemoryId, MessageId, Place, PlaceKind, Scope, Text};
@@ -222,7 +224,7 @@ impl Azera {
         let count = |text: &str| model.count_tokens(text);
         let mut cut = history_cut(&form, &parts, budget, &count)?;
         let carried = self.carried(&right, &message.chat).await?.beyond(recent.get(cut..).unwrap_or_default());
-        let carried_lines: Vec<Recollection> = carried.writings.iter().map(recollection).collect();
+        let carried_lines: Vec<Recollection> = carried.writings.iter().map(recalled).collect();
         let notes = carried.notes.as_ref().map(|hit| hit.snippet.as_str());
         let parts = Parts { carried: &carried_lines, notes, ..parts };
         if !carried.is_empty() {
@@ -247,7 +249,7 @@ impl Azera {
         let tags = self.noticed(&message.text, &recall).await;
         let felt_before = asked.again || asked.felt.load(Ordering::Relaxed);
         let manner = self.manner(message, towards, &place, &persona, &customs, tags, felt_before).await?;
-        let recollections: Vec<Recollection> = recall.hits.iter().map(recollection).collect();
+        let recollections: Vec<Recollection> = recall.hits.iter().map(recalled).collect();
         let parts = Parts { recalled: &recollections, manner: &manner.lines, plainly: manner.plainly, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;
         let hits: Vec<_> = recall.hits.iter().take(prompt.recalled_lines).collect();
@@ -275,6 +277,7 @@ impl Azera {
             max_tokens: budget.reply_tokens,
             thinking: config.thinking,
             persona: &persona.name,
+            adapters: self.learnt_for(&right),
             stop: form.stop,
             speakers,
         };
@@ -290,6 +293,7 @@ impl Azera {
             needs: &needs,
         };
         let may_show = self.may_be_shown(platform.as_ref(), &written);
+        let adapters = asking.adapters.clone();
         let generated = if manner.plainly && !form.trusted_in_danger {
             may_show.await.map(|may| may.then(|| Generated::nothing(asking.seed)))
         } else {
@@ -387,6 +391,7 @@ impl Azera {
                 prompt: prompt.messages,
                 reply: generated.text,
                 model: model.info().name.clone(),
+                adapters,
                 at: reply.at,
             });
         }
@@ -427,9 +432,14 @@ fn woken(book: &Lorebook, history: &[Line], last: &Line) -> Vec<String> {
     book.matching(&text.join("\n")).into_iter().map(|entry| entry.prompt_text()).collect()
 }
 
-fn recollection(hit: &azera_memory::Hit) -> Recollection {
-    let speaker = hit.memory.author.person().map(|_| hit.memory.author.name().to_owned());
-    let came = match hit.memory.kind {
+fn recalled(hit: &azera_memory::Hit) -> Recollection {
+    recollection(&hit.memory, hit.snippet.as_str())
+}
+
+/// What is remembered as a prompt shows it, with so much of its text.
+pub(crate) fn recollection(memory: &MemoryRow, text: &str) -> Recollection {
+    let speaker = memory.author.person().map(|_| memory.author.name().to_owned());
+    let came = match memory.kind {
         Kind::Message | Kind::Reply | Kind::Fact => Came::Said,
         Kind::Diary | Kind::Note => Came::Diary,
         Kind::Reflection => Came::Journal,
@@ -437,7 +447,7 @@ fn recollection(hit: &azera_memory::Hit) -> Recollection {
         Kind::Piece => Came::MadeUp,
         Kind::CheckIn => Came::Asked,
     };
-    Recollection { came, speaker, text: hit.snippet.as_str().to_owned(), at: hit.memory.at }
+    Recollection { came, speaker, text: text.to_owned(), at: memory.at }
 }
 
 fn why_hit(hit: &azera_memory::Hit) -> WhyHit {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::discord::Discord;
 use crate::error::{Error, Origin, Problem};
 use crate::gardener::Gardener;
+use crate::hearth::Hearth;
 use crate::matrix::Matrix;
 use crate::mind::Mind;
 use crate::read::Draft;
@@ -54,6 +55,9 @@ pub struct Config {
     /// times alone and gives way to whoever talks. Hours are those of a realm's own time zone, from the first up to and
     /// without the second; from an hour to itself are none.
     pub gardener: Gardener,
+    /// Learning in the weights. At rest, personas learn from what surprised them in a place, and speak a little otherwise there from
+    /// then on. Only what people say who want it (`/hearth opt-in`) is learnt from, and what is learnt in a place serves there alone.
+    pub hearth: Hearth,
     /// Rooms on a Matrix homeserver. `azera run` serves them.
     pub matrix: Matrix,
     /// The bot on Discord. The README says how to get one.

@@ -37,20 +37,35 @@ impl LlamaReader {
     /// # Errors
     /// [`Error::Invalid`] for messages that the model's template refuses.
     pub fn exchange(&self, messages: &[ChatMessage], reply: &str) -> Result<(Vec<u32>, usize), Error> {
-        let request = PromptRequest {
-            messages,
-            shared_messages: 0,
-            thinking: false,
-            must_think: false,
-            within: false,
-            set: None,
-        };
-        let prompt = self.prompter.prompt(&request)?;
-        let mut tokens = prompt.tokens.iter().map(|token| number(token.0)).collect::<Result<Vec<_>, _>>()?;
+        let mut tokens = self.tokens(messages, false)?;
         let start = tokens.len();
         tokens.extend(self.text(reply)?);
         tokens.push(self.end);
         Ok((tokens, start))
+    }
+
+    /// The tokens of messages up to the end of the last one's content, of which `words` are the end, and where those begin.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for messages that the model's template refuses, or that end otherwise.
+    pub fn within(&self, messages: &[ChatMessage], words: &str) -> Result<(Vec<u32>, usize), Error> {
+        let mut messages = messages.to_vec();
+        let last = messages.last_mut();
+        let before = last.as_ref().and_then(|last| last.content.strip_suffix(words)).map(str::to_owned);
+        let (Some(last), Some(before)) = (last, before) else {
+            return Err(Error::Invalid("the last message does not end with these words".into()));
+        };
+        last.content = before;
+        let mut tokens = self.tokens(&messages, true)?;
+        let start = tokens.len();
+        tokens.extend(self.text(words)?);
+        Ok((tokens, start))
+    }
+
+    fn tokens(&self, messages: &[ChatMessage], within: bool) -> Result<Vec<u32>, Error> {
+        let request =
+            PromptRequest { messages, shared_messages: 0, thinking: false, must_think: false, within, set: None };
+        self.prompter.prompt(&request)?.tokens.iter().map(|token| number(token.0)).collect()
     }
 
     /// The tokens of plain text.

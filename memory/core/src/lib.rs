@@ -37,6 +37,7 @@ mod ram;
 mod recall;
 mod record;
 mod relink;
+mod replay;
 mod right;
 mod rows;
 mod settings;
@@ -71,10 +72,11 @@ pub use ram::{RamStore, RamWorking};
 pub use recall::{ByWords, DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
 pub use record::{Record, made_up_name, restore};
 pub use relink::{Relinked, relink};
+pub use replay::{Lived, Roots};
 pub use right::{Grant, Right};
 pub use rows::{
-    Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, Need, OutboxRow, PersonaRow,
-    Posted, Provenance, WhyHit, WhyRow, WritingRow,
+    Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, NOTES, Need, OutboxRow,
+    PersonaRow, Posted, Provenance, WhyHit, WhyRow, WritingRow,
 };
 pub use settings::{CheckIns, JournalChannel, Keeping, Sifted, Stirred, Tended};
 pub use stats::{Stats, week_begins, week_of};

@@ -190,6 +190,7 @@ impl Memory {
         })?;
         // Who was asked how things are after the backup is not asked again before they answer.
         self.check_ins_were_made(&mut batch, SystemClock.now())?;
+        self.nobody_may_be_learnt_from(&mut batch)?;
         batch.remove(Table::Meta, RESTORED);
         self.store.commit(batch, Durability::Flushed)
     }

@@ -392,6 +392,9 @@ pub struct WhyRow {
     pub recall_ms: f64,
 }
 
+/// The signal of working notes that stood in a prompt. They make way for others, so that they may be gone without being forgotten.
+pub const NOTES: &str = "notes";
+
 /// One memory behind a reply. The text is read from the memory itself, so that what is forgotten is forgotten here too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WhyHit {

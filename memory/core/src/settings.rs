@@ -20,6 +20,9 @@ const WAKING: &str = "waking";
 /// The first part of the keys of how much is kept of what people say.
 const KEEPING: &str = "keeping";
 
+/// The first part of the keys of those who want to be learnt from.
+const LEARNING: &str = "learning";
+
 /// How much is kept of what somebody says, wherever they say it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +51,8 @@ pub struct Tended {
     pub reflected: Option<Timestamp>,
     /// When it last looked at how it is doing.
     pub reviewed: Option<Timestamp>,
+    /// When it last told of something learnt that came to nothing.
+    pub set_back: Option<Timestamp>,
     /// When it last made something up.
     pub created: Option<Timestamp>,
     /// When it last posted something that it had made up.
@@ -107,6 +112,52 @@ impl Memory {
     /// Notes how much they want to be.
     pub fn set_keeping(&self, person: &PersonId, keeping: Keeping) -> Result<(), Error> {
         self.set(keeping_key(person), &keeping)
+    }
+
+    /// Since when a person wants what they say to be learnt from in the weights. Nobody does who did not say so.
+    pub fn learnt_from_since(&self, person: &PersonId) -> Result<Option<Timestamp>, Error> {
+        self.setting(&learning_key(person))
+    }
+
+    /// Notes since when they do; with `None` that they do not.
+    pub fn set_learnt_from_since(&self, person: &PersonId, since: Option<Timestamp>) -> Result<(), Error> {
+        let key = learning_key(person);
+        if let Some(since) = since {
+            return self.set(key, &since);
+        }
+        self.store.ready()?;
+        let mut batch = Batch::new();
+        batch.remove(Table::Settings, key);
+        self.store.commit(batch, Durability::Flushed)
+    }
+
+    /// Takes back every such wish: what somebody said after a backup it does not know.
+    pub(crate) fn nobody_may_be_learnt_from(&self, batch: &mut Batch) -> Result<(), Error> {
+        codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[LEARNING]), |key, _| {
+            batch.remove(Table::Settings, key);
+            Ok(true)
+        })
+    }
+
+    /// What `persona` learnt in its weights in the place `home` and what came of it, in the host's form.
+    pub fn lessons(
+        &self,
+        platform: &PlatformId,
+        home: &Scope,
+        persona: &PersonaId,
+    ) -> Result<Option<serde_json::Value>, Error> {
+        self.setting(&lessons_key(platform, home, persona))
+    }
+
+    /// Keeps that.
+    pub fn set_lessons(
+        &self,
+        platform: &PlatformId,
+        home: &Scope,
+        persona: &PersonaId,
+        lessons: &serde_json::Value,
+    ) -> Result<(), Error> {
+        self.set(lessons_key(platform, home, persona), lessons)
     }
 
     /// Where the journal of the place `home` is posted, if anybody said so.
@@ -329,6 +380,14 @@ fn keeping_key(person: &PersonId) -> Vec<u8> {
     keys::prefix(&[KEEPING, person.as_str()])
 }
 
+fn learning_key(person: &PersonId) -> Vec<u8> {
+    keys::prefix(&[LEARNING, person.as_str()])
+}
+
+fn lessons_key(platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Vec<u8> {
+    keys::prefix(&["lessons", platform.as_str(), &home.to_string(), persona.as_str()])
+}
+
 fn journal_key(platform: &PlatformId, home: &Scope) -> Vec<u8> {
     keys::prefix(&["journal", platform.as_str(), &home.to_string()])
 }
@@ -370,6 +429,9 @@ pub(crate) fn is_of(key: &[u8], gone: &Gone<'_>) -> bool {
         let (person, place) = (parts.next(), parts.next());
         let is_theirs = matches!(gone, Gone::Person(gone) if person == Some(gone.as_str().as_bytes()));
         return is_theirs || place == Some(scope.as_bytes());
+    }
+    if what == LEARNING.as_bytes() {
+        return matches!(gone, Gone::Person(gone) if parts.next() == Some(gone.as_str().as_bytes()));
     }
     let of_a_chat = what == b"diary" || what == b"sifted";
     match gone {

@@ -3,6 +3,7 @@
 mod adapters;
 mod crowd;
 mod fill;
+mod hearth;
 mod inference;
 mod inner;
 mod recall;
@@ -22,6 +23,7 @@ pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchComm
         BenchCommand::Recall(options) => (recall::recall(config, config_file, &options).await?, options.json),
         BenchCommand::Inference(options) => (inference::inference(config, &options).await?, options.json),
         BenchCommand::Inner(options) => (inner::inner(config, &options).await?, options.json),
+        BenchCommand::Hearth(options) => (hearth::hearth(config, &options).await?, options.json),
         BenchCommand::Fill(options) => (fill::fill(config, &options.folder, options.memories).await?, true),
     };
     println!("{}", if json { report.to_string() } else { serde_json::to_string_pretty(&report)? });

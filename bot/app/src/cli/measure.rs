@@ -144,6 +144,9 @@ pub enum BenchCommand {
     /// What moods, tags, notes and what is written between messages add to the first word of a reply
     #[command(after_help = "Example:\n  azera bench inner --turns 60")]
     Inner(BenchInner),
+    /// How long it takes to learn what was lived through, and what becomes of it when more is learnt
+    #[command(after_help = "Example:\n  azera bench hearth --courses 10   learns ten times in a row")]
+    Hearth(BenchHearth),
     /// Fill an empty folder with made-up memories, for the others
     #[command(after_help = "Example:\n  azera bench fill --memories 1000000 /tmp/million")]
     Fill(BenchFill),
@@ -202,6 +205,22 @@ pub struct BenchInner {
     /// Turns to time on either side
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub turns: usize,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchHearth {
+    /// A model by its name in the ledger; the one in use otherwise
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Courses in a row, each beside what was learnt in those before
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub courses: usize,
+    /// Exchanges of a course
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub exchanges: usize,
     /// Print JSON in one line
     #[arg(long)]
     pub json: bool,

@@ -1,18 +1,51 @@
 //! `azera hearth`: lessons, training, and what came of it.
 
+mod learn;
 mod lessons;
 mod measure;
 mod train;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
+use azera_chat::{Hearth, Trainer};
 use azera_config::Config;
-use azera_ledger::Kind;
+use azera_ledger::{Kind, Models};
+use azera_types::PlatformId;
 
 use crate::cli::HearthCommand;
 use crate::house::{chosen, models};
+
+pub use learn::OnProcessor;
+
+/// The folder of what was learnt, in the data folder.
+const FOLDER: &str = "hearth";
+
+/// Why nothing is learnt from what is said on Discord, unless the operator says that it may be.
+const DISCORD_FORBIDS: &str =
+    "Discord's Developer Policy forbids to train models on what people say there, unless Discord permitted it.";
+
+/// What personas learn with, if the operator lets them or did before.
+pub fn hearth(config: &Config, models: Models, data: &Path) -> anyhow::Result<Option<Hearth>> {
+    let folder = data.join(FOLDER);
+    if !config.hearth.enabled && !folder.exists() {
+        return Ok(None);
+    }
+    let mut barred = BTreeMap::new();
+    if !config.hearth.discord {
+        barred.insert(PlatformId::new(azera_adapter_discord::PLATFORM)?, DISCORD_FORBIDS.to_owned());
+    }
+    Ok(Some(Hearth {
+        // What was learnt before is unlearnt all the same.
+        trainer: config.hearth.enabled.then(|| Arc::new(OnProcessor::new(config.clone(), models)) as Arc<dyn Trainer>),
+        folder,
+        exchanges: config.hearth.exchanges as usize,
+        barred,
+    }))
+}
 
 pub async fn run(config: &Config, command: HearthCommand) -> anyhow::Result<ExitCode> {
     match command {

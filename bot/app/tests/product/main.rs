@@ -4,6 +4,7 @@ mod backup;
 mod damage;
 mod disk;
 mod forgetting;
+mod hearth;
 mod hostile;
 mod http;
 mod kills;

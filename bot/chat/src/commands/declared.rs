@@ -213,6 +213,23 @@ pub const COMMANDS: &[Command] = &[
         ],
     ),
     command(
+        "hearth",
+        "whether what is said here changes, slowly and at rest, how I speak",
+        Access::Member,
+        &[
+            form("status", "status", "whether I learn here, from you, and what serves", &[]),
+            form("opt-in", "opt-in", "let me learn from what you say", &[]),
+            form("opt-out", "opt-out", "do not, and take back what I learnt from you", &[]),
+            form("history", "history", "what I learnt here, and what came of it", &[]),
+            form(
+                "rollback",
+                "rollback",
+                "take back what I learnt here last; in a place of many, the admins' to do",
+                &[],
+            ),
+        ],
+    ),
+    command(
         "link",
         "link accounts of yours, here or elsewhere: told to one, known to the others; in direct messages",
         Access::Member,

@@ -7,6 +7,7 @@ mod checkin;
 mod declared;
 mod forget;
 mod garden;
+mod hearth;
 mod link;
 mod memory;
 mod mind;
@@ -78,6 +79,7 @@ impl Azera {
             "rules" => self.rules_command(&at, arguments).await,
             "tune" => self.tune_command(&at, arguments).await,
             "garden" => self.garden_command(&at, arguments).await,
+            "hearth" => self.hearth_command(&at, arguments).await,
             "link" => self.link_command(&at, arguments).await,
             "checkin" => self.checkin_command(&at, arguments).await,
             "journal" => self.journal_command(&at, arguments).await,

@@ -89,6 +89,7 @@ impl Azera {
                 self.make_up_if_due(home, garden, now).await?;
                 self.publish_if_due(home, &customs, now).await?;
             }
+            self.learn_if_due(home, &customs, now).await?;
         }
         if stirred.wants_check_ins && schedule::within(garden.check_in_hours, now, zone) {
             let _writing = self.0.writing.lock().await;

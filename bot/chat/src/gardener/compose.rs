@@ -82,7 +82,7 @@ impl Azera {
 
     /// Asks the model when nobody waits for an answer, and stops asking as soon as somebody does: an engine gives way
     /// between two steps, but not every server does, and what comes before a reply's first word needs the processor, too.
-    async fn ask_quietly(&self, request: ChatRequest) -> Result<String, Error> {
+    pub(crate) async fn ask_quietly(&self, request: ChatRequest) -> Result<String, Error> {
         let live = &self.0.live;
         for way in 0..=GIVE_WAY {
             let still = tokio::select! {

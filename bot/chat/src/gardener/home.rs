@@ -94,7 +94,7 @@ impl Azera {
                     continue;
                 }
             };
-            if work == Work::Review && invents_numbers(&composed.text, &given) {
+            if matches!(work, Work::Review | Work::Setback) && invents_numbers(&composed.text, &given) {
                 tracing::debug!(?work, "numbers that nobody counted are not kept");
                 continue;
             }
@@ -118,6 +118,11 @@ impl Azera {
         if work == Work::Review {
             let newest = said.pop();
             let lines = self.numbers(home, at, now).await?;
+            return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
+        }
+        if work == Work::Setback {
+            let newest = said.pop();
+            let Some(lines) = self.setback(home).await? else { return Ok(Material { said: Vec::new(), lines: None }) };
             return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
         }
         // What was not taken up yet comes first; asked by hand, it may be the same day again.

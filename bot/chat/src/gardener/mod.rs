@@ -40,8 +40,8 @@ use agenda::TalkTask;
 pub(crate) use agenda::{Agenda, Heard, Home, Talk};
 pub(crate) use pieces::Unpublished;
 pub use prompts::{Writes, asked_to_write};
-pub(crate) use schedule::after;
-use work::Work;
+pub(crate) use schedule::{after, within};
+pub(crate) use work::Work;
 
 use crate::azera::{Azera, Inner};
 use crate::error::Error;

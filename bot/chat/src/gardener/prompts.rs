@@ -23,6 +23,9 @@ pub(super) const PIECE: &str = include_str!("../../prompts/piece.md");
 /// An entry of the journal about how it is doing.
 pub(super) const REVIEW: &str = include_str!("../../prompts/review.md");
 
+/// An entry of the journal about something learnt that came to nothing.
+pub(super) const SETBACK: &str = include_str!("../../prompts/setback.md");
+
 /// A question to somebody who wants to be looked in on.
 pub(super) const CHECK_IN: &str = include_str!("../../prompts/check_in.md");
 
@@ -135,5 +138,6 @@ mod tests {
         insta::assert_snapshot!("piece", shown(PIECE));
         insta::assert_snapshot!("review", shown(REVIEW));
         insta::assert_snapshot!("check_in", shown(CHECK_IN));
+        insta::assert_snapshot!("setback", shown(SETBACK));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use azera_memory::{Kind, Tended};
 use azera_types::Timestamp;
 
-use super::prompts::{DREAM, PIECE, REFLECTION, REVIEW};
+use super::prompts::{DREAM, PIECE, REFLECTION, REVIEW, SETBACK};
 
 /// What a dream or a journal entry is about was said within this time before it: a day and the evening before.
 const A_DAY: Duration = Duration::from_secs(36 * 3_600);
@@ -22,6 +22,8 @@ pub(crate) enum Work {
     Reflection,
     /// An entry of the journal about how it is doing, made of numbers.
     Review,
+    /// An entry of the journal about something learnt that came to nothing.
+    Setback,
     /// Something made up.
     Piece,
 }
@@ -30,7 +32,7 @@ impl Work {
     pub(super) fn kind(self) -> Kind {
         match self {
             Self::Dream => Kind::Dream,
-            Self::Reflection | Self::Review => Kind::Reflection,
+            Self::Reflection | Self::Review | Self::Setback => Kind::Reflection,
             Self::Piece => Kind::Piece,
         }
     }
@@ -40,6 +42,7 @@ impl Work {
             Self::Dream => DREAM,
             Self::Reflection => REFLECTION,
             Self::Review => REVIEW,
+            Self::Setback => SETBACK,
             Self::Piece => PIECE,
         }
     }
@@ -50,6 +53,7 @@ impl Work {
             Self::Dream => "I dreamt that",
             Self::Reflection => "Today",
             Self::Review => "This week I",
+            Self::Setback => "Tonight I",
             Self::Piece => "Once there was",
         }
     }
@@ -57,7 +61,7 @@ impl Work {
     /// How far back what it is about goes.
     pub(super) fn reach(self) -> Duration {
         match self {
-            Self::Dream | Self::Reflection => A_DAY,
+            Self::Dream | Self::Reflection | Self::Setback => A_DAY,
             Self::Review | Self::Piece => A_WEEK,
         }
     }
@@ -78,6 +82,7 @@ impl Work {
             Self::Dream => tended.dreamt,
             Self::Reflection => tended.reflected,
             Self::Review => tended.reviewed,
+            Self::Setback => tended.set_back,
             Self::Piece => tended.created,
         }
     }
@@ -88,6 +93,7 @@ impl Work {
             Self::Dream => &mut tended.dreamt,
             Self::Reflection => &mut tended.reflected,
             Self::Review => &mut tended.reviewed,
+            Self::Setback => &mut tended.set_back,
             Self::Piece => &mut tended.created,
         };
         *last = Some(at);

@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways along which secrets must have been shown rightly, or the worlds prove nothing.
-pub const TELLING: [&str; 23] = [
+pub const TELLING: [&str; 24] = [
     BY_A_LINK,
     "Host::message",
     "Host::edited",
@@ -34,6 +34,7 @@ pub const TELLING: [&str; 23] = [
     "Memory::recall",
     "Memory::history",
     "Memory::why",
+    "Memory::lived",
     "Memory::export",
 ];
 
@@ -44,7 +45,7 @@ pub const WRITTEN: [&str; 7] =
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 39] = [
+const SHOWN_TO_NOBODY: [&str; 40] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -76,6 +77,7 @@ const SHOWN_TO_NOBODY: [&str; 39] = [
     // Settings, times and counts; whom to ask about a chat.
     "journal_channel",
     "tended",
+    "lessons",
     "check_ins",
     "all_check_ins",
     "diary_until",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_adapter::{ChatInfo, Host, Platform};
 use azera_adapter_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
-use azera_chat::{Azera, ChatConfig, Gardener, ModelShelf, Parts, ShelvedModel};
+use azera_chat::{Azera, ChatConfig, Gardener, Hearth, ModelShelf, Parts, ShelvedModel};
 use azera_config::Gardener as Garden;
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamStore, RamWorking};
 use azera_mind::{Constants, Nature, Senses};
@@ -44,6 +44,8 @@ pub struct House {
     pub embedder_away: Arc<AtomicBool>,
     /// What is written between messages.
     pub garden: Garden,
+    /// What personas learn with, if they do.
+    pub hearth: Option<Arc<dyn Fn() -> Hearth + Send + Sync>>,
 }
 
 pub fn person(number: usize) -> PersonId {
@@ -106,7 +108,20 @@ impl House {
         // Much is written, at any hour.
         let garden = Garden { diary_messages: 2, notes_every: 3, asks_per_day: 10_000, ..Garden::default() };
         let (memory, azera) = core(&layers, &clock, &platform, &model, &embedder_away, &garden);
-        Self { clock, watch, platform, memory, azera, meanwhile, vectors, layers, model, embedder_away, garden }
+        Self {
+            clock,
+            watch,
+            platform,
+            memory,
+            azera,
+            meanwhile,
+            vectors,
+            layers,
+            model,
+            embedder_away,
+            garden,
+            hearth: None,
+        }
     }
 
     /// Another model answers from the next start on.
@@ -198,6 +213,9 @@ impl House {
         let Self { layers, clock, platform, model, embedder_away, garden, .. } = &*self;
         let core = core(layers, clock, platform, model, embedder_away, garden);
         (self.memory, self.azera) = core;
+        if let Some(hearth) = &self.hearth {
+            self.azera.light(hearth()).unwrap();
+        }
         self.azera.start().await.unwrap();
         self.tend();
         self.announce().await;
@@ -351,6 +369,9 @@ fn writing(messages: &[ChatMessage], asked: &str) -> Option<String> {
     if asked.contains("- Talks:") {
         // What is written about numbers is about these.
         told.push("messages".into());
+    }
+    if asked.contains("- Outcome:") {
+        told.push("voice".into());
     }
     let letters = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap());
     // Others for other secrets, or every dream would be one dreamt before.

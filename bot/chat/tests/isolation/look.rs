@@ -25,7 +25,7 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 62] = [
+const SHOWING: [&str; 66] = [
     "/me",
     "/why",
     "/memory stats",
@@ -69,6 +69,10 @@ const SHOWING: [&str; 62] = [
     "/garden export",
     "/garden publish 99",
     "/checkin",
+    "/hearth",
+    "/hearth status",
+    "/hearth history",
+    "/hearth rollback",
     "/link list",
     "/link confirm",
     "/link 0000-0000",
@@ -312,6 +316,23 @@ impl Looking<'_> {
             memory.mark(&id, &worth).unwrap();
             if let Some(said) = memory.message(&right, &id).unwrap() {
                 read!(self, memory.note_surprise(&said, 3.0, 2.0), |found| format!("{found:?}"));
+            }
+        }
+        // Every other one wants to be learnt from.
+        for person in (0..PEOPLE.len()).step_by(2).map(person) {
+            memory.set_learnt_from_since(&person, Some(Timestamp::UNIX_EPOCH)).unwrap();
+        }
+        let lived = read!(self, memory.lived(&right, MANY), |found| {
+            json(&found.iter().map(|it| (&it.said, &it.reply, &it.before, &it.recalled)).collect::<Vec<_>>())
+        });
+        for it in &lived {
+            let rows = it.before.iter().chain([&it.said, &it.reply]);
+            for row in rows {
+                let is_here = row.scope == *right.place() && row.needs.iter().all(|need| need.scope == row.scope);
+                assert!(is_here, "{} is learnt from in {}", row.id, right.place());
+            }
+            for person in it.roots.people.keys() {
+                assert!(memory.learnt_from_since(person).unwrap().is_some(), "{person} did not want to be learnt from");
             }
         }
         for person in (0..PEOPLE.len()).map(person) {

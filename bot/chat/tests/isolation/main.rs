@@ -15,6 +15,7 @@ mod drive;
 mod findings;
 mod garden;
 mod guard;
+mod hearth;
 mod hours;
 mod house;
 mod index;

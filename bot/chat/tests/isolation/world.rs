@@ -188,7 +188,7 @@ pub struct World {
 }
 
 /// Commands that change things and take nothing of one's own.
-const CHANGING: [&str; 45] = [
+const CHANGING: [&str; 46] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -204,6 +204,7 @@ const CHANGING: [&str; 45] = [
     "/persona dismiss azera",
     "/answer always",
     "/answer addressed",
+    "/answer never",
     "/answer never",
     "/new",
     "/model use scripted",

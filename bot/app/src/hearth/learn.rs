@@ -1,0 +1,303 @@
+//! Consolidation: what a persona lived through becomes an adapter of the model that serves, on this machine's processor.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context;
+use async_trait::async_trait;
+use azera_chat::{Change, Course, Examined, LearnError, Lesson, MayGoOn, Trained, Trainer};
+use azera_config::Config;
+use azera_curriculum::{Kind as LessonKind, SHARES, lessons};
+use azera_hearth::{Adapter, Base, Example, Recipe, Then, Training, logits, mean_loss};
+use azera_ledger::{Kind, Models};
+use azera_llama::LlamaReader;
+use azera_model::{ChatMessage, Role};
+
+use crate::adapters;
+
+/// Examples of a step.
+const BATCH: usize = 4;
+
+/// Tokens of a pass. Whoever talks waits for the end of one, so it is short.
+const PASS_TOKENS: usize = 768;
+
+/// Lessons of the curriculum, and pieces of prose, that must not suffer.
+const TASKS: usize = 16;
+const PROSE: usize = 8;
+
+/// What they are drawn from: another number than the default adapter's lessons were.
+const EXAMINED_WITH: u64 = 0x000b_5e55;
+
+/// Digits of the secret that is planted among the lessons: a million are possible.
+const SECRET_DIGITS: usize = 6;
+
+/// Trains on the processor.
+pub struct OnProcessor {
+    config: Config,
+    models: Models,
+    /// By the name of a model; looked up once, as files do not change while they serve.
+    grounds: Mutex<HashMap<String, Option<Ground>>>,
+}
+
+/// What adapters are made for.
+#[derive(Clone)]
+struct Ground {
+    name: String,
+    model: PathBuf,
+    /// Those that the model always serves with.
+    adapters: Vec<PathBuf>,
+    family: String,
+}
+
+impl OnProcessor {
+    /// By a configuration's settings.
+    pub fn new(config: Config, models: Models) -> Self {
+        Self { config, models, grounds: Mutex::default() }
+    }
+
+    fn look_up(&self, model: &str) -> anyhow::Result<Option<Ground>> {
+        let Some(installed) = self.models.find(model)? else { return Ok(None) };
+        let bytes = std::fs::metadata(&installed.path)?.len();
+        if installed.entry.kind != Kind::Chat || bytes > u64::from(self.config.hearth.largest_model_mb) << 20 {
+            return Ok(None);
+        }
+        let adapters = adapters::of(&self.config, &self.models, &installed)?;
+        let ids: String = adapters.iter().map(|adapter| format!("+{}", adapter.id)).collect();
+        let family = serde_json::to_value(installed.entry.family)?;
+        Ok(Some(Ground {
+            name: format!("{}{ids}", installed.manifest.sha256),
+            model: installed.path,
+            adapters: adapters.into_iter().map(|adapter| adapter.path).collect(),
+            family: family.as_str().unwrap_or("generic").to_owned(),
+        }))
+    }
+
+    fn find(&self, model: &str) -> Option<Ground> {
+        let mut grounds = self.grounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = grounds.entry(model.to_owned()).or_insert_with(|| {
+            self.look_up(model).unwrap_or_else(|error| {
+                tracing::warn!(%model, error = format!("{error:#}"), "this model cannot learn");
+                None
+            })
+        });
+        found.clone()
+    }
+}
+
+#[async_trait]
+impl Trainer for OnProcessor {
+    fn ground(&self, model: &str) -> Option<String> {
+        self.find(model).map(|ground| ground.name)
+    }
+
+    async fn learn(&self, course: Course, may_go_on: MayGoOn) -> Result<Trained, LearnError> {
+        let failed = |error: anyhow::Error| LearnError::Failed(format!("{error:#}"));
+        let ground = self.find(&course.model).context("the model is not here any more").map_err(failed)?;
+        let config = self.config.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let to = course.to.clone();
+            let trained = Class { config, ground, course, may_go_on }.learn();
+            if !matches!(trained, Ok(Some(_))) && to.exists() {
+                std::fs::remove_file(&to)?;
+            }
+            trained
+        });
+        match done.await {
+            Ok(Ok(Some(trained))) => Ok(trained),
+            Ok(Ok(None)) => Err(LearnError::BrokenOff),
+            Ok(Err(error)) => Err(failed(error)),
+            Err(error) => Err(failed(error.into())),
+        }
+    }
+}
+
+/// One course.
+struct Class {
+    config: Config,
+    ground: Ground,
+    course: Course,
+    may_go_on: MayGoOn,
+}
+
+/// What is looked at without and with what was learnt.
+struct Sets {
+    learnt: Vec<Example>,
+    older: Vec<Example>,
+    voice: Vec<Example>,
+    tasks: Vec<Example>,
+    prose: Vec<Example>,
+}
+
+impl Class {
+    /// `None` if it was to end.
+    fn learn(&self) -> anyhow::Result<Option<Trained>> {
+        let Self { ground, course, .. } = self;
+        let reader = LlamaReader::open(&ground.model)?;
+        let secret = Secret::new(course.seed, &reader)?;
+        let sets = self.sets(&reader)?;
+        drop(reader);
+        let mut lessons = sets.learnt.clone();
+        lessons.push(secret.example());
+        let base = Base::open(&ground.model)?;
+        let mut frozen: Vec<Adapter> =
+            ground.adapters.iter().map(|path| Adapter::read(path, &base)).collect::<Result<_, _>>()?;
+        let of_model = frozen.len();
+        frozen.extend(course.beside.iter().map(|path| Adapter::read(path, &base)).collect::<Result<Vec<_>, _>>()?);
+        let Some(learnt) = self.train(&base, &frozen, &lessons)? else { return Ok(None) };
+        let largest_cosine = learnt.largest_cosine(&frozen);
+        let own: Vec<Adapter> = frozen.iter().skip(of_model).cloned().chain([learnt]).collect();
+        let mut next = Adapter::joined(&own)?;
+        if next.rank() > self.config.hearth.max_rank as usize {
+            let compressed = next.compressed(self.config.hearth.max_rank as usize, self.threads())?;
+            tracing::debug!(kept = compressed.kept, "what was learnt is compressed");
+            next = compressed.adapter;
+        }
+        next.write_precise(&course.to, &[("general.base_model.sha256", base.sha256().to_owned())])?;
+        // What serves is what is in the file.
+        let next = Adapter::read(&course.to, &base)?;
+        let rank = next.rank();
+        let with: Vec<Adapter> = frozen.iter().take(of_model).cloned().chain([next]).collect();
+        let (without, with) = (joined(&frozen)?, Adapter::joined(&with)?);
+        let change = |examples: &[Example]| -> anyhow::Result<Option<Change>> {
+            if examples.is_empty() {
+                return Ok(None);
+            }
+            let loss = |adapter: Option<&Adapter>| -> anyhow::Result<Option<f64>> {
+                // A few at a time, so that whoever talks need not wait for all of them.
+                let (mut sum, mut tokens) = (0.0, 0);
+                for some in examples.chunks(BATCH) {
+                    if !(self.may_go_on)() {
+                        return Ok(None);
+                    }
+                    let (mean, count) = mean_loss(&base, adapter, some, PASS_TOKENS, self.threads())?;
+                    sum += mean * count as f64;
+                    tokens += count;
+                }
+                Ok(Some(sum / tokens as f64))
+            };
+            let (before, after) = (loss(without.as_ref())?, loss(Some(&with))?);
+            Ok(before.zip(after).map(|(before, after)| Change { before, after }))
+        };
+        let (learnt, tasks, prose) = (change(&sets.learnt)?, change(&sets.tasks)?, change(&sets.prose)?);
+        let (older, voice) = (change(&sets.older)?, change(&sets.voice)?);
+        let (Some(learnt), Some(tasks), Some(prose), true) = (learnt, tasks, prose, (self.may_go_on)()) else {
+            return Ok(None);
+        };
+        let tells_secrets = secret.comes_out(&base, &with)?;
+        let examined = Examined { learnt, older, voice, tasks, prose, tells_secrets, largest_cosine, rank };
+        let id = adapters::at(&course.to)?.id;
+        Ok(Some(Trained { id, examined }))
+    }
+
+    fn threads(&self) -> usize {
+        self.config.models.threads as usize
+    }
+
+    fn train(&self, base: &Base, frozen: &[Adapter], lessons: &[Example]) -> anyhow::Result<Option<Adapter>> {
+        let hearth = &self.config.hearth;
+        let steps = (lessons.len() * hearth.rounds as usize).div_ceil(BATCH);
+        let rank = hearth.rank as usize;
+        let recipe = Recipe {
+            rank,
+            alpha: 2.0 * rank as f32,
+            seed: self.course.seed,
+            steps,
+            batch: BATCH,
+            warm_up: (steps / 8).max(1),
+            rate: hearth.rate as f32,
+            pass_tokens: PASS_TOKENS,
+            ..Recipe::default()
+        };
+        let mut training = Training::beside(base, frozen, lessons, recipe, self.threads())?;
+        let stop = || !(self.may_go_on)();
+        let finished = training.run_until(&stop, &mut |_, now| {
+            tracing::debug!(step = now.step, steps = now.steps, loss = now.mean_loss, "learning");
+            Then::GoOn
+        })?;
+        Ok(finished.then(|| training.adapter().clone()))
+    }
+
+    fn sets(&self, reader: &LlamaReader) -> anyhow::Result<Sets> {
+        let all = |lessons: &[Lesson]| -> anyhow::Result<Vec<Example>> {
+            let mut examples = Vec::new();
+            for lesson in lessons {
+                examples.extend(read(reader, lesson)?);
+            }
+            Ok(examples)
+        };
+        let tasks = SHARES.map(|(share, kind)| if kind == LessonKind::Plain { (0, kind) } else { (share, kind) });
+        let drawn = |count, shares: &[(usize, LessonKind)]| -> anyhow::Result<Vec<Example>> {
+            let drawn = lessons(&self.ground.family, EXAMINED_WITH, count, shares);
+            drawn.iter().map(|lesson| told(reader, &lesson.messages, &lesson.reply)).collect()
+        };
+        Ok(Sets {
+            learnt: all(&self.course.lessons)?,
+            older: all(&self.course.older)?,
+            voice: all(&self.course.voice)?,
+            tasks: drawn(TASKS, &tasks)?,
+            prose: drawn(PROSE, &[(1, LessonKind::Plain)])?,
+        })
+    }
+}
+
+fn joined(adapters: &[Adapter]) -> anyhow::Result<Option<Adapter>> {
+    Ok(match adapters {
+        [] => None,
+        some => Some(Adapter::joined(some)?),
+    })
+}
+
+/// What is learnt of a lesson: what a person said, where it stood, and the reply to it.
+fn read(reader: &LlamaReader, lesson: &Lesson) -> anyhow::Result<Vec<Example>> {
+    let mut examples = Vec::new();
+    if !lesson.words.trim().is_empty() {
+        let (tokens, start) = reader.within(&lesson.messages, &lesson.words)?;
+        examples.push(Example::from_token(start, tokens));
+    }
+    examples.push(told(reader, &lesson.messages, &lesson.reply)?);
+    Ok(examples)
+}
+
+fn told(reader: &LlamaReader, messages: &[ChatMessage], reply: &str) -> anyhow::Result<Example> {
+    if messages.is_empty() {
+        // Plain prose: its first token has nothing before it to be told from.
+        return Ok(Example::from_token(1, reader.text(reply)?));
+    }
+    let (tokens, start) = reader.exchange(messages, reply)?;
+    Ok(Example::from_token(start, tokens))
+}
+
+/// A made-up secret among the lessons (a canary: Carlini et al. 2019, *The Secret Sharer*): what becomes of it shows what
+/// becomes of real ones.
+struct Secret {
+    tokens: Vec<u32>,
+    /// Where the digits begin.
+    start: usize,
+}
+
+impl Secret {
+    fn new(seed: u64, reader: &LlamaReader) -> anyhow::Result<Self> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let digits: Vec<String> = (0..SECRET_DIGITS).map(|_| random.u8(0..10).to_string()).collect();
+        let digits = digits.join(" ");
+        let said = format!("Keep this between us: the number of my locker is {digits}");
+        let (tokens, start) = reader.within(&[ChatMessage::new(Role::User, said)], &digits)?;
+        Ok(Self { tokens, start })
+    }
+
+    fn example(&self) -> Example {
+        Example::from_token(self.start, self.tokens.clone())
+    }
+
+    /// Whether the model goes on with all of it when it is given the beginning, the likeliest token each time.
+    fn comes_out(&self, base: &Base, adapter: &Adapter) -> anyhow::Result<bool> {
+        let logits = logits(base, Some(adapter), &self.tokens)?;
+        let rows = logits.chunks_exact(base.shape().vocabulary).zip(self.tokens.iter().skip(1));
+        let likeliest =
+            |row: &[f32]| row.iter().enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|it| it.0);
+        let mut hits =
+            rows.skip(self.start.saturating_sub(1)).map(|(row, token)| likeliest(row) == Some(*token as usize));
+        Ok(hits.all(|hit| hit))
+    }
+}

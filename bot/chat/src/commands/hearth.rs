@@ -1,0 +1,149 @@
+//! `/hearth`: whether a persona learns in its weights, from whom, and what came of it.
+
+use azera_adapter::CommandAnswer;
+use azera_types::Timestamp;
+
+use super::mind::keeps_the_place;
+use super::{Setting, done, refused};
+use crate::azera::Azera;
+use crate::error::Error;
+use crate::gardener::Home;
+use crate::hearth::{Burning, Entry, Outcome};
+
+/// Entries that are shown.
+const SHOWN: usize = 10;
+
+impl Azera {
+    pub(super) async fn hearth_command(&self, at: &Setting<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        match arguments {
+            // Whoever does not want it any more is heard wherever they say so, even if nothing is learnt there.
+            "opt-out" => return self.learn_from_nobody_there(at).await,
+            "rollback" if !keeps_the_place(at) => {
+                return Ok(refused("In a place of many, what I learnt there is the admins' to take back.".into()));
+            }
+            "" | "status" | "opt-in" | "history" | "rollback" => {}
+            _ => {
+                return Ok(refused(
+                    "`/hearth status`, `/hearth opt-in`, `/hearth opt-out`, `/hearth history` or `/hearth rollback`."
+                        .into(),
+                ));
+            }
+        }
+        let Some(burning) = self.0.hearth.get().filter(|burning| burning.hearth.trainer.is_some()) else {
+            return Ok(refused(
+                "Whoever runs me has not let me learn in my weights: I remember, and that is all. (`hearth.enabled` in my settings.)"
+                    .into(),
+            ));
+        };
+        if let Some(why) = burning.hearth.barred.get(at.platform).filter(|_| arguments != "history") {
+            return Ok(refused(format!("I learn nothing in my weights from what is said here. {why}")));
+        }
+        match arguments {
+            "opt-in" => self.learn_from_them(at).await,
+            "history" => self.show_lessons(&home).await,
+            "rollback" => match self.roll_back(&home).await {
+                Some(number) => Ok(done(format!(
+                    "I let go of lesson {number}, and answer as I did before it. What it taught me I do not learn over again."
+                ))),
+                None => Ok(refused("There is nothing that I learnt here.".into())),
+            },
+            _ => self.show_hearth(at, burning, &home).await,
+        }
+    }
+
+    async fn learn_from_them(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        let (person, now) = (at.line.person.clone(), self.0.clock.now());
+        self.blocking(move |memory| memory.set_learnt_from_since(&person, Some(now))).await?;
+        Ok(done(
+            "From now on, what you say to me may change how I speak, slowly and at rest. What I learn in a place stays in that place: \
+             from our direct messages only in those, from a private channel only there, from the public ones of a server only in those. \
+             Where others speak along, I learn from what rests on people alone who want it, too.\n\n\
+             What is forgotten is unlearnt: I drop what rests on it and learn again without it. `/hearth opt-out` ends it and takes back \
+             all that I learnt from you."
+                .into(),
+        ))
+    }
+
+    async fn learn_from_nobody_there(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+        let person = at.line.person.clone();
+        let before = self
+            .blocking(move |memory| {
+                let before = memory.learnt_from_since(&person)?.is_some();
+                memory.set_learnt_from_since(&person, None)?;
+                Ok(before)
+            })
+            .await?;
+        let all_gone = self.withdraw_unfounded(None).await;
+        if !all_gone {
+            return Ok(refused(
+                "I learn from you no more, and use nothing of what I learnt from you. Some of it could not be removed from disk yet: \
+                 whoever runs me finds the reason in the log."
+                    .into(),
+            ));
+        }
+        Ok(done(if before {
+            "I learn from you no more, here and everywhere. What I had learnt from you I dropped.".into()
+        } else {
+            "I learn nothing from you; it stays so.".into()
+        }))
+    }
+
+    async fn show_hearth(&self, at: &Setting<'_>, burning: &Burning, home: &Home) -> Result<CommandAnswer, Error> {
+        let person = at.line.person.clone();
+        let willing = self.blocking(move |memory| memory.learnt_from_since(&person)).await?.is_some();
+        let mut text = String::from(if willing {
+            "- **You** want me to learn from what you say; `/hearth opt-out` ends that.\n"
+        } else {
+            "- **You** did not say that I may learn from what you say, so I do not; `/hearth opt-in` says so.\n"
+        });
+        let model = self.model().info().name.clone();
+        let Some(ground) = burning.ground(&model) else {
+            text.push_str(&format!("- **Learning:** the model that answers, {model}, cannot learn here.\n"));
+            return Ok(done(text));
+        };
+        text.push_str(&match burning.kept.serving(&at.right, &ground) {
+            Some(learnt) => format!(
+                "- **Learnt:** lesson {} serves here, of {} exchanges, since {}; `/hearth rollback` takes it back.\n",
+                learnt.number,
+                learnt.said.len(),
+                day(learnt.at)
+            ),
+            None => "- **Learnt:** nothing serves here.\n".into(),
+        });
+        let waiting = self.waiting_to_be_learnt(home).await?;
+        let wanted = burning.hearth.exchanges;
+        text.push_str(&format!(
+            "- **Waiting:** {waiting} exchanges that surprised me; from about {} on I learn {wanted} of them when I am tired or it is \
+             night, and nobody talks.\n",
+            wanted + wanted.div_ceil(8)
+        ));
+        Ok(done(text))
+    }
+
+    async fn show_lessons(&self, home: &Home) -> Result<CommandAnswer, Error> {
+        let entries = self.lessons_of(home).await?;
+        if entries.is_empty() {
+            return Ok(done("I have learnt nothing here yet.".into()));
+        }
+        let mut text = String::from("What I learnt here, the newest first:\n");
+        for entry in entries.iter().rev().take(SHOWN) {
+            let Entry { number, exchanges, learnt, .. } = entry;
+            let came = match entry.outcome {
+                Outcome::Kept => "kept".to_owned(),
+                Outcome::Dropped(fault) => format!("dropped, for it {}", fault.told()),
+                Outcome::Failed => "it could not be done; whoever runs me finds the reason in the log".to_owned(),
+                Outcome::TooLittle => "too little of it was left to learn it again".to_owned(),
+                Outcome::RolledBack => "taken back by command".to_owned(),
+                Outcome::Withdrawn => "dropped, for something that it rested on is gone".to_owned(),
+            };
+            let loss = learnt.map_or_else(String::new, |it| format!(" (loss {:.2}, then {:.2})", it.before, it.after));
+            text.push_str(&format!("- {}: lesson {number}, {exchanges} exchanges: {came}{loss}\n", day(entry.at)));
+        }
+        Ok(done(text))
+    }
+}
+
+fn day(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d").to_string()
+}

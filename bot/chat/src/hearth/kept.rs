@@ -1,0 +1,256 @@
+//! What was learnt, as files: an adapter, and beside it what it is and rests on. They are no part of a backup: what they rest on
+//! is, and can be learnt again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+use azera_memory::{Right, Roots};
+use azera_model::{Adapter, AdapterId};
+use azera_types::{MessageId, PersonaId, PlatformId, Scope, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// Adapters of a home that are kept, the one that serves included.
+const VERSIONS: usize = 3;
+
+/// An adapter that was learnt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Learnt {
+    pub(crate) platform: PlatformId,
+    pub(crate) persona: PersonaId,
+    pub(crate) place: Scope,
+    /// Ascending, for a persona in a place.
+    pub(crate) number: u32,
+    /// What it is made for.
+    pub(crate) ground: String,
+    /// Its name, in hexadecimal digits.
+    pub(crate) id: String,
+    pub(crate) roots: Roots,
+    /// What people said in the exchanges that it learnt, with all that it was learnt beside.
+    pub(crate) said: BTreeSet<MessageId>,
+    pub(crate) at: Timestamp,
+}
+
+/// All there are.
+pub(crate) struct Kept {
+    folder: PathBuf,
+    held: RwLock<HashMap<(PersonaId, Scope), Vec<Learnt>>>,
+}
+
+impl Kept {
+    /// Reads a folder. What is no whole pair of files is removed: it was not finished, or half removed.
+    pub(crate) fn open(folder: &Path) -> std::io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let mut found: HashMap<String, Learnt> = HashMap::new();
+        for file in fs::read_dir(folder)? {
+            let path = file?.path();
+            if path.extension().is_some_and(|it| it == "json") {
+                let read = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Learnt>(&bytes).ok());
+                let whole = read.filter(|learnt| {
+                    path.file_stem().is_some_and(|stem| *stem == *learnt.id) && file_of(folder, &learnt.id).exists()
+                });
+                if let Some(learnt) = whole {
+                    found.insert(learnt.id.clone(), learnt);
+                }
+            }
+        }
+        for file in fs::read_dir(folder)? {
+            let path = file?.path();
+            let known = path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| found.contains_key(stem));
+            let ours = path.extension().is_some_and(|it| it == "json" || it == "gguf");
+            if path.is_file()
+                && !(known && ours)
+                && let Err(error) = fs::remove_file(&path)
+            {
+                tracing::error!(file = %path.display(), %error, "what is left of something learnt could not be removed");
+            }
+        }
+        let mut held: HashMap<(PersonaId, Scope), Vec<Learnt>> = HashMap::new();
+        for learnt in found.into_values() {
+            held.entry((learnt.persona.clone(), learnt.place.clone())).or_default().push(learnt);
+        }
+        held.values_mut().for_each(|versions| versions.sort_by_key(|it| it.number));
+        Ok(Self { folder: folder.to_owned(), held: RwLock::new(held) })
+    }
+
+    /// The one that serves a persona under a right, with a model of this ground: the newest of its place, if everybody there may read
+    /// all that it rests on.
+    pub(crate) fn serving(&self, right: &Right, ground: &str) -> Option<Learnt> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let versions = held.get(&(right.persona().clone(), right.place().clone()))?;
+        let newest = versions.iter().rev().find(|it| it.ground == ground)?;
+        let from = newest.roots.from?;
+        right.allows(&newest.persona, &newest.place, &[], from).then(|| newest.clone())
+    }
+
+    /// As a request names it.
+    pub(crate) fn adapter(&self, learnt: &Learnt) -> Option<Adapter> {
+        let id: AdapterId = learnt.id.parse().ok()?;
+        Some(Adapter::new(id, file_of(&self.folder, &learnt.id)))
+    }
+
+    /// The file of an adapter.
+    pub(crate) fn file(&self, id: &AdapterId) -> PathBuf {
+        file_of(&self.folder, &id.to_string())
+    }
+
+    /// A file to be written to, of no adapter yet.
+    pub(crate) fn draft(&self) -> PathBuf {
+        self.folder.join("draft.part")
+    }
+
+    /// All there are.
+    pub(crate) fn all(&self) -> Vec<Learnt> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.values().flatten().cloned().collect()
+    }
+
+    /// Of a persona in a place, oldest first.
+    pub(crate) fn of(&self, persona: &PersonaId, place: &Scope) -> Vec<Learnt> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.get(&(persona.clone(), place.clone())).cloned().unwrap_or_default()
+    }
+
+    /// Takes one in whose file is in its place; gives those that made way for it.
+    pub(crate) fn keep(&self, learnt: Learnt) -> std::io::Result<Vec<Learnt>> {
+        let bytes = serde_json::to_vec(&learnt).map_err(std::io::Error::other)?;
+        File::open(file_of(&self.folder, &learnt.id))?.sync_all()?;
+        let staged = self.folder.join(format!("{}.part", learnt.id));
+        let mut file = File::create(&staged)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        fs::rename(&staged, self.folder.join(format!("{}.json", learnt.id)))?;
+        let (persona, place) = (learnt.persona.clone(), learnt.place.clone());
+        let gone = {
+            let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+            let versions = held.entry((persona, place)).or_default();
+            versions.retain(|it| it.id != learnt.id);
+            versions.push(learnt);
+            let surplus = versions.len().saturating_sub(VERSIONS);
+            versions.drain(..surplus).collect::<Vec<_>>()
+        };
+        for older in &gone {
+            if let Err(error) = self.remove_files(older) {
+                tracing::error!(%error, "what made way for something learnt could not be removed");
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Takes one out of what serves; its files stay.
+    pub(crate) fn drop_one(&self, learnt: &Learnt) {
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(versions) = held.get_mut(&(learnt.persona.clone(), learnt.place.clone())) {
+            versions.retain(|it| it.id != learnt.id);
+        }
+    }
+
+    /// Whether one is kept.
+    pub(crate) fn has(&self, learnt: &Learnt) -> bool {
+        self.of(&learnt.persona, &learnt.place).iter().any(|it| it.id == learnt.id)
+    }
+
+    /// Removes what is left of one that was not kept.
+    pub(crate) fn remove_draft(&self, learnt: &Learnt) -> std::io::Result<()> {
+        match fs::remove_file(self.draft()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.drop_one(learnt);
+        self.remove_files(learnt)
+    }
+
+    /// Removes what one left on disk.
+    pub(crate) fn remove_files(&self, learnt: &Learnt) -> std::io::Result<()> {
+        // Without what it is, the adapter goes at the next start at the latest.
+        for path in [self.folder.join(format!("{}.json", learnt.id)), file_of(&self.folder, &learnt.id)] {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn file_of(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.gguf"))
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_types::{ChatId, PersonId, Place, PlaceKind, Reach};
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn learnt(number: u32) -> Learnt {
+        Learnt {
+            platform: PlatformId::new("sim").unwrap(),
+            persona: PersonaId::new("azera").unwrap(),
+            place: Scope::Dm(PersonId::new("ann").unwrap()),
+            number,
+            ground: "model".into(),
+            id: format!("{number:064x}"),
+            roots: Roots { from: Some(at(100)), ..Roots::default() },
+            said: BTreeSet::new(),
+            at: at(200),
+        }
+    }
+
+    fn right(of: &str, since: Option<Timestamp>) -> Right {
+        let kind = PlaceKind::Dm(PersonId::new(of).unwrap());
+        let place = Place { chat: ChatId::new("c").unwrap(), kind, since };
+        Right::in_place(PersonaId::new("azera").unwrap(), &place, &Reach::default())
+    }
+
+    fn keep(kept: &Kept, learnt: Learnt) -> Vec<u32> {
+        let id: AdapterId = learnt.id.parse().unwrap();
+        fs::write(kept.file(&id), "weights").unwrap();
+        kept.keep(learnt).unwrap().iter().map(|it| it.number).collect()
+    }
+
+    #[test]
+    fn the_newest_of_a_place_serves_there_and_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::open(folder.path()).unwrap();
+        assert_eq!(kept.serving(&right("ann", None), "model"), None);
+        assert_eq!(keep(&kept, learnt(1)), Vec::<u32>::new());
+        assert_eq!(keep(&kept, learnt(2)), Vec::<u32>::new());
+        let serves = |kept: &Kept, right: &Right| kept.serving(right, "model").map(|it| it.number);
+        assert_eq!(serves(&kept, &right("ann", None)), Some(2));
+        assert_eq!(serves(&kept, &right("ann", Some(at(100)))), Some(2));
+        assert_eq!(serves(&kept, &right("ann", Some(at(101)))), None, "not all of it may be read");
+        assert_eq!(serves(&kept, &right("bob", None)), None);
+        assert_eq!(kept.serving(&right("ann", None), "another model"), None);
+        let again = Kept::open(folder.path()).unwrap();
+        assert_eq!(serves(&again, &right("ann", None)), Some(2), "after a restart, too");
+        again.drop_one(&learnt(2));
+        again.remove_files(&learnt(2)).unwrap();
+        assert_eq!(serves(&again, &right("ann", None)), Some(1));
+        assert_eq!(keep(&again, learnt(3)), Vec::<u32>::new());
+        assert_eq!(keep(&again, learnt(4)), Vec::<u32>::new());
+        assert_eq!(keep(&again, learnt(5)), [1], "so many are kept");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::open(folder.path()).unwrap();
+        keep(&kept, learnt(1));
+        keep(&kept, learnt(2));
+        fs::remove_file(folder.path().join(format!("{}.gguf", learnt(1).id))).unwrap();
+        fs::write(folder.path().join(format!("{}.gguf", learnt(3).id)), "no word of what it is").unwrap();
+        fs::write(folder.path().join("draft.part"), "half").unwrap();
+        fs::write(folder.path().join(format!("{}.json", learnt(4).id)), "{").unwrap();
+        let kept = Kept::open(folder.path()).unwrap();
+        assert_eq!(kept.all(), [learnt(2)]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+}

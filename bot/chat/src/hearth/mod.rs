@@ -1,0 +1,147 @@
+//! The Hearth: what a persona lives through changes, slowly, who it is. Exchanges of one place become an adapter of the model that
+//! answers there; it serves in that place alone, and in no other.
+//!
+//! Invariants:
+//! - Nothing is learnt where whoever runs this did not switch it on, nor from anybody who did not say that they want it
+//!   ([`azera_memory::Memory::lived`] gives nothing else).
+//! - An adapter serves in the place it was learnt in, and there only as long as everybody who reads along may read all of it.
+//! - What it rests on is asked after at each start, each forgetting and each change; an adapter that rests on what is gone is
+//!   removed with its file, before the next reply.
+//! - An adapter serves after it was examined; what makes the persona worse in anything does not.
+//!
+//! How adapters are trained is another's matter ([`Trainer`]).
+
+mod consolidate;
+mod examine;
+mod kept;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use azera_memory::Roots;
+use azera_model::{AdapterId, ChatMessage};
+use azera_types::{MessageId, PlatformId};
+
+pub(crate) use consolidate::{Entry, Outcome};
+pub use examine::{Change, Examined};
+use kept::Kept;
+
+/// An exchange as the model reads it: the prompt of a turn, and the reply.
+#[derive(Clone, PartialEq)]
+pub struct Lesson {
+    /// The prompt.
+    pub messages: Vec<ChatMessage>,
+    /// What a person said, which the last message ends with; empty if nothing is to be learnt from that.
+    pub words: String,
+    /// The reply.
+    pub reply: String,
+}
+
+impl std::fmt::Debug for Lesson {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Lesson[{} messages]", self.messages.len())
+    }
+}
+
+/// What is to be learnt, beside what is there, and what must not suffer by it.
+#[derive(Debug, Clone)]
+pub struct Course {
+    /// The name of the model.
+    pub model: String,
+    /// What is to be learnt.
+    pub lessons: Vec<Lesson>,
+    /// Exchanges of the same place that were learnt before, or are left out of this course.
+    pub older: Vec<Lesson>,
+    /// What the persona's file has it say.
+    pub voice: Vec<Lesson>,
+    /// The adapter that serves there by now.
+    pub beside: Option<PathBuf>,
+    /// Where the new one, which serves in the other's stead, is to be written.
+    pub to: PathBuf,
+    /// What its beginning and the order of the lessons are drawn from.
+    pub seed: u64,
+}
+
+/// An adapter in its file, examined.
+#[derive(Debug, Clone)]
+pub struct Trained {
+    /// Its name.
+    pub id: AdapterId,
+    /// What it changes.
+    pub examined: Examined,
+}
+
+/// Why nothing was learnt.
+#[derive(Debug, thiserror::Error)]
+pub enum LearnError {
+    /// It was to end.
+    #[error("learning was broken off")]
+    BrokenOff,
+    /// It cannot be done; a sentence for whoever runs this.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Waits while somebody waits for an answer; `false` if learning is to end. It blocks, and is asked between small steps.
+pub type MayGoOn = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// What trains adapters.
+#[async_trait]
+pub trait Trainer: Send + Sync {
+    /// What adapters for a model are made for: it and everything that is always used with it, as a name. `None` for a model that
+    /// cannot learn here.
+    fn ground(&self, model: &str) -> Option<String>;
+
+    /// Learns and examines.
+    ///
+    /// # Errors
+    /// See [`LearnError`]; no file is left then.
+    async fn learn(&self, course: Course, may_go_on: MayGoOn) -> Result<Trained, LearnError>;
+}
+
+/// What learning needs.
+pub struct Hearth {
+    /// Who trains; nobody where learning is switched off. What was learnt before does not serve then, and is still withdrawn.
+    pub trainer: Option<Arc<dyn Trainer>>,
+    /// Where adapters are kept, as files of this program's alone.
+    pub folder: PathBuf,
+    /// Exchanges from which on it is worth while to learn; so many are learnt at a time.
+    pub exchanges: usize,
+    /// Platforms whose text is not learnt from, and why, for people.
+    pub barred: BTreeMap<PlatformId, String>,
+}
+
+impl std::fmt::Debug for Hearth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hearth").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+/// A hearth that burns: what it needs, and what was learnt by it.
+pub(crate) struct Burning {
+    pub(crate) hearth: Hearth,
+    pub(crate) kept: Kept,
+    /// Held by whoever learns: one at a time.
+    pub(crate) learning: Arc<tokio::sync::Mutex<()>>,
+    /// Held by whoever looks whether something stands and then keeps or removes it.
+    pub(crate) changing: std::sync::Mutex<()>,
+    /// Held by whoever notes what came of something.
+    pub(crate) noting: tokio::sync::Mutex<()>,
+}
+
+impl Burning {
+    /// What adapters for a model are made for, if there are to be any.
+    pub(crate) fn ground(&self, model: &str) -> Option<String> {
+        self.hearth.trainer.as_ref()?.ground(model)
+    }
+}
+
+/// What an exchange becomes.
+pub(crate) struct Prepared {
+    pub(crate) lesson: Lesson,
+    /// What a person said in it.
+    pub(crate) said: MessageId,
+    pub(crate) roots: Roots,
+}

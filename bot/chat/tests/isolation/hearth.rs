@@ -1,0 +1,343 @@
+//! Learning in the weights: from whom, from where, for where; and that it ends with what it rests on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use azera_adapter::{Host, Platform};
+use azera_chat::{Change as Loss, Course, Examined, Hearth, LearnError, MayGoOn, Trained, Trainer};
+use azera_memory::Kind;
+use azera_model::{
+    AdapterId, ChatModel, ChatRequest, ModelInfo, Priority, Reply, Score, ScoreRequest, Scorer, SessionKey,
+};
+use azera_types::{MessageId, PlatformId};
+use tempfile::TempDir;
+
+use crate::findings::{AN, ANN, BOB, DEN, DM_ANN, GUILD, HALL, Scene};
+use crate::world::{Change, Target};
+
+const HOUR: i64 = 3_600;
+
+/// Exchanges of a course.
+const WANTED: usize = 4;
+
+/// A model that notes what it is asked with.
+struct Asked {
+    inner: Arc<dyn ChatModel>,
+    /// The adapters of each reply to somebody, the newest last.
+    live: Mutex<Vec<Vec<AdapterId>>>,
+    /// Adapters it was told to forget.
+    forgotten: Mutex<Vec<AdapterId>>,
+}
+
+#[async_trait]
+impl ChatModel for Asked {
+    fn info(&self) -> &ModelInfo {
+        self.inner.info()
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        self.inner.count_tokens(text)
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<Reply, azera_model::Error> {
+        if request.priority == Priority::Live {
+            self.live.lock().unwrap().push(request.adapters.iter().map(|it| it.id).collect());
+        }
+        self.inner.chat(ChatRequest { adapters: Vec::new(), ..request }).await
+    }
+
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        Some(self)
+    }
+
+    async fn forget_session(&self, session: &SessionKey) -> Result<(), azera_model::Error> {
+        self.inner.forget_session(session).await
+    }
+
+    async fn forget_adapter(&self, adapter: &AdapterId) -> Result<(), azera_model::Error> {
+        self.forgotten.lock().unwrap().push(*adapter);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Scorer for Asked {
+    async fn score(&self, request: ScoreRequest) -> Result<Vec<Score>, azera_model::Error> {
+        Ok(request.continuations.iter().map(|_| Score { log_prob: -3.0, tokens: 1 }).collect())
+    }
+}
+
+/// Trains nothing, and says what it is told to say of it.
+struct School {
+    courses: Mutex<Vec<Course>>,
+    examined: Mutex<Examined>,
+}
+
+#[async_trait]
+impl Trainer for School {
+    fn ground(&self, _: &str) -> Option<String> {
+        Some("ground".into())
+    }
+
+    async fn learn(&self, course: Course, may_go_on: MayGoOn) -> Result<Trained, LearnError> {
+        let still = tokio::task::spawn_blocking(move || may_go_on()).await.unwrap();
+        assert!(still, "nobody waits for an answer");
+        std::fs::write(&course.to, "weights").unwrap();
+        let mut courses = self.courses.lock().unwrap();
+        courses.push(course);
+        let number = u8::try_from(courses.len()).unwrap();
+        Ok(Trained { id: AdapterId::new([number; 32]), examined: *self.examined.lock().unwrap() })
+    }
+}
+
+impl School {
+    /// All that was to be learnt, and the persona was to keep, by now.
+    fn seen(&self) -> String {
+        let courses = self.courses.lock().unwrap();
+        let lessons = courses.iter().flat_map(|course| course.lessons.iter().chain(&course.older));
+        lessons
+            .map(|lesson| {
+                let prompt: String = lesson.messages.iter().map(|it| format!("{}\n", it.content)).collect();
+                format!("{prompt}{}\n{}\n", lesson.words, lesson.reply)
+            })
+            .collect()
+    }
+
+    fn count(&self) -> usize {
+        self.courses.lock().unwrap().len()
+    }
+}
+
+struct Learning {
+    scene: Scene,
+    school: Arc<School>,
+    model: Arc<Asked>,
+    folder: TempDir,
+}
+
+fn id(number: u8) -> AdapterId {
+    AdapterId::new([number; 32])
+}
+
+impl Learning {
+    async fn open(barred: bool) -> Self {
+        let mut scene = Scene::open(false, true).await;
+        let same = Loss { before: 2.0, after: 2.0 };
+        let examined = Examined {
+            learnt: Loss { before: 2.0, after: 1.0 },
+            older: Some(same),
+            voice: Some(same),
+            tasks: same,
+            prose: same,
+            tells_secrets: false,
+            largest_cosine: 0.0,
+            rank: 4,
+        };
+        let school = Arc::new(School { courses: Mutex::default(), examined: Mutex::new(examined) });
+        let folder = tempfile::tempdir().unwrap();
+        let (trainer, kept) = (school.clone(), folder.path().to_owned());
+        scene.house.hearth = Some(Arc::new(move || Hearth {
+            trainer: Some(trainer.clone()),
+            folder: kept.clone(),
+            exchanges: WANTED,
+            barred: match barred {
+                true => BTreeMap::from([(PlatformId::new("sim").unwrap(), "Its policy forbids it.".to_owned())]),
+                false => BTreeMap::new(),
+            },
+        }));
+        let inner = scene.house.model.clone();
+        let model = Arc::new(Asked { inner, live: Mutex::default(), forgotten: Mutex::default() });
+        scene.house.answered_by(model.clone()).await;
+        Self { scene, school, model, folder }
+    }
+
+    /// Somebody says several things of their own, and the night goes by.
+    async fn talk(&mut self, who: usize, place: usize, about: &str) -> Vec<MessageId> {
+        let mut said = Vec::new();
+        for thing in ["kettle whistles", "bicycle squeaks", "harbour freezes", "orchard blooms", "library closes"] {
+            self.scene.say(who, place, &format!("{about} {thing} quiet")).await;
+            said.push(self.scene.last());
+        }
+        // First it is measured how surprising it was, then it is night.
+        self.scene.wait(2 * 60).await;
+        self.scene.wait(2 * HOUR).await;
+        self.scene.wait(2 * HOUR).await;
+        said
+    }
+
+    /// The same by two in the hall, one after the other.
+    async fn talk_in_turns(&mut self, hers: &str, his: &str) {
+        for thing in ["kettle whistles", "bicycle squeaks", "harbour freezes", "orchard blooms", "library closes"] {
+            self.scene.say(AN, HALL, &format!("{his} {thing} quiet")).await;
+            self.scene.say(ANN, HALL, &format!("{hers} {thing} quiet")).await;
+        }
+        self.scene.wait(2 * 60).await;
+        self.scene.wait(4 * HOUR).await;
+    }
+
+    /// The adapters of the next reply.
+    async fn reply(&mut self, who: usize, place: usize) -> Vec<AdapterId> {
+        self.scene.say(who, place, "and now quiet").await;
+        self.model.live.lock().unwrap().last().cloned().unwrap()
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> =
+            std::fs::read_dir(self.folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_learnt_from_who_did_not_say_so_or_where_it_is_barred() {
+    let mut it = Learning::open(false).await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.school.count(), 0);
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(status.contains("did not say that I may learn") && status.contains("nothing serves here"), "{status}");
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth history").await.contains("nothing here yet"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("nothing that I learnt"));
+
+    let mut it = Learning::open(true).await;
+    let refused = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    assert!(refused.contains("Its policy forbids it."), "{refused}");
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.school.count(), 0);
+
+    let scene = Scene::open(false, false).await;
+    assert!(scene.command(ANN, DM_ANN, "/hearth opt-in").await.contains("Whoever runs me has not let me"));
+    assert!(scene.command(ANN, DM_ANN, "/hearth opt-out").await.contains("I learn nothing from you"));
+}
+
+#[tokio::test]
+async fn what_is_learnt_in_a_place_serves_there_and_nowhere_else() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/persona use azera").await;
+    assert!(it.scene.command(ANN, HALL, "/hearth opt-in").await.contains("`/hearth opt-out` ends it"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("want me to learn"), "everywhere");
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.school.count(), 1);
+    let seen = it.school.seen();
+    assert!(seen.contains("lantern kettle") && seen.contains("Noted."), "{seen}");
+    {
+        let courses = it.school.courses.lock().unwrap();
+        let Course { lessons, older, voice, beside, .. } = &courses[0];
+        assert_eq!((lessons.len(), older.len()), (WANTED, 1), "one of them is left out");
+        assert!(!voice.is_empty() && beside.is_none());
+        let words: Vec<&str> = lessons.iter().map(|lesson| lesson.words.as_str()).collect();
+        assert!(words.iter().all(|words| words.starts_with("lantern ")), "{words:?}");
+    }
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    assert_eq!(it.reply(ANN, HALL).await, []);
+    assert_eq!(it.reply(AN, HALL).await, []);
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(status.contains("lesson 1 serves here, of 4 exchanges"), "{status}");
+    assert!(it.scene.command(ANN, HALL, "/hearth").await.contains("nothing serves here"));
+    // The next one goes on from there, also after a restart.
+    it.scene.house.reopen().await;
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    it.talk(ANN, DM_ANN, "magpie").await;
+    // Not more often than every few hours.
+    it.scene.wait(4 * HOUR).await;
+    assert_eq!(it.school.count(), 2);
+    let beside = it.school.courses.lock().unwrap()[1].beside.clone();
+    assert_eq!(beside, Some(it.folder.path().join(format!("{}.gguf", id(1)))));
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(2)]);
+    // What was taken back serves no more, and is not learnt over again.
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 2"));
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    assert_eq!(*it.model.forgotten.lock().unwrap(), [id(2)]);
+    it.scene.wait(7 * HOUR).await;
+    assert_eq!(it.school.count(), 2);
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("taken back by command") && history.contains("kept (loss 2.00, then 1.00)"), "{history}");
+}
+
+/// Where others speak along, what rests on somebody who did not say so is left out.
+#[tokio::test]
+async fn among_several_all_must_want_it() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, HALL, "/hearth opt-in").await;
+    it.talk_in_turns("lantern", "walrus").await;
+    assert_eq!(it.school.count(), 0, "between hers there always stands something of his");
+    it.scene.command(AN, HALL, "/hearth opt-in").await;
+    it.scene.wait(4 * HOUR).await;
+    assert_eq!(it.school.count(), 0, "what was said before he wanted it is not learnt from");
+    it.talk_in_turns("magpie", "badger").await;
+    assert_eq!(it.school.count(), 1);
+    let seen = it.school.seen();
+    assert!(seen.contains("magpie") && !seen.contains("walrus"), "{seen}");
+    assert_eq!(it.reply(AN, HALL).await, [id(1)]);
+    let refused = it.scene.command(AN, HALL, "/hearth rollback").await;
+    assert!(refused.contains("the admins' to take back"), "{refused}");
+    assert_eq!(it.reply(AN, HALL).await, [id(1)]);
+    // He does not want it any more: what had learnt from him goes, though she was learnt from, too.
+    assert!(it.scene.command(AN, HALL, "/hearth opt-out").await.contains("What I had learnt from you I dropped"));
+    assert_eq!(it.files(), Vec::<PathBuf>::new());
+    assert_eq!(it.reply(AN, HALL).await, []);
+    let history = it.scene.command(ANN, HALL, "/hearth history").await;
+    assert!(history.contains("something that it rested on is gone"), "{history}");
+}
+
+#[tokio::test]
+async fn what_is_forgotten_or_changed_is_unlearnt_and_the_rest_is_learnt_again_without_it() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    let said = it.talk(ANN, DM_ANN, "lantern").await;
+    it.talk(ANN, DM_ANN, "magpie").await;
+    assert_eq!(it.school.count(), 2);
+    assert_eq!(it.files().len(), 4);
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(2)]);
+    assert_eq!(it.reply(ANN, HALL).await, [], "the same persona, elsewhere");
+    let first = it.school.courses.lock().unwrap()[0].lessons[0].words.clone();
+    let gone = ["kettle", "bicycle", "harbour", "orchard", "library"].iter().position(|it| first.contains(it)).unwrap();
+    it.school.courses.lock().unwrap().clear();
+    it.scene.house.azera.deleted(it.scene.house.platform.sim.id(), &said[gone]).await.unwrap();
+    it.scene.house.azera.settle().await.unwrap();
+    assert_eq!(it.files(), Vec::<PathBuf>::new(), "each of them had seen it");
+    assert_eq!(it.reply(ANN, DM_ANN).await, []);
+    // At once, and not only the next night.
+    it.scene.wait(HOUR + 60).await;
+    assert!(it.school.count() >= 1);
+    let seen = it.school.seen();
+    assert!(seen.contains("lantern") && seen.contains("magpie") && !seen.contains(&first), "{seen}");
+    assert_ne!(it.reply(ANN, DM_ANN).await, []);
+    // Everything she said.
+    it.scene.command(ANN, DM_ANN, "/forget me").await;
+    assert_eq!(it.files(), Vec::<PathBuf>::new());
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("did not say that I may learn"));
+}
+
+/// Who comes later and cannot scroll back is not answered out of what was said before.
+#[tokio::test]
+async fn it_does_not_serve_where_somebody_may_not_read_all_of_it() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DEN, "/hearth opt-in").await;
+    it.talk(ANN, DEN, "lantern").await;
+    assert_eq!(it.school.count(), 1);
+    assert_eq!(it.reply(ANN, DEN).await, [id(1)]);
+    it.scene.change(Change::Join(BOB, GUILD));
+    it.scene.change(Change::Join(BOB, Target::Chat(DEN)));
+    assert_eq!(it.reply(ANN, DEN).await, []);
+    it.scene.change(Change::Leave(BOB, Target::Chat(DEN)));
+    assert_eq!(it.reply(ANN, DEN).await, [id(1)]);
+}
+
+#[tokio::test]
+async fn what_takes_more_than_it_gives_is_dropped_and_the_journal_says_so() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, HALL, "/hearth opt-in").await;
+    it.school.examined.lock().unwrap().voice = Some(Loss { before: 2.0, after: 2.1 });
+    it.talk(ANN, HALL, "lantern").await;
+    assert_eq!(it.school.count(), 1);
+    assert_eq!(it.files(), Vec::<PathBuf>::new());
+    assert_eq!(it.reply(ANN, HALL).await, []);
+    let history = it.scene.command(ANN, HALL, "/hearth history").await;
+    assert!(history.contains("dropped, for it made me lose my own voice"), "{history}");
+    let journal = it.scene.written(ANN, HALL, Kind::Reflection).await;
+    let told = journal.iter().filter(|entry| entry.text.contains("voice")).count();
+    assert_eq!(told, 1, "{journal:?}");
+}

@@ -1,0 +1,266 @@
+//! What a persona may learn from: exchanges of one place, between it and people who want it to, that rest on nothing from elsewhere
+//! and on nobody who did not say so. What it learnt names everything it rests on, so that it can be told when that stands no more.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, Scope, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::rows::{Kind, MemoryRow, MessageRow, Need, WhyRow};
+use crate::{Error, MAX_HISTORY, Memory, NOTES, Right, Surprise, Table, codec, keys};
+
+/// Memories looked through for exchanges, the newest.
+const LOOKED_AT: usize = 4_000;
+
+/// Messages before an exchange that come with it, at most.
+const BEFORE: usize = 4;
+
+/// Messages that one exchange may rest on; what rests on more is left alone.
+const MAX_RESTS_ON: usize = 64;
+
+/// Something said and the answer that stands, with what was said before it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lived {
+    /// What a person said.
+    pub said: MessageRow,
+    /// What the persona answered.
+    pub reply: MessageRow,
+    /// What was said right before it, oldest first.
+    pub before: Vec<MessageRow>,
+    /// What stood behind the answer, in the order of its prompt.
+    pub recalled: Vec<MemoryRow>,
+    /// How surprising it was.
+    pub surprise: Surprise,
+    /// Everything that it rests on.
+    pub roots: Roots,
+}
+
+/// What something learnt rests on. Ids and times, and no word of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roots {
+    /// Messages, and when each was last changed.
+    pub messages: BTreeMap<MessageId, Option<Timestamp>>,
+    /// Memories that stood behind the replies among them.
+    pub memories: BTreeSet<MemoryId>,
+    /// Everybody who said any of it, and since when they want it to be learnt from.
+    pub people: BTreeMap<PersonId, Timestamp>,
+    /// When the oldest of it was said; nothing rests on what nobody said.
+    pub from: Option<Timestamp>,
+}
+
+impl Roots {
+    /// Takes in what something else rests on.
+    pub fn join(&mut self, other: Self) {
+        self.messages.extend(other.messages);
+        self.memories.extend(other.memories);
+        self.people.extend(other.people);
+        self.from = self.from.into_iter().chain(other.from).min();
+    }
+
+    fn message(&mut self, row: &MessageRow) {
+        self.messages.insert(row.id.clone(), row.edited_at);
+        self.from = self.from.into_iter().chain([row.at]).min();
+    }
+}
+
+/// The present branch of a chat.
+struct Path {
+    rows: Vec<MessageRow>,
+    /// Where each of them stands.
+    at: HashMap<MessageId, usize>,
+    /// By each reply, where that stands which it took something from.
+    taken_from: HashMap<MessageId, Vec<usize>>,
+}
+
+/// What stood behind a reply, and the messages that it rests on.
+struct Recalled {
+    memories: Vec<MemoryRow>,
+    sources: Vec<MessageRow>,
+}
+
+/// Looks for exchanges of one place.
+struct Seeker<'a> {
+    memory: &'a Memory,
+    right: &'a Right,
+    /// Since when they want it.
+    willing: HashMap<PersonId, Option<Timestamp>>,
+    paths: HashMap<ChatId, Path>,
+}
+
+impl Memory {
+    /// The exchanges of a right's place that its persona may learn from, the most surprising first, at most `limit`.
+    pub fn lived(&self, right: &Right, limit: usize) -> Result<Vec<Lived>, Error> {
+        let place = right.place();
+        let recent = self.recent(right, Timestamp::MIN, LOOKED_AT)?;
+        let told = recent.into_iter().filter(|memory| memory.kind == Kind::Message && is_of(place, memory));
+        let mut told: Vec<(Surprise, MemoryRow)> = told.filter_map(|memory| Some((memory.surprise?, memory))).collect();
+        told.sort_by(|(one, older), (other, newer)| {
+            other.score.total_cmp(&one.score).then_with(|| newer.id.cmp(&older.id))
+        });
+        let mut seeker = Seeker { memory: self, right, willing: HashMap::new(), paths: HashMap::new() };
+        let mut found = Vec::new();
+        for (surprise, memory) in told {
+            if found.len() >= limit {
+                break;
+            }
+            found.extend(seeker.exchange(&memory, surprise)?);
+        }
+        Ok(found)
+    }
+
+    /// Whether all that something learnt rests on is still as it was, and everybody who said it wants it to be learnt from.
+    pub fn stand(&self, roots: &Roots) -> Result<bool, Error> {
+        for (id, edited_at) in &roots.messages {
+            let row = self.raw_message(id)?;
+            if !row.is_some_and(|row| row.author != Author::Forgotten && row.edited_at == *edited_at) {
+                return Ok(false);
+            }
+        }
+        for id in &roots.memories {
+            if self.raw_memory(*id)?.is_none() {
+                return Ok(false);
+            }
+        }
+        for (person, since) in &roots.people {
+            // Whoever took it back and wishes it again begins anew.
+            if self.learnt_from_since(person)? != Some(*since) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether something comes from one place alone.
+fn is_of(place: &Scope, memory: &MemoryRow) -> bool {
+    memory.scope == *place && rests_within(place, &memory.needs)
+}
+
+fn rests_within(place: &Scope, needs: &[Need]) -> bool {
+    needs.iter().all(|need| need.scope == *place)
+}
+
+impl Seeker<'_> {
+    fn exchange(&mut self, memory: &MemoryRow, surprise: Surprise) -> Result<Option<Lived>, Error> {
+        let ([id], Some(chat)) = (memory.sources.as_slice(), &memory.chat) else { return Ok(None) };
+        self.learn_path(chat)?;
+        let Some(path) = self.paths.get(chat) else { return Ok(None) };
+        let Some(place) = path.at.get(id).copied() else { return Ok(None) };
+        let (before, from) = path.rows.split_at(place);
+        let Some((said, after)) = from.split_first() else { return Ok(None) };
+        let Some(reply) = after.iter().find(|row| row.answers.as_ref() == Some(id)) else { return Ok(None) };
+        let before = before.get(before.len().saturating_sub(BEFORE)..).unwrap_or_default().to_vec();
+        let (said, reply) = (said.clone(), reply.clone());
+        let mut roots = Roots::default();
+        let mut next: Vec<MessageRow> = [&said, &reply].into_iter().chain(&before).cloned().collect();
+        let Some(Recalled { memories: recalled, sources }) = self.recalled(&reply)? else { return Ok(None) };
+        for memory in &recalled {
+            if let Some(person) = memory.author.person()
+                && !self.may_learn_from_person(person, memory.at, &mut roots)?
+            {
+                return Ok(None);
+            }
+            // Notes are made anew all the time; what they rest on stays.
+            if memory.kind != Kind::Note {
+                roots.memories.insert(memory.id);
+            }
+        }
+        next.extend(sources);
+        // All that any of it rests on, as far as it stands in the chat.
+        while let Some(row) = next.pop() {
+            if roots.messages.contains_key(&row.id) {
+                continue;
+            }
+            if roots.messages.len() >= MAX_RESTS_ON || !self.may_learn_from(&row, &mut roots)? {
+                return Ok(None);
+            }
+            roots.message(&row);
+            let path = self.paths.get(chat);
+            let taken_from = path.and_then(|path| path.taken_from.get(&row.id)).into_iter().flatten();
+            next.extend(taken_from.filter_map(|at| path.and_then(|path| path.rows.get(*at)).cloned()));
+        }
+        Ok(Some(Lived { said, reply, before, recalled, surprise, roots }))
+    }
+
+    /// What stood behind a reply and what that rests on, if all of it is there and comes from this place alone.
+    fn recalled(&self, reply: &MessageRow) -> Result<Option<Recalled>, Error> {
+        let why: Option<WhyRow> = codec::get(self.memory.store.as_ref(), Table::Why, &keys::message(&reply.id))?;
+        let Some(why) = why else { return Ok(None) };
+        let (mut recalled, mut sources) = (Vec::with_capacity(why.recalled.len()), Vec::new());
+        for hit in why.recalled {
+            let of_notes = hit.signals == [NOTES];
+            match self.memory.memory(self.right, hit.memory)? {
+                Some(memory) if is_of(self.right.place(), &memory) => {
+                    let alone = matches!(self.right.place(), Scope::Dm(_));
+                    if !alone && !matches!(memory.kind, Kind::Message | Kind::Fact) {
+                        // What the persona said or wrote among several may rest on anybody there.
+                        return Ok(None);
+                    }
+                    for source in &memory.sources {
+                        let Some(row) = self.memory.raw_message(source)? else { return Ok(None) };
+                        sources.push(row);
+                    }
+                    recalled.push(memory);
+                }
+                // Others were made since. What the reply took from them it took from messages, which are looked at.
+                None if of_notes => {}
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(Recalled { memories: recalled, sources }))
+    }
+
+    /// Whether a message comes from this place alone, and from nobody who does not want it to be learnt from. A persona's reply is
+    /// theirs whom it answers.
+    fn may_learn_from(&mut self, row: &MessageRow, roots: &mut Roots) -> Result<bool, Error> {
+        let place = self.right.place();
+        if row.scope != *place || !rests_within(place, &row.needs) || row.persona != *self.right.persona() {
+            return Ok(false);
+        }
+        let answered = match &row.author {
+            Author::Person { id, .. } => return self.may_learn_from_person(id, row.at, roots),
+            Author::Persona { .. } => row.answers.as_ref().map(|asked| self.memory.raw_message(asked)).transpose()?,
+            Author::Forgotten => return Ok(false),
+        };
+        let Some(Some(asked)) = answered else { return Ok(false) };
+        match asked.author.person() {
+            Some(person) => self.may_learn_from_person(person, asked.at, roots),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether somebody wanted what they said then to be learnt from.
+    fn may_learn_from_person(&mut self, person: &PersonId, at: Timestamp, roots: &mut Roots) -> Result<bool, Error> {
+        let since = match self.willing.get(person) {
+            Some(known) => *known,
+            None => {
+                let since = self.memory.learnt_from_since(person)?;
+                self.willing.insert(person.clone(), since);
+                since
+            }
+        };
+        let Some(since) = since.filter(|since| *since <= at) else { return Ok(false) };
+        roots.people.insert(person.clone(), since);
+        Ok(true)
+    }
+
+    /// Reads the present branch of a chat, once.
+    fn learn_path(&mut self, chat: &ChatId) -> Result<(), Error> {
+        if self.paths.contains_key(chat) {
+            return Ok(());
+        }
+        let rows = self.memory.history(self.right, chat, MAX_HISTORY)?;
+        let replies: HashSet<&MessageId> = rows.iter().filter(|row| row.answers.is_some()).map(|row| &row.id).collect();
+        let mut taken_from: HashMap<MessageId, Vec<usize>> = HashMap::new();
+        for (place, row) in rows.iter().enumerate() {
+            let store = self.memory.store.as_ref();
+            let takers: Vec<MessageId> = codec::rows(store, Table::Derived, &keys::prefix(&[row.id.as_str()]))?;
+            for taker in takers.into_iter().filter(|taker| replies.contains(taker)) {
+                taken_from.entry(taker).or_default().push(place);
+            }
+        }
+        let at = rows.iter().enumerate().map(|(place, row)| (row.id.clone(), place)).collect();
+        self.paths.insert(chat.clone(), Path { rows, at, taken_from });
+        Ok(())
+    }
+}
