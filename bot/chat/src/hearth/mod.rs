@@ -11,9 +11,11 @@
 //!
 //! How adapters are trained is another's matter ([`Trainer`]).
 
+mod choose;
 mod consolidate;
 mod examine;
 mod kept;
+mod serve;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,9 +26,9 @@ use azera_memory::Roots;
 use azera_model::{AdapterId, ChatMessage};
 use azera_types::{MessageId, PlatformId};
 
-pub(crate) use consolidate::{Entry, Outcome};
 pub use examine::{Change, Examined};
 use kept::Kept;
+pub(crate) use serve::{Entry, Outcome};
 
 /// An exchange as the model reads it: the prompt of a turn, and the reply.
 #[derive(Clone, PartialEq)]

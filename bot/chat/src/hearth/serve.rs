@@ -1,0 +1,182 @@
+//! What was learnt serves, is taken back, and is noted.
+
+use std::sync::{Arc, PoisonError};
+
+use azera_memory::{Memory, Right};
+use azera_model::Adapter;
+use azera_types::{MessageId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::examine::{Change, Fault};
+use super::kept::{Kept, Learnt};
+use super::{Burning, Hearth};
+use crate::azera::Azera;
+use crate::error::Error;
+use crate::gardener::Home;
+
+/// Entries that are kept of what was learnt in a place.
+const ENTRIES: usize = 50;
+
+/// What came of learning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// It serves, or did.
+    Kept,
+    /// It was examined and dropped.
+    Dropped(Fault),
+    /// It could not be done.
+    Failed,
+    /// Too little was left to learn it again.
+    TooLittle,
+    /// Somebody took it back.
+    RolledBack,
+    /// Something that it rested on was forgotten or changed, or somebody does not want to be learnt from any more.
+    Withdrawn,
+}
+
+/// That something was learnt, or not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// Number of the adapter it is about.
+    pub(crate) number: u32,
+    pub(crate) at: Timestamp,
+    /// Exchanges that were to be learnt, of all that it learnt.
+    pub(crate) exchanges: usize,
+    pub(crate) outcome: Outcome,
+    /// Their loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) learnt: Option<Change>,
+}
+
+impl Burning {
+    /// Takes out of service what is not founded any more, or comes from where nothing may be learnt by now; gives it.
+    fn take_out_unfounded(&self, memory: &Memory, resting_on: Option<&MessageId>) -> Vec<Learnt> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unfounded = self.kept.all();
+        unfounded.retain(|learnt| {
+            if resting_on.is_some_and(|id| !learnt.roots.messages.contains_key(id)) {
+                return false;
+            }
+            let barred = self.hearth.barred.contains_key(&learnt.platform);
+            // What cannot be asked after is not founded.
+            barred
+                || !memory.stand(&learnt.roots).unwrap_or_else(|error| {
+                    tracing::warn!(%error, "what something learnt rests on cannot be read");
+                    false
+                })
+        });
+        unfounded.iter().for_each(|learnt| self.kept.drop_one(learnt));
+        unfounded
+    }
+}
+
+impl Azera {
+    /// Lets personas learn in their weights, or at least unlearn. Once, before [`Azera::start`].
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn light(&self, hearth: Hearth) -> std::io::Result<()> {
+        let kept = Kept::open(&hearth.folder)?;
+        let (learning, changing, noting) = (Arc::default(), std::sync::Mutex::default(), tokio::sync::Mutex::default());
+        // A second one changes nothing.
+        self.0.hearth.set(Arc::new(Burning { hearth, kept, learning, changing, noting })).ok();
+        Ok(())
+    }
+
+    /// Waits until nobody learns.
+    pub(crate) async fn learnt(&self) {
+        if let Some(burning) = self.0.hearth.get() {
+            drop(burning.learning.lock().await);
+        }
+    }
+
+    /// What a persona learnt in the place of a right, for the model that answers.
+    pub(crate) fn learnt_for(&self, right: &Right) -> Vec<Adapter> {
+        let Some(burning) = self.0.hearth.get() else { return Vec::new() };
+        let ground = burning.ground(&self.model().info().name);
+        let learnt = ground.and_then(|ground| burning.kept.serving(right, &ground));
+        let learnt = learnt.filter(|learnt| !burning.hearth.barred.contains_key(&learnt.platform));
+        learnt.and_then(|learnt| burning.kept.adapter(&learnt)).into_iter().collect()
+    }
+
+    /// Takes out of service, and removes, what rests on something that is gone, or on somebody who does not want it any more; of
+    /// what rests on one message, if only that may be gone. Whether all of it could be removed: what could not does not serve.
+    pub async fn withdraw_unfounded(&self, resting_on: Option<&MessageId>) -> bool {
+        let Some(burning) = self.0.hearth.get() else { return true };
+        let (of, only, memory) = (Arc::clone(burning), resting_on.cloned(), self.0.memory.clone());
+        let found = tokio::task::spawn_blocking(move || of.take_out_unfounded(&memory, only.as_ref())).await;
+        let mut all_gone = found.is_ok();
+        for learnt in found.unwrap_or_default() {
+            all_gone &= self.unlearn(burning, &learnt, Outcome::Withdrawn).await;
+        }
+        all_gone
+    }
+
+    /// Takes back what serves in a home, if anything does; gives its number.
+    pub(crate) async fn roll_back(&self, home: &Home) -> Option<u32> {
+        let burning = self.0.hearth.get()?;
+        let ground = burning.ground(&self.model().info().name)?;
+        let newest = {
+            let _changing = burning.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let versions = burning.kept.of(&home.persona, &home.place);
+            let newest = versions.into_iter().rev().find(|learnt| learnt.ground == ground)?;
+            burning.kept.drop_one(&newest);
+            newest
+        };
+        self.unlearn(burning, &newest, Outcome::RolledBack).await;
+        Some(newest.number)
+    }
+
+    /// Removes what serves no more, and notes it. Whether it is gone.
+    async fn unlearn(&self, burning: &Arc<Burning>, learnt: &Learnt, outcome: Outcome) -> bool {
+        self.let_go(learnt).await;
+        let (of, files) = (Arc::clone(burning), learnt.clone());
+        let removed = tokio::task::spawn_blocking(move || of.kept.remove_files(&files)).await;
+        let is_gone = matches!(removed, Ok(Ok(())));
+        if !is_gone {
+            tracing::error!(adapter = %learnt.id, "what was learnt could not be removed; it serves no more");
+        }
+        let home =
+            Home { platform: learnt.platform.clone(), place: learnt.place.clone(), persona: learnt.persona.clone() };
+        let (number, exchanges, at) = (learnt.number, learnt.said.len(), self.0.clock.now());
+        let entry = Entry { number, at, exchanges, outcome, learnt: None };
+        if let Err(error) = self.note_lesson(burning, &home, entry).await {
+            tracing::warn!(%error, "that something was unlearnt is not noted");
+        }
+        is_gone
+    }
+
+    /// Has the engine drop an adapter, and what it evaluated with it.
+    pub(super) async fn let_go(&self, learnt: &Learnt) {
+        let Ok(id) = learnt.id.parse() else { return };
+        if let Err(error) = self.model().forget_adapter(&id).await {
+            tracing::error!(%error, "an adapter that is removed is still held by the model");
+        }
+    }
+
+    /// What was learnt in a home and what came of it, oldest first.
+    pub(crate) async fn lessons_of(&self, home: &Home) -> Result<Vec<Entry>, Error> {
+        let home = home.clone();
+        let kept = self.blocking(move |memory| memory.lessons(&home.platform, &home.place, &home.persona)).await?;
+        // What another version wrote otherwise is nothing to build on.
+        Ok(kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default())
+    }
+
+    /// Notes what came of something, unless the place is forgotten by now.
+    pub(super) async fn note_lesson(&self, burning: &Burning, home: &Home, entry: Entry) -> Result<(), Error> {
+        let _noting = burning.noting.lock().await;
+        if self.0.minds.state(&home.persona, &home.place, entry.at).is_none() {
+            return Ok(());
+        }
+        let mut entries = self.lessons_of(home).await?;
+        entries.push(entry);
+        while entries.len() > ENTRIES {
+            // What somebody took back last says what is not to be learnt again.
+            let back = entries.iter().rposition(|entry| entry.outcome == Outcome::RolledBack);
+            entries.remove(usize::from(back == Some(0)));
+        }
+        let (home, entries) = (home.clone(), serde_json::to_value(entries).unwrap_or_default());
+        self.blocking(move |memory| memory.set_lessons(&home.platform, &home.place, &home.persona, &entries)).await
+    }
+}
