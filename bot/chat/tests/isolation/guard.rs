@@ -45,7 +45,7 @@ pub const WRITTEN: [&str; 7] =
 /// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
 /// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
 /// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 40] = [
+const SHOWN_TO_NOBODY: [&str; 41] = [
     // Opening, and the settings of chats: nothing that was said.
     "open",
     "config",
@@ -78,6 +78,7 @@ const SHOWN_TO_NOBODY: [&str; 40] = [
     "journal_channel",
     "tended",
     "lessons",
+    "learnt_from_since",
     "check_ins",
     "all_check_ins",
     "diary_until",
