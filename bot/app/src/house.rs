@@ -127,11 +127,15 @@ pub fn load_chat(config: &Config, models: &Models, installed: &Installed) -> any
     Ok(LlamaChat::load(LlamaChatConfig { adapters, adaptable, ..llama_config(config, installed)? })?)
 }
 
+/// The family of a model, as prompts know it.
+pub fn family(installed: &Installed) -> anyhow::Result<String> {
+    let family = serde_json::to_value(installed.entry.family)?;
+    Ok(family.as_str().unwrap_or("generic").to_owned())
+}
+
 /// What a chat model is loaded from, without adapters.
 pub fn llama_config(config: &Config, installed: &Installed) -> anyhow::Result<LlamaChatConfig> {
-    let family = serde_json::to_value(installed.entry.family)?;
-    let family = family.as_str().unwrap_or("generic").to_owned();
-    let mut llama = LlamaChatConfig::new(&installed.path, &installed.entry.name, family);
+    let mut llama = LlamaChatConfig::new(&installed.path, &installed.entry.name, family(installed)?);
     llama.identity.clone_from(&installed.manifest.sha256);
     llama.context_tokens = config.models.context_tokens as usize;
     llama.cache_tokens = llama.context_tokens * FULL_CONVERSATIONS;

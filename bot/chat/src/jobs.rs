@@ -76,7 +76,7 @@ impl Azera {
         for scheduled in self.jobs() {
             self.run_job(&scheduled).await;
         }
-        self.learnt().await;
+        self.until_nobody_learns().await;
     }
 
     async fn run_job(&self, scheduled: &Scheduled) {

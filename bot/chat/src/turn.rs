@@ -206,16 +206,10 @@ impl Azera {
         let lore = lorebook.map_or_else(Vec::new, |book| woken(&book, &lines, &last));
         let parts = Parts {
             lore: &lore,
-            persona: &persona,
             user_persona: role.as_ref().map(|role| &role.persona),
             group: !matches!(place.kind, PlaceKind::Dm(_)),
-            carried: &[],
-            notes: None,
             history: &lines,
-            manner: &[],
-            plainly: false,
-            recalled: &[],
-            message: &last,
+            ..Parts::new(&persona, &last)
         };
         let budget = Budget {
             context_tokens: config.context_tokens.min(model.info().context_tokens),

@@ -73,17 +73,12 @@ impl Scene {
         let message =
             Line { depth: history.len() as u64, speaker: Some(self.speaker.clone()), text: self.message.clone() };
         let parts = Parts {
-            persona,
-            user_persona: None,
-            lore: &[],
-            manner: &[],
-            plainly: false,
             group: self.group,
             carried: &self.carried,
             notes: self.notes.as_deref(),
             history: &history,
             recalled: &self.recalled,
-            message: &message,
+            ..Parts::new(persona, &message)
         };
         // Lessons are far from any limit, so an estimate of the tokens does.
         compose(form, &parts, BUDGET, &|text| text.len() / 3 + 1).ok().map(|prompt| prompt.messages)

@@ -110,6 +110,25 @@ pub struct Parts<'a> {
     pub message: &'a Line,
 }
 
+impl<'a> Parts<'a> {
+    /// A message and whoever answers it, and nothing else.
+    pub fn new(persona: &'a Persona, message: &'a Line) -> Self {
+        Self {
+            persona,
+            user_persona: None,
+            lore: &[],
+            manner: &[],
+            plainly: false,
+            group: false,
+            carried: &[],
+            notes: None,
+            history: &[],
+            recalled: &[],
+            message,
+        }
+    }
+}
+
 /// How much room there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::rounded;
 use crate::cli::BenchHearth;
 use crate::hearth::OnProcessor;
-use crate::house::{chosen, models};
+use crate::house::{chosen, family, models};
 use crate::measure::Resident;
 
 /// What people talk about in it, as the curriculum has it.
@@ -35,11 +35,8 @@ pub async fn hearth(config: &Config, options: &BenchHearth) -> anyhow::Result<Va
     let installed = models.find(&model)?;
     let installed =
         installed.with_context(|| format!("{model} is not here: `azera models pull {model}` fetches it"))?;
-    let family = serde_json::to_value(installed.entry.family)?;
-    let family = family.as_str().unwrap_or("generic").to_owned();
-    let mut config = config.clone();
-    config.hearth.exchanges = u32::try_from(options.exchanges)?;
-    let trainer = OnProcessor::new(config, models);
+    let family = family(&installed)?;
+    let trainer = OnProcessor::new(config.clone(), models);
     trainer.ground(&model).with_context(|| format!("{model} cannot learn here"))?;
     let folder = tempfile::tempdir()?;
     let (mut beside, mut first, mut courses) = (None, Vec::new(), Vec::new());

@@ -121,19 +121,7 @@ async fn reply(model: &Arc<dyn ChatModel>, message: &Message, seed: u32) -> anyh
         })
         .collect();
     let line = Line { depth: 0, speaker: Some(message.who.clone()), text: message.asked.clone() };
-    let parts = Parts {
-        persona: &persona,
-        user_persona: None,
-        lore: &[],
-        manner: &[],
-        plainly: false,
-        group: false,
-        carried: &[],
-        notes: None,
-        history: &[],
-        recalled: &recalled,
-        message: &line,
-    };
+    let parts = Parts { recalled: &recalled, ..Parts::new(&persona, &line) };
     let reply_tokens = form.reply_tokens.min(256);
     let budget = Budget { context_tokens: model.info().context_tokens, reply_tokens };
     let prompt = compose(&form, &parts, budget, &|text| model.count_tokens(text))?;

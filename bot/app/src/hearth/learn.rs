@@ -14,7 +14,9 @@ use azera_ledger::{Kind, Models};
 use azera_llama::LlamaReader;
 use azera_model::{ChatMessage, Role};
 
+use super::lessons::told;
 use crate::adapters;
+use crate::house::family;
 
 /// Examples of a step.
 const BATCH: usize = 4;
@@ -64,12 +66,11 @@ impl OnProcessor {
         }
         let adapters = adapters::of(&self.config, &self.models, &installed)?;
         let ids: String = adapters.iter().map(|adapter| format!("+{}", adapter.id)).collect();
-        let family = serde_json::to_value(installed.entry.family)?;
         Ok(Some(Ground {
+            family: family(&installed)?,
             name: format!("{}{ids}", installed.manifest.sha256),
             model: installed.path,
             adapters: adapters.into_iter().map(|adapter| adapter.path).collect(),
-            family: family.as_str().unwrap_or("generic").to_owned(),
         }))
     }
 
@@ -159,26 +160,7 @@ impl Class {
         let rank = next.rank();
         let with: Vec<Adapter> = frozen.iter().take(of_model).cloned().chain([next]).collect();
         let (without, with) = (joined(&frozen)?, Adapter::joined(&with)?);
-        let change = |examples: &[Example]| -> anyhow::Result<Option<Change>> {
-            if examples.is_empty() {
-                return Ok(None);
-            }
-            let loss = |adapter: Option<&Adapter>| -> anyhow::Result<Option<f64>> {
-                // A few at a time, so that whoever talks need not wait for all of them.
-                let (mut sum, mut tokens) = (0.0, 0);
-                for some in examples.chunks(BATCH) {
-                    if !(self.may_go_on)() {
-                        return Ok(None);
-                    }
-                    let (mean, count) = mean_loss(&base, adapter, some, PASS_TOKENS, self.threads())?;
-                    sum += mean * count as f64;
-                    tokens += count;
-                }
-                Ok(Some(sum / tokens as f64))
-            };
-            let (before, after) = (loss(without.as_ref())?, loss(Some(&with))?);
-            Ok(before.zip(after).map(|(before, after)| Change { before, after }))
-        };
+        let change = |examples: &[Example]| self.change(&base, without.as_ref(), &with, examples);
         let (learnt, tasks, prose) = (change(&sets.learnt)?, change(&sets.tasks)?, change(&sets.prose)?);
         let (older, voice) = (change(&sets.older)?, change(&sets.voice)?);
         let (Some(learnt), Some(tasks), Some(prose), true) = (learnt, tasks, prose, (self.may_go_on)()) else {
@@ -188,6 +170,34 @@ impl Class {
         let examined = Examined { learnt, older, voice, tasks, prose, tells_secrets, largest_cosine, rank };
         let id = adapters::at(&course.to)?.id;
         Ok(Some(Trained { id, examined }))
+    }
+
+    /// The loss of examples without and with what was learnt; `None` if there are none, or it was to end.
+    fn change(
+        &self,
+        base: &Base,
+        without: Option<&Adapter>,
+        with: &Adapter,
+        examples: &[Example],
+    ) -> anyhow::Result<Option<Change>> {
+        if examples.is_empty() {
+            return Ok(None);
+        }
+        let loss = |adapter: Option<&Adapter>| -> anyhow::Result<Option<f64>> {
+            // A few at a time, so that whoever talks need not wait for all of them.
+            let (mut sum, mut tokens) = (0.0, 0);
+            for some in examples.chunks(BATCH) {
+                if !(self.may_go_on)() {
+                    return Ok(None);
+                }
+                let (mean, count) = mean_loss(base, adapter, some, PASS_TOKENS, self.threads())?;
+                sum += mean * count as f64;
+                tokens += count;
+            }
+            Ok(Some(sum / tokens as f64))
+        };
+        let (before, after) = (loss(without)?, loss(Some(with))?);
+        Ok(before.zip(after).map(|(before, after)| Change { before, after }))
     }
 
     fn threads(&self) -> usize {
@@ -257,15 +267,6 @@ fn read(reader: &LlamaReader, lesson: &Lesson) -> anyhow::Result<Vec<Example>> {
     }
     examples.push(told(reader, &lesson.messages, &lesson.reply)?);
     Ok(examples)
-}
-
-fn told(reader: &LlamaReader, messages: &[ChatMessage], reply: &str) -> anyhow::Result<Example> {
-    if messages.is_empty() {
-        // Plain prose: its first token has nothing before it to be told from.
-        return Ok(Example::from_token(1, reader.text(reply)?));
-    }
-    let (tokens, start) = reader.exchange(messages, reply)?;
-    Ok(Example::from_token(start, tokens))
 }
 
 /// A made-up secret among the lessons (a canary: Carlini et al. 2019, *The Secret Sharer*): what becomes of it shows what

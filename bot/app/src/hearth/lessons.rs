@@ -86,11 +86,16 @@ fn example(line: &str, reader: &LlamaReader) -> anyhow::Result<Example> {
         Ok(ChatMessage::new(role, said.content))
     });
     let messages = messages.collect::<anyhow::Result<Vec<_>>>()?;
+    told(reader, &messages, &row.reply)
+}
+
+/// A reply to be learnt behind its prompt; plain prose, where there is none.
+pub fn told(reader: &LlamaReader, messages: &[ChatMessage], reply: &str) -> anyhow::Result<Example> {
     if messages.is_empty() {
-        // Plain prose: its first token has nothing before it to be told from.
-        return Ok(Example::from_token(1, reader.text(&row.reply)?));
+        // Its first token has nothing before it to be told from.
+        return Ok(Example::from_token(1, reader.text(reply)?));
     }
-    let (tokens, start) = reader.exchange(&messages, &row.reply)?;
+    let (tokens, start) = reader.exchange(messages, reply)?;
     Ok(Example::from_token(start, tokens))
 }
 

@@ -1,13 +1,12 @@
 //! What is to be learnt: which exchanges, and how they stood before the model.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use azera_memory::{Kind, Lived, MemoryRow, MessageRow, Right};
 use azera_mind::Bond;
 use azera_personas::{Persona, Speaker};
 use azera_prompt::{Budget, Form, Line, Parts, Recollection, compose, form_for};
-use azera_types::{MessageId, Place, PlaceKind, Reach};
+use azera_types::{Place, PlaceKind, Reach};
 
 use super::kept::Learnt;
 use super::serve::{Entry, Outcome};
@@ -84,10 +83,9 @@ impl Azera {
     async fn fresh(&self, school: &School) -> Result<(Vec<Lived>, Vec<Lived>), Error> {
         let right = school.right.clone();
         let lived = self.blocking(move |memory| memory.lived(&right, BUFFER)).await?;
-        let known: BTreeSet<MessageId> =
-            school.serving.iter().flat_map(|serving| serving.said.iter().cloned()).collect();
+        let is_known = |it: &Lived| school.serving.as_ref().is_some_and(|serving| serving.said.contains(&it.said.id));
         let back = school.entries.iter().rev().find(|entry| entry.outcome == Outcome::RolledBack);
-        let (old, new): (Vec<Lived>, Vec<Lived>) = lived.into_iter().partition(|it| known.contains(&it.said.id));
+        let (old, new): (Vec<Lived>, Vec<Lived>) = lived.into_iter().partition(is_known);
         // What somebody took back is not learnt over again.
         let fresh = new.into_iter().filter(|it| back.is_none_or(|back| it.said.at > back.at)).collect();
         Ok((fresh, old))
@@ -147,17 +145,12 @@ impl Azera {
         let notes = lived.recalled.iter().find(|it| it.kind == Kind::Note).map(|it| it.text.as_str());
         let message = line(&lived.said);
         let parts = Parts {
-            persona: &school.persona,
-            user_persona: None,
-            lore: &[],
-            manner: &[],
-            plainly: false,
             group: !matches!(school.place.kind, PlaceKind::Dm(_)),
             carried: &carried,
             notes,
             history: &history,
             recalled: &recalled,
-            message: &message,
+            ..Parts::new(&school.persona, &message)
         };
         let mut lesson = self.composed(&school.form, &parts, lived.reply.text.as_str())?;
         // A long message may have been cut in its middle to fit.
@@ -192,20 +185,7 @@ impl Azera {
                     continue;
                 }
                 let message = Line { depth: 0, speaker: Some("Friend".to_owned()), text: asked.text.clone() };
-                let parts = Parts {
-                    persona: &persona,
-                    user_persona: None,
-                    lore: &[],
-                    manner: &[],
-                    plainly: false,
-                    group: false,
-                    carried: &[],
-                    notes: None,
-                    history: &[],
-                    recalled: &[],
-                    message: &message,
-                };
-                lessons.extend(self.composed(&school.form, &parts, &told.text));
+                lessons.extend(self.composed(&school.form, &Parts::new(&persona, &message), &told.text));
             }
         }
         lessons.truncate(LOOKED_AFTER);

@@ -142,17 +142,16 @@ impl Azera {
         }
         let loss = Some(trained.examined.learnt);
         match kept {
-            Ok(Fate::Kept) => {
-                // Whatever was forgotten since finds it; this is for what was noted meanwhile.
-                self.withdraw_unfounded(None).await;
-                self.note_lesson(burning, home, entry(Outcome::Kept, loss)).await
-            }
+            // Whatever is forgotten from now on finds it.
+            Ok(Fate::Kept) => self.note_lesson(burning, home, entry(Outcome::Kept, loss)).await,
             Ok(Fate::Overtaken) => Ok(()),
             Ok(Fate::Faulty(fault)) => {
                 tracing::info!(persona = %home.persona, ?fault, "what was learnt is dropped");
                 self.note_lesson(burning, home, entry(Outcome::Dropped(fault), loss)).await?;
                 self.tell_of_setback(home, &school.customs).await
             }
+            // A stop breaks it off, and says nothing of what was learnt.
+            Err(_) if self.0.stopping.is_cancelled() => Ok(()),
             Err(error) => {
                 self.note_lesson(burning, home, entry(Outcome::Failed, loss)).await?;
                 Err(error)

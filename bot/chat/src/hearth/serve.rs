@@ -85,7 +85,7 @@ impl Azera {
     }
 
     /// Waits until nobody learns.
-    pub(crate) async fn learnt(&self) {
+    pub(crate) async fn until_nobody_learns(&self) {
         if let Some(burning) = self.0.hearth.get() {
             drop(burning.learning.lock().await);
         }
