@@ -65,6 +65,12 @@ impl Draw {
         Told { fact, who: who.to_owned(), text, at: self.time(), values }
     }
 
+    /// A text with its blanks filled, the same one alike all over it.
+    pub(crate) fn filled(&mut self, text: &'static str) -> String {
+        let values: BTreeMap<_, _> = slots(text).map(|slot| (slot, self.value(slot, &[]))).collect();
+        fill(text, &values)
+    }
+
     fn value(&mut self, slot: &str, taken: &[String]) -> String {
         match slot {
             "n2" => self.0.usize(11..100).to_string(),

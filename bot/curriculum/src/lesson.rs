@@ -29,6 +29,8 @@ pub enum Kind {
     Unknown,
     /// Something is told and taken note of.
     Heard,
+    /// The persona is asked what it dreamt or wrote, and carries it with it; or has nothing of the kind.
+    OfItself,
     /// Small talk.
     Talk,
     /// A scene of a dungeon master.
@@ -40,16 +42,17 @@ pub enum Kind {
 }
 
 /// How many lessons of a hundred are of each kind.
-pub const SHARES: [(usize, Kind); 12] = [
-    (27, Kind::Recalled),
-    (6, Kind::ToldApart),
+pub const SHARES: [(usize, Kind); 13] = [
+    (24, Kind::Recalled),
+    (5, Kind::ToldApart),
     (4, Kind::OfAnother),
     (3, Kind::Newer),
     (4, Kind::InHistory),
-    (16, Kind::Near),
+    (14, Kind::Near),
     (11, Kind::Unknown),
-    (6, Kind::Heard),
-    (16, Kind::Talk),
+    (10, Kind::Heard),
+    (4, Kind::OfItself),
+    (14, Kind::Talk),
     (2, Kind::Scene),
     (3, Kind::Writing),
     (2, Kind::Plain),
@@ -114,6 +117,7 @@ fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> O
         Kind::Near => at.near()?,
         Kind::Unknown => at.unknown(),
         Kind::Heard => at.heard(),
+        Kind::OfItself => at.of_itself(),
         Kind::Talk => at.talk(&SEEDS.talk),
         Kind::Scene => at.talk(&SEEDS.scenes),
         Kind::Writing | Kind::Plain => return None,
@@ -138,14 +142,30 @@ impl Lessons<'_> {
         let who = self.draw.people(1).remove(0);
         let fact = self.fact();
         let told = self.draw.told(fact, &who, std::slice::from_ref(&who));
-        let mut scene = Scene { speaker: who, ..Scene::default() };
+        let mut scene = Scene { speaker: who, group: self.draw.chance(35), ..Scene::default() };
         self.surround(&mut scene);
         (scene, told)
+    }
+
+    /// The one who speaks, or in a group now and then somebody else.
+    fn somebody(&mut self, scene: &Scene) -> String {
+        if scene.group && self.draw.chance(50) { self.draw.people(1).remove(0) } else { scene.speaker.clone() }
     }
 
     fn surround(&mut self, scene: &mut Scene) {
         if self.draw.chance(25) {
             scene.history = self.draw.small_talk(&scene.speaker, &self.name);
+        }
+        // Talk in which one thing after another is told: what was told last is what the next answer is to.
+        if self.draw.chance(15) {
+            for _ in 0..=self.draw.below(3) {
+                let who = self.somebody(scene);
+                let fact = self.fact();
+                let told = self.draw.told(fact, &who, std::slice::from_ref(&who));
+                let heard = self.hear(&told);
+                scene.history.push((Some(who), told.text));
+                scene.history.push((None, heard));
+            }
         }
         if self.draw.chance(6) {
             let about = self.distracting(&scene.speaker.clone(), "");
@@ -173,8 +193,11 @@ impl Lessons<'_> {
     /// Lines that do not answer, around those that do. The best is mostly, not always, the first.
     fn recall(&mut self, scene: &mut Scene, answers: Vec<Recollection>, kind: &str) {
         let count = self.draw.below(if answers.is_empty() { 5 } else { 6 });
-        let who = scene.speaker.clone();
-        let mut lines: Vec<Recollection> = (0..count).map(|_| self.distracting(&who, kind)).collect();
+        let mut lines = Vec::new();
+        for _ in 0..count {
+            let who = self.somebody(scene);
+            lines.push(self.distracting(&who, kind));
+        }
         for answer in answers {
             let place = if self.draw.chance(60) { 0 } else { self.draw.below(lines.len() + 1) };
             lines.insert(place, answer);
@@ -309,7 +332,7 @@ impl Lessons<'_> {
 
     /// What is said to what was told: mostly as one answers just that, sometimes said back plainly.
     fn hear(&mut self, told: &Told) -> String {
-        if !told.fact.heard.is_empty() && self.draw.chance(75) {
+        if !told.fact.heard.is_empty() && self.draw.chance(90) {
             return sentences(&told.fill(self.draw.text(&told.fact.heard)));
         }
         self.draw.of(&SEEDS.heard).replace("{bare}", &ended(&told.fill(told.fact.answer)))
@@ -317,7 +340,7 @@ impl Lessons<'_> {
 
     fn heard(&mut self) -> (Scene, String) {
         let (mut scene, told) = self.begun();
-        if self.draw.chance(50) {
+        if self.draw.chance(75) {
             self.recall(&mut scene, Vec::new(), told.fact.kind);
         }
         scene.message = self.draw.typed(&told.text, &self.name);
@@ -325,9 +348,47 @@ impl Lessons<'_> {
         (scene, reply)
     }
 
+    /// What it dreamt or wrote is asked for, which stands before the conversation; with nothing of the kind it says so.
+    fn of_itself(&mut self) -> (Scene, String) {
+        let (mut scene, told) = self.begun();
+        scene.carried.clear();
+        let dreams = self.draw.chance(70);
+        let about = self.wrote(dreams);
+        let answered = self.draw.chance(85);
+        if answered {
+            scene.carried.push(about.clone());
+        }
+        if self.draw.chance(50) {
+            let other = self.wrote(!dreams);
+            let place = self.draw.below(scene.carried.len() + 1);
+            scene.carried.insert(place, other);
+        }
+        if self.draw.chance(70) {
+            self.recall(&mut scene, Vec::new(), told.fact.kind);
+        }
+        let (asked, nothing) =
+            if dreams { (&SEEDS.asked_dream, &SEEDS.no_dream) } else { (&SEEDS.asked_diary, &SEEDS.no_diary) };
+        let asked = self.draw.text(asked);
+        scene.message = self.draw.typed(&asked.replace("{persona}", &self.name), &self.name);
+        let reply = if answered {
+            let end = about.text.find(". ").map_or(about.text.len(), |at| at + 1);
+            about.text[..end].to_owned()
+        } else {
+            self.draw.text(nothing).to_owned()
+        };
+        (scene, reply)
+    }
+
+    /// A dream or an entry of its diary.
+    fn wrote(&mut self, dreams: bool) -> Recollection {
+        let (came, texts) = if dreams { (Came::Dreamt, &SEEDS.dreams) } else { (Came::Diary, &SEEDS.diary) };
+        let text = self.draw.text(texts);
+        Recollection { came, speaker: None, text: sentences(&self.draw.filled(text)), at: self.draw.time() }
+    }
+
     fn talk(&mut self, exchanges: &'static [crate::seeds::Exchange]) -> (Scene, String) {
         let who = self.draw.people(1).remove(0);
-        let mut scene = Scene { speaker: who, group: self.draw.chance(15), ..Scene::default() };
+        let mut scene = Scene { speaker: who, group: self.draw.chance(35), ..Scene::default() };
         self.surround(&mut scene);
         if self.draw.chance(60) {
             self.recall(&mut scene, Vec::new(), "");

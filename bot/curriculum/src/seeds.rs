@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 const FACTS: &str = include_str!("../lessons/facts.txt");
 const SLOTS: &str = include_str!("../lessons/slots.txt");
+const OF_ITSELF: &str = include_str!("../lessons/of_itself.txt");
 
 /// One kind of thing that people tell.
 #[derive(Debug, Default)]
@@ -43,6 +44,14 @@ pub(crate) struct Seeds {
     pub(crate) openers_areza: Vec<&'static str>,
     pub(crate) answers: Vec<&'static str>,
     pub(crate) heard: Vec<&'static str>,
+    /// What the persona dreamt, and what it wrote into its diary.
+    pub(crate) dreams: Vec<&'static str>,
+    pub(crate) diary: Vec<&'static str>,
+    /// How the persona is asked for its dreams and its diary, and what it says when there is none.
+    pub(crate) asked_dream: Vec<&'static str>,
+    pub(crate) asked_diary: Vec<&'static str>,
+    pub(crate) no_dream: Vec<&'static str>,
+    pub(crate) no_diary: Vec<&'static str>,
     pub(crate) chatter: Vec<&'static str>,
     /// Prose of many kinds, a passage a line.
     pub(crate) plain: Vec<&'static str>,
@@ -64,6 +73,12 @@ pub(crate) static SEEDS: LazyLock<Seeds> = LazyLock::new(|| Seeds {
     openers_areza: lines(include_str!("../lessons/openers_areza.txt")).collect(),
     answers: lines(include_str!("../lessons/answers.txt")).collect(),
     heard: lines(include_str!("../lessons/heard.txt")).collect(),
+    dreams: marked(OF_ITSELF, "WD").collect(),
+    diary: marked(OF_ITSELF, "WJ").collect(),
+    asked_dream: marked(OF_ITSELF, "D").collect(),
+    asked_diary: marked(OF_ITSELF, "J").collect(),
+    no_dream: marked(OF_ITSELF, "ND").collect(),
+    no_diary: marked(OF_ITSELF, "NJ").collect(),
     chatter: lines(include_str!("../lessons/chatter.txt")).collect(),
     plain: lines(include_str!("../lessons/plain.txt")).collect(),
     personas: lines(include_str!("../lessons/personas.txt")).filter_map(|line| line.split_once(": ")).collect(),
@@ -71,6 +86,11 @@ pub(crate) static SEEDS: LazyLock<Seeds> = LazyLock::new(|| Seeds {
 
 fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("# "))
+}
+
+/// The lines that begin with a mark, without it.
+fn marked(text: &'static str, mark: &'static str) -> impl Iterator<Item = &'static str> {
+    lines(text).filter_map(|line| line.split_once(' ')).filter(move |(it, _)| *it == mark).map(|(_, text)| text)
 }
 
 fn facts() -> Vec<Fact> {

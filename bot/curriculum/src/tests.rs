@@ -73,7 +73,7 @@ fn lessons_are_varied_and_whole() {
         prompts.insert(whole);
     }
     let asked = lessons.len() - counts[&Kind::Plain];
-    assert_eq!(counts.len(), 12, "{counts:?}");
+    assert_eq!(counts.len(), 13, "{counts:?}");
     assert!(counts.values().all(|count| *count >= 40), "{counts:?}");
     assert!(prompts.len() * 100 > asked * 97, "{} of {asked} are alike", asked - prompts.len());
     assert!(replies.len() * 2 > asked, "{} replies to {asked} lessons", replies.len());

@@ -216,8 +216,12 @@ mod tests {
         Limits { failures: 2, first_pause: Duration::from_secs(3_600), longest_pause: Duration::from_secs(3_600) };
 
     fn server() -> Server {
+        patient(Duration::from_secs(60))
+    }
+
+    fn patient(live: Duration) -> Server {
         let patience = Patience {
-            live: Duration::from_millis(200),
+            live,
             bulk: Duration::from_secs(60),
             retries: 2,
             retry_delay: Duration::from_millis(1),
@@ -271,7 +275,7 @@ mod tests {
 
     #[test]
     fn silence_has_a_limit_wherever_it_is_waited_for() {
-        let server = server();
+        let server = patient(Duration::from_millis(200));
         let silent = || server.call("asking", Deadline::Live, std::future::pending::<Result<(), Failure>>);
         assert!(silent().unwrap_err().to_string().contains("said nothing for 0.2 s"));
         // Inside a runtime, too, and dropped there.

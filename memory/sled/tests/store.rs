@@ -210,11 +210,6 @@ fn damage_is_an_error_that_says_so_and_removes_nothing() {
         let log = dir.join("g1").join("db");
         fs::write(&log, vec![0; fs::metadata(&log).unwrap().len() as usize]).unwrap();
     });
-    check("half of the log", |dir| {
-        let log = dir.join("g1").join("db");
-        let bytes = fs::read(&log).unwrap();
-        fs::write(&log, &bytes[..bytes.len() / 2]).unwrap();
-    });
 }
 
 /// What a part of the log holds depends on when sled wrote and reused it: older states of pages may lie there alone, and
@@ -223,7 +218,7 @@ fn damage_is_an_error_that_says_so_and_removes_nothing() {
 fn a_damaged_part_of_the_log_is_an_error_or_costs_nothing() {
     let value = |number: u32| [number as u8; 2_000];
     let mut refused = 0;
-    for part in 0..8 {
+    for part in 0..=8 {
         let dir = TempDir::new().unwrap();
         let store = SledStore::open(dir.path()).unwrap();
         (0..500_u32).for_each(|number| put(&store, &number.to_be_bytes(), &value(number)));
@@ -231,9 +226,14 @@ fn a_damaged_part_of_the_log_is_an_error_or_costs_nothing() {
         let log = dir.path().join("g1").join("db");
         let mut bytes = fs::read(&log).unwrap();
         let eighth = bytes.len() / 8;
-        bytes[part * eighth..(part + 1) * eighth].fill(0);
+        match part {
+            8 => bytes.truncate(4 * eighth),
+            _ => bytes[part * eighth..(part + 1) * eighth].fill(0),
+        }
         fs::write(&log, bytes).unwrap();
-        match SledStore::open(dir.path()).and_then(|store| store.scan(Table::Messages, b"", None, Order::Ascending, 1_000)) {
+        match SledStore::open(dir.path())
+            .and_then(|store| store.scan(Table::Messages, b"", None, Order::Ascending, 1_000))
+        {
             Ok(all) => {
                 let written = (0..500_u32).map(|number| (number.to_be_bytes().to_vec(), value(number).to_vec()));
                 assert!(all.into_iter().eq(written), "part {part}: rows are missing and nobody said so");

@@ -35,7 +35,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use crate::drive::play;
 use crate::watch::Record;
-use crate::world::{World, world};
+use crate::world::{World, every_command, world};
 
 /// Worlds played in a run.
 const WORLDS: u32 = 100;
@@ -80,6 +80,7 @@ fn nobody_is_shown_what_they_cannot_read_by_any_way_there_is() {
     if let Err(failure) = played {
         panic!("{failure}");
     }
+    live(&every_command(), &record).unwrap();
     let record = record.lock().unwrap();
     let cases: usize = record.paths().map(|(_, cases, _)| cases).sum();
     let table: String =

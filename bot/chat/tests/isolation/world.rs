@@ -313,6 +313,20 @@ pub fn world(acts: std::ops::Range<usize>) -> impl Strategy<Value = World> {
         .prop_map(|(careless, realms, private, acts, observer)| World { careless, realms, private, acts, observer })
 }
 
+/// A world in which each command that changes something is given once: drawn at random, one may never be.
+pub fn every_command() -> World {
+    let everybody = || Founding { members: u8::MAX, admins: 1, joined: false };
+    let said = Act::Say { who: 0, chat: 0, way: Way::Launder, hostile: 0, fate: Fate::Delivered, called: false };
+    let commands = CHANGING.map(|what| Act::Command { who: 0, chat: 0, what });
+    World {
+        careless: false,
+        realms: REALMS.iter().map(|_| everybody()).collect(),
+        private: PRIVATE.map(|_| everybody()).collect(),
+        acts: std::iter::once(said).chain(commands).collect(),
+        observer: (0, 0),
+    }
+}
+
 /// The people whose bits are set.
 pub fn people(bits: u8) -> impl Iterator<Item = usize> {
     (0..PEOPLE.len()).filter(move |person| bits & (1 << person) != 0)

@@ -147,11 +147,11 @@ async fn silence_has_a_limit() {
     };
     // No head, a head and no piece, a piece and no other.
     peer.on(OPENAI, [Answer::hanging(SSE, ""), Answer::hanging(SSE, ": waiting\n\n")]);
-    let quick = model(patient(60, 60_000)).await;
-    unavailable(ask(&quick, request("hello")).await.1.unwrap_err(), "said nothing for 0 s");
+    let quick = model(patient(1_000, 60_000)).await;
+    unavailable(ask(&quick, request("hello")).await.1.unwrap_err(), "said nothing for 1 s");
     assert_eq!(peer.asked(OPENAI).len(), 2);
     peer.on(OPENAI, [Answer::hanging(SSE, BEGUN)]);
-    let (said, usage) = ask(&*model(patient(60_000, 60)).await, request("hello")).await;
+    let (said, usage) = ask(&*model(patient(60_000, 1_000)).await, request("hello")).await;
     assert_eq!(said, "Once");
     unavailable(usage.unwrap_err(), "said nothing");
     assert_eq!(peer.asked(OPENAI).len(), 3, "a reply that has begun is not asked for again");

@@ -15,7 +15,7 @@ use azera_types::Timestamp;
 
 /// Patience of tests: a server that is stopped is noticed soon, and asked again with the next call.
 const PATIENCE: Patience = Patience {
-    live: Duration::from_millis(500),
+    live: Duration::from_secs(2),
     bulk: Duration::from_secs(30),
     retries: 1,
     retry_delay: Duration::from_millis(1),

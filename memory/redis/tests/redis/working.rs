@@ -82,7 +82,7 @@ fn it_says_what_it_is_and_when_it_is_away() {
     working.about().unwrap();
     server.pause();
     let error = working.about().unwrap_err();
-    assert!(error.to_string().contains("said nothing for 0.5 s"), "{error}");
+    assert!(error.to_string().contains("said nothing for 2.0 s"), "{error}");
     server.resume();
     working.about().unwrap();
 }

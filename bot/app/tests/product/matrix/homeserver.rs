@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What `bot/scripts/synapse.sh` makes accounts with.
 pub const SECRET: &str = "loopback-only";
@@ -33,11 +34,22 @@ pub struct Homeserver {
     child: Option<Child>,
 }
 
+/// A port that nobody is given who asks for any: Synapse takes seconds until it binds it, and again when it is restarted.
+fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id().wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        // Below the ports that Linux gives away by itself (`net.ipv4.ip_local_port_range`).
+        let port = 12_000 + u16::try_from(number % 20_000).expect("a small number");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
 impl Homeserver {
     pub fn start(scratch: &Path) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        drop(listener);
+        let port = free_port();
         let state = scratch.join("synapse");
         let mut homeserver = Self { url: format!("http://127.0.0.1:{port}"), port, state, child: None };
         homeserver.serve();
