@@ -371,8 +371,7 @@ impl Lessons<'_> {
         let asked = self.draw.text(asked);
         scene.message = self.draw.typed(&asked.replace("{persona}", &self.name), &self.name);
         let reply = if answered {
-            let end = about.text.find(". ").map_or(about.text.len(), |at| at + 1);
-            about.text[..end].to_owned()
+            about.text.split_inclusive(". ").next().unwrap_or_default().trim_end().to_owned()
         } else {
             self.draw.text(nothing).to_owned()
         };

@@ -30,7 +30,7 @@ fn the_tour_shows_a_dream_a_kept_secret_and_a_receipt() {
     assert!(first - last > 0.3, "nobody would see that it tires: {energies:?}");
     let night = part(&told, "=== The night", "=== The morning");
     assert!(night.contains("posts a dream in journal: I dreamt"), "{night}");
-    let dream = part(&night[night.find("posts a dream").expect("a dream")..], ": ", "\n").trim();
+    let dream = part(&format!("{night}\n"), "posts a dream in journal: ", "\n").trim().to_owned();
     let morning = part(&told, "What did you dream?", "/status");
     assert!(morning.contains("Azera: ") && morning.contains("/why"), "{morning}");
     let began: String = dream.chars().take(40).collect();
