@@ -30,19 +30,7 @@ fn composing(criterion: &mut Criterion) {
     let words = |text: &str| text.split_whitespace().count();
     criterion.bench_function("compose/128 lines of history", |bench| {
         bench.iter(|| {
-            let parts = Parts {
-                persona: &persona,
-                user_persona: None,
-                lore: &[],
-                manner: &[],
-                plainly: false,
-                group: false,
-                carried: &[],
-                notes: None,
-                history: black_box(&history),
-                recalled: &recalled,
-                message: &message,
-            };
+            let parts = Parts { history: black_box(&history), recalled: &recalled, ..Parts::new(&persona, &message) };
             compose(&form, &parts, budget, &words).expect("there is room")
         });
     });
