@@ -46,6 +46,9 @@ pub use config::ChatConfig;
 pub use decide::{Addressing, calls, decide};
 pub use error::Error;
 pub use gardener::{Gardener, Writes, asked_to_write};
-pub use hearth::{Change, Course, Examined, Hearth, LearnError, Lesson, MayGoOn, Trained, Trainer};
+pub use hearth::{
+    AWAY, Back, COURSE, Change, Courier, Course, Examined, Hearth, LEARNT, LearnError, Lesson, MayGoOn, Trained,
+    Trainer,
+};
 pub use jobs::{Job, JobError};
 pub use shelf::{ModelShelf, ShelvedModel};

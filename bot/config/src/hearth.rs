@@ -12,6 +12,9 @@ pub struct Hearth {
     /// Learn from what is said on Discord, too. Discord's Developer Policy forbids to train models on message content unless Discord
     /// permitted it: set this only where it did.
     pub discord: bool,
+    /// Learn on another machine, with a GPU or more cores: what is to be learnt is laid out, sealed, in the data folder, `azera hearth pack`
+    /// copies it to be carried there, and `azera hearth install` brings back what came of it. Nothing is learnt on this one then.
+    pub elsewhere: bool,
     /// Exchanges that are learnt at a time. A place needs an eighth more, which are left out to see what becomes of them.
     #[schemars(range(min = 4, max = 128))]
     pub exchanges: u32,
@@ -37,6 +40,7 @@ impl Default for Hearth {
         Self {
             enabled: false,
             discord: false,
+            elsewhere: false,
             exchanges: 32,
             rounds: 2,
             rank: 8,

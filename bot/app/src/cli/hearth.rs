@@ -9,9 +9,9 @@ pub enum HearthCommand {
     /// Write lessons, a JSON object a line: what stands before the model, and what it should say
     #[command(after_help = "Example:\n  azera hearth curriculum --seed 1 --count 4000 lessons.jsonl")]
     Curriculum(Curriculum),
-    /// Train an adapter on lessons; Ctrl-C pauses it, and the same command goes on
+    /// Train an adapter on lessons; Ctrl-C pauses it, and the same command goes on. Or learn a course of another machine
     #[command(
-        after_help = "Examples:\n  azera hearth train lessons.jsonl --out azera.gguf\n  azera hearth train lessons.jsonl --out azera.gguf --steps 400 --rate 4e-4 --threads 2\n\nWhere it stands is kept beside the adapter, as azera.checkpoint. The model's file stays what it is."
+        after_help = "Examples:\n  azera hearth train lessons.jsonl --out azera.gguf\n  azera hearth train lessons.jsonl --out azera.gguf --steps 400 --rate 4e-4 --threads 2\n\n  azera hearth train 5f0c9a2be17d4403.course --key key\n\nWhere it stands is kept beside the adapter, as azera.checkpoint. The model's file stays what it is.\n\nA course says itself how it is to be learnt: of the options, --key, --out and --threads are for it. It takes minutes, and what is broken off begins anew."
     )]
     Train(Train),
     /// The loss of a model on lessons and its perplexity on plain text, without and with an adapter
@@ -19,6 +19,28 @@ pub enum HearthCommand {
         after_help = "Example:\n  azera hearth measure --adapter azera.gguf --lessons others.jsonl --text README.md"
     )]
     Measure(Measure),
+    /// Show the courses that wait to be learnt on another machine, or copy them to be carried there
+    #[command(
+        after_help = "Example:\n  azera hearth pack --to /media/stick\n\nWith hearth.elsewhere = true in the configuration, what is to be learnt is laid out in the data folder, sealed. Whoever has a course and the key reads what people said."
+    )]
+    Pack(Pack),
+    /// Bring in what another machine learnt; the running Azera examines it before it serves
+    #[command(after_help = "Example:\n  azera hearth install /media/stick/5f0c9a2be17d4403.learnt")]
+    Install(Install),
+}
+
+#[derive(Debug, Args)]
+pub struct Pack {
+    /// Copy them to a folder
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Install {
+    /// What `azera hearth train` wrote of a course
+    #[arg(value_name = "FILE", required = true)]
+    pub learnt: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -42,12 +64,15 @@ pub struct Curriculum {
 
 #[derive(Debug, Args)]
 pub struct Train {
-    /// Lessons, as `azera hearth curriculum` writes them
+    /// Lessons, as `azera hearth curriculum` writes them, or a course, as `azera hearth pack` copies it
     #[arg(value_name = "FILE")]
     pub lessons: PathBuf,
-    /// The adapter to write, in llama.cpp's format
+    /// The adapter to write, in llama.cpp's format; of a course, the sealed file to be carried back, which is beside it unless this says otherwise
     #[arg(long, value_name = "FILE")]
-    pub out: PathBuf,
+    pub out: Option<PathBuf>,
+    /// The key of the machine that a course comes from
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
     /// The model that learns, `default`, its name or a GGUF file; architectures llama and qwen3
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use async_trait::async_trait;
 use azera_chat::{Change, Course, Examined, LearnError, Lesson, MayGoOn, Trained, Trainer};
 use azera_config::Config;
 use azera_curriculum::{Kind as LessonKind, SHARES, lessons};
-use azera_hearth::{Adapter, Base, Example, Recipe, Then, Training, logits, mean_loss};
+use azera_hearth::{Adapter, Base, Example, Progress, Recipe, Then, Training, logits, mean_loss};
 use azera_ledger::{Kind, Models};
 use azera_llama::LlamaReader;
 use azera_model::{ChatMessage, Role};
@@ -40,7 +40,11 @@ pub struct OnProcessor {
     models: Models,
     /// By the name of a model; looked up once, as files do not change while they serve.
     grounds: Mutex<HashMap<String, Option<Ground>>>,
+    watch: Watch,
 }
+
+/// Is told how far a training is.
+pub type Watch = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 /// What adapters are made for.
 #[derive(Clone)]
@@ -55,7 +59,16 @@ struct Ground {
 impl OnProcessor {
     /// By a configuration's settings.
     pub fn new(config: Config, models: Models) -> Self {
-        Self { config, models, grounds: Mutex::default() }
+        Self::watched(
+            config,
+            models,
+            Arc::new(|now| tracing::debug!(step = now.step, steps = now.steps, loss = now.mean_loss, "learning")),
+        )
+    }
+
+    /// The same, watched.
+    pub fn watched(config: Config, models: Models, watch: Watch) -> Self {
+        Self { config, models, grounds: Mutex::default(), watch }
     }
 
     fn look_up(&self, model: &str) -> anyhow::Result<Option<Ground>> {
@@ -95,10 +108,10 @@ impl Trainer for OnProcessor {
     async fn learn(&self, course: Course, may_go_on: MayGoOn) -> Result<Trained, LearnError> {
         let failed = |error: anyhow::Error| LearnError::Failed(format!("{error:#}"));
         let ground = self.find(&course.model).context("the model is not here any more").map_err(failed)?;
-        let config = self.config.clone();
+        let (config, watch) = (self.config.clone(), Arc::clone(&self.watch));
         let done = tokio::task::spawn_blocking(move || {
             let to = course.to.clone();
-            let trained = Class { config, ground, course, may_go_on }.learn();
+            let trained = Class { config, ground, course, may_go_on, watch }.learn();
             if !matches!(trained, Ok(Some(_))) && to.exists() {
                 std::fs::remove_file(&to)?;
             }
@@ -119,6 +132,7 @@ struct Class {
     ground: Ground,
     course: Course,
     may_go_on: MayGoOn,
+    watch: Watch,
 }
 
 /// What is looked at without and with what was learnt.
@@ -222,7 +236,7 @@ impl Class {
         let mut training = Training::beside(base, frozen, lessons, recipe, self.threads())?;
         let stop = || !(self.may_go_on)();
         let finished = training.run_until(&stop, &mut |_, now| {
-            tracing::debug!(step = now.step, steps = now.steps, loss = now.mean_loss, "learning");
+            (self.watch)(now);
             Then::GoOn
         })?;
         Ok(finished.then(|| training.adapter().clone()))

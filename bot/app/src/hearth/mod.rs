@@ -1,8 +1,10 @@
 //! `azera hearth`: lessons, training, and what came of it.
 
+mod elsewhere;
 mod learn;
 mod lessons;
 mod measure;
+mod sealed;
 mod train;
 
 use std::collections::BTreeMap;
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use azera_chat::{Hearth, Trainer};
+use azera_chat::{COURSE, Courier, Hearth, Trainer};
 use azera_config::Config;
 use azera_ledger::{Kind, Models};
 use azera_types::PlatformId;
@@ -19,6 +21,7 @@ use azera_types::PlatformId;
 use crate::cli::HearthCommand;
 use crate::house::{chosen, models};
 
+use elsewhere::ByHand;
 pub use learn::OnProcessor;
 
 /// The folder of what was learnt, in the data folder.
@@ -38,9 +41,16 @@ pub fn hearth(config: &Config, models: Models, data: &Path) -> anyhow::Result<Op
     if !config.hearth.discord {
         barred.insert(PlatformId::new(azera_adapter_discord::PLATFORM)?, DISCORD_FORBIDS.to_owned());
     }
+    let mut learning = config.clone();
+    let courier = config.hearth.elsewhere.then(|| {
+        // The limit is for this machine's processor.
+        learning.hearth.largest_model_mb = u32::MAX;
+        Arc::new(ByHand::new(data, config.hearth.clone())) as Arc<dyn Courier>
+    });
     Ok(Some(Hearth {
         // What was learnt before is unlearnt all the same.
-        trainer: config.hearth.enabled.then(|| Arc::new(OnProcessor::new(config.clone(), models)) as Arc<dyn Trainer>),
+        trainer: config.hearth.enabled.then(|| Arc::new(OnProcessor::new(learning, models)) as Arc<dyn Trainer>),
+        courier,
         folder,
         exchanges: config.hearth.exchanges as usize,
         barred,
@@ -53,6 +63,11 @@ pub async fn run(config: &Config, command: HearthCommand) -> anyhow::Result<Exit
             tokio::task::spawn_blocking(move || lessons::write(&options)).await??;
             Ok(ExitCode::SUCCESS)
         }
+        HearthCommand::Train(options) if options.lessons.extension().is_some_and(|it| it == COURSE) => {
+            elsewhere::train_course(config, &options).await
+        }
+        HearthCommand::Pack(options) => elsewhere::pack(config, &options),
+        HearthCommand::Install(options) => elsewhere::install(config, &options),
         HearthCommand::Train(options) => train::train(model_file(config, &options.model)?, options).await,
         HearthCommand::Measure(options) => {
             let model = model_file(config, &options.model)?;

@@ -36,7 +36,8 @@ fn learn(model: &Path, options: &Train, stop: &AtomicBool) -> anyhow::Result<Exi
     let examples = lessons::read(&options.lessons, &reader, usize::MAX)?;
     drop(reader);
     let base = Base::open(model)?;
-    let checkpoint = options.out.with_extension("checkpoint");
+    let out = options.out.as_ref().context("--out FILE says where the adapter is to be written")?;
+    let checkpoint = out.with_extension("checkpoint");
     let recipe = Recipe {
         rank: options.rank,
         alpha: 2.0 * options.rank as f32,
@@ -61,10 +62,7 @@ fn learn(model: &Path, options: &Train, stop: &AtomicBool) -> anyhow::Result<Exi
             None => Training::new(&base, &examples, recipe, options.threads)?,
         }
     };
-    let bar = ProgressBar::new(options.steps as u64);
-    if let Ok(style) = ProgressStyle::with_template("  {bar:30} {pos}/{len} {msg}") {
-        bar.set_style(style);
-    }
+    let bar = bar();
     let mut kept = Ok(());
     let finished = training.run(&mut |training, now| {
         show(&bar, now);
@@ -86,15 +84,26 @@ fn learn(model: &Path, options: &Train, stop: &AtomicBool) -> anyhow::Result<Exi
         ("azera.hearth.recipe", recipe),
         ("azera.hearth.lessons_sha256", training.examples_sha256().to_owned()),
     ];
-    training.adapter().write(&options.out, &notes)?;
+    training.adapter().write(out, &notes)?;
     std::fs::remove_file(&checkpoint).with_context(|| format!("removing {}", checkpoint.display()))?;
-    println!("{}", options.out.display());
+    println!("{}", out.display());
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(bar: &ProgressBar, now: &Progress) {
+/// A bar that [`show`] moves.
+pub fn bar() -> ProgressBar {
+    let bar = ProgressBar::no_length();
+    if let Ok(style) = ProgressStyle::with_template("  {bar:30} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Shows how far a training is.
+pub fn show(bar: &ProgressBar, now: &Progress) {
     let said = format!("loss {:.3}, {} left", now.mean_loss, HumanDuration(now.left));
     bar.set_message(said.clone());
+    bar.set_length(now.steps as u64);
     bar.set_position(now.step as u64);
     if bar.is_hidden() && now.step.is_multiple_of(LINE_STEPS) {
         eprintln!(

@@ -1,5 +1,5 @@
 //! Learning in the weights, with the real model: a night after which an adapter serves where it was learnt, until something that it
-//! rests on is forgotten.
+//! rests on is forgotten; and the same by way of another machine.
 
 use std::path::Path;
 
@@ -24,33 +24,35 @@ fn adapters(data: &Path) -> usize {
     files.filter(|file| file.as_ref().is_ok_and(|file| file.path().extension().is_some_and(|it| it == "gguf"))).count()
 }
 
-#[test]
-fn a_night_teaches_and_forgetting_unlearns() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let data = scratch.path().join("data");
-    let play = |world: &[Value]| {
-        let text: String = world.iter().map(|line| format!("{line}\n")).collect();
-        let folder = data.to_str().expect("a plain path");
-        let mut command =
-            command(scratch.path(), &["replay", "-", "--data", folder, "--model", "default", "--seed", "5"]);
-        for (name, value) in [
-            ("MODELS__THREADS", "2"),
-            ("HEARTH__ENABLED", "true"),
-            ("HEARTH__EXCHANGES", "4"),
-            ("HEARTH__ROUNDS", "2"),
-            ("HEARTH__RANK", "4"),
-            ("GARDENER__DREAMS", "false"),
-            ("GARDENER__JOURNAL", "false"),
-            ("GARDENER__DIARY_MESSAGES", "0"),
-            ("GARDENER__NOTES_EVERY", "0"),
-            ("GARDENER__PIECE_DAYS", "0"),
-        ] {
-            command.env(format!("AZERA__{name}"), value);
-        }
-        lines(&fed(&mut command, &text))
-    };
-    let chat = |at: &str| json!({"type": "chat", "at": at, "chat": "dm-ann", "kind": "dm", "members": ["ann"]});
-    let day = [
+/// Plays a world on a data folder, with a persona that learns.
+fn play(scratch: &Path, data: &Path, elsewhere: bool, world: &[Value]) -> Vec<Value> {
+    let text: String = world.iter().map(|line| format!("{line}\n")).collect();
+    let folder = data.to_str().expect("a plain path");
+    let mut command = command(scratch, &["replay", "-", "--data", folder, "--model", "default", "--seed", "5"]);
+    for (name, value) in [
+        ("HEARTH__ENABLED", "true"),
+        ("HEARTH__ELSEWHERE", if elsewhere { "true" } else { "false" }),
+        ("HEARTH__EXCHANGES", "4"),
+        ("HEARTH__ROUNDS", "2"),
+        ("HEARTH__RANK", "4"),
+        ("GARDENER__DREAMS", "false"),
+        ("GARDENER__JOURNAL", "false"),
+        ("GARDENER__DIARY_MESSAGES", "0"),
+        ("GARDENER__NOTES_EVERY", "0"),
+        ("GARDENER__PIECE_DAYS", "0"),
+    ] {
+        command.env(format!("AZERA__{name}"), value);
+    }
+    lines(&fed(&mut command, &text))
+}
+
+fn chat(at: &str) -> Value {
+    json!({"type": "chat", "at": at, "chat": "dm-ann", "kind": "dm", "members": ["ann"]})
+}
+
+/// An evening of which something is to be learnt.
+fn evening() -> Vec<Value> {
+    vec![
         chat("2026-03-01T19:00:00Z"),
         asked("2026-03-01T19:00:10Z", "/hearth opt-in"),
         said("2026-03-01T19:01:00Z", "m1", "I carved a little owl out of pear wood today"),
@@ -58,11 +60,20 @@ fn a_night_teaches_and_forgetting_unlearns() {
         said("2026-03-01T19:05:00Z", "m3", "my brother thinks that bees can count to four"),
         said("2026-03-01T19:07:00Z", "m4", "we are out of saffron, so the rice is grey"),
         said("2026-03-01T19:09:00Z", "m5", "somebody left a tuba in the laundry room"),
+    ]
+}
+
+#[test]
+fn a_night_teaches_and_forgetting_unlearns() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let mut day = evening();
+    day.extend([
         asked("2026-03-02T09:00:00Z", "/hearth status"),
         asked("2026-03-02T09:00:10Z", "/hearth history"),
         said("2026-03-02T09:01:00Z", "m6", "good morning, how did you sleep?"),
-    ];
-    let happened = play(&day);
+    ]);
+    let happened = play(scratch.path(), &data, false, &day);
     assert_eq!(of(&happened, "error"), [] as [&Value; 0]);
     let told = answers(&happened);
     assert!(told[1].contains("lesson 1 serves here, of 4 exchanges"), "{told:?}");
@@ -78,10 +89,68 @@ fn a_night_teaches_and_forgetting_unlearns() {
         asked("2026-03-02T10:01:20Z", "/hearth status"),
         said("2026-03-02T10:02:00Z", "m7", "are you still there?"),
     ];
-    let happened = play(&after);
+    let happened = play(scratch.path(), &data, false, &after);
     let told = answers(&happened);
     assert!(told[0].contains("lesson 1 serves here"), "{told:?}");
     assert!(told[1].contains("nothing serves here"), "{told:?}");
     assert_eq!(of(&happened, "reply").len(), 1);
     assert_eq!(adapters(&data), 0);
+}
+
+#[test]
+fn a_night_is_learnt_on_another_machine() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (data, stick) = (scratch.path().join("data"), scratch.path().join("stick"));
+    let mut night = evening();
+    night.push(asked("2026-03-02T09:00:00Z", "/hearth status"));
+    let told = answers(&play(scratch.path(), &data, true, &night));
+    assert!(told[0].contains("another machine"), "{told:?}");
+    assert!(told[1].contains("a lesson is being learnt on that machine"), "{told:?}");
+    assert_eq!(adapters(&data), 0);
+    let hearth = |arguments: &[&str]| {
+        let mut command = command(scratch.path(), &["hearth"]);
+        command.args(arguments).current_dir(&stick);
+        command.env("AZERA__DATA_DIR", &data);
+        let output = command.output().expect("the binary runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.success(), text(&output.stdout), text(&output.stderr))
+    };
+    std::fs::create_dir(&stick).expect("a folder");
+    let (packed, shown, _) = hearth(&["pack", "--to", "."]);
+    assert!(packed && shown.contains("azera hearth train NAME.course"), "{shown}");
+    let key = data.join("hearth").join("away").join("key");
+    let carried: Vec<_> = std::fs::read_dir(&stick).expect("a folder").map(|it| it.expect("a file").path()).collect();
+    let [course] = carried.as_slice() else { panic!("one course: {carried:?}") };
+    let (course, learnt) = (course.to_str().expect("a plain path"), course.with_extension("learnt"));
+    let learnt = learnt.to_str().expect("a plain path");
+    let sealed = std::fs::read(course).expect("a file");
+    for word in ["saffron", "laundry", "messages"] {
+        assert!(!sealed.windows(word.len()).any(|some| some == word.as_bytes()), "{word}");
+    }
+    // Without its key, or with another's, nobody reads it.
+    let (read, _, why) = hearth(&["train", course]);
+    assert!(!read && why.contains("--key FILE"), "{why}");
+    std::fs::write(stick.join("other"), "0".repeat(64)).expect("a file");
+    let (read, _, why) = hearth(&["train", course, "--key", "other"]);
+    assert!(!read && why.contains("the key does not open it"), "{why}");
+    let (trained, shown, why) = hearth(&["train", course, "--key", key.to_str().expect("a plain path")]);
+    assert!(trained && shown.contains("loss "), "{shown}{why}");
+    // Under another name it is nothing.
+    let renamed = stick.join("0000000000000000.learnt");
+    std::fs::copy(learnt, &renamed).expect("a copy");
+    let (installed, _, why) = hearth(&["install", renamed.to_str().expect("a plain path")]);
+    assert!(!installed && why.contains("no course of that name is away"), "{why}");
+    let (installed, shown, why) = hearth(&["install", learnt]);
+    assert!(installed && shown.contains("examines it"), "{shown}{why}");
+    let morning = [
+        chat("2026-03-02T09:59:00Z"),
+        said("2026-03-02T10:00:00Z", "m6", "good morning, how did you sleep?"),
+        asked("2026-03-02T13:00:00Z", "/hearth status"),
+        asked("2026-03-02T13:00:10Z", "/hearth history"),
+    ];
+    let told = answers(&play(scratch.path(), &data, true, &morning));
+    assert!(told[0].contains("lesson 1 serves here, of 4 exchanges"), "{told:?}");
+    assert!(told[1].contains("lesson 1, 4 exchanges: kept (loss "), "{told:?}");
+    assert_eq!(adapters(&data), 1);
+    assert_eq!(std::fs::read_dir(data.join("hearth").join("away")).expect("a folder").count(), 1, "the key alone");
 }

@@ -10,6 +10,10 @@ use crate::error::Error;
 use crate::gardener::Home;
 use crate::hearth::{Burning, Entry, Outcome};
 
+/// What people are told where it is not this machine that learns.
+const ELSEWHERE: &str = "Whoever runs me has me learn on another machine of theirs: what is to be learnt goes there, sealed, and what is \
+                         forgotten later is not taken in from there.";
+
 /// Entries that are shown.
 const SHOWN: usize = 10;
 
@@ -40,7 +44,7 @@ impl Azera {
             return Ok(refused(format!("I learn nothing in my weights from what is said here. {why}")));
         }
         match arguments {
-            "opt-in" => self.learn_from_them(at).await,
+            "opt-in" => self.learn_from_them(at, burning.hearth.courier.is_some()).await,
             "history" => self.show_lessons(&home).await,
             "rollback" => match self.roll_back(&home).await {
                 Some(number) => Ok(done(format!(
@@ -52,17 +56,17 @@ impl Azera {
         }
     }
 
-    async fn learn_from_them(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
+    async fn learn_from_them(&self, at: &Setting<'_>, elsewhere: bool) -> Result<CommandAnswer, Error> {
         let (person, now) = (at.line.person.clone(), self.0.clock.now());
         self.blocking(move |memory| memory.set_learnt_from_since(&person, Some(now))).await?;
-        Ok(done(
+        let elsewhere = if elsewhere { format!("\n\n{ELSEWHERE}") } else { String::new() };
+        Ok(done(format!(
             "From now on, what you say to me may change how I speak, slowly and at rest. What I learn in a place stays in that place: \
              from our direct messages only in those, from a private channel only there, from the public ones of a server only in those. \
              Where others speak along, I learn from what rests on people alone who want it, too.\n\n\
              What is forgotten is unlearnt: I drop what rests on it and learn again without it. `/hearth opt-out` ends it and takes back \
-             all that I learnt from you."
-                .into(),
-        ))
+             all that I learnt from you.{elsewhere}"
+        )))
     }
 
     async fn learn_from_nobody_there(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
@@ -102,6 +106,12 @@ impl Azera {
             text.push_str(&format!("- **Learning:** the model that answers, {model}, cannot learn here.\n"));
             return Ok(done(text));
         };
+        if burning.hearth.courier.is_some() {
+            text.push_str(&format!("- **Where:** {ELSEWHERE}\n"));
+        }
+        if let Some(since) = burning.away_since(home) {
+            text.push_str(&format!("- **Away:** a lesson is being learnt on that machine, since {}.\n", day(since)));
+        }
         text.push_str(&match burning.kept.serving(&at.right, &ground) {
             Some(learnt) => format!(
                 "- **Learnt:** lesson {} serves here, of {} exchanges, since {}; `/hearth rollback` takes it back.\n",
@@ -133,6 +143,8 @@ impl Azera {
                 Outcome::Kept => "kept".to_owned(),
                 Outcome::Dropped(fault) => format!("dropped, for it {}", fault.told()),
                 Outcome::Failed => "it could not be done; whoever runs me finds the reason in the log".to_owned(),
+                Outcome::Away => "sent to be learnt on another machine".to_owned(),
+                Outcome::Lost => "it did not come back from the other machine".to_owned(),
                 Outcome::TooLittle => "too little of it was left to learn it again".to_owned(),
                 Outcome::RolledBack => "taken back by command".to_owned(),
                 Outcome::Withdrawn => "dropped, for something that it rested on is gone".to_owned(),

@@ -8,6 +8,7 @@ use azera_memory::Roots;
 use azera_model::{Adapter, ChatRequest, Priority, Sampling};
 use azera_types::Timestamp;
 
+use super::away::Arrival;
 use super::choose::{Chosen, School};
 use super::examine::{Fault, fault, fault_of_reply};
 use super::kept::Learnt;
@@ -49,11 +50,16 @@ impl Azera {
         if burning.hearth.trainer.is_none() || burning.hearth.barred.contains_key(&home.platform) {
             return Ok(());
         }
+        let arrival = self.back_or_waited_for(burning, home, now);
+        if matches!(arrival, Some(Arrival::Awaited)) {
+            return Ok(());
+        }
         let entries = self.lessons_of(home).await?;
         let again = matches!(entries.last(), Some(Entry { outcome: Outcome::Withdrawn, .. }));
-        if !again {
+        if !again && arrival.is_none() {
             // What came to nothing comes to nothing again, so it is tried less and less often.
-            let in_vain = |entry: &&Entry| matches!(entry.outcome, Outcome::Dropped(_) | Outcome::Failed);
+            let in_vain =
+                |entry: &&Entry| matches!(entry.outcome, Outcome::Dropped(_) | Outcome::Failed | Outcome::Lost);
             let failures = entries.iter().rev().take_while(in_vain).count();
             let pause = PAUSE * 2_u32.pow(u32::try_from(failures).unwrap_or(u32::MAX).min(MOST_DOUBLINGS));
             let lately = |entry: &Entry| entry.at <= now && now.duration_since(entry.at).unsigned_abs() < pause;
@@ -67,7 +73,12 @@ impl Azera {
         let (core, burning, home) = (self.clone(), Arc::clone(burning), home.clone());
         self.0.tasks.spawn(async move {
             let _held = held;
-            match core.learn_what_waits(&burning, &home, again).await {
+            let done = match arrival {
+                Some(Arrival::Back(away)) => core.take_in(&burning, &home, away).await,
+                Some(Arrival::Lost(away)) => core.give_up(&burning, &home, away).await,
+                Some(Arrival::Awaited) | None => core.learn_what_waits(&burning, &home, again).await,
+            };
+            match done {
                 Ok(()) => {}
                 Err(error) if error.is_transient() => tracing::info!(%error, "what was to be learnt waits"),
                 Err(error) => tracing::warn!(persona = %home.persona, %error, "nothing could be learnt"),
@@ -121,42 +132,68 @@ impl Azera {
             lessons: exchanges.clone(),
             older: older.clone(),
         };
+        if let Some(courier) = &burning.hearth.courier {
+            return self.send_away(burning, home, Arc::clone(courier), course, (learnt, school.serving)).await;
+        }
         tracing::info!(persona = %home.persona, exchanges = exchanges.len(), "learning what was lived through");
-        let entry = |outcome, loss| Entry { number, at: now, exchanges: exchanges.len(), outcome, learnt: loss };
         let trained = match trainer.learn(course, self.may_go_on()).await {
             Ok(trained) => trained,
             Err(LearnError::BrokenOff) => return Ok(()),
             Err(LearnError::Failed(why)) => {
                 tracing::warn!(persona = %home.persona, %why, "nothing could be learnt");
-                return self.note_lesson(burning, home, entry(Outcome::Failed, None)).await;
+                let (exchanges, outcome) = (exchanges.len(), Outcome::Failed);
+                return self
+                    .note_lesson(burning, home, Entry { number, at: now, exchanges, outcome, learnt: None })
+                    .await;
             }
         };
         learnt.id = trained.id.to_string();
-        let probes: Vec<Lesson> = older.iter().chain(&exchanges).take(TRIED_REPLIES).cloned().collect();
-        let kept = self.keep_if_good(burning, &school, &trained, &learnt, &probes, &exchanges).await;
+        let beside = school.serving.clone();
+        self.keep_or_drop(burning, home, &school, (&trained, &learnt, beside), &exchanges, &older).await.map(drop)
+    }
+
+    /// Keeps what was learnt beside something, as a draft, or drops it, and notes which. Whether that is settled: a stop breaks it off.
+    pub(super) async fn keep_or_drop(
+        &self,
+        burning: &Arc<Burning>,
+        home: &Home,
+        school: &School,
+        (trained, learnt, beside): (&Trained, &Learnt, Option<Learnt>),
+        lessons: &[Lesson],
+        older: &[Lesson],
+    ) -> Result<bool, Error> {
+        let probes: Vec<Lesson> = older.iter().chain(lessons).take(TRIED_REPLIES).cloned().collect();
+        let kept = self.keep_if_good(burning, school, (trained, learnt, beside), &probes, lessons).await;
         if !matches!(kept, Ok(Fate::Kept)) {
-            self.let_go(&learnt).await;
+            self.let_go(learnt).await;
             let (of, left) = (Arc::clone(burning), learnt.clone());
             self.blocking(move |_| of.kept.remove_draft(&left).map_err(azera_memory::Error::io("removing a draft")))
                 .await?;
         }
-        let loss = Some(trained.examined.learnt);
+        let entry = |outcome| Entry {
+            number: learnt.number,
+            at: learnt.at,
+            exchanges: lessons.len(),
+            outcome,
+            learnt: Some(trained.examined.learnt),
+        };
         match kept {
             // Whatever is forgotten from now on finds it.
-            Ok(Fate::Kept) => self.note_lesson(burning, home, entry(Outcome::Kept, loss)).await,
-            Ok(Fate::Overtaken) => Ok(()),
+            Ok(Fate::Kept) => self.note_lesson(burning, home, entry(Outcome::Kept)).await?,
+            Ok(Fate::Overtaken) => {}
             Ok(Fate::Faulty(fault)) => {
                 tracing::info!(persona = %home.persona, ?fault, "what was learnt is dropped");
-                self.note_lesson(burning, home, entry(Outcome::Dropped(fault), loss)).await?;
-                self.tell_of_setback(home, &school.customs).await
+                self.note_lesson(burning, home, entry(Outcome::Dropped(fault))).await?;
+                self.tell_of_setback(home, &school.customs).await?;
             }
             // A stop breaks it off, and says nothing of what was learnt.
-            Err(_) if self.0.stopping.is_cancelled() => Ok(()),
+            Err(_) if self.0.stopping.is_cancelled() => return Ok(false),
             Err(error) => {
-                self.note_lesson(burning, home, entry(Outcome::Failed, loss)).await?;
-                Err(error)
+                tracing::warn!(persona = %home.persona, %error, "what was learnt could not be examined");
+                self.note_lesson(burning, home, entry(Outcome::Failed)).await?;
             }
         }
+        Ok(true)
     }
 
     /// Keeps what was learnt, if nothing is wrong with it, and nothing that it rests on went meanwhile.
@@ -164,8 +201,7 @@ impl Azera {
         &self,
         burning: &Arc<Burning>,
         school: &School,
-        trained: &Trained,
-        learnt: &Learnt,
+        (trained, learnt, beside): (&Trained, &Learnt, Option<Learnt>),
         probes: &[Lesson],
         lessons: &[Lesson],
     ) -> Result<Fate, Error> {
@@ -176,7 +212,7 @@ impl Azera {
         if let Some(fault) = fault {
             return Ok(Fate::Faulty(fault));
         }
-        let (of, new, beside, id) = (Arc::clone(burning), learnt.clone(), school.serving.clone(), trained.id);
+        let (of, new, id) = (Arc::clone(burning), learnt.clone(), trained.id);
         let gone = self
             .blocking(move |memory| {
                 let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,8 +9,9 @@
 //!   removed with its file, before the next reply.
 //! - An adapter serves after it was examined; what makes the persona worse in anything does not.
 //!
-//! How adapters are trained is another's matter ([`Trainer`]).
+//! How adapters are trained is another's matter ([`Trainer`]), and so is how a course gets to another machine ([`Courier`]).
 
+mod away;
 mod choose;
 mod consolidate;
 mod examine;
@@ -25,13 +26,16 @@ use async_trait::async_trait;
 use azera_memory::Roots;
 use azera_model::{AdapterId, ChatMessage};
 use azera_types::{MessageId, PlatformId};
+use serde::{Deserialize, Serialize};
 
+use away::Aways;
+pub use away::{AWAY, Back, COURSE, Courier, LEARNT};
 pub use examine::{Change, Examined};
 use kept::Kept;
 pub(crate) use serve::{Entry, Outcome};
 
 /// An exchange as the model reads it: the prompt of a turn, and the reply.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lesson {
     /// The prompt.
     pub messages: Vec<ChatMessage>,
@@ -107,6 +111,8 @@ pub trait Trainer: Send + Sync {
 pub struct Hearth {
     /// Who trains; nobody where learning is switched off. What was learnt before does not serve then, and is still withdrawn.
     pub trainer: Option<Arc<dyn Trainer>>,
+    /// Who carries courses to another machine, where they are not to be learnt on this one. Without one, what is away is given up.
+    pub courier: Option<Arc<dyn Courier>>,
     /// Where adapters are kept, as files of this program's alone.
     pub folder: PathBuf,
     /// Exchanges from which on it is worth while to learn; so many are learnt at a time.
@@ -125,6 +131,7 @@ impl std::fmt::Debug for Hearth {
 pub(crate) struct Burning {
     pub(crate) hearth: Hearth,
     pub(crate) kept: Kept,
+    pub(crate) aways: Aways,
     /// Held by whoever learns: one at a time.
     pub(crate) learning: Arc<tokio::sync::Mutex<()>>,
     /// Held by whoever looks whether something stands and then keeps or removes it.

@@ -7,6 +7,7 @@ use azera_model::Adapter;
 use azera_types::{MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::away::{Away, Aways};
 use super::examine::{Change, Fault};
 use super::kept::{Kept, Learnt};
 use super::{Burning, Hearth};
@@ -27,6 +28,10 @@ pub(crate) enum Outcome {
     Dropped(Fault),
     /// It could not be done.
     Failed,
+    /// It is to be learnt on another machine.
+    Away,
+    /// It did not come back from there.
+    Lost,
     /// Too little was left to learn it again.
     TooLittle,
     /// Somebody took it back.
@@ -50,11 +55,10 @@ pub(crate) struct Entry {
 }
 
 impl Burning {
-    /// Takes out of service what is not founded any more, or comes from where nothing may be learnt by now; gives it.
-    fn take_out_unfounded(&self, memory: &Memory, resting_on: Option<&MessageId>) -> Vec<Learnt> {
+    /// Takes out of service what is not founded any more, or comes from where nothing may be learnt by now; gives it, and what is away.
+    fn take_out_unfounded(&self, memory: &Memory, resting_on: Option<&MessageId>) -> (Vec<Learnt>, Vec<Away>) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut unfounded = self.kept.all();
-        unfounded.retain(|learnt| {
+        let is_unfounded = |learnt: &Learnt| {
             if resting_on.is_some_and(|id| !learnt.roots.messages.contains_key(id)) {
                 return false;
             }
@@ -65,9 +69,13 @@ impl Burning {
                     tracing::warn!(%error, "what something learnt rests on cannot be read");
                     false
                 })
-        });
+        };
+        let (mut unfounded, mut away) = (self.kept.all(), self.aways.all());
+        unfounded.retain(is_unfounded);
+        away.retain(|away| is_unfounded(&away.learnt));
         unfounded.iter().for_each(|learnt| self.kept.drop_one(learnt));
-        unfounded
+        away.iter().for_each(|away| self.aways.drop_one(away));
+        (unfounded, away)
     }
 }
 
@@ -78,9 +86,10 @@ impl Azera {
     /// If the folder cannot be read.
     pub fn light(&self, hearth: Hearth) -> std::io::Result<()> {
         let kept = Kept::open(&hearth.folder)?;
+        let aways = Aways::open(&hearth.folder, hearth.trainer.is_some() && hearth.courier.is_some())?;
         let (learning, changing, noting) = (Arc::default(), std::sync::Mutex::default(), tokio::sync::Mutex::default());
         // A second one changes nothing.
-        self.0.hearth.set(Arc::new(Burning { hearth, kept, learning, changing, noting })).ok();
+        self.0.hearth.set(Arc::new(Burning { hearth, kept, aways, learning, changing, noting })).ok();
         Ok(())
     }
 
@@ -107,8 +116,13 @@ impl Azera {
         let (of, only, memory) = (Arc::clone(burning), resting_on.cloned(), self.0.memory.clone());
         let found = tokio::task::spawn_blocking(move || of.take_out_unfounded(&memory, only.as_ref())).await;
         let mut all_gone = found.is_ok();
-        for learnt in found.unwrap_or_default() {
+        let (unfounded, away) = found.unwrap_or_default();
+        for learnt in unfounded {
             all_gone &= self.unlearn(burning, &learnt, Outcome::Withdrawn).await;
+        }
+        for away in away {
+            all_gone &= self.wait_no_longer(burning, &away).await;
+            self.note_unlearnt(burning, &away.learnt, Outcome::Withdrawn).await;
         }
         all_gone
     }
@@ -124,6 +138,10 @@ impl Azera {
             burning.kept.drop_one(&newest);
             newest
         };
+        // What is learnt beside it has nothing to stand beside any more.
+        if let Some(away) = burning.aways.of(&home.persona, &home.place) {
+            self.wait_no_longer(burning, &away).await;
+        }
         self.unlearn(burning, &newest, Outcome::RolledBack).await;
         Some(newest.number)
     }
@@ -137,6 +155,11 @@ impl Azera {
         if !is_gone {
             tracing::error!(adapter = %learnt.id, "what was learnt could not be removed; it serves no more");
         }
+        self.note_unlearnt(burning, learnt, outcome).await;
+        is_gone
+    }
+
+    async fn note_unlearnt(&self, burning: &Burning, learnt: &Learnt, outcome: Outcome) {
         let home =
             Home { platform: learnt.platform.clone(), place: learnt.place.clone(), persona: learnt.persona.clone() };
         let (number, exchanges, at) = (learnt.number, learnt.said.len(), self.0.clock.now());
@@ -144,7 +167,6 @@ impl Azera {
         if let Err(error) = self.note_lesson(burning, &home, entry).await {
             tracing::warn!(%error, "that something was unlearnt is not noted");
         }
-        is_gone
     }
 
     /// Has the engine drop an adapter, and what it evaluated with it.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{Host, Platform};
-use azera_chat::{Change as Loss, Course, Examined, Hearth, LearnError, MayGoOn, Trained, Trainer};
+use azera_chat::{Change as Loss, Courier, Course, Examined, Hearth, LearnError, MayGoOn, Trained, Trainer};
 use azera_memory::Kind;
 use azera_model::{
     AdapterId, ChatModel, ChatRequest, ModelInfo, Priority, Reply, Score, ScoreRequest, Scorer, SessionKey,
@@ -17,10 +17,10 @@ use tempfile::TempDir;
 use crate::findings::{AN, ANN, BOB, DEN, DM_ANN, GUILD, HALL, Scene};
 use crate::world::{Change, Target};
 
-const HOUR: i64 = 3_600;
+pub const HOUR: i64 = 3_600;
 
 /// Exchanges of a course.
-const WANTED: usize = 4;
+pub const WANTED: usize = 4;
 
 /// A model that notes what it is asked with.
 struct Asked {
@@ -70,9 +70,9 @@ impl Scorer for Asked {
 }
 
 /// Trains nothing, and says what it is told to say of it.
-struct School {
-    courses: Mutex<Vec<Course>>,
-    examined: Mutex<Examined>,
+pub struct School {
+    pub courses: Mutex<Vec<Course>>,
+    pub examined: Mutex<Examined>,
 }
 
 #[async_trait]
@@ -105,24 +105,29 @@ impl School {
             .collect()
     }
 
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.courses.lock().unwrap().len()
     }
 }
 
-struct Learning {
-    scene: Scene,
-    school: Arc<School>,
+pub struct Learning {
+    pub scene: Scene,
+    pub school: Arc<School>,
     model: Arc<Asked>,
-    folder: TempDir,
+    pub folder: TempDir,
 }
 
-fn id(number: u8) -> AdapterId {
+pub fn id(number: u8) -> AdapterId {
     AdapterId::new([number; 32])
 }
 
 impl Learning {
     async fn open(barred: bool) -> Self {
+        Self::open_with(barred, Arc::default()).await
+    }
+
+    /// The same with whoever carries courses away; who that is may change before a restart.
+    pub async fn open_with(barred: bool, courier: Arc<Mutex<Option<Arc<dyn Courier>>>>) -> Self {
         let mut scene = Scene::open(false, true).await;
         let same = Loss { before: 2.0, after: 2.0 };
         let examined = Examined {
@@ -140,6 +145,7 @@ impl Learning {
         let (trainer, kept) = (school.clone(), folder.path().to_owned());
         scene.house.hearth = Some(Arc::new(move || Hearth {
             trainer: Some(trainer.clone()),
+            courier: courier.lock().unwrap().clone(),
             folder: kept.clone(),
             exchanges: WANTED,
             barred: match barred {
@@ -154,7 +160,7 @@ impl Learning {
     }
 
     /// Somebody says several things of their own, and the night goes by.
-    async fn talk(&mut self, who: usize, place: usize, about: &str) -> Vec<MessageId> {
+    pub async fn talk(&mut self, who: usize, place: usize, about: &str) -> Vec<MessageId> {
         let mut said = Vec::new();
         for thing in ["kettle whistles", "bicycle squeaks", "harbour freezes", "orchard blooms", "library closes"] {
             self.scene.say(who, place, &format!("{about} {thing} quiet")).await;
@@ -178,14 +184,15 @@ impl Learning {
     }
 
     /// The adapters of the next reply.
-    async fn reply(&mut self, who: usize, place: usize) -> Vec<AdapterId> {
+    pub async fn reply(&mut self, who: usize, place: usize) -> Vec<AdapterId> {
         self.scene.say(who, place, "and now quiet").await;
         self.model.live.lock().unwrap().last().cloned().unwrap()
     }
 
-    fn files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> =
-            std::fs::read_dir(self.folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    /// What is kept.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let files = std::fs::read_dir(self.folder.path()).unwrap().map(|file| file.unwrap().path());
+        let mut files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
         files.sort();
         files
     }

@@ -1,0 +1,124 @@
+//! Files that nobody reads without the key: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha), a nonce of chance for each file. What a file is
+//! for is authenticated with it, so that one cannot be passed off as another.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+
+/// What each of them begins with; the last byte is the version.
+const MAGIC: &[u8; 8] = b"AZERASE\x01";
+
+const NONCE: usize = 24;
+
+/// The key of an installation.
+pub struct Key(XChaCha20Poly1305);
+
+impl Key {
+    /// That of a file, which is made where there is none.
+    pub fn made(path: &Path) -> io::Result<Self> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(path) {
+            Ok(mut file) => {
+                let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                file.write_all(format!("{digits}\n").as_bytes())?;
+                file.sync_all()?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        Self::read(path)
+    }
+
+    /// That of a file.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let digits = fs::read_to_string(path)?;
+        let digits = digits.trim();
+        let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+        let bytes: Option<Vec<u8>> = (0..32).map(|at| byte(2 * at)).collect();
+        let cipher =
+            bytes.filter(|_| digits.len() == 64).and_then(|bytes| XChaCha20Poly1305::new_from_slice(&bytes).ok());
+        cipher.map(Self).ok_or_else(|| invalid(format!("{} holds no key: 64 hexadecimal digits", path.display())))
+    }
+
+    /// Seals what is for a purpose.
+    pub fn seal(&self, purpose: &str, plain: &[u8]) -> io::Result<Vec<u8>> {
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce).map_err(io::Error::other)?;
+        let aad = [MAGIC.as_slice(), purpose.as_bytes()].concat();
+        let payload = Payload { msg: plain, aad: &aad };
+        let sealed = self.0.encrypt(&XNonce::from(nonce), payload).map_err(io::Error::other)?;
+        Ok([MAGIC.as_slice(), &nonce, &sealed].concat())
+    }
+
+    /// Opens what was sealed for it.
+    pub fn open(&self, purpose: &str, sealed: &[u8]) -> io::Result<Vec<u8>> {
+        let rest = sealed.strip_prefix(MAGIC);
+        let Some((nonce, sealed)) = rest.and_then(|rest| rest.split_first_chunk::<NONCE>()) else {
+            return Err(invalid("it is nothing that Azera sealed, or an older or newer one did".into()));
+        };
+        let aad = [MAGIC.as_slice(), purpose.as_bytes()].concat();
+        let payload = Payload { msg: sealed, aad: &aad };
+        let opened = self.0.decrypt(&XNonce::from(*nonce), payload);
+        opened.map_err(|_| {
+            invalid("the key does not open it: it is another's, or the file was renamed or damaged".into())
+        })
+    }
+}
+
+/// That a file is not what it should be.
+pub fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_key_opens_it_and_only_for_its_purpose() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let key = Key::made(&path).unwrap();
+        let sealed = key.seal("course one", b"the owl is of pear wood").unwrap();
+        assert!(!sealed.windows(9).any(|some| some == b"pear wood"));
+        assert_ne!(sealed, key.seal("course one", b"the owl is of pear wood").unwrap(), "another nonce each time");
+        let again = Key::made(&path).unwrap();
+        assert_eq!(again.open("course one", &sealed).unwrap(), b"the owl is of pear wood");
+        for purpose in ["course two", "learnt one", ""] {
+            assert_eq!(again.open(purpose, &sealed).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        }
+        let other = Key::made(&folder.path().join("other")).unwrap();
+        assert!(other.open("course one", &sealed).unwrap_err().to_string().contains("another's"));
+        for at in 0..sealed.len() {
+            let mut damaged = sealed.clone();
+            damaged[at] ^= 1;
+            assert!(key.open("course one", &damaged).is_err(), "byte {at}");
+            assert!(key.open("course one", &sealed[..at]).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_its_owners_alone_and_nothing_else_is_taken_for_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        assert_eq!(Key::read(&path).err().unwrap().kind(), io::ErrorKind::NotFound);
+        Key::made(&path).unwrap();
+        #[cfg(unix)]
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions()) & 0o777, 0o600);
+        let digits = fs::read_to_string(&path).unwrap();
+        for wrong in
+            [&digits[..62], &format!("{}00", digits.trim()), &digits.replacen(&digits[..1], "ä", 1), "", "+f+f"]
+        {
+            fs::write(&path, wrong).unwrap();
+            assert!(Key::made(&path).err().unwrap().to_string().contains("64 hexadecimal digits"), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Learning on another machine: what goes there, and what of that which comes back is taken in.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use azera_adapter::{Host, Platform};
+use azera_chat::{AWAY, Back, COURSE, Change as Loss, Courier, Course, LEARNT, LearnError, Trained};
+use azera_memory::Kind;
+
+use crate::findings::{ANN, DM_ANN, HALL};
+use crate::hearth::{HOUR, Learning, WANTED, id};
+
+/// Keeps what it is given, seals nothing, and brings back what is laid beside it.
+#[derive(Default)]
+struct Post {
+    sent: Mutex<HashMap<PathBuf, Course>>,
+}
+
+impl Courier for Post {
+    fn send(&self, course: &Course, ground: &str, file: &Path) -> Result<(), LearnError> {
+        assert_eq!(ground, "ground");
+        std::fs::write(file, "sealed").unwrap();
+        self.sent.lock().unwrap().insert(file.to_owned(), course.clone());
+        Ok(())
+    }
+
+    fn receive(&self, course: &Path, learnt: &Path, to: &Path) -> io::Result<Back> {
+        let Course { lessons, older, .. } = self.sent.lock().unwrap()[course].clone();
+        let came = std::fs::read(learnt)?;
+        let (number, examined) = came.split_first().ok_or(io::ErrorKind::InvalidData)?;
+        let examined = serde_json::from_slice(examined).map_err(|_| io::ErrorKind::InvalidData)?;
+        std::fs::write(to, "weights")?;
+        Ok(Back { lessons, older, trained: Trained { id: id(*number), examined } })
+    }
+}
+
+/// A house that learns elsewhere, and who carries its courses.
+async fn open() -> (Learning, Arc<Post>, Arc<Mutex<Option<Arc<dyn Courier>>>>) {
+    let post = Arc::new(Post::default());
+    let courier: Arc<Mutex<Option<Arc<dyn Courier>>>> = Arc::new(Mutex::new(Some(post.clone())));
+    let mut it = Learning::open_with(false, courier.clone()).await;
+    it.scene.command(ANN, DM_ANN, "/persona use azera").await;
+    let told = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    assert!(told.contains("another machine"), "{told}");
+    (it, post, courier)
+}
+
+/// The files of what is away that end so.
+fn away(it: &Learning, extension: &str) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(it.folder.path().join(AWAY)).unwrap().map(|file| file.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|it| it == extension)).collect()
+}
+
+fn all_away(it: &Learning) -> usize {
+    std::fs::read_dir(it.folder.path().join(AWAY)).unwrap().count()
+}
+
+/// Lays beside a course what came of it.
+fn bring_back(it: &Learning, course: &Path, number: u8) {
+    let examined = serde_json::to_vec(&*it.school.examined.lock().unwrap()).unwrap();
+    std::fs::write(course.with_extension(LEARNT), [&[number], examined.as_slice()].concat()).unwrap();
+}
+
+#[tokio::test]
+async fn what_another_machine_learns_serves_where_it_was_lived_through() {
+    let (mut it, post, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.school.count(), 0, "nothing is learnt here");
+    let courses = away(&it, COURSE);
+    assert_eq!(courses.len(), 1);
+    {
+        let sent = post.sent.lock().unwrap();
+        let course = &sent[&courses[0]];
+        assert_eq!((course.lessons.len(), course.older.len()), (WANTED, 1));
+        assert!(course.lessons.iter().all(|lesson| lesson.words.starts_with("lantern ")));
+        assert!(!course.voice.is_empty() && course.beside.is_none());
+        let name = courses[0].file_stem().unwrap().to_str().unwrap();
+        assert!(name.len() == 16 && name.chars().all(|c| c.is_ascii_hexdigit()), "a name that tells nothing: {name}");
+    }
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(status.contains("a lesson is being learnt on that machine") && status.contains("nothing serves here"));
+    assert!(!it.scene.command(ANN, HALL, "/hearth").await.contains("being learnt"), "another place");
+    // No second one is sent while the first is away, also after a restart.
+    it.scene.house.reopen().await;
+    it.talk(ANN, DM_ANN, "magpie").await;
+    assert_eq!(away(&it, COURSE), courses);
+    assert_eq!(it.reply(ANN, DM_ANN).await, []);
+    bring_back(&it, &courses[0], 1);
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_away(&it), it.files().len()), (0, 2));
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    assert_eq!(it.reply(ANN, HALL).await, []);
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("lesson 1, 4 exchanges: kept (loss 2.00, then 1.00)"), "{history}");
+    assert!(history.contains("sent to be learnt on another machine"), "{history}");
+    // The next goes on from there.
+    it.scene.wait(7 * HOUR).await;
+    let next = away(&it, COURSE);
+    assert_eq!(next.len(), 1);
+    let beside = post.sent.lock().unwrap()[&next[0]].beside.clone();
+    assert_eq!(beside, Some(it.folder.path().join(format!("{}.gguf", id(1)))));
+    // Taken back: so it has nothing to stand beside.
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
+    assert_eq!((all_away(&it), it.files().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn what_is_forgotten_meanwhile_is_not_taken_in() {
+    let (mut it, _, _) = open().await;
+    let said = it.talk(ANN, DM_ANN, "lantern").await;
+    let course = away(&it, COURSE).remove(0);
+    // One of the five was left out; of two that go, one at least is learnt from.
+    for gone in &said[..2] {
+        it.scene.house.azera.deleted(it.scene.house.platform.sim.id(), gone).await.unwrap();
+    }
+    it.scene.house.azera.settle().await.unwrap();
+    assert_eq!(all_away(&it), 0, "the course goes at once");
+    bring_back(&it, &course, 1);
+    it.scene.wait(HOUR).await;
+    assert_eq!((it.files().len(), it.reply(ANN, DM_ANN).await), (0, Vec::new()));
+    it.scene.house.reopen().await;
+    assert_eq!(all_away(&it), 0, "what belongs to nothing is removed");
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("something that it rested on is gone"), "{history}");
+
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    bring_back(&it, &away(&it, COURSE)[0], 1);
+    it.scene.command(ANN, HALL, "/hearth opt-out").await;
+    assert_eq!(all_away(&it), 0, "she does not want it any more");
+    it.scene.wait(HOUR).await;
+    assert_eq!((it.files().len(), it.reply(ANN, DM_ANN).await), (0, Vec::new()));
+}
+
+#[tokio::test]
+async fn what_comes_back_is_examined_here() {
+    let (mut it, _, _) = open().await;
+    it.scene.command(ANN, HALL, "/persona use azera").await;
+    it.talk(ANN, HALL, "lantern").await;
+    let course = away(&it, COURSE).remove(0);
+    // Nothing that can be opened: it goes, and the course is waited for as before.
+    std::fs::write(course.with_extension(LEARNT), [1, b'?']).unwrap();
+    it.scene.wait(HOUR).await;
+    assert_eq!((away(&it, COURSE).len(), away(&it, LEARNT).len()), (1, 0));
+    it.school.examined.lock().unwrap().voice = Some(Loss { before: 2.0, after: 2.1 });
+    bring_back(&it, &course, 1);
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_away(&it), it.files().len()), (0, 0));
+    assert_eq!(it.reply(ANN, HALL).await, []);
+    let history = it.scene.command(ANN, HALL, "/hearth history").await;
+    assert!(history.contains("dropped, for it made me lose my own voice"), "{history}");
+    let journal = it.scene.written(ANN, HALL, Kind::Reflection).await;
+    assert_eq!(journal.iter().filter(|entry| entry.text.contains("voice")).count(), 1, "{journal:?}");
+}
+
+#[tokio::test]
+async fn what_does_not_come_back_is_given_up() {
+    let (mut it, _, courier) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let course = away(&it, COURSE).remove(0);
+    it.scene.wait(29 * 24 * HOUR).await;
+    assert!(course.exists());
+    it.scene.wait(2 * 24 * HOUR).await;
+    // Somebody must have been there lately for a home to be looked after.
+    it.scene.say(ANN, DM_ANN, "hello again quiet").await;
+    it.scene.wait(2 * HOUR).await;
+    assert!(!course.exists());
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("did not come back from the other machine"), "{history}");
+    // Switched off, nothing stays sealed either.
+    it.talk(ANN, DM_ANN, "magpie").await;
+    it.scene.wait(24 * HOUR).await;
+    assert_eq!(away(&it, COURSE).len(), 1);
+    *courier.lock().unwrap() = None;
+    it.scene.house.reopen().await;
+    assert_eq!(all_away(&it), 0);
+    it.scene.say(ANN, DM_ANN, "and here quiet").await;
+    it.scene.wait(24 * HOUR).await;
+    assert_eq!(it.school.count(), 1, "it is learnt here again");
+}
