@@ -110,7 +110,7 @@ fn a_night_is_learnt_on_another_machine() {
     let hearth = |arguments: &[&str]| {
         let mut command = command(scratch.path(), &["hearth"]);
         command.args(arguments).current_dir(&stick);
-        command.env("AZERA__DATA_DIR", &data);
+        command.env("AZERA__DATA__DIR", &data);
         let output = command.output().expect("the binary runs");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.success(), text(&output.stdout), text(&output.stderr))

@@ -40,7 +40,7 @@ impl Courier for Post {
 async fn open() -> (Learning, Arc<Post>, Arc<Mutex<Option<Arc<dyn Courier>>>>) {
     let post = Arc::new(Post::default());
     let courier: Arc<Mutex<Option<Arc<dyn Courier>>>> = Arc::new(Mutex::new(Some(post.clone())));
-    let mut it = Learning::open_with(false, courier.clone()).await;
+    let it = Learning::open_with(false, courier.clone()).await;
     it.scene.command(ANN, DM_ANN, "/persona use azera").await;
     let told = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     assert!(told.contains("another machine"), "{told}");
@@ -137,7 +137,6 @@ async fn what_is_forgotten_meanwhile_is_not_taken_in() {
 #[tokio::test]
 async fn what_comes_back_is_examined_here() {
     let (mut it, _, _) = open().await;
-    it.scene.command(ANN, HALL, "/persona use azera").await;
     it.talk(ANN, HALL, "lantern").await;
     let course = away(&it, COURSE).remove(0);
     // Nothing that can be opened: it goes, and the course is waited for as before.
