@@ -212,7 +212,7 @@ impl Azera {
         self.note_lesson(burning, home, Entry { number, at, exchanges, outcome, learnt: None }).await
     }
 
-    /// Takes in what came back to a home, if something did; `None` if nothing of it is away.
+    /// How it stands with what a home has away; `None` if that is nothing.
     pub(super) fn back_or_waited_for(&self, burning: &Burning, home: &Home, now: Timestamp) -> Option<Arrival> {
         let away = burning.aways.of(&home.persona, &home.place)?;
         let waited = now.duration_since(away.learnt.at);
