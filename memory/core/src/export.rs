@@ -69,7 +69,7 @@ impl Memory {
         Ok(json!({
             "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": customs,
             "check_ins": check_ins, "keeping": keeping, "linked": self.linked(person)?,
-            "learnt_from_since": self.learnt_from_since(person)?,
+            "learnt_from": self.willing(person)?,
         }))
     }
 }

@@ -78,7 +78,7 @@ pub use rows::{
     Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, NOTES, Need, OutboxRow,
     PersonaRow, Posted, Provenance, WhyHit, WhyRow, WritingRow,
 };
-pub use settings::{CheckIns, JournalChannel, Keeping, Sifted, Stirred, Tended};
+pub use settings::{CheckIns, JournalChannel, Keeping, Sifted, Stirred, Tended, Willing};
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use surprise::Surprise;

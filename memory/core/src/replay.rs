@@ -7,7 +7,7 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, Scope, Timestam
 use serde::{Deserialize, Serialize};
 
 use crate::rows::{Kind, MemoryRow, MessageRow, Need, WhyRow};
-use crate::{Error, MAX_HISTORY, Memory, NOTES, Right, Surprise, Table, codec, keys};
+use crate::{Error, MAX_HISTORY, Memory, NOTES, Right, Surprise, Table, Willing, codec, keys};
 
 /// Memories looked through for exchanges, the newest.
 const LOOKED_AT: usize = 4_000;
@@ -82,14 +82,15 @@ struct Recalled {
 struct Seeker<'a> {
     memory: &'a Memory,
     right: &'a Right,
-    /// Since when they want it.
-    willing: HashMap<PersonId, Option<Timestamp>>,
+    /// Whether it is to be learnt on another machine.
+    elsewhere: bool,
+    willing: HashMap<PersonId, Option<Willing>>,
     paths: HashMap<ChatId, Path>,
 }
 
 impl Memory {
-    /// The exchanges of a right's place that its persona may learn from, the most surprising first, at most `limit`.
-    pub fn lived(&self, right: &Right, limit: usize) -> Result<Vec<Lived>, Error> {
+    /// The exchanges of a right's place that its persona may learn from, here or `elsewhere`, the most surprising first, at most `limit`.
+    pub fn lived(&self, right: &Right, elsewhere: bool, limit: usize) -> Result<Vec<Lived>, Error> {
         let place = right.place();
         let recent = self.recent(right, Timestamp::MIN, LOOKED_AT)?;
         let told = recent.into_iter().filter(|memory| memory.kind == Kind::Message && is_of(place, memory));
@@ -97,7 +98,7 @@ impl Memory {
         told.sort_by(|(one, older), (other, newer)| {
             other.score.total_cmp(&one.score).then_with(|| newer.id.cmp(&older.id))
         });
-        let mut seeker = Seeker { memory: self, right, willing: HashMap::new(), paths: HashMap::new() };
+        let mut seeker = Seeker { memory: self, right, elsewhere, willing: HashMap::new(), paths: HashMap::new() };
         let mut found = Vec::new();
         for (surprise, memory) in told {
             if found.len() >= limit {
@@ -123,7 +124,17 @@ impl Memory {
         }
         for (person, since) in &roots.people {
             // Whoever took it back and wishes it again begins anew.
-            if self.learnt_from_since(person)? != Some(*since) {
+            if self.willing(person)?.map(|willing| willing.since) != Some(*since) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether everybody who said what something learnt rests on wants it to be learnt from on another machine, too.
+    pub fn may_go_elsewhere(&self, roots: &Roots) -> Result<bool, Error> {
+        for person in roots.people.keys() {
+            if !self.willing(person)?.is_some_and(|willing| willing.elsewhere) {
                 return Ok(false);
             }
         }
@@ -231,16 +242,17 @@ impl Seeker<'_> {
 
     /// Whether somebody wanted what they said then to be learnt from.
     fn may_learn_from_person(&mut self, person: &PersonId, at: Timestamp, roots: &mut Roots) -> Result<bool, Error> {
-        let since = match self.willing.get(person) {
+        let willing = match self.willing.get(person) {
             Some(known) => *known,
             None => {
-                let since = self.memory.learnt_from_since(person)?;
-                self.willing.insert(person.clone(), since);
-                since
+                let willing = self.memory.willing(person)?;
+                self.willing.insert(person.clone(), willing);
+                willing
             }
         };
-        let Some(since) = since.filter(|since| *since <= at) else { return Ok(false) };
-        roots.people.insert(person.clone(), since);
+        let may = |willing: &Willing| willing.since <= at && (willing.elsewhere || !self.elsewhere);
+        let Some(willing) = willing.filter(may) else { return Ok(false) };
+        roots.people.insert(person.clone(), willing.since);
         Ok(true)
     }
 

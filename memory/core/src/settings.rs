@@ -34,6 +34,33 @@ pub enum Keeping {
     Addressed,
 }
 
+/// That a person wants what they say to be learnt from in the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "WrittenWilling")]
+pub struct Willing {
+    /// What they said before is not learnt from.
+    pub since: Timestamp,
+    /// Whether it may be learnt on another machine, too.
+    pub elsewhere: bool,
+}
+
+/// As it may lie in the record: a time alone knows of no other machine.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenWilling {
+    Since(Timestamp),
+    Whole { since: Timestamp, elsewhere: bool },
+}
+
+impl From<WrittenWilling> for Willing {
+    fn from(written: WrittenWilling) -> Self {
+        match written {
+            WrittenWilling::Since(since) => Self { since, elsewhere: false },
+            WrittenWilling::Whole { since, elsewhere } => Self { since, elsewhere },
+        }
+    }
+}
+
 /// Where the dreams and journal entries of a place are posted, as somebody said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalChannel {
@@ -114,16 +141,16 @@ impl Memory {
         self.set(keeping_key(person), &keeping)
     }
 
-    /// Since when a person wants what they say to be learnt from in the weights. Nobody does who did not say so.
-    pub fn learnt_from_since(&self, person: &PersonId) -> Result<Option<Timestamp>, Error> {
+    /// Whether a person wants what they say to be learnt from in the weights. Nobody does who did not say so.
+    pub fn willing(&self, person: &PersonId) -> Result<Option<Willing>, Error> {
         self.setting(&learning_key(person))
     }
 
-    /// Notes since when they do; with `None` that they do not.
-    pub fn set_learnt_from_since(&self, person: &PersonId, since: Option<Timestamp>) -> Result<(), Error> {
+    /// Notes whether they do.
+    pub fn set_willing(&self, person: &PersonId, willing: Option<Willing>) -> Result<(), Error> {
         let key = learning_key(person);
-        if let Some(since) = since {
-            return self.set(key, &since);
+        if let Some(willing) = willing {
+            return self.set(key, &willing);
         }
         self.store.ready()?;
         let mut batch = Batch::new();

@@ -41,10 +41,11 @@ impl Key {
     pub fn read(path: &Path) -> io::Result<Self> {
         let digits = fs::read_to_string(path)?;
         let digits = digits.trim();
+        // A sign is no digit, though numbers are read with one.
+        let is_whole = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
         let bytes: Option<Vec<u8>> = (0..32).map(|at| byte(2 * at)).collect();
-        let cipher =
-            bytes.filter(|_| digits.len() == 64).and_then(|bytes| XChaCha20Poly1305::new_from_slice(&bytes).ok());
+        let cipher = bytes.filter(|_| is_whole).and_then(|bytes| XChaCha20Poly1305::new_from_slice(&bytes).ok());
         cipher.map(Self).ok_or_else(|| invalid(format!("{} holds no key: 64 hexadecimal digits", path.display())))
     }
 
@@ -114,10 +115,12 @@ mod tests {
         #[cfg(unix)]
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions()) & 0o777, 0o600);
         let digits = fs::read_to_string(&path).unwrap();
-        for wrong in
-            [&digits[..62], &format!("{}00", digits.trim()), &digits.replacen(&digits[..1], "ä", 1), "", "+f+f"]
-        {
-            fs::write(&path, wrong).unwrap();
+        let digits = digits.trim();
+        // All but the first two are as long as a key, in bytes.
+        let wrong =
+            [String::new(), format!("{digits}00"), "ä".repeat(32), format!("0{}0", "ä".repeat(31)), "+f".repeat(32)];
+        for wrong in wrong {
+            fs::write(&path, &wrong).unwrap();
             assert!(Key::made(&path).err().unwrap().to_string().contains("64 hexadecimal digits"), "{wrong:?}");
         }
     }

@@ -1,6 +1,7 @@
 //! `/hearth`: whether a persona learns in its weights, from whom, and what came of it.
 
 use azera_adapter::CommandAnswer;
+use azera_memory::Willing;
 use azera_types::Timestamp;
 
 use super::mind::keeps_the_place;
@@ -13,6 +14,10 @@ use crate::hearth::{Burning, Entry, Outcome};
 /// What people are told where it is not this machine that learns.
 const ELSEWHERE: &str = "Whoever runs me has me learn on another machine of theirs: what is to be learnt goes there, sealed, and what is \
                          forgotten later is not taken in from there.";
+
+/// What they are told who agreed before that was so.
+const NOT_ELSEWHERE: &str =
+    "You agreed before that was so, and nothing of yours goes there unless you say `/hearth opt-in` once more.";
 
 /// Entries that are shown.
 const SHOWN: usize = 10;
@@ -58,10 +63,20 @@ impl Azera {
 
     async fn learn_from_them(&self, at: &Setting<'_>, elsewhere: bool) -> Result<CommandAnswer, Error> {
         let (person, now) = (at.line.person.clone(), self.0.clock.now());
-        self.blocking(move |memory| memory.set_learnt_from_since(&person, Some(now))).await?;
+        let since = self
+            .blocking(move |memory| {
+                // Said twice, it counts from the first time: what was learnt since then stays.
+                let before = memory.willing(&person)?;
+                let since = before.map_or(now, |before| before.since);
+                let elsewhere = elsewhere || before.is_some_and(|before| before.elsewhere);
+                memory.set_willing(&person, Some(Willing { since, elsewhere }))?;
+                Ok(since)
+            })
+            .await?;
+        let from = if since == now { "From now on".to_owned() } else { format!("Since {}", day(since)) };
         let elsewhere = if elsewhere { format!("\n\n{ELSEWHERE}") } else { String::new() };
         Ok(done(format!(
-            "From now on, what you say to me may change how I speak, slowly and at rest. What I learn in a place stays in that place: \
+            "{from}, what you say to me may change how I speak, slowly and at rest. What I learn in a place stays in that place: \
              from our direct messages only in those, from a private channel only there, from the public ones of a server only in those. \
              Where others speak along, I learn from what rests on people alone who want it, too.\n\n\
              What is forgotten is unlearnt: I drop what rests on it and learn again without it. `/hearth opt-out` ends it and takes back \
@@ -73,8 +88,8 @@ impl Azera {
         let person = at.line.person.clone();
         let before = self
             .blocking(move |memory| {
-                let before = memory.learnt_from_since(&person)?.is_some();
-                memory.set_learnt_from_since(&person, None)?;
+                let before = memory.willing(&person)?.is_some();
+                memory.set_willing(&person, None)?;
                 Ok(before)
             })
             .await?;
@@ -95,8 +110,8 @@ impl Azera {
 
     async fn show_hearth(&self, at: &Setting<'_>, burning: &Burning, home: &Home) -> Result<CommandAnswer, Error> {
         let person = at.line.person.clone();
-        let willing = self.blocking(move |memory| memory.learnt_from_since(&person)).await?.is_some();
-        let mut text = String::from(if willing {
+        let willing = self.blocking(move |memory| memory.willing(&person)).await?;
+        let mut text = String::from(if willing.is_some() {
             "- **You** want me to learn from what you say; `/hearth opt-out` ends that.\n"
         } else {
             "- **You** did not say that I may learn from what you say, so I do not; `/hearth opt-in` says so.\n"
@@ -107,7 +122,9 @@ impl Azera {
             return Ok(done(text));
         };
         if burning.hearth.courier.is_some() {
-            text.push_str(&format!("- **Where:** {ELSEWHERE}\n"));
+            let not_theirs = willing.is_some_and(|willing| !willing.elsewhere);
+            let theirs = if not_theirs { format!(" {NOT_ELSEWHERE}") } else { String::new() };
+            text.push_str(&format!("- **Where:** {ELSEWHERE}{theirs}\n"));
         }
         if let Some(since) = burning.away_since(home) {
             text.push_str(&format!("- **Away:** a lesson is being learnt on that machine, since {}.\n", day(since)));
@@ -121,6 +138,12 @@ impl Azera {
             ),
             None => "- **Learnt:** nothing serves here.\n".into(),
         });
+        if self.is_held_up(burning, home).await? {
+            text.push_str(
+                "- **Held up:** lessons go on from what serves here, and somebody whom that is learnt from did not agree to the other \
+                 machine. Until they do, or it is taken back, I learn nothing more here.\n",
+            );
+        }
         let waiting = self.waiting_to_be_learnt(home).await?;
         let wanted = burning.hearth.exchanges;
         text.push_str(&format!(
@@ -144,7 +167,7 @@ impl Azera {
                 Outcome::Dropped(fault) => format!("dropped, for it {}", fault.told()),
                 Outcome::Failed => "it could not be done; whoever runs me finds the reason in the log".to_owned(),
                 Outcome::Away => "sent to be learnt on another machine".to_owned(),
-                Outcome::Lost => "it did not come back from the other machine".to_owned(),
+                Outcome::Lost => "nothing of use came back from the other machine in 30 days".to_owned(),
                 Outcome::TooLittle => "too little of it was left to learn it again".to_owned(),
                 Outcome::RolledBack => "taken back by command".to_owned(),
                 Outcome::Withdrawn => "dropped, for something that it rested on is gone".to_owned(),

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use azera_memory::Roots;
 use azera_types::{PersonaId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::choose::School;
 use super::kept::Learnt;
 use super::serve::{Entry, Outcome};
 use super::{Burning, Course, LearnError, Lesson, Trained};
@@ -32,7 +34,7 @@ pub const LEARNT: &str = "learnt";
 /// How the file ends that says what a course is.
 const RECORD: &str = "json";
 
-/// How long what is away is waited for.
+/// How long is waited for something of use to come back.
 const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// What came back of a course.
@@ -68,6 +70,8 @@ pub(crate) struct Away {
     name: String,
     /// What it becomes; its adapter has no name yet.
     pub(super) learnt: Learnt,
+    /// What the course rests on: beside what it becomes, what is only to be compared.
+    pub(super) holds: Roots,
     /// What served as it was sent, and what it learns beside.
     beside: Option<Learnt>,
     exchanges: usize,
@@ -171,10 +175,10 @@ impl Azera {
         home: &Home,
         courier: Arc<dyn Courier>,
         course: Course,
-        (learnt, beside): (Learnt, Option<Learnt>),
+        (learnt, holds, beside): (Learnt, Roots, Option<Learnt>),
     ) -> Result<(), Error> {
         let (number, at, exchanges) = (learnt.number, learnt.at, course.lessons.len());
-        let away = Away { name: format!("{:08x}{:08x}", any_seed(), any_seed()), learnt, beside, exchanges };
+        let away = Away { name: format!("{:08x}{:08x}", any_seed(), any_seed()), learnt, holds, beside, exchanges };
         let of = Arc::clone(burning);
         let sent = self
             .blocking(move |memory| {
@@ -182,7 +186,7 @@ impl Azera {
                 let sent = courier.send(&course, &away.learnt.ground, &file).and_then(|()| {
                     let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);
                     let failed = |error: &dyn std::fmt::Display| LearnError::Failed(error.to_string());
-                    let founded = memory.stand(&away.learnt.roots).map_err(|error| failed(&error))?
+                    let founded = memory.stand(&away.holds).map_err(|error| failed(&error))?
                         && away.beside.as_ref().is_none_or(|beside| of.kept.has(beside));
                     if founded {
                         of.aways.keep(away.clone()).map_err(|error| failed(&error))?;
@@ -212,36 +216,69 @@ impl Azera {
         self.note_lesson(burning, home, Entry { number, at, exchanges, outcome, learnt: None }).await
     }
 
+    /// Whether nothing is learnt in a home because what serves there may not go to the other machine.
+    pub(crate) async fn is_held_up(&self, burning: &Burning, home: &Home) -> Result<bool, Error> {
+        match self.school(burning, home).await? {
+            Some(school) => Ok(!self.may_be_sent(&school).await?),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether what serves in a place may go where its courses go: a course goes on from it.
+    pub(super) async fn may_be_sent(&self, school: &School) -> Result<bool, Error> {
+        let Some(serving) = school.serving.clone().filter(|_| school.elsewhere) else { return Ok(true) };
+        self.blocking(move |memory| memory.may_go_elsewhere(&serving.roots)).await
+    }
+
     /// How it stands with what a home has away; `None` if that is nothing.
     pub(super) fn back_or_waited_for(&self, burning: &Burning, home: &Home, now: Timestamp) -> Option<Arrival> {
         let away = burning.aways.of(&home.persona, &home.place)?;
         let waited = now.duration_since(away.learnt.at);
-        Some(if burning.aways.file(&away.name, LEARNT).exists() {
-            Arrival::Back(away)
-        } else if waited.is_positive() && waited.unsigned_abs() >= PATIENCE {
-            Arrival::Lost(away)
-        } else {
-            Arrival::Awaited
+        let is_overdue = waited.is_positive() && waited.unsigned_abs() >= PATIENCE;
+        Some(match burning.aways.file(&away.name, LEARNT).exists() {
+            true => Arrival::Back { away, is_overdue },
+            false if is_overdue => Arrival::Lost(away),
+            false => Arrival::Awaited,
         })
     }
 
-    /// Examines what came back as if it had been learnt here.
-    pub(super) async fn take_in(&self, burning: &Arc<Burning>, home: &Home, away: Away) -> Result<(), Error> {
+    /// Examines what came back as if it had been learnt here; what could not be examined for too long is given up.
+    pub(super) async fn take_in(
+        &self,
+        burning: &Arc<Burning>,
+        home: &Home,
+        away: Away,
+        is_overdue: bool,
+    ) -> Result<(), Error> {
+        match self.examine(burning, home, &away).await? {
+            Examination::Over => drop(self.wait_no_longer(burning, &away).await),
+            Examination::Impossible if is_overdue => self.give_up(burning, home, away).await?,
+            Examination::Impossible | Examination::BrokenOff => {}
+        }
+        Ok(())
+    }
+
+    async fn examine(&self, burning: &Arc<Burning>, home: &Home, away: &Away) -> Result<Examination, Error> {
         let model = self.model().info().name.clone();
         let (Some(courier), Some(ground)) = (burning.hearth.courier.clone(), burning.ground(&model)) else {
-            return Ok(());
+            return Ok(Examination::Impossible);
         };
         // Another model answers at the moment: this may be of use again.
         let Some(school) = self.school(burning, home).await?.filter(|_| ground == away.learnt.ground) else {
-            return Ok(());
+            return Ok(Examination::Impossible);
         };
         let (of, names) = (Arc::clone(burning), away.name.clone());
         let received = self
             .blocking(move |_| {
                 let (course, learnt) = (of.aways.file(&names, COURSE), of.aways.file(&names, LEARNT));
                 let received = courier.receive(&course, &learnt, &of.kept.draft());
-                if received.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
-                    fs::remove_file(&learnt).map_err(azera_memory::Error::io("removing what is of no use"))?;
+                if let Err(error) = &received {
+                    let is_no_such = error.kind() == io::ErrorKind::InvalidData;
+                    let removed = if is_no_such { fs::remove_file(&learnt) } else { Ok(()) };
+                    of.kept
+                        .clear_draft()
+                        .and(removed)
+                        .map_err(azera_memory::Error::io("removing what is of no use"))?;
                 }
                 Ok(received)
             })
@@ -250,22 +287,22 @@ impl Azera {
             Ok(back) => back,
             Err(error) => {
                 tracing::warn!(persona = %home.persona, %error, "what came back from another machine is not taken in");
-                return Ok(());
+                return Ok(Examination::Impossible);
             }
         };
         let learnt = Learnt { id: trained.id.to_string(), at: self.0.clock.now(), ..away.learnt.clone() };
         // Kept, and broken off before that was noted.
-        let is_settled = burning.kept.has(&learnt)
-            || self
-                .keep_or_drop(burning, home, &school, (&trained, &learnt, away.beside.clone()), &lessons, &older)
-                .await?;
-        if is_settled {
-            self.wait_no_longer(burning, &away).await;
+        if burning.kept.has(&learnt) {
+            let of = Arc::clone(burning);
+            self.blocking(move |_| of.kept.clear_draft().map_err(azera_memory::Error::io("removing a draft"))).await?;
+            return Ok(Examination::Over);
         }
-        Ok(())
+        let trial = (&trained, &learnt, away.beside.clone());
+        let is_over = self.keep_or_drop(burning, home, &school, trial, &lessons, &older).await?;
+        Ok(if is_over { Examination::Over } else { Examination::BrokenOff })
     }
 
-    /// Gives up on what did not come back.
+    /// Gives up on what nothing of use came back of.
     pub(super) async fn give_up(&self, burning: &Arc<Burning>, home: &Home, away: Away) -> Result<(), Error> {
         self.wait_no_longer(burning, &away).await;
         let Away { learnt, exchanges, .. } = away;
@@ -290,16 +327,29 @@ impl Azera {
 pub(super) enum Arrival {
     /// It is not back yet.
     Awaited,
-    Back(Away),
-    /// It was waited for long enough.
+    Back {
+        away: Away,
+        /// It was waited for long enough: if it is of no use now, it is given up.
+        is_overdue: bool,
+    },
+    /// It was waited for long enough, and is not back.
     Lost(Away),
+}
+
+/// How the examination of what came back went.
+enum Examination {
+    /// It was kept or dropped.
+    Over,
+    /// Azera was stopped meanwhile: it begins again.
+    BrokenOff,
+    /// Now it can't be: another model answers, the key is gone, or it is no such file.
+    Impossible,
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use azera_memory::Roots;
     use azera_types::{PersonId, PlatformId};
 
     use super::*;
@@ -316,7 +366,7 @@ mod tests {
             said: BTreeSet::new(),
             at: Timestamp::UNIX_EPOCH,
         };
-        Away { name: name.into(), learnt, beside: None, exchanges: 4 }
+        Away { name: name.into(), learnt, holds: Roots::default(), beside: None, exchanges: 4 }
     }
 
     fn names(folder: &Path) -> Vec<String> {

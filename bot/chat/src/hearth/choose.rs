@@ -46,12 +46,14 @@ pub(super) struct School {
     /// What serves there by now.
     pub(super) serving: Option<Learnt>,
     pub(super) entries: Vec<Entry>,
+    /// Whether it is another machine that learns.
+    pub(super) elsewhere: bool,
 }
 
 /// What is to be learnt, and what is not.
 pub(super) struct Chosen {
     pub(super) lessons: Vec<Prepared>,
-    pub(super) older: Vec<Lesson>,
+    pub(super) older: Vec<Prepared>,
 }
 
 impl Azera {
@@ -74,6 +76,7 @@ impl Azera {
             form: form_for(&self.model().info().family),
             customs: self.customs(&home.platform, &home.place).await?,
             persona: played.persona,
+            elsewhere: burning.hearth.courier.is_some(),
             place,
             right,
         }))
@@ -81,8 +84,8 @@ impl Azera {
 
     /// What may be learnt and was not yet, the most surprising first, and what was.
     async fn fresh(&self, school: &School) -> Result<(Vec<Lived>, Vec<Lived>), Error> {
-        let right = school.right.clone();
-        let lived = self.blocking(move |memory| memory.lived(&right, BUFFER)).await?;
+        let (right, elsewhere) = (school.right.clone(), school.elsewhere);
+        let lived = self.blocking(move |memory| memory.lived(&right, elsewhere, BUFFER)).await?;
         let is_known = |it: &Lived| school.serving.as_ref().is_some_and(|serving| serving.said.contains(&it.said.id));
         let back = school.entries.iter().rev().find(|entry| entry.outcome == Outcome::RolledBack);
         let (old, new): (Vec<Lived>, Vec<Lived>) = lived.into_iter().partition(is_known);
@@ -115,13 +118,13 @@ impl Azera {
         // The least surprising of them are left out.
         let learnt = wanted.min(taken.len() - left_out.min(taken.len() / 2));
         let (chosen, rest) = taken.split_at(learnt);
-        let lessons = chosen.iter().filter_map(|(lived, _)| {
+        let prepare = |lived: &Lived| {
             let lesson = self.lesson(school, lived)?;
             Some(Prepared { lesson, said: lived.said.id.clone(), roots: lived.roots.clone() })
-        });
-        let lessons: Vec<Prepared> = lessons.collect();
+        };
+        let lessons: Vec<Prepared> = chosen.iter().filter_map(|(lived, _)| prepare(lived)).collect();
         let older = rest.iter().map(|(lived, _)| *lived).take(LOOKED_AFTER).chain(old.iter().take(LOOKED_AFTER));
-        let older = older.filter_map(|lived| self.lesson(school, lived)).collect();
+        let older = older.filter_map(prepare).collect();
         Ok((!lessons.is_empty()).then_some(Chosen { lessons, older }))
     }
 

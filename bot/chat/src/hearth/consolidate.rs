@@ -74,7 +74,7 @@ impl Azera {
         self.0.tasks.spawn(async move {
             let _held = held;
             let done = match arrival {
-                Some(Arrival::Back(away)) => core.take_in(&burning, &home, away).await,
+                Some(Arrival::Back { away, is_overdue }) => core.take_in(&burning, &home, away, is_overdue).await,
                 Some(Arrival::Lost(away)) => core.give_up(&burning, &home, away).await,
                 Some(Arrival::Awaited) | None => core.learn_what_waits(&burning, &home, again).await,
             };
@@ -94,6 +94,9 @@ impl Azera {
             return Ok(());
         };
         let Some(school) = self.school(burning, home).await? else { return Ok(()) };
+        if !self.may_be_sent(&school).await? {
+            return Ok(());
+        }
         let now = self.0.clock.now();
         let kept = burning.kept.of(&home.persona, &home.place);
         let numbers = school.entries.iter().map(|entry| entry.number).chain(kept.iter().map(|kept| kept.number));
@@ -122,6 +125,15 @@ impl Azera {
             learnt.said.insert(said);
             exchanges.push(lesson);
         }
+        // What must not suffer goes along to another machine, too.
+        let mut holds = learnt.roots.clone();
+        let older: Vec<Lesson> = older
+            .into_iter()
+            .map(|Prepared { lesson, roots, .. }| {
+                holds.join(roots);
+                lesson
+            })
+            .collect();
         let seed = self.0.config.seed.unwrap_or_else(|| u64::from(any_seed()));
         let course = Course {
             model: name,
@@ -133,7 +145,7 @@ impl Azera {
             older: older.clone(),
         };
         if let Some(courier) = &burning.hearth.courier {
-            return self.send_away(burning, home, Arc::clone(courier), course, (learnt, school.serving)).await;
+            return self.send_away(burning, home, Arc::clone(courier), course, (learnt, holds, school.serving)).await;
         }
         tracing::info!(persona = %home.persona, exchanges = exchanges.len(), "learning what was lived through");
         let trained = match trainer.learn(course, self.may_go_on()).await {

@@ -152,12 +152,17 @@ impl Kept {
         self.of(&learnt.persona, &learnt.place).iter().any(|it| it.id == learnt.id)
     }
 
+    /// Removes what was written of no adapter yet, if anything was.
+    pub(crate) fn clear_draft(&self) -> std::io::Result<()> {
+        match fs::remove_file(self.draft()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes what is left of one that was not kept.
     pub(crate) fn remove_draft(&self, learnt: &Learnt) -> std::io::Result<()> {
-        match fs::remove_file(self.draft()) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        self.clear_draft()?;
         self.drop_one(learnt);
         self.remove_files(learnt)
     }

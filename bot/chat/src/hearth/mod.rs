@@ -3,7 +3,7 @@
 //!
 //! Invariants:
 //! - Nothing is learnt where whoever runs this did not switch it on, nor from anybody who did not say that they want it
-//!   ([`azera_memory::Memory::lived`] gives nothing else).
+//!   ([`azera_memory::Memory::lived`] gives nothing else); on another machine only from those who were told of it as they said so.
 //! - An adapter serves in the place it was learnt in, and there only as long as everybody who reads along may read all of it.
 //! - What it rests on is asked after at each start, each forgetting and each change; an adapter that rests on what is gone is
 //!   removed with its file, before the next reply.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use azera_memory::{Memory, Right};
+use azera_memory::{Memory, Right, Roots};
 use azera_model::Adapter;
 use azera_types::{MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
     Failed,
     /// It is to be learnt on another machine.
     Away,
-    /// It did not come back from there.
+    /// Nothing of use came back from there in time.
     Lost,
     /// Too little was left to learn it again.
     TooLittle,
@@ -58,21 +58,21 @@ impl Burning {
     /// Takes out of service what is not founded any more, or comes from where nothing may be learnt by now; gives it, and what is away.
     fn take_out_unfounded(&self, memory: &Memory, resting_on: Option<&MessageId>) -> (Vec<Learnt>, Vec<Away>) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_unfounded = |learnt: &Learnt| {
-            if resting_on.is_some_and(|id| !learnt.roots.messages.contains_key(id)) {
+        let is_unfounded = |learnt: &Learnt, roots: &Roots| {
+            if resting_on.is_some_and(|id| !roots.messages.contains_key(id)) {
                 return false;
             }
             let barred = self.hearth.barred.contains_key(&learnt.platform);
             // What cannot be asked after is not founded.
             barred
-                || !memory.stand(&learnt.roots).unwrap_or_else(|error| {
+                || !memory.stand(roots).unwrap_or_else(|error| {
                     tracing::warn!(%error, "what something learnt rests on cannot be read");
                     false
                 })
         };
         let (mut unfounded, mut away) = (self.kept.all(), self.aways.all());
-        unfounded.retain(is_unfounded);
-        away.retain(|away| is_unfounded(&away.learnt));
+        unfounded.retain(|learnt| is_unfounded(learnt, &learnt.roots));
+        away.retain(|away| is_unfounded(&away.learnt, &away.holds));
         unfounded.iter().for_each(|learnt| self.kept.drop_one(learnt));
         away.iter().for_each(|away| self.aways.drop_one(away));
         (unfounded, away)

@@ -78,7 +78,7 @@ const SHOWN_TO_NOBODY: [&str; 41] = [
     "journal_channel",
     "tended",
     "lessons",
-    "learnt_from_since",
+    "willing",
     "check_ins",
     "all_check_ins",
     "diary_until",

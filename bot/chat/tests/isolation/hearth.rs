@@ -73,12 +73,14 @@ impl Scorer for Asked {
 pub struct School {
     pub courses: Mutex<Vec<Course>>,
     pub examined: Mutex<Examined>,
+    /// What it trains for.
+    pub ground: Mutex<String>,
 }
 
 #[async_trait]
 impl Trainer for School {
     fn ground(&self, _: &str) -> Option<String> {
-        Some("ground".into())
+        Some(self.ground.lock().unwrap().clone())
     }
 
     async fn learn(&self, course: Course, may_go_on: MayGoOn) -> Result<Trained, LearnError> {
@@ -140,7 +142,11 @@ impl Learning {
             largest_cosine: 0.0,
             rank: 4,
         };
-        let school = Arc::new(School { courses: Mutex::default(), examined: Mutex::new(examined) });
+        let school = Arc::new(School {
+            courses: Mutex::default(),
+            examined: Mutex::new(examined),
+            ground: Mutex::new("ground".into()),
+        });
         let folder = tempfile::tempdir().unwrap();
         let (trainer, kept) = (school.clone(), folder.path().to_owned());
         scene.house.hearth = Some(Arc::new(move || Hearth {

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use azera_adapter::{CommandLine, Host, OfferLine, OptionKind, Platform, ProbeLine};
-use azera_memory::{Account, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, Right, Subject, VectorIndex, Worth};
+use azera_memory::{
+    Account, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, Right, Subject, VectorIndex, Willing, Worth,
+};
 use azera_types::{
     Author, ChatId, Clock, MemoryId, MessageId, PersonId, PersonaId, PlaceKind, Reach, Scope, Text, Timestamp,
 };
@@ -318,21 +320,29 @@ impl Looking<'_> {
                 read!(self, memory.note_surprise(&said, 3.0, 2.0), |found| format!("{found:?}"));
             }
         }
-        // Every other one wants to be learnt from.
-        for person in (0..PEOPLE.len()).step_by(2).map(person) {
-            memory.set_learnt_from_since(&person, Some(Timestamp::UNIX_EPOCH)).unwrap();
+        // Every other one wants to be learnt from, and every other one of those on another machine, too.
+        for at in (0..PEOPLE.len()).step_by(2) {
+            let willing = Willing { since: Timestamp::UNIX_EPOCH, elsewhere: at % 4 == 0 };
+            memory.set_willing(&person(at), Some(willing)).unwrap();
         }
-        let lived = read!(self, memory.lived(&right, MANY), |found| {
-            json(&found.iter().map(|it| (&it.said, &it.reply, &it.before, &it.recalled)).collect::<Vec<_>>())
-        });
-        for it in &lived {
+        let mut lived = Vec::new();
+        for elsewhere in [false, true] {
+            let found = read!(self, memory.lived(&right, elsewhere, MANY), |found| {
+                json(&found.iter().map(|it| (&it.said, &it.reply, &it.before, &it.recalled)).collect::<Vec<_>>())
+            });
+            lived.extend(found.into_iter().map(|it| (elsewhere, it)));
+        }
+        for (elsewhere, it) in &lived {
+            assert!(!elsewhere || memory.may_go_elsewhere(&it.roots).unwrap(), "{} goes elsewhere", it.said.id);
             let rows = it.before.iter().chain([&it.said, &it.reply]);
             for row in rows {
                 let is_here = row.scope == *right.place() && row.needs.iter().all(|need| need.scope == row.scope);
                 assert!(is_here, "{} is learnt from in {}", row.id, right.place());
             }
             for person in it.roots.people.keys() {
-                assert!(memory.learnt_from_since(person).unwrap().is_some(), "{person} did not want to be learnt from");
+                let willing = memory.willing(person).unwrap();
+                let may = willing.is_some_and(|willing| willing.elsewhere || !elsewhere);
+                assert!(may, "{person} did not want to be learnt from");
             }
         }
         for person in (0..PEOPLE.len()).map(person) {
