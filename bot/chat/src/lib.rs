@@ -48,7 +48,7 @@ pub use error::Error;
 pub use gardener::{Gardener, Writes, asked_to_write};
 pub use hearth::{
     AWAY, Back, COURSE, Change, Courier, Course, Examined, Hearth, LEARNT, LearnError, Lesson, MayGoOn, Trained,
-    Trainer,
+    Trainer, Unreceived,
 };
 pub use jobs::{Job, JobError};
 pub use shelf::{ModelShelf, ShelvedModel};

@@ -12,7 +12,7 @@ pub struct Hearth {
     /// Learn from what is said on Discord, too. Discord's Developer Policy forbids to train models on message content unless Discord
     /// permitted it: set this only where it did.
     pub discord: bool,
-    /// Learn on another machine, with a GPU or more cores: what is to be learnt is laid out, sealed, in the data folder, `azera hearth pack`
+    /// Learn on another machine, with more or faster cores: what is to be learnt is laid out, sealed, in the data folder, `azera hearth pack`
     /// copies it to be carried there, and `azera hearth install` brings back what came of it. Nothing is learnt on this one then.
     pub elsewhere: bool,
     /// Exchanges that are learnt at a time. A place needs an eighth more, which are left out to see what becomes of them.
@@ -30,7 +30,8 @@ pub struct Hearth {
     /// The learning rate.
     #[schemars(range(min = 0.000001, max = 0.01))]
     pub rate: f64,
-    /// The largest model that learns, in megabytes of its file. Larger ones take too long on a processor.
+    /// The largest model that learns, in megabytes of its file. Larger ones take too long on a small machine; it does not count for
+    /// what is learnt elsewhere.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub largest_model_mb: u32,
 }

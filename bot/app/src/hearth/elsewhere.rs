@@ -14,8 +14,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, bail};
-use azera_chat::{AWAY, Back, COURSE, Courier, Course, Examined, LEARNT, LearnError, Lesson, Trained, Trainer};
+use anyhow::{Context, anyhow, bail};
+use azera_chat::{
+    AWAY, Back, COURSE, Courier, Course, Examined, LEARNT, LearnError, Lesson, Trained, Trainer, Unreceived,
+};
 use azera_config::{Config, Hearth};
 use indicatif::ProgressBar;
 use serde::de::DeserializeOwned;
@@ -27,6 +29,9 @@ use super::{FOLDER, train};
 use crate::adapters;
 use crate::cli::{Install, Pack, Train};
 use crate::house::models;
+
+/// How the file ends that says what a course is; it is the core's.
+const RECORD: &str = "json";
 
 /// The file of the key, beside the courses.
 const KEY: &str = "key";
@@ -83,19 +88,27 @@ impl Courier for ByHand {
         };
         let send = || {
             let adapter = beside.as_ref().map_or_else(|| Ok(Vec::new()), fs::read)?;
-            let key = Key::made(&self.folder.join(KEY))?;
+            let key_file = self.folder.join(KEY);
+            if !key_file.try_exists()? && !courses_in(&self.folder)?.is_empty() {
+                tracing::warn!("the key of courses that are away is gone: what comes back of them cannot be opened");
+            }
+            let key = Key::made(&key_file)?;
             write_whole(file, &key.seal(&purpose(file)?, &parcel(&sent, &adapter)?)?)
         };
         send().map_err(|error| LearnError::Failed(error.to_string()))
     }
 
-    fn receive(&self, course: &Path, learnt: &Path, to: &Path) -> io::Result<Back> {
+    fn receive(&self, course: &Path, learnt: &Path, to: &Path) -> Result<Back, Unreceived> {
         let key = Key::read(&self.folder.join(KEY))?;
-        let (sent, _) = opened::<Sent>(&key, course)?;
-        let (made, adapter) = opened::<Made>(&key, learnt)?;
-        if made.ground != sent.ground {
-            return Err(invalid("it was made for another model, or another adapter of it".into()));
-        }
+        let or = |kind: fn(io::Error) -> Unreceived| {
+            move |error: io::Error| match error.kind() {
+                io::ErrorKind::InvalidData => kind(error),
+                _ => Unreceived::Io(error),
+            }
+        };
+        let (sent, _) = opened::<Sent>(&key, course).map_err(or(Unreceived::NoCourse))?;
+        let (made, adapter) = opened::<Made>(&key, learnt).map_err(or(Unreceived::NotOfIt))?;
+        fits(&made, &sent).map_err(Unreceived::NotOfIt)?;
         fs::write(to, adapter)?;
         let trained = Trained { id: adapters::at(to)?.id, examined: made.examined };
         Ok(Back { lessons: sent.lessons, older: sent.older, trained })
@@ -105,13 +118,10 @@ impl Courier for ByHand {
 /// `azera hearth pack`.
 pub fn pack(config: &Config, options: &Pack) -> anyhow::Result<ExitCode> {
     let folder = away(config)?;
-    let mut courses = Vec::new();
-    if folder.exists() {
-        for file in fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
-            courses.extend(Some(file?.path()).filter(|path| ends(path, COURSE)));
-        }
-    }
-    courses.sort();
+    let courses = match folder.exists() {
+        true => courses_in(&folder).with_context(|| format!("reading {}", folder.display()))?,
+        false => Vec::new(),
+    };
     if courses.is_empty() {
         println!("no course waits to be learnt elsewhere");
         if !(config.hearth.enabled && config.hearth.elsewhere) {
@@ -124,16 +134,21 @@ pub fn pack(config: &Config, options: &Pack) -> anyhow::Result<ExitCode> {
     }
     for course in &courses {
         let name = course.file_name().unwrap_or_default();
+        let sealed = match fs::read(course) {
+            // Something that it rests on was forgotten at this moment.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            read => read.with_context(|| format!("reading {}", course.display()))?,
+        };
         let shown = match &options.to {
             Some(to) => {
                 let copy = to.join(name);
-                write_whole(&copy, &fs::read(course)?).with_context(|| format!("writing {}", copy.display()))?;
+                write_whole(&copy, &sealed).with_context(|| format!("writing {}", copy.display()))?;
                 copy
             }
             None => course.clone(),
         };
         let back = if course.with_extension(LEARNT).exists() { ", is back and waits to be examined" } else { "" };
-        println!("{}: {} kB{back}", shown.display(), course.metadata()?.len() / 1024);
+        println!("{}: {} kB{back}", shown.display(), sealed.len() / 1024);
     }
     let key = folder.join(KEY);
     match &options.to {
@@ -233,25 +248,42 @@ pub fn install(config: &Config, options: &Install) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("{shown} is no .{LEARNT} file, which `azera hearth train` writes of a course"))?;
         let here = folder.join(name);
         let course = here.with_extension(COURSE);
-        if !course.exists() {
-            bail!(
+        let no_course = || {
+            anyhow!(
                 "no course of that name is away: what {shown} rests on was forgotten or taken back meanwhile, or another came back \
                  before it, or it belongs to another data folder"
-            );
+            )
+        };
+        if !course.exists() {
+            return Err(no_course());
         }
         let key = folder.join(KEY);
         let key = Key::read(&key).with_context(|| format!("reading {}", key.display()))?;
         let (made, _) = opened::<Made>(&key, path).with_context(|| format!("opening {shown}"))?;
         let (sent, _) = opened::<Sent>(&key, &course).with_context(|| format!("opening {}", course.display()))?;
-        if made.ground != sent.ground {
-            bail!("{shown} was made for another model, or another adapter of it");
-        }
+        fits(&made, &sent).with_context(|| format!("taking in {shown}"))?;
         write_whole(&here, &fs::read(path)?).with_context(|| format!("writing {}", here.display()))?;
+        // What it rests on may have been forgotten at this moment, and Azera removed all that it knew of.
+        if !course.exists() {
+            fs::remove_file(&here).or_else(gone_is_well).with_context(|| format!("removing {}", here.display()))?;
+            return Err(no_course());
+        }
         println!(
-            "{shown} is here: Azera examines it within the hour while it runs, and /hearth history tells what came of it"
+            "{shown} is here: while it runs, Azera examines it within an hour once nobody talks there; /hearth history tells what came \
+             of it"
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The courses of a folder that are away.
+fn courses_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let files: Vec<PathBuf> = fs::read_dir(folder)?.map(|file| Ok(file?.path())).collect::<io::Result<_>>()?;
+    // One without its record is being laid out yet, or is given up.
+    let is_away = |path: &PathBuf| ends(path, COURSE) && path.with_extension(RECORD).exists();
+    let mut courses: Vec<PathBuf> = files.into_iter().filter(is_away).collect();
+    courses.sort();
+    Ok(courses)
 }
 
 /// Where courses lie that are away.
@@ -290,8 +322,125 @@ fn opened<T: DeserializeOwned>(key: &Key, file: &Path) -> io::Result<(T, Vec<u8>
 /// Writes a file whole or not at all.
 fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let staged = file.with_extension("part");
-    let mut part = File::create(&staged)?;
-    part.write_all(bytes)?;
-    part.sync_all()?;
-    fs::rename(staged, file)
+    let written = File::create(&staged).and_then(|mut part| {
+        part.write_all(bytes)?;
+        part.sync_all()?;
+        fs::rename(&staged, file)
+    });
+    if written.is_err() {
+        // The first error is the one that says what is wrong.
+        fs::remove_file(&staged).or_else(gone_is_well).ok();
+    }
+    written
+}
+
+/// Nothing is wrong with removing what is gone.
+fn gone_is_well(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+/// Whether something was made for what its course is for.
+fn fits(made: &Made, sent: &Sent) -> io::Result<()> {
+    if made.ground == sent.ground {
+        return Ok(());
+    }
+    Err(invalid("it was made for another model, or another adapter of it".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_chat::Change;
+    use azera_model::{ChatMessage, Role};
+
+    use super::*;
+
+    fn lesson(reply: &str) -> Lesson {
+        Lesson {
+            messages: vec![ChatMessage::new(Role::User, "who keeps the lamp?")],
+            words: String::new(),
+            reply: reply.into(),
+        }
+    }
+
+    /// Two courses that are away, in a data folder.
+    fn two(data: &Path) -> (ByHand, Key, [PathBuf; 2]) {
+        let folder = data.join(FOLDER).join(AWAY);
+        fs::create_dir_all(&folder).unwrap();
+        let courier = ByHand::new(data, Hearth::default());
+        let courses = ["00000000000000aa.course", "00000000000000bb.course"].map(|name| folder.join(name));
+        for (course, reply) in courses.iter().zip(["Ann keeps it", "Bob keeps it"]) {
+            let (lessons, older, voice) = (vec![lesson(reply)], vec![lesson("older")], Vec::new());
+            let to = data.join("unused");
+            let course_of = Course { model: "model".into(), lessons, older, voice, beside: None, to, seed: 1 };
+            courier.send(&course_of, "ground", course).unwrap();
+        }
+        (courier, Key::read(&folder.join(KEY)).unwrap(), courses)
+    }
+
+    fn bring_back(key: &Key, course: &Path, ground: &str) {
+        let same = Change { before: 2.0, after: 1.5 };
+        let examined = Examined {
+            learnt: same,
+            older: Some(same),
+            voice: None,
+            tasks: same,
+            prose: same,
+            tells_secrets: false,
+            largest_cosine: 0.0,
+            rank: 4,
+        };
+        let learnt = course.with_extension(LEARNT);
+        let plain = parcel(&Made { ground: ground.into(), examined }, b"weights").unwrap();
+        write_whole(&learnt, &key.seal(&purpose(&learnt).unwrap(), &plain).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn what_comes_of_a_course_is_received_as_it_was_made() {
+        let data = tempfile::tempdir().unwrap();
+        let (courier, key, [course, _]) = two(data.path());
+        let sealed = fs::read(&course).unwrap();
+        assert!(!sealed.windows(4).any(|part| part == b"lamp"), "nobody reads it without the key");
+        bring_back(&key, &course, "ground");
+        let to = data.path().join("draft.part");
+        let back = courier.receive(&course, &course.with_extension(LEARNT), &to).unwrap();
+        assert_eq!((back.lessons, back.older), (vec![lesson("Ann keeps it")], vec![lesson("older")]));
+        assert_eq!(back.trained.examined.learnt, Change { before: 2.0, after: 1.5 });
+        assert_eq!(fs::read(to).unwrap(), b"weights");
+    }
+
+    #[test]
+    fn what_is_not_of_a_course_is_not_received() {
+        let data = tempfile::tempdir().unwrap();
+        let (courier, key, [course, other]) = two(data.path());
+        let (learnt, to) = (course.with_extension(LEARNT), data.path().join("draft.part"));
+        let receive = || courier.receive(&course, &learnt, &to);
+        bring_back(&key, &course, "another ground");
+        assert!(matches!(receive(), Err(Unreceived::NotOfIt(_))));
+        bring_back(&key, &other, "ground");
+        fs::copy(other.with_extension(LEARNT), &learnt).unwrap();
+        assert!(matches!(receive(), Err(Unreceived::NotOfIt(_))), "another's under its name");
+        bring_back(&key, &course, "ground");
+        let whole = fs::read(&learnt).unwrap();
+        fs::write(&learnt, &whole[..whole.len() - 1]).unwrap();
+        assert!(matches!(receive(), Err(Unreceived::NotOfIt(_))), "cut");
+        fs::write(&learnt, whole).unwrap();
+        let sealed = fs::read(&course).unwrap();
+        fs::copy(&other, &course).unwrap();
+        assert!(matches!(receive(), Err(Unreceived::NoCourse(_))), "the course is another's");
+        fs::write(&course, sealed).unwrap();
+        fs::remove_file(course.with_file_name(KEY)).unwrap();
+        assert!(matches!(receive(), Err(Unreceived::Io(_))), "the key may be brought back");
+        assert!(!to.exists());
+    }
+
+    #[test]
+    fn a_course_whose_header_is_cut_is_an_error() {
+        let data = tempfile::tempdir().unwrap();
+        let (_, key, [course, _]) = two(data.path());
+        for plain in [vec![], vec![1; 7], 9_u64.to_le_bytes().to_vec(), u64::MAX.to_le_bytes().to_vec()] {
+            fs::write(&course, key.seal(&purpose(&course).unwrap(), &plain).unwrap()).unwrap();
+            let error = opened::<Sent>(&key, &course).err().unwrap();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+        }
+    }
 }

@@ -19,21 +19,22 @@ pub struct Key(XChaCha20Poly1305);
 impl Key {
     /// That of a file, which is made where there is none.
     pub fn made(path: &Path) -> io::Result<Self> {
+        if path.try_exists()? {
+            return Self::read(path);
+        }
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        // Half a key would be in the way of every course. One process alone makes keys in a data folder.
+        let staged = path.with_extension("part");
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
+        options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(path) {
-            Ok(mut file) => {
-                let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                file.write_all(format!("{digits}\n").as_bytes())?;
-                file.sync_all()?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
+        let mut file = options.open(&staged)?;
+        file.write_all(format!("{digits}\n").as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&staged, path)?;
         Self::read(path)
     }
 

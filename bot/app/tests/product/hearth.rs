@@ -105,7 +105,7 @@ fn a_night_is_learnt_on_another_machine() {
     night.push(asked("2026-03-02T09:00:00Z", "/hearth status"));
     let told = answers(&play(scratch.path(), &data, true, &night));
     assert!(told[0].contains("another machine"), "{told:?}");
-    assert!(told[1].contains("a lesson is being learnt on that machine"), "{told:?}");
+    assert!(told[1].contains("a lesson waits to be learnt on that machine"), "{told:?}");
     assert_eq!(adapters(&data), 0);
     let hearth = |arguments: &[&str]| {
         let mut command = command(scratch.path(), &["hearth"]);

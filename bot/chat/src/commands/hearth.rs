@@ -12,8 +12,8 @@ use crate::gardener::Home;
 use crate::hearth::{Burning, Entry, Outcome};
 
 /// What people are told where it is not this machine that learns.
-const ELSEWHERE: &str = "Whoever runs me has me learn on another machine of theirs: what is to be learnt goes there, sealed, and what is \
-                         forgotten later is not taken in from there.";
+const ELSEWHERE: &str = "Whoever runs me has me learn on another machine: what is to be learnt goes there sealed, and is opened there. \
+                         What is forgotten later is not taken in from there, but a copy that was left there is beyond my reach.";
 
 /// What they are told who agreed before that was so.
 const NOT_ELSEWHERE: &str =
@@ -127,7 +127,7 @@ impl Azera {
             text.push_str(&format!("- **Where:** {ELSEWHERE}{theirs}\n"));
         }
         if let Some(since) = burning.away_since(home) {
-            text.push_str(&format!("- **Away:** a lesson is being learnt on that machine, since {}.\n", day(since)));
+            text.push_str(&format!("- **Away:** a lesson waits to be learnt on that machine, since {}.\n", day(since)));
         }
         text.push_str(&match burning.kept.serving(&at.right, &ground) {
             Some(learnt) => format!(
@@ -166,8 +166,8 @@ impl Azera {
                 Outcome::Kept => "kept".to_owned(),
                 Outcome::Dropped(fault) => format!("dropped, for it {}", fault.told()),
                 Outcome::Failed => "it could not be done; whoever runs me finds the reason in the log".to_owned(),
-                Outcome::Away => "sent to be learnt on another machine".to_owned(),
-                Outcome::Lost => "nothing of use came back from the other machine in 30 days".to_owned(),
+                Outcome::Away => "laid out to be learnt on another machine".to_owned(),
+                Outcome::Lost => "nothing of use came back from the other machine".to_owned(),
                 Outcome::TooLittle => "too little of it was left to learn it again".to_owned(),
                 Outcome::RolledBack => "taken back by command".to_owned(),
                 Outcome::Withdrawn => "dropped, for something that it rested on is gone".to_owned(),

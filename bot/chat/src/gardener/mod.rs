@@ -40,7 +40,7 @@ use agenda::TalkTask;
 pub(crate) use agenda::{Agenda, Heard, Home, Talk};
 pub(crate) use pieces::Unpublished;
 pub use prompts::{Writes, asked_to_write};
-pub(crate) use schedule::{after, within};
+pub(crate) use schedule::{after, is_past, within};
 pub(crate) use work::Work;
 
 use crate::azera::{Azera, Inner};
@@ -88,7 +88,8 @@ impl Job for Gardener {
         let chores = core.agenda.next_chore(now);
         let surprises = core.exchanges.next_due(now);
         let talks = core.agenda.next_due(now);
-        talks.into_iter().chain(core.minds.next_due()).chain(chores).chain(surprises).min()
+        let aways = core.hearth.get().and_then(|burning| burning.aways.next_look(now));
+        talks.into_iter().chain(aways).chain(core.minds.next_due()).chain(chores).chain(surprises).min()
     }
 
     async fn run(&self, now: Timestamp) -> Result<(), JobError> {
@@ -133,6 +134,7 @@ impl Azera {
         self.tend_talks(now).await;
         self.ask_for_time_zones(now).await;
         self.tend_minds(now).await;
+        self.look_after_aways(now).await;
         self.do_chores(now).await;
     }
 

@@ -6,20 +6,20 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use azera_memory::Roots;
-use azera_types::{PersonaId, Scope, Timestamp};
+use azera_types::{ChatId, PersonaId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::choose::School;
 use super::kept::Learnt;
 use super::serve::{Entry, Outcome};
-use super::{Burning, Course, LearnError, Lesson, Trained};
+use super::{Burning, Candidate, Course, LearnError, Lesson, Trained};
 use crate::azera::Azera;
 use crate::error::Error;
-use crate::gardener::Home;
+use crate::gardener::{Home, after, is_past};
 use crate::generate::any_seed;
 
 /// The folder of courses that are away, in the hearth's.
@@ -36,6 +36,9 @@ const RECORD: &str = "json";
 
 /// How long is waited for something of use to come back.
 const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// Time between two looks at what is away.
+const LOOK_EVERY: Duration = Duration::from_secs(30 * 60);
 
 /// What came back of a course.
 #[derive(Debug)]
@@ -59,8 +62,22 @@ pub trait Courier: Send + Sync {
     /// Opens what came back of a course, and writes the adapter to `to`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] if it is not what that course becomes; anything else if a file cannot be read or written.
-    fn receive(&self, course: &Path, learnt: &Path, to: &Path) -> io::Result<Back>;
+    /// See [`Unreceived`].
+    fn receive(&self, course: &Path, learnt: &Path, to: &Path) -> Result<Back, Unreceived>;
+}
+
+/// Why what came back is not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreceived {
+    /// It is not what the course becomes.
+    #[error("it is not what its course becomes: {0}")]
+    NotOfIt(io::Error),
+    /// The course cannot be opened any more, so that nothing can be known of what came of it.
+    #[error("its course cannot be opened any more: {0}")]
+    NoCourse(io::Error),
+    /// A file could not be read or written, which may pass.
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 /// A course that is away.
@@ -68,6 +85,8 @@ pub trait Courier: Send + Sync {
 pub(crate) struct Away {
     /// What its files are called: it tells nothing.
     name: String,
+    /// The chat in which it was laid out.
+    chat: ChatId,
     /// What it becomes; its adapter has no name yet.
     pub(super) learnt: Learnt,
     /// What the course rests on: beside what it becomes, what is only to be compared.
@@ -81,6 +100,8 @@ pub(crate) struct Away {
 pub(crate) struct Aways {
     folder: PathBuf,
     held: RwLock<Vec<Away>>,
+    /// When they were looked at last.
+    looked: Mutex<Option<Timestamp>>,
 }
 
 impl Aways {
@@ -90,7 +111,7 @@ impl Aways {
         if wanted {
             fs::create_dir_all(&folder)?;
         } else if !folder.exists() {
-            return Ok(Self { folder, held: RwLock::default() });
+            return Ok(Self { folder, held: RwLock::default(), looked: Mutex::default() });
         }
         let files: Vec<PathBuf> = fs::read_dir(&folder)?.map(|file| Ok(file?.path())).collect::<io::Result<_>>()?;
         for path in files.iter().filter(|path| wanted && ends(path, RECORD)) {
@@ -105,11 +126,18 @@ impl Aways {
             let known = known.is_some_and(|stem| held.iter().any(|away| away.name == stem));
             // Anything else is not of this: the key, for one.
             let ours = [RECORD, COURSE, LEARNT].iter().any(|extension| ends(path, extension));
-            if ends(path, "part") || ours && !known {
-                fs::remove_file(path)?;
+            // Somebody may be bringing something back at this moment.
+            if (ends(path, "part") || ours && !known)
+                && let Err(error) = fs::remove_file(path)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                tracing::error!(file = %path.display(), %error, "what is left of a course could not be removed");
             }
         }
-        Ok(Self { folder, held: RwLock::new(held) })
+        if !wanted && files.iter().any(|path| ends(path, COURSE)) {
+            tracing::warn!("hearth.elsewhere is off: courses that were away are given up");
+        }
+        Ok(Self { folder, held: RwLock::new(held), looked: Mutex::default() })
     }
 
     fn file(&self, name: &str, extension: &str) -> PathBuf {
@@ -127,6 +155,26 @@ impl Aways {
         held.iter().find(|away| away.learnt.persona == *persona && away.learnt.place == *place).cloned()
     }
 
+    /// Whether one is still waited for.
+    pub(super) fn has(&self, away: &Away) -> bool {
+        self.held.read().unwrap_or_else(PoisonError::into_inner).iter().any(|it| it.name == away.name)
+    }
+
+    /// When they are to be looked at next.
+    pub(crate) fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.held.read().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            return None;
+        }
+        // A look later than now was noted by a clock that was wrong.
+        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner).filter(|looked| *looked <= now);
+        Some(looked.map_or(now, |looked| after(looked, LOOK_EVERY)))
+    }
+
+    /// They were looked at.
+    fn note_look(&self, now: Timestamp) {
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    }
+
     /// Takes one in whose course is in its place.
     fn keep(&self, away: Away) -> io::Result<()> {
         let staged = self.file(&away.name, "part");
@@ -138,9 +186,12 @@ impl Aways {
         Ok(())
     }
 
-    /// Waits for one no more; its files stay.
-    pub(super) fn drop_one(&self, away: &Away) {
-        self.held.write().unwrap_or_else(PoisonError::into_inner).retain(|it| it.name != away.name);
+    /// Waits for one no more; its files stay. Whether it was waited for.
+    pub(super) fn drop_one(&self, away: &Away) -> bool {
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        let before = held.len();
+        held.retain(|it| it.name != away.name);
+        held.len() < before
     }
 
     /// Removes what one left on disk.
@@ -160,6 +211,13 @@ fn ends(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|it| it == extension)
 }
 
+impl Away {
+    fn home(&self) -> Home {
+        let Learnt { platform, place, persona, .. } = &self.learnt;
+        Home { platform: platform.clone(), place: place.clone(), persona: persona.clone() }
+    }
+}
+
 impl Burning {
     /// Since when something of a home is away.
     pub(crate) fn away_since(&self, home: &Home) -> Option<Timestamp> {
@@ -172,13 +230,17 @@ impl Azera {
     pub(super) async fn send_away(
         &self,
         burning: &Arc<Burning>,
-        home: &Home,
+        (home, school): (&Home, &School),
         courier: Arc<dyn Courier>,
         course: Course,
-        (learnt, holds, beside): (Learnt, Roots, Option<Learnt>),
+        (learnt, holds): (Learnt, Roots),
     ) -> Result<(), Error> {
         let (number, at, exchanges) = (learnt.number, learnt.at, course.lessons.len());
-        let away = Away { name: format!("{:08x}{:08x}", any_seed(), any_seed()), learnt, holds, beside, exchanges };
+        let (name, chat) = (format!("{:08x}{:08x}", any_seed(), any_seed()), school.chat.clone());
+        let away = Away { name, chat, learnt, holds, beside: school.serving.clone(), exchanges };
+        let entry = |outcome| Entry { number, at, exchanges, outcome, learnt: None };
+        // Before it is kept: from then on forgetting may end it, and notes that.
+        self.note_lesson(burning, home, entry(Outcome::Away)).await?;
         let of = Arc::clone(burning);
         let sent = self
             .blocking(move |memory| {
@@ -201,19 +263,18 @@ impl Azera {
                 Ok(sent)
             })
             .await?;
-        let outcome = match sent {
-            Ok(true) => Outcome::Away,
+        match sent {
+            Ok(true) => {
+                tracing::info!(persona = %home.persona, exchanges, "a course waits to be learnt elsewhere: azera hearth pack");
+                Ok(())
+            }
             // Something that it rests on went meanwhile.
-            Ok(false) => return Ok(()),
+            Ok(false) => self.note_lesson(burning, home, entry(Outcome::Withdrawn)).await,
             Err(error) => {
                 tracing::warn!(persona = %home.persona, %error, "a course for another machine could not be laid out");
-                Outcome::Failed
+                self.note_lesson(burning, home, entry(Outcome::Failed)).await
             }
-        };
-        if outcome == Outcome::Away {
-            tracing::info!(persona = %home.persona, exchanges, "a course waits to be learnt elsewhere: azera hearth pack");
         }
-        self.note_lesson(burning, home, Entry { number, at, exchanges, outcome, learnt: None }).await
     }
 
     /// Whether nothing is learnt in a home because what serves there may not go to the other machine.
@@ -230,42 +291,86 @@ impl Azera {
         self.blocking(move |memory| memory.may_go_elsewhere(&serving.roots)).await
     }
 
-    /// How it stands with what a home has away; `None` if that is nothing.
-    pub(super) fn back_or_waited_for(&self, burning: &Burning, home: &Home, now: Timestamp) -> Option<Arrival> {
-        let away = burning.aways.of(&home.persona, &home.place)?;
-        let waited = now.duration_since(away.learnt.at);
-        let is_overdue = waited.is_positive() && waited.unsigned_abs() >= PATIENCE;
-        Some(match burning.aways.file(&away.name, LEARNT).exists() {
-            true => Arrival::Back { away, is_overdue },
-            false if is_overdue => Arrival::Lost(away),
-            false => Arrival::Awaited,
-        })
+    /// Looks, if it is time to, whether something came back or was waited for long enough. It goes on by itself.
+    pub(crate) async fn look_after_aways(&self, now: Timestamp) {
+        let Some(burning) = self.0.hearth.get() else { return };
+        if burning.aways.next_look(now).is_none_or(|next| next > now) {
+            return;
+        }
+        burning.aways.note_look(now);
+        let Ok(held) = Arc::clone(&burning.learning).try_lock_owned() else { return };
+        let arrived =
+            burning.aways.all().into_iter().filter_map(|away| Some((self.arrival(burning, &away, now)?, away)));
+        let arrived: Vec<(Arrival, Away)> = arrived.collect();
+        if arrived.is_empty() {
+            return;
+        }
+        let (core, burning) = (self.clone(), Arc::clone(burning));
+        self.0.tasks.spawn(async move {
+            let _held = held;
+            for (arrival, away) in arrived {
+                if core.0.stopping.is_cancelled() {
+                    return;
+                }
+                let done = match arrival {
+                    Arrival::Back { is_overdue } => core.take_in(&burning, &away, is_overdue).await,
+                    Arrival::Lost => core.give_up(&burning, &away).await,
+                };
+                match done {
+                    Ok(()) => {}
+                    Err(error) if error.is_transient() => tracing::info!(%error, "what came back waits"),
+                    Err(error) => {
+                        tracing::warn!(persona = %away.learnt.persona, %error, "what came back could not be looked at");
+                    }
+                }
+            }
+        });
+    }
+
+    /// What is to be done about what is away; `None` if it is to be waited for.
+    fn arrival(&self, burning: &Burning, away: &Away, now: Timestamp) -> Option<Arrival> {
+        let is_overdue = away.learnt.at <= now && is_past(away.learnt.at, PATIENCE, now);
+        if burning.aways.file(&away.name, LEARNT).exists() {
+            Some(Arrival::Back { is_overdue })
+        } else {
+            is_overdue.then_some(Arrival::Lost)
+        }
     }
 
     /// Examines what came back as if it had been learnt here; what could not be examined for too long is given up.
-    pub(super) async fn take_in(
-        &self,
-        burning: &Arc<Burning>,
-        home: &Home,
-        away: Away,
-        is_overdue: bool,
-    ) -> Result<(), Error> {
-        match self.examine(burning, home, &away).await? {
-            Examination::Over => drop(self.wait_no_longer(burning, &away).await),
-            Examination::Impossible if is_overdue => self.give_up(burning, home, away).await?,
-            Examination::Impossible | Examination::BrokenOff => {}
+    async fn take_in(&self, burning: &Arc<Burning>, away: &Away, is_overdue: bool) -> Result<(), Error> {
+        if self.is_talked_in(&away.home()).await? {
+            return Ok(());
+        }
+        match self.examine(burning, away).await? {
+            Examination::Over => drop(self.wait_no_longer(burning, away).await),
+            Examination::Useless => self.give_up(burning, away).await?,
+            Examination::NotNow if is_overdue && !self.0.stopping.is_cancelled() => {
+                self.give_up(burning, away).await?;
+            }
+            Examination::NotNow => {}
         }
         Ok(())
     }
 
-    async fn examine(&self, burning: &Arc<Burning>, home: &Home, away: &Away) -> Result<Examination, Error> {
+    /// Whether somebody talks in a home, or did just now.
+    async fn is_talked_in(&self, home: &Home) -> Result<bool, Error> {
+        let Some(stirred) = self.0.agenda.stirred(home) else { return Ok(false) };
+        let rest = self.customs(&home.platform, &home.place).await?.garden.rest;
+        Ok(!is_past(stirred.said, rest, self.0.clock.now()))
+    }
+
+    async fn examine(&self, burning: &Arc<Burning>, away: &Away) -> Result<Examination, Error> {
+        let home = away.home();
         let model = self.model().info().name.clone();
         let (Some(courier), Some(ground)) = (burning.hearth.courier.clone(), burning.ground(&model)) else {
-            return Ok(Examination::Impossible);
+            return Ok(Examination::NotNow);
         };
         // Another model answers at the moment: this may be of use again.
-        let Some(school) = self.school(burning, home).await?.filter(|_| ground == away.learnt.ground) else {
-            return Ok(Examination::Impossible);
+        let chat = self.0.agenda.open_chat(&home).unwrap_or_else(|| away.chat.clone());
+        let school = self.school_in(burning, &home, chat).await?;
+        let Some(school) = school.filter(|_| ground == away.learnt.ground) else {
+            return Ok(Examination::NotNow);
         };
         let (of, names) = (Arc::clone(burning), away.name.clone());
         let received = self
@@ -273,12 +378,10 @@ impl Azera {
                 let (course, learnt) = (of.aways.file(&names, COURSE), of.aways.file(&names, LEARNT));
                 let received = courier.receive(&course, &learnt, &of.kept.draft());
                 if let Err(error) = &received {
-                    let is_no_such = error.kind() == io::ErrorKind::InvalidData;
-                    let removed = if is_no_such { fs::remove_file(&learnt) } else { Ok(()) };
-                    of.kept
-                        .clear_draft()
-                        .and(removed)
-                        .map_err(azera_memory::Error::io("removing what is of no use"))?;
+                    let of_no_use = matches!(error, Unreceived::NotOfIt(_));
+                    let removed = if of_no_use { fs::remove_file(&learnt) } else { Ok(()) };
+                    let removing = azera_memory::Error::io("removing what is of no use");
+                    of.kept.clear_draft().and(removed).map_err(removing)?;
                 }
                 Ok(received)
             })
@@ -287,7 +390,8 @@ impl Azera {
             Ok(back) => back,
             Err(error) => {
                 tracing::warn!(persona = %home.persona, %error, "what came back from another machine is not taken in");
-                return Ok(Examination::Impossible);
+                let is_lost = matches!(error, Unreceived::NoCourse(_));
+                return Ok(if is_lost { Examination::Useless } else { Examination::NotNow });
             }
         };
         let learnt = Learnt { id: trained.id.to_string(), at: self.0.clock.now(), ..away.learnt.clone() };
@@ -297,17 +401,20 @@ impl Azera {
             self.blocking(move |_| of.kept.clear_draft().map_err(azera_memory::Error::io("removing a draft"))).await?;
             return Ok(Examination::Over);
         }
-        let trial = (&trained, &learnt, away.beside.clone());
-        let is_over = self.keep_or_drop(burning, home, &school, trial, &lessons, &older).await?;
-        Ok(if is_over { Examination::Over } else { Examination::BrokenOff })
+        let candidate = Candidate { trained, learnt, beside: away.beside.clone(), away: Some(away) };
+        let is_settled = self.keep_or_drop(burning, &home, &school, &candidate, &lessons, &older).await?;
+        Ok(if is_settled { Examination::Over } else { Examination::NotNow })
     }
 
-    /// Gives up on what nothing of use came back of.
-    pub(super) async fn give_up(&self, burning: &Arc<Burning>, home: &Home, away: Away) -> Result<(), Error> {
-        self.wait_no_longer(burning, &away).await;
-        let Away { learnt, exchanges, .. } = away;
-        let (number, at, outcome) = (learnt.number, self.0.clock.now(), Outcome::Lost);
-        self.note_lesson(burning, home, Entry { number, at, exchanges, outcome, learnt: None }).await
+    /// Gives up on what nothing of use came back of, if it is still waited for.
+    async fn give_up(&self, burning: &Arc<Burning>, away: &Away) -> Result<(), Error> {
+        if !burning.aways.drop_one(away) {
+            return Ok(());
+        }
+        self.wait_no_longer(burning, away).await;
+        let (number, at, exchanges) = (away.learnt.number, self.0.clock.now(), away.exchanges);
+        let entry = Entry { number, at, exchanges, outcome: Outcome::Lost, learnt: None };
+        self.note_lesson(burning, &away.home(), entry).await
     }
 
     /// Whether nothing is left of what was away.
@@ -323,27 +430,25 @@ impl Azera {
     }
 }
 
-/// How it stands with what is away.
-pub(super) enum Arrival {
-    /// It is not back yet.
-    Awaited,
+/// What is to be done about what is away.
+enum Arrival {
+    /// It came back.
     Back {
-        away: Away,
         /// It was waited for long enough: if it is of no use now, it is given up.
         is_overdue: bool,
     },
     /// It was waited for long enough, and is not back.
-    Lost(Away),
+    Lost,
 }
 
 /// How the examination of what came back went.
 enum Examination {
-    /// It was kept or dropped.
+    /// It was kept or dropped, or what it rests on is gone.
     Over,
-    /// Azera was stopped meanwhile: it begins again.
-    BrokenOff,
-    /// Now it can't be: another model answers, the key is gone, or it is no such file.
-    Impossible,
+    /// It can't be now: another model answers, the key is gone, it was no such file, or something failed.
+    NotNow,
+    /// It can't ever be.
+    Useless,
 }
 
 #[cfg(test)]
@@ -366,7 +471,14 @@ mod tests {
             said: BTreeSet::new(),
             at: Timestamp::UNIX_EPOCH,
         };
-        Away { name: name.into(), learnt, holds: Roots::default(), beside: None, exchanges: 4 }
+        Away {
+            name: name.into(),
+            chat: ChatId::new("dm").unwrap(),
+            learnt,
+            holds: Roots::default(),
+            beside: None,
+            exchanges: 4,
+        }
     }
 
     fn names(folder: &Path) -> Vec<String> {

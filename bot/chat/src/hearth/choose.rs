@@ -6,7 +6,7 @@ use azera_memory::{Kind, Lived, MemoryRow, MessageRow, Right};
 use azera_mind::Bond;
 use azera_personas::{Persona, Speaker};
 use azera_prompt::{Budget, Form, Line, Parts, Recollection, compose, form_for};
-use azera_types::{Place, PlaceKind, Reach};
+use azera_types::{ChatId, Place, PlaceKind, Reach};
 
 use super::kept::Learnt;
 use super::serve::{Entry, Outcome};
@@ -38,6 +38,7 @@ const PROMPT_TOKENS: usize = 1_280;
 
 /// Where something is learnt.
 pub(super) struct School {
+    pub(super) chat: ChatId,
     pub(super) place: Place,
     pub(super) right: Right,
     pub(super) persona: Persona,
@@ -59,9 +60,21 @@ pub(super) struct Chosen {
 impl Azera {
     /// Where a home's persona learns, by the platform's word of this moment.
     pub(super) async fn school(&self, burning: &Burning, home: &Home) -> Result<Option<School>, Error> {
+        match self.0.agenda.open_chat(home) {
+            Some(chat) => self.school_in(burning, home, chat).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The same by a chat of the home.
+    pub(super) async fn school_in(
+        &self,
+        burning: &Burning,
+        home: &Home,
+        chat: ChatId,
+    ) -> Result<Option<School>, Error> {
         let Some(ground) = burning.ground(&self.model().info().name) else { return Ok(None) };
         let Ok(platform) = self.platform(&home.platform) else { return Ok(None) };
-        let Some(chat) = self.0.agenda.open_chat(home) else { return Ok(None) };
         let place = self.place_unasked(platform.as_ref(), &chat).await?;
         let Some(place) = place.filter(|place| place.scope() == home.place) else { return Ok(None) };
         let played = match self.persona(place.shared_realm(), &home.persona).await {
@@ -77,6 +90,7 @@ impl Azera {
             customs: self.customs(&home.platform, &home.place).await?,
             persona: played.persona,
             elsewhere: burning.hearth.courier.is_some(),
+            chat,
             place,
             right,
         }))

@@ -8,12 +8,11 @@ use azera_memory::Roots;
 use azera_model::{Adapter, ChatRequest, Priority, Sampling};
 use azera_types::Timestamp;
 
-use super::away::Arrival;
 use super::choose::{Chosen, School};
 use super::examine::{Fault, fault, fault_of_reply};
 use super::kept::Learnt;
 use super::serve::{Entry, Outcome};
-use super::{Burning, Course, LearnError, Lesson, MayGoOn, Prepared, Trained};
+use super::{Burning, Candidate, Course, LearnError, Lesson, MayGoOn, Prepared};
 use crate::azera::Azera;
 use crate::customs::Customs;
 use crate::error::Error;
@@ -50,17 +49,17 @@ impl Azera {
         if burning.hearth.trainer.is_none() || burning.hearth.barred.contains_key(&home.platform) {
             return Ok(());
         }
-        let arrival = self.back_or_waited_for(burning, home, now);
-        if matches!(arrival, Some(Arrival::Awaited)) {
+        if burning.aways.of(&home.persona, &home.place).is_some() {
             return Ok(());
         }
         let entries = self.lessons_of(home).await?;
         let again = matches!(entries.last(), Some(Entry { outcome: Outcome::Withdrawn, .. }));
-        if !again && arrival.is_none() {
+        if !again {
             // What came to nothing comes to nothing again, so it is tried less and less often.
             let in_vain =
                 |entry: &&Entry| matches!(entry.outcome, Outcome::Dropped(_) | Outcome::Failed | Outcome::Lost);
-            let failures = entries.iter().rev().take_while(in_vain).count();
+            let told = entries.iter().rev().filter(|entry| entry.outcome != Outcome::Away);
+            let failures = told.take_while(in_vain).count();
             let pause = PAUSE * 2_u32.pow(u32::try_from(failures).unwrap_or(u32::MAX).min(MOST_DOUBLINGS));
             let lately = |entry: &Entry| entry.at <= now && now.duration_since(entry.at).unsigned_abs() < pause;
             let Some(state) = self.0.minds.state(&home.persona, &home.place, now) else { return Ok(()) };
@@ -73,12 +72,7 @@ impl Azera {
         let (core, burning, home) = (self.clone(), Arc::clone(burning), home.clone());
         self.0.tasks.spawn(async move {
             let _held = held;
-            let done = match arrival {
-                Some(Arrival::Back { away, is_overdue }) => core.take_in(&burning, &home, away, is_overdue).await,
-                Some(Arrival::Lost(away)) => core.give_up(&burning, &home, away).await,
-                Some(Arrival::Awaited) | None => core.learn_what_waits(&burning, &home, again).await,
-            };
-            match done {
+            match core.learn_what_waits(&burning, &home, again).await {
                 Ok(()) => {}
                 Err(error) if error.is_transient() => tracing::info!(%error, "what was to be learnt waits"),
                 Err(error) => tracing::warn!(persona = %home.persona, %error, "nothing could be learnt"),
@@ -145,7 +139,7 @@ impl Azera {
             older: older.clone(),
         };
         if let Some(courier) = &burning.hearth.courier {
-            return self.send_away(burning, home, Arc::clone(courier), course, (learnt, holds, school.serving)).await;
+            return self.send_away(burning, (home, &school), Arc::clone(courier), course, (learnt, holds)).await;
         }
         tracing::info!(persona = %home.persona, exchanges = exchanges.len(), "learning what was lived through");
         let trained = match trainer.learn(course, self.may_go_on()).await {
@@ -160,22 +154,24 @@ impl Azera {
             }
         };
         learnt.id = trained.id.to_string();
-        let beside = school.serving.clone();
-        self.keep_or_drop(burning, home, &school, (&trained, &learnt, beside), &exchanges, &older).await.map(drop)
+        let candidate = Candidate { trained, learnt, beside: school.serving.clone(), away: None };
+        self.keep_or_drop(burning, home, &school, &candidate, &exchanges, &older).await.map(drop)
     }
 
-    /// Keeps what was learnt beside something, as a draft, or drops it, and notes which. Whether that is settled: a stop breaks it off.
+    /// Keeps a draft or drops it, and notes which. Whether that is settled: a stop breaks it off, and what is away is tried again if
+    /// something fails.
     pub(super) async fn keep_or_drop(
         &self,
         burning: &Arc<Burning>,
         home: &Home,
         school: &School,
-        (trained, learnt, beside): (&Trained, &Learnt, Option<Learnt>),
+        candidate: &Candidate<'_>,
         lessons: &[Lesson],
         older: &[Lesson],
     ) -> Result<bool, Error> {
+        let Candidate { trained, learnt, .. } = candidate;
         let probes: Vec<Lesson> = older.iter().chain(lessons).take(TRIED_REPLIES).cloned().collect();
-        let kept = self.keep_if_good(burning, school, (trained, learnt, beside), &probes, lessons).await;
+        let kept = self.keep_if_good(burning, school, candidate, &probes, lessons).await;
         if !matches!(kept, Ok(Fate::Kept)) {
             self.let_go(learnt).await;
             let (of, left) = (Arc::clone(burning), learnt.clone());
@@ -187,7 +183,8 @@ impl Azera {
             at: learnt.at,
             exchanges: lessons.len(),
             outcome,
-            learnt: Some(trained.examined.learnt),
+            // What is no number cannot be written down.
+            learnt: Some(trained.examined.learnt).filter(|it| it.before.is_finite() && it.after.is_finite()),
         };
         match kept {
             // Whatever is forgotten from now on finds it.
@@ -196,10 +193,18 @@ impl Azera {
             Ok(Fate::Faulty(fault)) => {
                 tracing::info!(persona = %home.persona, ?fault, "what was learnt is dropped");
                 self.note_lesson(burning, home, entry(Outcome::Dropped(fault))).await?;
-                self.tell_of_setback(home, &school.customs).await?;
+                // It is dropped whether or not that can be told.
+                if let Err(error) = self.tell_of_setback(home, &school.customs).await {
+                    tracing::info!(persona = %home.persona, %error, "the journal does not tell of what was dropped");
+                }
             }
             // A stop breaks it off, and says nothing of what was learnt.
             Err(_) if self.0.stopping.is_cancelled() => return Ok(false),
+            // Somebody carried it here.
+            Err(error) if candidate.away.is_some() => {
+                tracing::warn!(persona = %home.persona, %error, "what came back could not be examined; it is tried again");
+                return Ok(false);
+            }
             Err(error) => {
                 tracing::warn!(persona = %home.persona, %error, "what was learnt could not be examined");
                 self.note_lesson(burning, home, entry(Outcome::Failed)).await?;
@@ -213,29 +218,40 @@ impl Azera {
         &self,
         burning: &Arc<Burning>,
         school: &School,
-        (trained, learnt, beside): (&Trained, &Learnt, Option<Learnt>),
+        candidate: &Candidate<'_>,
         probes: &[Lesson],
         lessons: &[Lesson],
     ) -> Result<Fate, Error> {
+        let Candidate { trained, learnt, beside, away } = candidate;
         let fault = match fault(&trained.examined) {
             Some(fault) => Some(fault),
-            None => self.try_replies(school, burning, trained, probes, lessons).await?,
+            None => self.try_replies(school, burning, candidate, probes, lessons).await?,
         };
+        if !burning.is_wanted(candidate) {
+            return Ok(Fate::Overtaken);
+        }
         if let Some(fault) = fault {
             return Ok(Fate::Faulty(fault));
         }
         let (of, new, id) = (Arc::clone(burning), learnt.clone(), trained.id);
+        let (beside, away) = (beside.clone(), away.cloned());
         let gone = self
             .blocking(move |memory| {
                 let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);
-                if !memory.stand(&new.roots)? || beside.is_some_and(|beside| !of.kept.has(&beside)) {
+                if away.as_ref().is_some_and(|away| !of.aways.has(away))
+                    || !memory.stand(&new.roots)?
+                    || beside.is_some_and(|beside| !of.kept.has(&beside))
+                {
                     return Ok(None);
                 }
                 let io = azera_memory::Error::io("keeping what was learnt");
-                std::fs::rename(of.kept.draft(), of.kept.file(&id))
-                    .and_then(|()| of.kept.keep(new))
-                    .map(Some)
-                    .map_err(io)
+                let gone =
+                    std::fs::rename(of.kept.draft(), of.kept.file(&id)).and_then(|()| of.kept.keep(new)).map_err(io)?;
+                // From now on what ends the adapter is what counts.
+                if let Some(away) = &away {
+                    of.aways.drop_one(away);
+                }
+                Ok(Some(gone))
             })
             .await?;
         let Some(gone) = gone else { return Ok(Fate::Overtaken) };
@@ -278,12 +294,16 @@ impl Azera {
         &self,
         school: &School,
         burning: &Burning,
-        trained: &Trained,
+        candidate: &Candidate<'_>,
         probes: &[Lesson],
         lessons: &[Lesson],
     ) -> Result<Option<Fault>, Error> {
-        let adapter = Adapter::new(trained.id, burning.kept.draft());
+        let adapter = Adapter::new(candidate.trained.id, burning.kept.draft());
         for probe in probes {
+            // Nobody is asked with what was forgotten meanwhile.
+            if !burning.is_wanted(candidate) {
+                return Ok(None);
+            }
             let asked: String = probe.messages.iter().map(|it| format!("{}\n", it.content)).collect();
             let others = || lessons.iter().filter(|lesson| *lesson != probe).map(|lesson| lesson.reply.as_str());
             let mut looped = 0;

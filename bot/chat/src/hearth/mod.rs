@@ -28,10 +28,10 @@ use azera_model::{AdapterId, ChatMessage};
 use azera_types::{MessageId, PlatformId};
 use serde::{Deserialize, Serialize};
 
-use away::Aways;
-pub use away::{AWAY, Back, COURSE, Courier, LEARNT};
+pub use away::{AWAY, Back, COURSE, Courier, LEARNT, Unreceived};
+use away::{Away, Aways};
 pub use examine::{Change, Examined};
-use kept::Kept;
+use kept::{Kept, Learnt};
 pub(crate) use serve::{Entry, Outcome};
 
 /// An exchange as the model reads it: the prompt of a turn, and the reply.
@@ -141,10 +141,25 @@ pub(crate) struct Burning {
 }
 
 impl Burning {
+    /// Whether a draft is of use: nothing ended what it was away as.
+    fn is_wanted(&self, candidate: &Candidate<'_>) -> bool {
+        candidate.away.is_none_or(|away| self.aways.has(away))
+    }
+
     /// What adapters for a model are made for, if there are to be any.
     pub(crate) fn ground(&self, model: &str) -> Option<String> {
         self.hearth.trainer.as_ref()?.ground(model)
     }
+}
+
+/// Something learnt that is not kept yet: a draft.
+struct Candidate<'a> {
+    trained: Trained,
+    learnt: Learnt,
+    /// What it was learnt beside.
+    beside: Option<Learnt>,
+    /// As what it was away, if it was: what ends that ends this.
+    away: Option<&'a Away>,
 }
 
 /// What an exchange becomes.

@@ -74,7 +74,9 @@ impl Burning {
         unfounded.retain(|learnt| is_unfounded(learnt, &learnt.roots));
         away.retain(|away| is_unfounded(&away.learnt, &away.holds));
         unfounded.iter().for_each(|learnt| self.kept.drop_one(learnt));
-        away.iter().for_each(|away| self.aways.drop_one(away));
+        for away in &away {
+            self.aways.drop_one(away);
+        }
         (unfounded, away)
     }
 }

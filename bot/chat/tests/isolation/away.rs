@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use azera_adapter::{Host, Platform};
-use azera_chat::{AWAY, Back, COURSE, Change as Loss, Courier, Course, LEARNT, LearnError, Trained};
+use azera_chat::{AWAY, Back, COURSE, Change as Loss, Courier, Course, LEARNT, LearnError, Trained, Unreceived};
 use azera_memory::Kind;
 
 use crate::findings::{ANN, DM_ANN, HALL};
@@ -28,15 +28,19 @@ impl Courier for Post {
         Ok(())
     }
 
-    fn receive(&self, course: &Path, learnt: &Path, to: &Path) -> io::Result<Back> {
+    fn receive(&self, course: &Path, learnt: &Path, to: &Path) -> Result<Back, Unreceived> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         if *self.has_no_key.lock().unwrap() {
             std::fs::write(to, "half")?;
-            return Err(io::ErrorKind::NotFound.into());
+            return Err(Unreceived::Io(io::ErrorKind::NotFound.into()));
+        }
+        if std::fs::read(course)? != b"sealed" {
+            return Err(Unreceived::NoCourse(invalid()));
         }
         let Course { lessons, older, .. } = self.sent.lock().unwrap()[course].clone();
         let came = std::fs::read(learnt)?;
-        let (number, examined) = came.split_first().ok_or(io::ErrorKind::InvalidData)?;
-        let examined = serde_json::from_slice(examined).map_err(|_| io::ErrorKind::InvalidData)?;
+        let (number, examined) = came.split_first().ok_or_else(|| Unreceived::NotOfIt(invalid()))?;
+        let examined = serde_json::from_slice(examined).map_err(|_| Unreceived::NotOfIt(invalid()))?;
         std::fs::write(to, "weights")?;
         Ok(Back { lessons, older, trained: Trained { id: id(*number), examined } })
     }
@@ -86,8 +90,8 @@ async fn what_another_machine_learns_serves_where_it_was_lived_through() {
         assert!(name.len() == 16 && name.chars().all(|c| c.is_ascii_hexdigit()), "a name that tells nothing: {name}");
     }
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
-    assert!(status.contains("a lesson is being learnt on that machine") && status.contains("nothing serves here"));
-    assert!(!it.scene.command(ANN, HALL, "/hearth").await.contains("being learnt"), "another place");
+    assert!(status.contains("a lesson waits to be learnt on that machine") && status.contains("nothing serves here"));
+    assert!(!it.scene.command(ANN, HALL, "/hearth").await.contains("waits to be learnt"), "another place");
     // No second one is sent while the first is away, also after a restart.
     it.scene.house.reopen().await;
     it.talk(ANN, DM_ANN, "magpie").await;
@@ -100,7 +104,7 @@ async fn what_another_machine_learns_serves_where_it_was_lived_through() {
     assert_eq!(it.reply(ANN, HALL).await, []);
     let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
     assert!(history.contains("lesson 1, 4 exchanges: kept (loss 2.00, then 1.00)"), "{history}");
-    assert!(history.contains("sent to be learnt on another machine"), "{history}");
+    assert!(history.contains("laid out to be learnt on another machine"), "{history}");
     // The next goes on from there.
     it.scene.wait(7 * HOUR).await;
     let next = away(&it, COURSE);
@@ -167,10 +171,9 @@ async fn what_does_not_come_back_is_given_up() {
     let course = away(&it, COURSE).remove(0);
     it.scene.wait(29 * 24 * HOUR).await;
     assert!(course.exists());
+    // Nobody says anything there meanwhile, and Azera starts anew.
+    it.scene.house.reopen().await;
     it.scene.wait(2 * 24 * HOUR).await;
-    // Somebody must have been there lately for a home to be looked after.
-    it.scene.say(ANN, DM_ANN, "hello again quiet").await;
-    it.scene.wait(2 * HOUR).await;
     assert!(!course.exists());
     let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
     assert!(history.contains("nothing of use came back from the other machine"), "{history}");
@@ -197,12 +200,9 @@ async fn what_came_back_and_cannot_be_examined_is_given_up() {
     it.scene.wait(HOUR).await;
     *it.school.ground.lock().unwrap() = "ground".to_owned();
     *post.has_no_key.lock().unwrap() = true;
-    it.scene.say(ANN, DM_ANN, "hello again quiet").await;
     it.scene.wait(29 * 24 * HOUR).await;
     assert_eq!((away(&it, LEARNT).len(), it.files().len()), (1, 0), "it waits, and no draft of it is left");
     it.scene.wait(2 * 24 * HOUR).await;
-    it.scene.say(ANN, DM_ANN, "hello once more quiet").await;
-    it.scene.wait(2 * HOUR).await;
     assert_eq!(all_away(&it), 0);
     let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
     assert!(history.contains("nothing of use came back from the other machine"), "{history}");
@@ -240,4 +240,30 @@ async fn who_agreed_to_this_machine_alone_is_not_learnt_from_on_another() {
     it.scene.wait(24 * HOUR).await;
     let sent = post.sent.lock().unwrap();
     assert!(sent.values().any(|course| course.beside.is_some()), "it goes on from what was learnt here");
+}
+
+#[tokio::test]
+async fn what_came_back_is_examined_though_nobody_was_there_for_weeks() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let course = away(&it, COURSE).remove(0);
+    it.scene.wait(20 * 24 * HOUR).await;
+    it.scene.house.reopen().await;
+    bring_back(&it, &course, 1);
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_away(&it), it.files().len()), (0, 2));
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+}
+
+#[tokio::test]
+async fn a_course_that_cannot_be_opened_any_more_is_given_up_at_once() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let course = away(&it, COURSE).remove(0);
+    bring_back(&it, &course, 1);
+    std::fs::write(&course, "damaged").unwrap();
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_away(&it), it.files().len()), (0, 0));
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("nothing of use came back from the other machine"), "{history}");
 }
