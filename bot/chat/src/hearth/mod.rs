@@ -14,6 +14,7 @@
 mod away;
 mod choose;
 mod consolidate;
+mod elsewhere;
 mod examine;
 mod kept;
 mod serve;
