@@ -468,3 +468,20 @@ pub(crate) fn is_of(key: &[u8], gone: &Gone<'_>) -> bool {
         _ => !of_a_chat && parts.any(|part| part == scope.as_bytes()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_agreed_before_there_was_another_machine_agreed_to_this_one() {
+        let since = "2026-03-01T10:00:00Z";
+        let read = |written: &str| serde_json::from_str::<Willing>(written).unwrap();
+        let willing = Willing { since: since.parse().unwrap(), elsewhere: false };
+        assert_eq!(read(&format!("\"{since}\"")), willing);
+        let both = Willing { elsewhere: true, ..willing };
+        for willing in [willing, both] {
+            assert_eq!(read(&serde_json::to_string(&willing).unwrap()), willing);
+        }
+    }
+}

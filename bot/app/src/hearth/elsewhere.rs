@@ -269,8 +269,13 @@ pub fn install(config: &Config, options: &Install) -> anyhow::Result<ExitCode> {
             return Err(no_course());
         }
         println!(
-            "{shown} is here: while it runs, Azera examines it within an hour once nobody talks there; /hearth history tells what came \
-             of it"
+            "{shown} is here: Azera looks for it every half an hour while it runs, and examines it once nobody talks there; /hearth \
+             history tells what came of it"
+        );
+    }
+    if !(config.hearth.enabled && config.hearth.elsewhere) {
+        println!(
+            "(but not without hearth.enabled and hearth.elsewhere: with these switched off it gives up what is away)"
         );
     }
     Ok(ExitCode::SUCCESS)

@@ -67,7 +67,7 @@ impl Azera {
             .blocking(move |memory| {
                 // Said twice, it counts from the first time: what was learnt since then stays.
                 let before = memory.willing(&person)?;
-                let since = before.map_or(now, |before| before.since);
+                let since = before.map(|before| before.since).filter(|since| *since <= now).unwrap_or(now);
                 let elsewhere = elsewhere || before.is_some_and(|before| before.elsewhere);
                 memory.set_willing(&person, Some(Willing { since, elsewhere }))?;
                 Ok(since)

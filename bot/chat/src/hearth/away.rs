@@ -2,6 +2,7 @@
 //! it beside it. Who learns there, and how it is sealed, is another's matter ([`Courier`]); when a course is laid out, and what becomes of
 //! what comes back, that of `elsewhere`.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -93,6 +94,8 @@ pub(crate) struct Aways {
     held: RwLock<Vec<Away>>,
     /// When they were looked at last.
     looked: Mutex<Option<Timestamp>>,
+    /// Since when what came back of one, by its name, could not be examined; forgotten at a restart.
+    of_no_use: Mutex<HashMap<String, Timestamp>>,
 }
 
 impl Aways {
@@ -102,7 +105,7 @@ impl Aways {
         if wanted {
             fs::create_dir_all(&folder)?;
         } else if !folder.exists() {
-            return Ok(Self { folder, held: RwLock::default(), looked: Mutex::default() });
+            return Ok(Self::new(folder, Vec::new()));
         }
         let files: Vec<PathBuf> = fs::read_dir(&folder)?.map(|file| Ok(file?.path())).collect::<io::Result<_>>()?;
         for path in files.iter().filter(|path| wanted && ends(path, RECORD)) {
@@ -128,7 +131,11 @@ impl Aways {
         if !wanted && files.iter().any(|path| ends(path, COURSE)) {
             tracing::warn!("hearth.elsewhere is off: courses that were away are given up");
         }
-        Ok(Self { folder, held: RwLock::new(held), looked: Mutex::default() })
+        Ok(Self::new(folder, held))
+    }
+
+    fn new(folder: PathBuf, held: Vec<Away>) -> Self {
+        Self { folder, held: RwLock::new(held), looked: Mutex::default(), of_no_use: Mutex::default() }
     }
 
     pub(super) fn file(&self, name: &str, extension: &str) -> PathBuf {
@@ -161,6 +168,12 @@ impl Aways {
         Some(looked.map_or(now, |looked| after(looked, LOOK_EVERY)))
     }
 
+    /// Since when what came back of one is of no use, which is seen now.
+    pub(super) fn of_no_use_since(&self, away: &Away, now: Timestamp) -> Timestamp {
+        let mut of_no_use = self.of_no_use.lock().unwrap_or_else(PoisonError::into_inner);
+        *of_no_use.entry(away.name.clone()).or_insert(now)
+    }
+
     /// They were looked at.
     pub(super) fn note_look(&self, now: Timestamp) {
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
@@ -182,6 +195,7 @@ impl Aways {
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
         let before = held.len();
         held.retain(|it| it.name != away.name);
+        self.of_no_use.lock().unwrap_or_else(PoisonError::into_inner).remove(&away.name);
         held.len() < before
     }
 

@@ -193,6 +193,9 @@ impl Azera {
             Ok(Fate::Faulty(fault)) => {
                 tracing::info!(persona = %home.persona, ?fault, "what was learnt is dropped");
                 self.note_lesson(burning, home, entry(Outcome::Dropped(fault))).await?;
+                if let Some(away) = candidate.away {
+                    self.wait_no_longer(burning, away).await;
+                }
                 // It is dropped whether or not that can be told.
                 if let Err(error) = self.tell_of_setback(home, &school.customs).await {
                     tracing::info!(persona = %home.persona, %error, "the journal does not tell of what was dropped");
@@ -231,7 +234,9 @@ impl Azera {
             return Ok(Fate::Overtaken);
         }
         if let Some(fault) = fault {
-            return Ok(Fate::Faulty(fault));
+            // From now on nothing else ends it.
+            let is_ours = away.is_none_or(|away| burning.aways.drop_one(away));
+            return Ok(if is_ours { Fate::Faulty(fault) } else { Fate::Overtaken });
         }
         let (of, new, id) = (Arc::clone(burning), learnt.clone(), trained.id);
         let (beside, away) = (beside.clone(), away.cloned());

@@ -22,6 +22,9 @@ use crate::generate::any_seed;
 /// How long is waited for something of use to come back.
 const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3_600);
 
+/// How long what came back must have been of no use before it is given up for that.
+const SECOND_THOUGHTS: Duration = Duration::from_secs(24 * 3_600);
+
 impl Azera {
     /// Lays out a course for another machine.
     pub(super) async fn send_away(
@@ -126,7 +129,8 @@ impl Azera {
 
     /// What is to be done about what is away; `None` if it is to be waited for.
     fn arrival(&self, burning: &Burning, away: &Away, now: Timestamp) -> Option<Arrival> {
-        let is_overdue = away.learnt.at <= now && is_past(away.learnt.at, PATIENCE, now);
+        // What was laid out much later than now was laid out by a clock that was wrong.
+        let is_overdue = now.duration_since(away.learnt.at).unsigned_abs() >= PATIENCE;
         if burning.aways.file(&away.name, LEARNT).exists() {
             Some(Arrival::Back { is_overdue })
         } else {
@@ -139,15 +143,19 @@ impl Azera {
         if self.is_talked_in(&away.home()).await? {
             return Ok(());
         }
-        match self.examine(burning, away).await? {
-            Examination::Over => drop(self.wait_no_longer(burning, away).await),
-            Examination::Useless => self.give_up(burning, away).await?,
-            Examination::NotNow if is_overdue && !self.0.stopping.is_cancelled() => {
-                self.give_up(burning, away).await?;
+        let examination = self.examine(burning, away).await;
+        match examination {
+            Ok(Examination::Over) => drop(self.wait_no_longer(burning, away).await),
+            Ok(Examination::Useless) => self.give_up(burning, away).await?,
+            Ok(Examination::NotNow) | Err(_) => {
+                let now = self.0.clock.now();
+                let of_no_use = burning.aways.of_no_use_since(away, now);
+                if is_overdue && !self.0.stopping.is_cancelled() && is_past(of_no_use, SECOND_THOUGHTS, now) {
+                    self.give_up(burning, away).await?;
+                }
             }
-            Examination::NotNow => {}
         }
-        Ok(())
+        examination.map(drop)
     }
 
     /// Whether somebody talks in a home, or did just now.
@@ -164,11 +172,15 @@ impl Azera {
             return Ok(Examination::NotNow);
         };
         // Another model answers at the moment: this may be of use again.
-        let chat = self.0.agenda.open_chat(&home).unwrap_or_else(|| away.chat.clone());
-        let school = self.school_in(burning, &home, chat).await?;
-        let Some(school) = school.filter(|_| ground == away.learnt.ground) else {
+        if ground != away.learnt.ground {
             return Ok(Examination::NotNow);
+        }
+        // The chat spoken in last may be gone, and so may the one in which it was laid out.
+        let school = match self.school(burning, &home).await? {
+            None => self.school_in(burning, &home, away.chat.clone()).await?,
+            school => school,
         };
+        let Some(school) = school else { return Ok(Examination::NotNow) };
         let (of, names) = (Arc::clone(burning), away.name.clone());
         let received = self
             .blocking(move |_| {

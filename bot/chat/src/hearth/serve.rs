@@ -124,26 +124,33 @@ impl Azera {
         }
         for away in away {
             all_gone &= self.wait_no_longer(burning, &away).await;
-            self.note_unlearnt(burning, &away.learnt, Outcome::Withdrawn).await;
+            self.note_unlearnt(burning, &away.learnt, away.exchanges, Outcome::Withdrawn).await;
         }
         all_gone
     }
 
-    /// Takes back what serves in a home, if anything does; gives its number.
+    /// Takes back what serves in a home or, if nothing does, what is away; gives its number.
     pub(crate) async fn roll_back(&self, home: &Home) -> Option<u32> {
         let burning = self.0.hearth.get()?;
         let ground = burning.ground(&self.model().info().name)?;
-        let newest = {
+        let (newest, away) = {
             let _changing = burning.changing.lock().unwrap_or_else(PoisonError::into_inner);
             let versions = burning.kept.of(&home.persona, &home.place);
-            let newest = versions.into_iter().rev().find(|learnt| learnt.ground == ground)?;
-            burning.kept.drop_one(&newest);
-            newest
+            let newest = versions.into_iter().rev().find(|learnt| learnt.ground == ground);
+            newest.iter().for_each(|newest| burning.kept.drop_one(newest));
+            // What is learnt beside it has nothing to stand beside any more.
+            let away = burning.aways.of(&home.persona, &home.place);
+            (newest, away.filter(|away| burning.aways.drop_one(away)))
         };
-        // What is learnt beside it has nothing to stand beside any more.
-        if let Some(away) = burning.aways.of(&home.persona, &home.place) {
-            self.wait_no_longer(burning, &away).await;
+        if let Some(away) = &away {
+            self.wait_no_longer(burning, away).await;
         }
+        let Some(newest) = newest else {
+            // Nothing serves: so it is waited for that which is away no more.
+            let away = away?;
+            self.note_unlearnt(burning, &away.learnt, away.exchanges, Outcome::RolledBack).await;
+            return Some(away.learnt.number);
+        };
         self.unlearn(burning, &newest, Outcome::RolledBack).await;
         Some(newest.number)
     }
@@ -157,14 +164,14 @@ impl Azera {
         if !is_gone {
             tracing::error!(adapter = %learnt.id, "what was learnt could not be removed; it serves no more");
         }
-        self.note_unlearnt(burning, learnt, outcome).await;
+        self.note_unlearnt(burning, learnt, learnt.said.len(), outcome).await;
         is_gone
     }
 
-    async fn note_unlearnt(&self, burning: &Burning, learnt: &Learnt, outcome: Outcome) {
+    async fn note_unlearnt(&self, burning: &Burning, learnt: &Learnt, exchanges: usize, outcome: Outcome) {
         let home =
             Home { platform: learnt.platform.clone(), place: learnt.place.clone(), persona: learnt.persona.clone() };
-        let (number, exchanges, at) = (learnt.number, learnt.said.len(), self.0.clock.now());
+        let (number, at) = (learnt.number, self.0.clock.now());
         let entry = Entry { number, at, exchanges, outcome, learnt: None };
         if let Err(error) = self.note_lesson(burning, &home, entry).await {
             tracing::warn!(%error, "that something was unlearnt is not noted");

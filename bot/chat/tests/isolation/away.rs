@@ -267,3 +267,70 @@ async fn a_course_that_cannot_be_opened_any_more_is_given_up_at_once() {
     let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
     assert!(history.contains("nothing of use came back from the other machine"), "{history}");
 }
+
+#[tokio::test]
+async fn what_is_only_compared_with_is_forgotten_with_its_course() {
+    let (mut it, _, _) = open().await;
+    // Of what is said again and again one is looked at, and so what stands before it is in no lesson of the others.
+    let again = ["parsley wilts quiet"; 3];
+    let things = ["kettle whistles quiet", "bicycle squeaks quiet", "harbour freezes quiet", "library closes quiet"];
+    it.scene.say(ANN, DM_ANN, "umbrella drips quiet").await;
+    let first = it.scene.last();
+    for thing in again.into_iter().chain(things) {
+        it.scene.say(ANN, DM_ANN, thing).await;
+    }
+    it.scene.wait(2 * 60).await;
+    it.scene.wait(4 * HOUR).await;
+    let [record] = away(&it, "json").try_into().unwrap();
+    let record: serde_json::Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
+    let names = |part: &serde_json::Value| part["messages"].as_object().unwrap().contains_key(first.as_str());
+    assert!(names(&record["holds"]) && !names(&record["learnt"]["roots"]), "{record:#}");
+    it.scene.house.azera.deleted(it.scene.house.platform.sim.id(), &first).await.unwrap();
+    it.scene.house.azera.settle().await.unwrap();
+    assert_eq!(all_away(&it), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_examined_where_somebody_talks() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let course = away(&it, COURSE).remove(0);
+    it.scene.wait(2 * HOUR).await;
+    bring_back(&it, &course, 1);
+    it.scene.wait(20 * 60).await;
+    it.scene.say(ANN, DM_ANN, "are you there quiet").await;
+    it.scene.wait(15 * 60).await;
+    assert_eq!((away(&it, LEARNT).len(), it.files().len()), (1, 0), "a look was due, and she was there just now");
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_away(&it), it.files().len()), (0, 2));
+}
+
+#[tokio::test]
+async fn what_is_away_can_be_taken_back() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let course = away(&it, COURSE).remove(0);
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
+    assert_eq!(all_away(&it), 0);
+    bring_back(&it, &course, 1);
+    it.scene.wait(24 * HOUR).await;
+    assert_eq!((it.files().len(), it.reply(ANN, DM_ANN).await), (0, Vec::new()));
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(!status.contains("waits to be learnt"), "{status}");
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("nothing that I learnt here"));
+}
+
+#[tokio::test]
+async fn what_comes_late_has_a_day_to_be_of_use() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let course = away(&it, COURSE).remove(0);
+    bring_back(&it, &course, 1);
+    *it.school.ground.lock().unwrap() = "another".to_owned();
+    it.scene.house.reopen().await;
+    it.scene.wait(31 * 24 * HOUR).await;
+    assert_eq!(away(&it, LEARNT).len(), 1, "another model answers, for an hour");
+    *it.school.ground.lock().unwrap() = "ground".to_owned();
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_away(&it), it.files().len()), (0, 2));
+}
