@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use azera_types::Timestamp;
 
+use crate::other;
 use crate::seeds::{Fact, SEEDS};
 
 /// The first day anything is told on, 2026-01-01, and how many follow, in seconds.
@@ -123,29 +124,14 @@ impl Told {
     pub(crate) fn of_other(&self) -> Option<String> {
         match self.fact.of_other {
             Some(template) => Some(self.fill(template).replace("{who}", &self.who)),
-            None => about_other(&self.fill(self.fact.answer), &self.who),
+            None => other::about(&self.fill(self.fact.answer), &self.who),
         }
     }
 
     /// What was asked for, when somebody else asks.
-    pub(crate) fn asked_of_other(&self) -> Option<String> {
-        about_other(&self.fill(self.fact.about), &self.who)
+    pub(crate) fn about_other(&self) -> Option<String> {
+        other::about(&self.fill(self.fact.about), &self.who).filter(|about| about.contains(&self.who))
     }
-}
-
-/// `your boat` as `Mara's boat`; nothing where more than that would have to change.
-fn about_other(text: &str, who: &str) -> Option<String> {
-    let words: Vec<&str> = text.split(' ').collect();
-    if words.contains(&"you") || words.contains(&"me") || !words.contains(&"your") {
-        return None;
-    }
-    Some(
-        words
-            .iter()
-            .map(|word| if *word == "your" { format!("{who}'s") } else { (*word).to_owned() })
-            .collect::<Vec<_>>()
-            .join(" "),
-    )
 }
 
 /// The names in braces.

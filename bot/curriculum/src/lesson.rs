@@ -6,6 +6,7 @@ use azera_prompt::{Came, Form, Recollection, form_for};
 use serde::{Deserialize, Serialize};
 
 use crate::draw::{Draw, Told, capital, ended, sentences};
+use crate::other::asked_about;
 use crate::seeds::{COMPOSITIONS, Fact, SEEDS};
 use crate::stage::{Cast, Scene, recalled};
 
@@ -43,19 +44,19 @@ pub enum Kind {
 
 /// How many lessons of a hundred are of each kind.
 pub const SHARES: [(usize, Kind); 13] = [
-    (24, Kind::Recalled),
+    (27, Kind::Recalled),
     (5, Kind::ToldApart),
-    (4, Kind::OfAnother),
+    (6, Kind::OfAnother),
     (3, Kind::Newer),
-    (4, Kind::InHistory),
-    (14, Kind::Near),
-    (11, Kind::Unknown),
-    (10, Kind::Heard),
-    (4, Kind::OfItself),
-    (14, Kind::Talk),
+    (5, Kind::InHistory),
+    (13, Kind::Near),
+    (10, Kind::Unknown),
+    (9, Kind::Heard),
+    (3, Kind::OfItself),
+    (11, Kind::Talk),
     (2, Kind::Scene),
-    (3, Kind::Writing),
-    (2, Kind::Plain),
+    (2, Kind::Writing),
+    (4, Kind::Plain),
 ];
 
 /// One lesson.
@@ -179,27 +180,35 @@ impl Lessons<'_> {
 
     /// Something that was said about another thing than `kind`.
     fn distracting(&mut self, who: &str, kind: &str) -> Recollection {
-        if self.draw.chance(45) {
+        if self.draw.chance(35) {
             return self.draw.chatter(who);
         }
         loop {
             let fact = self.fact();
             if fact.kind != kind {
-                return recalled(&self.draw.told(fact, who, &[who.to_owned()]));
+                let told = self.draw.told(fact, who, &[who.to_owned()]);
+                let mut line = recalled(&told);
+                // What was asked is remembered, too, and answers nothing.
+                if self.draw.chance(15) {
+                    line.text = self.ask(&told);
+                }
+                return line;
             }
         }
     }
 
-    /// Lines that do not answer, around those that do. The best is mostly, not always, the first.
+    /// Lines that do not answer, around those that do. The best is mostly, not always, the first; and where one is much better
+    /// than the rest, few others are recalled beside it.
     fn recall(&mut self, scene: &mut Scene, answers: Vec<Recollection>, kind: &str) {
-        let count = self.draw.below(if answers.is_empty() { 5 } else { 6 });
+        let few = self.draw.chance(if answers.is_empty() { 25 } else { 65 });
+        let count = self.draw.below(if few { 3 } else { 6 });
         let mut lines = Vec::new();
         for _ in 0..count {
             let who = self.somebody(scene);
             lines.push(self.distracting(&who, kind));
         }
         for answer in answers {
-            let place = if self.draw.chance(60) { 0 } else { self.draw.below(lines.len() + 1) };
+            let place = if self.draw.chance(70) { 0 } else { self.draw.below(lines.len() + 1) };
             lines.insert(place, answer);
         }
         scene.recalled = lines;
@@ -211,12 +220,11 @@ impl Lessons<'_> {
     }
 
     /// The persona's way to say a plain answer.
-    fn say(&mut self, bare: &str, at: azera_types::Timestamp) -> String {
+    fn say(&mut self, bare: &str) -> String {
         let answer = capital(&ended(bare));
         let templates = if self.player.is_areza() { &SEEDS.openers_areza } else { &SEEDS.answers };
-        let day = at.strftime("%e %B").to_string();
         let template = self.draw.of(templates);
-        template.replace("{answer}", &answer).replace("{bare}", &ended(bare)).replace("{day}", day.trim_start())
+        template.replace("{answer}", &answer).replace("{bare}", &ended(bare))
     }
 
     fn answered(&mut self, kind: Kind) -> Option<(Scene, String)> {
@@ -239,7 +247,7 @@ impl Lessons<'_> {
         }
         self.recall(&mut scene, vec![recalled(&told)], told.fact.kind);
         scene.message = self.ask(&told);
-        let reply = self.say(&bare, told.at);
+        let reply = self.say(&bare);
         Some((scene, reply))
     }
 
@@ -260,7 +268,7 @@ impl Lessons<'_> {
             scene.history = self.draw.small_talk(&people[2], &self.name);
         }
         scene.message = self.ask(&own);
-        let reply = self.say(&bare, own.at);
+        let reply = self.say(&bare);
         Some((scene, reply))
     }
 
@@ -268,14 +276,20 @@ impl Lessons<'_> {
         let people = self.draw.people(2);
         let fact = self.fact();
         let told = self.draw.told(fact, &people[0], &people);
-        let (bare, about) = (told.of_other()?, told.asked_of_other()?);
+        let (bare, about) = (told.of_other()?, told.about_other()?);
         let mut scene = Scene { group: true, speaker: people[1].clone(), ..Scene::default() };
-        let openings = ["do you know ", "can you tell me ", "remind me ", "did you hear ", "any idea "];
-        let asked = format!("{}{about}?", self.draw.of(&openings));
+        let question = told.fill(self.draw.text(&told.fact.asked));
+        let asked = match asked_about(&question, &people[0]) {
+            Some(question) if self.draw.chance(75) => question,
+            _ => {
+                let openings = ["do you know ", "can you tell me ", "remind me ", "did you hear ", "any idea "];
+                format!("{}{about}?", self.draw.of(&openings))
+            }
+        };
         scene.message = self.draw.typed(&asked, &self.name);
         if self.draw.chance(75) {
             self.recall(&mut scene, vec![recalled(&told)], fact.kind);
-            let reply = self.say(&bare, told.at);
+            let reply = self.say(&bare);
             return Some((scene, reply));
         }
         self.recall(&mut scene, Vec::new(), fact.kind);
@@ -293,7 +307,7 @@ impl Lessons<'_> {
         }
         self.recall(&mut scene, vec![recalled(&old), recalled(&new)], new.fact.kind);
         scene.message = self.ask(&new);
-        let reply = self.say(&bare, new.at);
+        let reply = self.say(&bare);
         Some((scene, reply))
     }
 
@@ -411,7 +425,7 @@ fn composition(draw: &mut Draw, player: &Cast) -> Option<Lesson> {
         for _ in 0..=draw.below(3) {
             let fact = draw.of(&SEEDS.facts);
             let told = draw.told(fact, &people[0], &people);
-            let Some(bare) = told.of_other() else { continue };
+            let Some(bare) = told.of_other().filter(|bare| bare.contains(&people[0])) else { continue };
             said.push((people[0].clone(), told.text.clone()));
             known.push(bare);
         }

@@ -9,6 +9,7 @@
 
 mod draw;
 mod lesson;
+mod other;
 mod seeds;
 mod stage;
 

@@ -95,7 +95,8 @@ fn other_shares_give_other_lessons() {
 
 #[test]
 fn what_is_asked_for_stands_in_the_prompt_or_is_not_known() {
-    for lesson in sample().into_iter().filter(|lesson| lesson.kind != Kind::Plain) {
+    // Small talk answers from what everybody knows ("what's 12 times 12"), prose is asked by nobody.
+    for lesson in sample().into_iter().filter(|lesson| !matches!(lesson.kind, Kind::Plain | Kind::Talk)) {
         let prompt: String = lesson.messages.last().unwrap().content.to_lowercase();
         let numbers = lesson.reply.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() > 2);
         let history: String = lesson.messages.iter().map(|message| message.content.to_lowercase()).collect();

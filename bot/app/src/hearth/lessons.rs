@@ -108,8 +108,11 @@ mod tests {
         let of = |wanted: &[&str]| shares(&wanted.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
         assert_eq!(of(&[]).unwrap(), SHARES);
         let changed = of(&["near=20", "of_another = 0"]).unwrap();
-        let share = |kind| changed.iter().find(|(_, it)| *it == kind).map(|(share, _)| *share);
-        assert_eq!((share(Kind::Near), share(Kind::OfAnother), share(Kind::Plain)), (Some(20), Some(0), Some(2)));
+        let of_kind =
+            |shares: &[(usize, Kind)], kind| shares.iter().find(|(_, it)| *it == kind).map(|(share, _)| *share);
+        let share = |kind| of_kind(&changed, kind);
+        assert_eq!((share(Kind::Near), share(Kind::OfAnother)), (Some(20), Some(0)));
+        assert_eq!(share(Kind::Plain), of_kind(&SHARES, Kind::Plain));
         for (wrong, says) in
             [("near", "as in near=20"), ("near=-1", "as in near=20"), ("soup=1", "there are recalled, told_apart")]
         {
