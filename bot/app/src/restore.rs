@@ -61,6 +61,13 @@ fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Resul
         Unforgotten::default()
     });
     if unforgotten.what.is_empty() {
+        let asked_anew = || -> anyhow::Result<()> {
+            Ok(Record::of(&SledStore::open(DataFolder::record_aside(&last))?)?.take_back_willing()?)
+        };
+        if let Err(error) = asked_anew() {
+            // A record that cannot be read does not start, either.
+            eprintln!("the record that was put aside cannot be read ({error:#}); it comes back as it is");
+        }
         folder.undo(now)?;
     } else {
         let why = "the record that was put aside cannot be read, so what was forgotten since would come back with it";

@@ -48,7 +48,7 @@ async fn connections(config: &Config) -> anyhow::Result<Vec<Arc<dyn Connection>>
 
 pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
-    cancel_on_signal(stop.clone())?;
+    cancel_on_signal(stop.clone(), || tracing::info!("stopping"))?;
     let answers = options.model.map_or(Answers::Chosen, |name| Answers::named(&name));
     let opening = Opening { answers, clock: Arc::new(SystemClock), seed: None };
     let connections = connections(config).await?;
@@ -91,7 +91,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
 }
 
 /// Ctrl-C and a service manager's wish to stop, once; the second time it ends at once, as it would without this.
-fn cancel_on_signal(stop: CancellationToken) -> anyhow::Result<()> {
+pub fn cancel_on_signal(stop: CancellationToken, told: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("listening for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listening for signals")?;
     tokio::spawn(async move {
@@ -99,7 +99,7 @@ fn cancel_on_signal(stop: CancellationToken) -> anyhow::Result<()> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("stopping");
+        told();
         stop.cancel();
         tokio::select! {
             _ = terminate.recv() => {}

@@ -226,7 +226,7 @@ impl Azera {
         };
         let Some(message) = edited else { return Ok(None) };
         self.0.index_wanted.notify_one();
-        self.0.exchanges.clear();
+        self.0.exchanges.changed(&message.id);
         self.withdraw_unfounded(Some(&message.id)).await;
         let Some(person) = message.author.person().cloned() else { return Ok(None) };
         let adapter = self.platform(platform)?;
@@ -331,7 +331,9 @@ impl Azera {
     /// Does outside the record what a forgetting asks for: evaluated tokens go, and replies are taken back.
     pub(crate) async fn carry_out(&self, receipt: &azera_memory::Receipt) -> Result<(), Error> {
         self.0.index_wanted.notify_one();
-        self.0.exchanges.clear();
+        if let Err(error) = self.let_go_of_exchanges().await {
+            tracing::warn!(%error, "how surprising something was is not known");
+        }
         self.withdraw_unfounded(None).await;
         let model = self.model();
         for (chat, persona) in &receipt.touched {

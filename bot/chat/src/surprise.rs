@@ -1,13 +1,15 @@
 //! Surprise, measured in the background: how far what somebody said, and the answer to it, were from what the model expected where
 //! they stood. Exchanges wait for it in memory alone: a stop loses how surprising they were, and nothing else.
 
+use std::collections::HashSet;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use azera_memory::MessageRow;
+use azera_memory::{MessageRow, Roots};
 use azera_model::{Adapter, ChatMessage, ChatModel, Priority, Score, ScoreRequest, SessionKey};
-use azera_types::Timestamp;
+use azera_types::{MessageId, Timestamp};
 
 use crate::azera::Azera;
 use crate::error::Error;
@@ -32,20 +34,36 @@ pub(crate) struct Exchange {
     /// What it had learnt there.
     pub(crate) adapters: Vec<Adapter>,
     pub(crate) at: Timestamp,
+    /// What stood before the model, as it was then.
+    pub(crate) roots: Arc<Roots>,
+    /// The messages behind what was recalled.
+    pub(crate) sources: HashSet<MessageId>,
 }
 
 /// Exchanges that wait to be measured.
 #[derive(Default)]
-pub(crate) struct Exchanges(Mutex<VecDeque<Exchange>>);
+pub(crate) struct Exchanges {
+    waiting: Mutex<VecDeque<Exchange>>,
+    /// How often something was changed.
+    changes: AtomicU64,
+}
 
 impl Exchanges {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Exchange>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more waits.
-    pub(crate) fn wait(&self, exchange: Exchange) {
+    /// What [`Exchanges::wait`] is to be given of an exchange whose prompt is made now.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::SeqCst)
+    }
+
+    /// One more waits, unless something was changed since its prompt was made.
+    pub(crate) fn wait(&self, exchange: Exchange, changes: u64) {
         let mut waiting = self.lock();
+        if self.changes() != changes {
+            return;
+        }
         if waiting.len() >= MOST {
             waiting.pop_front();
         }
@@ -62,13 +80,40 @@ impl Exchanges {
         self.lock().pop_front()
     }
 
-    /// Lets go of all of them: something was forgotten, and they may hold it.
-    pub(crate) fn clear(&self) {
-        self.lock().clear();
+    /// Lets go of those that a message stood in which says something else now.
+    pub(crate) fn changed(&self, message: &MessageId) {
+        let mut waiting = self.lock();
+        self.changes.fetch_add(1, Ordering::SeqCst);
+        waiting.retain(|it| !it.roots.messages.contains_key(message) && !it.sources.contains(message));
+    }
+
+    fn roots(&self) -> Vec<Arc<Roots>> {
+        self.lock().iter().map(|exchange| Arc::clone(&exchange.roots)).collect()
     }
 }
 
 impl Azera {
+    /// Lets go of exchanges that something stood in which is forgotten by now.
+    pub(crate) async fn let_go_of_exchanges(&self) -> Result<(), Error> {
+        let waiting = self.0.exchanges.roots();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let stand = self
+            .blocking(move |memory| {
+                let stand = waiting.into_iter().map(|roots| Ok((memory.stand(&roots)?, roots)));
+                stand.collect::<Result<Vec<_>, azera_memory::Error>>()
+            })
+            .await;
+        let gone = |of: &Arc<Roots>| match &stand {
+            Ok(asked) => asked.iter().any(|(stands, roots)| !stands && Arc::ptr_eq(roots, of)),
+            // What cannot be asked after may be what was forgotten.
+            Err(_) => true,
+        };
+        self.0.exchanges.lock().retain(|exchange| !gone(&exchange.roots));
+        stand.map(drop)
+    }
+
     /// Measures what is due, and keeps it with what was said.
     pub(crate) async fn measure_surprise(&self, now: Timestamp) {
         let model = self.model();
@@ -104,10 +149,10 @@ impl Azera {
     }
 
     async fn measure(&self, model: &dyn ChatModel, exchange: Exchange, session: SessionKey) -> Result<(), Error> {
-        let Exchange { said, mut prompt, reply, adapters, .. } = exchange;
+        let Exchange { said, mut prompt, reply, adapters, roots, .. } = exchange;
         // What was changed or forgotten meanwhile is nothing that the model is to see again.
         let as_then = said.clone();
-        if !self.blocking(move |memory| memory.stands_as(&as_then)).await? {
+        if !self.blocking(move |memory| Ok(memory.stands_as(&as_then)? && memory.stand(&roots)?)).await? {
             return Ok(());
         }
         let (Some(scorer), Some(last)) = (model.scorer(), prompt.last_mut()) else { return Ok(()) };

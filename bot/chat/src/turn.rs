@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use azera_adapter::{Making, Outcome, Platform, Silence, StreamEvent, Turn};
 use azera_memory::{
-    Forget, InboxRow, Keeping, Kind, MemoryRow, MessageRow, NewReply, OutboxRow, Right, WhyHit, WhyRow,
+    Forget, InboxRow, Keeping, Kind, MemoryRow, MessageRow, NewReply, OutboxRow, Right, Roots, WhyHit, WhyRow,
 };
 use azera_personas::Lorebook;
 use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for, history_cut};
@@ -226,6 +226,7 @@ impl Azera {
         }
         let shown: &[MessageRow] = recent.get(cut..).unwrap_or_default();
 
+        let changes = self.0.exchanges.changes();
         let mut exclude: HashSet<MessageId> = shown.iter().map(|row| row.id.clone()).collect();
         exclude.insert(message.id.clone());
         exclude.extend(replaces.iter().map(|old| old.id.clone()));
@@ -347,6 +348,7 @@ impl Azera {
                 seed: generated.seed,
                 usage: serde_json::to_value(&generated.usage).unwrap_or_default(),
                 recall_ms: recall.took_ms,
+                shown: Some(shown.iter().map(|row| row.seq).collect()),
             },
             replaces: replaces.map(|old| old.id),
             text: Text::new(&text),
@@ -380,14 +382,28 @@ impl Azera {
         lap.end("deliver");
         // Who was answered by no model, or is answered again, surprises nobody anew.
         if customs.garden.surprise && !generated.text.is_empty() && !asked.again && model.scorer().is_some() {
-            self.0.exchanges.wait(Exchange {
-                said: message.clone(),
-                prompt: prompt.messages,
-                reply: generated.text,
-                model: model.info().name.clone(),
-                adapters,
-                at: reply.at,
-            });
+            let memories = behind.iter().map(|hit| &hit.memory);
+            // Notes make way for others; what they were made of stays.
+            let (notes, others): (Vec<&MemoryRow>, Vec<&MemoryRow>) =
+                memories.clone().partition(|memory| memory.kind == Kind::Note);
+            if let Some(noted) = self.noted(right, &notes).await {
+                let rows = shown.iter().chain([message]).chain(&noted);
+                let exchange = Exchange {
+                    said: message.clone(),
+                    prompt: prompt.messages,
+                    reply: generated.text,
+                    model: model.info().name.clone(),
+                    adapters,
+                    at: reply.at,
+                    sources: memories.flat_map(|memory| memory.sources.iter().cloned()).collect(),
+                    roots: Arc::new(Roots {
+                        messages: rows.map(|row| (row.id.clone(), row.edited_at)).collect(),
+                        memories: others.into_iter().map(|memory| memory.id).collect(),
+                        ..Roots::default()
+                    }),
+                };
+                self.0.exchanges.wait(exchange, changes);
+            }
         }
         let is_of_here = |hit: &&azera_memory::Hit| hit.memory.worth.is_some() && hit.memory.scope == message.scope;
         let used: Vec<MemoryId> = rests_on.into_iter().filter(is_of_here).map(|hit| hit.memory.id).collect();
@@ -407,6 +423,25 @@ impl Azera {
             usage: usage(&generated.usage),
             recalled: behind.into_iter().map(hit).collect(),
         }))
+    }
+
+    /// The messages that notes were made of, if all are there.
+    async fn noted(&self, right: Right, notes: &[&MemoryRow]) -> Option<Vec<MessageRow>> {
+        let ids: Vec<MessageId> = notes.iter().flat_map(|notes| notes.sources.iter().cloned()).collect();
+        if ids.is_empty() {
+            return Some(Vec::new());
+        }
+        let rows = self.blocking(move |memory| {
+            let rows = ids.iter().map(|id| memory.message(&right, id));
+            rows.collect::<Result<Vec<_>, azera_memory::Error>>()
+        });
+        match rows.await {
+            Ok(rows) => rows.into_iter().collect(),
+            Err(error) => {
+                tracing::info!(%error, "how surprising something was is not known");
+                None
+            }
+        }
     }
 }
 

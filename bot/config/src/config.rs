@@ -164,6 +164,16 @@ impl Config {
         for (keys, message) in self.mind.contradictions() {
             report(keys.map(|key| ("mind", key)), message);
         }
+        if self.hearth.enabled && !(self.gardener.enabled && self.gardener.surprise) {
+            let key = if self.gardener.enabled { "surprise" } else { "enabled" };
+            report(
+                [("gardener", key), ("hearth", "enabled")],
+                format!(
+                    "`hearth.enabled` learns what surprised most, and with `gardener.{key} = false` nothing is measured: set that to \
+                     true, or `hearth.enabled` to false"
+                ),
+            );
+        }
         for (keys, message) in self.matrix.contradictions() {
             report(keys.map(|key| ("matrix", key)), message);
         }

@@ -34,6 +34,9 @@ pub struct Hearth {
     /// what is learnt elsewhere.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub largest_model_mb: u32,
+    /// Megabytes that all adapters together may take on disk. Past them earlier versions go, and then nothing more is learnt.
+    #[schemars(range(min = 64, max = 1_000_000))]
+    pub max_disk_mb: u32,
 }
 
 impl Default for Hearth {
@@ -48,6 +51,7 @@ impl Default for Hearth {
             max_rank: 32,
             rate: 2e-4,
             largest_model_mb: 1_500,
+            max_disk_mb: 4_096,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Lessons: what stands before the model, and what it should say.
 
 use azera_chat::{Writes, asked_to_write};
+use azera_mind::Mood;
 use azera_model::ChatMessage;
 use azera_prompt::{Came, Form, Recollection, form_for};
 use serde::{Deserialize, Serialize};
@@ -431,7 +432,7 @@ fn composition(draw: &mut Draw, player: &Cast) -> Option<Lesson> {
         }
         let last = known.pop()?;
         let reply = if known.is_empty() { last } else { format!("{}, and {last}", known.join(", ")) };
-        let messages = asked_to_write(Writes::NotesOther, name, &said, &people[0]);
+        let messages = asked_to_write(Writes::NotesOther, name, &said, None, &people[0]);
         return Some(Lesson { kind: Kind::Writing, messages, reply: capital(&ended(&reply)) });
     }
     let composition = draw.of(&COMPOSITIONS);
@@ -445,6 +446,7 @@ fn composition(draw: &mut Draw, player: &Cast) -> Option<Lesson> {
         _ => return None,
     };
     let said: Vec<(String, String)> = composition.lines.iter().map(|(who, text)| (named(who), named(text))).collect();
-    let messages = asked_to_write(what, name, &said, &people[0]);
+    let mood = draw.chance(50).then(|| *draw.of(&Mood::ALL)).filter(|mood| *mood != Mood::Calm);
+    let messages = asked_to_write(what, name, &said, mood, &people[0]);
     Some(Lesson { kind: Kind::Writing, messages, reply: named(composition.text) })
 }

@@ -52,6 +52,64 @@ fn no_name_of_the_evaluation_is_taught() {
     }
 }
 
+/// What every question is made of, whatever it is about.
+const COMMON: &str = "a about again all am an and any are as at be been before being between big by called came can cold come could day \
+    days did do does don't end every for form from get give go going good had has have having hey how i i'm if in is it it's just keep kind \
+    know last left like live long make man many me mine much must my myself name need new no not now number of on one open or our \
+    out over past pay place play please put really remember say see should show sign so start still supposed take tell that the \
+    their them these they this through time to today too two up us want was way we what what's when where which who whom whose \
+    why will with word words work would write year you your";
+
+/// What a question is about: its words, without what every question is made of and without their endings.
+fn subjects(question: &str) -> BTreeSet<String> {
+    let common: BTreeSet<&str> = COMMON.split_whitespace().collect();
+    let stem = |word: String| {
+        let bare = word.trim_end_matches("'s").to_owned();
+        let endings = ["ing", "ed", "s"].into_iter().filter_map(|ending| bare.strip_suffix(ending));
+        endings.filter(|stem| stem.len() > 2).map(str::to_owned).next().unwrap_or(bare)
+    };
+    words(question).into_iter().filter(|word| !common.contains(word.as_str())).map(stem).collect()
+}
+
+#[derive(serde::Deserialize)]
+struct Asked {
+    asked: String,
+    #[serde(default)]
+    keys: Vec<String>,
+}
+
+fn evaluated() -> Vec<Asked> {
+    let lines = EVALUATIONS.iter().flat_map(|file| file.lines()).filter(|line| !line.trim().is_empty());
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn no_topic_of_the_evaluation_is_taught() {
+    let asked = SEEDS.facts.iter().flat_map(|fact| fact.asked.iter().chain(&fact.near));
+    let said = SEEDS.talk.iter().map(|exchange| &exchange.said);
+    let taught: Vec<(&str, BTreeSet<String>)> = asked.chain(said).map(|text| (*text, subjects(text))).collect();
+    for Asked { asked, .. } in evaluated() {
+        let about = subjects(&asked);
+        for (text, subjects) in &taught {
+            let same = about.intersection(subjects).count() > 1 || about == *subjects && !about.is_empty();
+            assert!(!same, "{text:?} asks what {asked:?} asks");
+        }
+    }
+}
+
+#[test]
+fn no_answer_of_the_evaluation_is_taught() {
+    let values = SEEDS.slots.values().flatten().map(|value| format!("\n{}\n", words(value).join(" ")));
+    let values: String = values.collect();
+    for key in evaluated().iter().flat_map(|it| &it.keys) {
+        let key = key.trim().to_lowercase();
+        // A day, a number: everybody counts with the same ones.
+        let counted =
+            key.chars().all(|c| !c.is_alphabetic()) || ["tuesday", "four", "nine", "light"].contains(&key.as_str());
+        assert!(counted || !values.contains(&format!("\n{key}\n")), "{key}");
+    }
+}
+
 #[test]
 fn lessons_are_varied_and_whole() {
     let lessons = sample();

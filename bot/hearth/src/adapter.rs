@@ -97,6 +97,21 @@ impl Adapter {
         self.rank
     }
 
+    /// The same, changing the model by a multiple of what it did: less than 1 leaves more of the model as it was (Wortsman et
+    /// al. 2022, *Robust fine-tuning of zero-shot models*).
+    pub fn scaled(self, by: f32) -> Self {
+        Self { alpha: self.alpha * by, ..self }
+    }
+
+    /// The same, changing the model as it did, with another alpha.
+    pub(crate) fn at_alpha(mut self, alpha: f32) -> Self {
+        let by = self.alpha / alpha;
+        for pair in &mut self.pairs {
+            pair.b.values.iter_mut().for_each(|value| *value *= by);
+        }
+        Self { alpha, ..self }
+    }
+
     /// How many numbers are learnt.
     pub fn parameters(&self) -> usize {
         self.matrices().map(|matrix| matrix.values.len()).sum()

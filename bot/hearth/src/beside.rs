@@ -78,6 +78,13 @@ fn basis(index: usize, pair: &Pair, rank: usize) -> Result<Tensor> {
     matrix(values, basis.len(), inputs)
 }
 
+impl Adapter {
+    /// A SHA-256 of its numbers, whatever file it comes from.
+    pub fn identity(&self) -> String {
+        identify(std::slice::from_ref(self))
+    }
+}
+
 /// Names adapters by one SHA-256, in their order; nothing for none.
 pub(crate) fn identify(adapters: &[Adapter]) -> String {
     if adapters.is_empty() {

@@ -78,6 +78,8 @@ pub(crate) struct Checkpoint {
     pub(crate) examples: String,
     /// The adapters it stands beside; nothing for none.
     pub(crate) beside: String,
+    /// The adapter it began with; nothing for none.
+    pub(crate) began_with: String,
     pub(crate) step: usize,
     pub(crate) adapter: Adapter,
     pub(crate) moments: Moments,
@@ -109,6 +111,7 @@ impl Checkpoint {
             ("hearth.base", self.base.clone()),
             ("hearth.examples", self.examples.clone()),
             ("hearth.beside", self.beside.clone()),
+            ("hearth.began_with", self.began_with.clone()),
             ("hearth.step", self.step.to_string()),
             ("hearth.sha256", hex(&hasher.finalize())),
         ] {
@@ -133,7 +136,7 @@ impl Checkpoint {
         recipe.check().map_err(|_| wrong("its recipe is damaged"))?;
         let step = text("hearth.step").parse().map_err(|_| wrong("it does not say how far it came"))?;
         let (of_base, examples, digest) = (text("hearth.base"), text("hearth.examples"), text("hearth.sha256"));
-        let beside = text("hearth.beside");
+        let (beside, began_with) = (text("hearth.beside"), text("hearth.began_with"));
         if of_base != base.sha256() {
             return Err(wrong("it belongs to another model"));
         }
@@ -152,6 +155,6 @@ impl Checkpoint {
         if hex(&hasher.finalize()) != digest {
             return Err(wrong("it is damaged: its checksum is another"));
         }
-        Ok(Self { recipe, base: of_base, examples, beside, step, adapter, moments })
+        Ok(Self { recipe, base: of_base, examples, beside, began_with, step, adapter, moments })
     }
 }

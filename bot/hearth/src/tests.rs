@@ -1,4 +1,5 @@
 mod beside;
+mod peer;
 mod stack;
 
 use std::path::PathBuf;
@@ -142,6 +143,13 @@ fn a_pause_changes_no_bit() {
     let paused = Training::resume(&base, &examples, &checkpoint, 1).unwrap();
     assert_eq!(paused.step(), 12);
     assert_eq!(paused.adapter(), whole.adapter());
+    // It says what it began with.
+    assert_eq!(paused.began_with(), "");
+    let on = Training::from(&base, &examples, recipe(), whole.adapter().clone(), 1).unwrap();
+    on.save(&checkpoint).unwrap();
+    let on = Training::resume(&base, &examples, &checkpoint, 1).unwrap();
+    assert_eq!(on.began_with(), whole.adapter().identity());
+    assert_ne!(on.began_with(), stirred(&base).identity());
 }
 
 #[test]

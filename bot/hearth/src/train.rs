@@ -56,6 +56,7 @@ pub struct Training<'a> {
     identity: String,
     recipe: Recipe,
     frozen: Option<Frozen>,
+    began_with: String,
     step: usize,
     adapter: Adapter,
     moments: Moments,
@@ -104,7 +105,7 @@ impl<'a> Training<'a> {
     /// A new training that begins with what another one learnt.
     ///
     /// # Errors
-    /// [`Error::Recipe`], also where the adapter has another rank or alpha than the recipe, and [`Error::Examples`].
+    /// [`Error::Recipe`], also where the adapter has another rank than the recipe, and [`Error::Examples`].
     pub fn from(
         base: &'a Base,
         examples: &'a [Example],
@@ -112,11 +113,12 @@ impl<'a> Training<'a> {
         adapter: Adapter,
         threads: usize,
     ) -> Result<Self> {
-        if adapter.rank != recipe.rank || adapter.alpha != recipe.alpha {
-            let Adapter { rank, alpha, .. } = adapter;
-            return Err(Error::Recipe(format!("the adapter to go on from has rank {rank} and alpha {alpha}")));
+        if adapter.rank != recipe.rank {
+            return Err(Error::Recipe(format!("the adapter to go on from has rank {}", adapter.rank)));
         }
-        Self::begun(base, examples, recipe, adapter, threads)
+        let began_with = adapter.identity();
+        let adapter = adapter.at_alpha(recipe.alpha);
+        Ok(Self { began_with, ..Self::begun(base, examples, recipe, adapter, threads)? })
     }
 
     fn begun(
@@ -131,7 +133,8 @@ impl<'a> Training<'a> {
         let zero = Adapter::zero(base.shape(), recipe.rank, recipe.alpha);
         let moments = Moments { first: zero.clone(), second: zero };
         let threads = pool(threads)?;
-        Ok(Self { base, examples, identity, recipe, frozen: None, step: 0, adapter, moments, threads })
+        let began_with = String::new();
+        Ok(Self { base, examples, identity, recipe, frozen: None, began_with, step: 0, adapter, moments, threads })
     }
 
     /// Takes up a training where its checkpoint left off.
@@ -154,7 +157,7 @@ impl<'a> Training<'a> {
         threads: usize,
     ) -> Result<Self> {
         let identity = identify(examples, base.shape())?;
-        let Checkpoint { recipe, examples: of_examples, beside, step, adapter, moments, .. } =
+        let Checkpoint { recipe, examples: of_examples, beside, began_with, step, adapter, moments, .. } =
             Checkpoint::read(checkpoint, base)?;
         let other = |what: &str| Error::Saved { path: checkpoint.to_owned(), what: what.to_owned() };
         if of_examples != identity {
@@ -168,7 +171,7 @@ impl<'a> Training<'a> {
         }
         let threads = pool(threads)?;
         let frozen = threads.install(|| Frozen::new(base, frozen, &recipe))?;
-        Ok(Self { base, examples, identity, recipe, frozen, step, adapter, moments, threads })
+        Ok(Self { base, examples, identity, recipe, frozen, began_with, step, adapter, moments, threads })
     }
 
     /// Keeps where it stands in a file.
@@ -181,6 +184,7 @@ impl<'a> Training<'a> {
             base: self.base.sha256().to_owned(),
             examples: self.identity.clone(),
             beside: self.frozen.as_ref().map_or_else(String::new, |frozen| frozen.identity().to_owned()),
+            began_with: self.began_with.clone(),
             step: self.step,
             adapter: self.adapter.clone(),
             moments: self.moments.clone(),
@@ -191,6 +195,11 @@ impl<'a> Training<'a> {
     /// What was learnt so far.
     pub fn adapter(&self) -> &Adapter {
         &self.adapter
+    }
+
+    /// The [`Adapter::identity`] of the adapter that it began with; nothing where it began with none.
+    pub fn began_with(&self) -> &str {
+        &self.began_with
     }
 
     /// Its recipe.

@@ -68,7 +68,7 @@ pub const EDGES: &[Edge] = &[
     },
     Edge {
         package: "azera-curriculum",
-        uses: &["azera-types", "azera-model", "azera-personas", "azera-prompt", "azera-chat"],
+        uses: &["azera-types", "azera-model", "azera-mind", "azera-personas", "azera-prompt", "azera-chat"],
     },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "azera", uses: &["*"] },

@@ -8,6 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
 use crate::forgotten::Unforgotten;
+use crate::settings::nobody_may_be_learnt_from;
 use azera_types::{Clock, SystemClock};
 
 use crate::{Batch, Change, Durability, Error, Memory, Order, Store, Table, codec, keys, layout};
@@ -156,6 +157,14 @@ impl<'a> Record<'a> {
         self.store.commit(batch, Durability::Flushed)
     }
 
+    /// Takes back everybody's wish to be learnt from, before this record comes back in the place of another that people talked to
+    /// since.
+    pub fn take_back_willing(&self) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        nobody_may_be_learnt_from(self.store, &mut batch)?;
+        self.store.commit(batch, Durability::Flushed)
+    }
+
     /// Every backup was gone through with this. What was forgotten meanwhile is still to be.
     pub fn backups_forgot(&self, done: &Unforgotten) -> Result<(), Error> {
         let mut batch = Batch::new();
@@ -190,7 +199,7 @@ impl Memory {
         })?;
         // Who was asked how things are after the backup is not asked again before they answer.
         self.check_ins_were_made(&mut batch, SystemClock.now())?;
-        self.nobody_may_be_learnt_from(&mut batch)?;
+        nobody_may_be_learnt_from(self.store.as_ref(), &mut batch)?;
         batch.remove(Table::Meta, RESTORED);
         self.store.commit(batch, Durability::Flushed)
     }

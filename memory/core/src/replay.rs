@@ -7,6 +7,7 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, Scope, Timestam
 use serde::{Deserialize, Serialize};
 
 use crate::rows::{Kind, MemoryRow, MessageRow, Need, WhyRow};
+use crate::writings::posted;
 use crate::{Error, MAX_HISTORY, Memory, NOTES, Right, Surprise, Table, Willing, codec, keys};
 
 /// Memories looked through for exchanges, the newest.
@@ -16,7 +17,7 @@ const LOOKED_AT: usize = 4_000;
 const BEFORE: usize = 4;
 
 /// Messages that one exchange may rest on; what rests on more is left alone.
-const MAX_RESTS_ON: usize = 64;
+const MAX_RESTS_ON: usize = 256;
 
 /// Something said and the answer that stands, with what was said before it.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +41,7 @@ pub struct Lived {
 pub struct Roots {
     /// Messages, and when each was last changed.
     pub messages: BTreeMap<MessageId, Option<Timestamp>>,
-    /// Memories that stood behind the replies among them.
+    /// Memories that stood behind the replies among them and can be forgotten without any message.
     pub memories: BTreeSet<MemoryId>,
     /// Everybody who said any of it, and since when they want it to be learnt from.
     pub people: BTreeMap<PersonId, Timestamp>,
@@ -68,6 +69,8 @@ struct Path {
     rows: Vec<MessageRow>,
     /// Where each of them stands.
     at: HashMap<MessageId, usize>,
+    /// The same by their places in the log.
+    by_seq: HashMap<u64, usize>,
     /// By each reply, where that stands which it took something from.
     taken_from: HashMap<MessageId, Vec<usize>>,
 }
@@ -76,6 +79,17 @@ struct Path {
 struct Recalled {
     memories: Vec<MemoryRow>,
     sources: Vec<MessageRow>,
+    /// The conversation in its prompt, by places in the log.
+    shown: Vec<u64>,
+}
+
+/// How something that is learnt from came to be.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    /// It is learnt itself, or quoted by what is.
+    Learnt,
+    /// It stood before the model that made the reply, which may say it in other words.
+    Shown,
 }
 
 /// Looks for exchanges of one place.
@@ -89,11 +103,21 @@ struct Seeker<'a> {
 }
 
 impl Memory {
-    /// The exchanges of a right's place that its persona may learn from, here or `elsewhere`, the most surprising first, at most `limit`.
-    pub fn lived(&self, right: &Right, elsewhere: bool, limit: usize) -> Result<Vec<Lived>, Error> {
+    /// The exchanges of a right's place that its persona may learn from, here or `elsewhere`, the most surprising first, at most
+    /// `limit`; of those whose message, by its id and when it was said, is `wanted`.
+    pub fn lived(
+        &self,
+        right: &Right,
+        elsewhere: bool,
+        wanted: &dyn Fn(&MessageId, Timestamp) -> bool,
+        limit: usize,
+    ) -> Result<Vec<Lived>, Error> {
         let place = right.place();
         let recent = self.recent(right, Timestamp::MIN, LOOKED_AT)?;
-        let told = recent.into_iter().filter(|memory| memory.kind == Kind::Message && is_of(place, memory));
+        let told = recent.into_iter().filter(|memory| {
+            let is_wanted = memory.sources.first().is_some_and(|id| wanted(id, memory.at));
+            memory.kind == Kind::Message && is_of(place, memory) && is_wanted
+        });
         let mut told: Vec<(Surprise, MemoryRow)> = told.filter_map(|memory| Some((memory.surprise?, memory))).collect();
         told.sort_by(|(one, older), (other, newer)| {
             other.score.total_cmp(&one.score).then_with(|| newer.id.cmp(&older.id))
@@ -147,6 +171,11 @@ fn is_of(place: &Scope, memory: &MemoryRow) -> bool {
     memory.scope == *place && rests_within(place, &memory.needs)
 }
 
+/// Whether a message is something that a persona wrote of its own accord.
+fn is_post(row: &MessageRow) -> bool {
+    row.answers.is_none() && matches!(row.author, Author::Persona { .. })
+}
+
 fn rests_within(place: &Scope, needs: &[Need]) -> bool {
     needs.iter().all(|need| need.scope == *place)
 }
@@ -163,32 +192,42 @@ impl Seeker<'_> {
         let before = before.get(before.len().saturating_sub(BEFORE)..).unwrap_or_default().to_vec();
         let (said, reply) = (said.clone(), reply.clone());
         let mut roots = Roots::default();
-        let mut next: Vec<MessageRow> = [&said, &reply].into_iter().chain(&before).cloned().collect();
-        let Some(Recalled { memories: recalled, sources }) = self.recalled(&reply)? else { return Ok(None) };
+        let Some(Recalled { memories: recalled, sources, shown }) = self.recalled(&reply)? else { return Ok(None) };
+        let shown: Option<Vec<MessageRow>> =
+            shown.iter().map(|seq| path.by_seq.get(seq).and_then(|at| path.rows.get(*at)).cloned()).collect();
+        // What is not where it was then cannot be asked about.
+        let Some(shown) = shown else { return Ok(None) };
         for memory in &recalled {
             if let Some(person) = memory.author.person()
-                && !self.may_learn_from_person(person, memory.at, &mut roots)?
+                && !self.may_learn_from_person(person, Some(memory.at), &mut roots)?
             {
                 return Ok(None);
             }
-            // Notes are made anew all the time; what they rest on stays.
-            if memory.kind != Kind::Note {
+            // What was said is asked after as a message: its memory may be bounded away, and notes are made anew all the time.
+            let apart = memory.sources.is_empty() || memory.kind.is_written() && memory.kind != Kind::Note;
+            if apart {
                 roots.memories.insert(memory.id);
             }
         }
-        next.extend(sources);
-        // All that any of it rests on, as far as it stands in the chat.
-        while let Some(row) = next.pop() {
-            if roots.messages.contains_key(&row.id) {
-                continue;
+        let learnt = [&said, &reply].into_iter().chain(&before).cloned().chain(sources).collect();
+        for (part, mut next) in [(Part::Learnt, learnt), (Part::Shown, shown)] {
+            // All that any of it rests on, as far as it stands in the chat.
+            while let Some(row) = next.pop() {
+                if roots.messages.contains_key(&row.id) {
+                    continue;
+                }
+                if roots.messages.len() >= MAX_RESTS_ON || !self.may_learn_from(&row, part, &mut roots)? {
+                    return Ok(None);
+                }
+                if is_post(&row) {
+                    let Some(sources) = self.sources_of_post(&row)? else { return Ok(None) };
+                    next.extend(sources);
+                }
+                roots.message(&row);
+                let path = self.paths.get(chat);
+                let taken_from = path.and_then(|path| path.taken_from.get(&row.id)).into_iter().flatten();
+                next.extend(taken_from.filter_map(|at| path.and_then(|path| path.rows.get(*at)).cloned()));
             }
-            if roots.messages.len() >= MAX_RESTS_ON || !self.may_learn_from(&row, &mut roots)? {
-                return Ok(None);
-            }
-            roots.message(&row);
-            let path = self.paths.get(chat);
-            let taken_from = path.and_then(|path| path.taken_from.get(&row.id)).into_iter().flatten();
-            next.extend(taken_from.filter_map(|at| path.and_then(|path| path.rows.get(*at)).cloned()));
         }
         Ok(Some(Lived { said, reply, before, recalled, surprise, roots }))
     }
@@ -197,14 +236,15 @@ impl Seeker<'_> {
     fn recalled(&self, reply: &MessageRow) -> Result<Option<Recalled>, Error> {
         let why: Option<WhyRow> = codec::get(self.memory.store.as_ref(), Table::Why, &keys::message(&reply.id))?;
         let Some(why) = why else { return Ok(None) };
+        let Some(shown) = why.shown else { return Ok(None) };
+        let alone = matches!(self.right.place(), Scope::Dm(_));
         let (mut recalled, mut sources) = (Vec::with_capacity(why.recalled.len()), Vec::new());
         for hit in why.recalled {
             let of_notes = hit.signals == [NOTES];
             match self.memory.memory(self.right, hit.memory)? {
                 Some(memory) if is_of(self.right.place(), &memory) => {
-                    let alone = matches!(self.right.place(), Scope::Dm(_));
-                    if !alone && !matches!(memory.kind, Kind::Message | Kind::Fact) {
-                        // What the persona said or wrote among several may rest on anybody there.
+                    if !alone && !matches!(memory.kind, Kind::Message | Kind::Fact | Kind::Note) {
+                        // What else the persona said or wrote among several may rest on anybody there.
                         return Ok(None);
                     }
                     for source in &memory.sources {
@@ -213,35 +253,51 @@ impl Seeker<'_> {
                     }
                     recalled.push(memory);
                 }
-                // Others were made since. What the reply took from them it took from messages, which are looked at.
+                // Others were made since. What these were made of counts as shown.
                 None if of_notes => {}
                 _ => return Ok(None),
             }
         }
-        Ok(Some(Recalled { memories: recalled, sources }))
+        Ok(Some(Recalled { memories: recalled, sources, shown }))
+    }
+
+    /// The messages that something posted was written from, if all are there.
+    fn sources_of_post(&self, post: &MessageRow) -> Result<Option<Vec<MessageRow>>, Error> {
+        let Some(id) = posted(&post.id) else { return Ok(None) };
+        let written = self.memory.raw_memory(id)?.filter(|written| written.sources.first() == Some(&post.id));
+        let Some(written) = written else { return Ok(None) };
+        written.sources.iter().skip(1).map(|source| self.memory.raw_message(source)).collect()
     }
 
     /// Whether a message comes from this place alone, and from nobody who does not want it to be learnt from. A persona's reply is
-    /// theirs whom it answers.
-    fn may_learn_from(&mut self, row: &MessageRow, roots: &mut Roots) -> Result<bool, Error> {
+    /// theirs whom it answers. What is learnt itself was said after they wanted it.
+    fn may_learn_from(&mut self, row: &MessageRow, part: Part, roots: &mut Roots) -> Result<bool, Error> {
+        let said = |at: Timestamp| (part == Part::Learnt).then_some(at);
         let place = self.right.place();
         if row.scope != *place || !rests_within(place, &row.needs) || row.persona != *self.right.persona() {
             return Ok(false);
         }
         let answered = match &row.author {
-            Author::Person { id, .. } => return self.may_learn_from_person(id, row.at, roots),
+            Author::Person { id, .. } => return self.may_learn_from_person(id, said(row.at), roots),
+            // What it posts is theirs whom it wrote of, and they are looked at for themselves.
+            Author::Persona { .. } if is_post(row) => return Ok(true),
             Author::Persona { .. } => row.answers.as_ref().map(|asked| self.memory.raw_message(asked)).transpose()?,
             Author::Forgotten => return Ok(false),
         };
         let Some(Some(asked)) = answered else { return Ok(false) };
         match asked.author.person() {
-            Some(person) => self.may_learn_from_person(person, asked.at, roots),
+            Some(person) => self.may_learn_from_person(person, said(asked.at), roots),
             None => Ok(false),
         }
     }
 
-    /// Whether somebody wanted what they said then to be learnt from.
-    fn may_learn_from_person(&mut self, person: &PersonId, at: Timestamp, roots: &mut Roots) -> Result<bool, Error> {
+    /// Whether somebody wants to be learnt from, and did when they said it, if that matters.
+    fn may_learn_from_person(
+        &mut self,
+        person: &PersonId,
+        said: Option<Timestamp>,
+        roots: &mut Roots,
+    ) -> Result<bool, Error> {
         let willing = match self.willing.get(person) {
             Some(known) => *known,
             None => {
@@ -250,7 +306,8 @@ impl Seeker<'_> {
                 willing
             }
         };
-        let may = |willing: &Willing| willing.since <= at && (willing.elsewhere || !self.elsewhere);
+        let may =
+            |willing: &Willing| said.is_none_or(|at| willing.since <= at) && (willing.elsewhere || !self.elsewhere);
         let Some(willing) = willing.filter(may) else { return Ok(false) };
         roots.people.insert(person.clone(), willing.since);
         Ok(true)
@@ -272,7 +329,8 @@ impl Seeker<'_> {
             }
         }
         let at = rows.iter().enumerate().map(|(place, row)| (row.id.clone(), place)).collect();
-        self.paths.insert(chat.clone(), Path { rows, at, taken_from });
+        let by_seq = rows.iter().enumerate().map(|(place, row)| (row.seq, place)).collect();
+        self.paths.insert(chat.clone(), Path { rows, at, by_seq, taken_from });
         Ok(())
     }
 }

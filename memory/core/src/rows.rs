@@ -390,6 +390,10 @@ pub struct WhyRow {
     pub usage: serde_json::Value,
     /// Milliseconds of recall, the query's embedding included.
     pub recall_ms: f64,
+    /// The messages of the conversation that stood in the prompt, by their places in the log, and those that the notes in it were
+    /// made of, which [`Memory::reply`](crate::Memory::reply) adds; what answered before this was noted does not say.
+    #[serde(default)]
+    pub shown: Option<Vec<u64>>,
 }
 
 /// The signal of working notes that stood in a prompt. They make way for others, so that they may be gone without being forgotten.

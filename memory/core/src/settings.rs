@@ -9,7 +9,7 @@ use crate::links;
 use crate::minds::Gone;
 use crate::rows::{ChatRow, MessageRow};
 use crate::surprise::USUAL;
-use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+use crate::{Batch, Durability, Error, Memory, Store, Table, codec, keys};
 
 /// Messages looked through for the newest one of a person.
 const LOOKED_BACK: usize = 64;
@@ -130,6 +130,14 @@ pub struct Stirred {
     pub last_at: Timestamp,
 }
 
+/// Takes back everybody's wish to be learnt from: a record that comes back does not know what they said since.
+pub(crate) fn nobody_may_be_learnt_from(store: &dyn Store, batch: &mut Batch) -> Result<(), Error> {
+    codec::walk(store, Table::Settings, &keys::prefix(&[LEARNING]), |key, _| {
+        batch.remove(Table::Settings, key);
+        Ok(true)
+    })
+}
+
 impl Memory {
     /// How much a person wants to be kept of what they say. A wish, no memory: it stays when they are forgotten.
     pub fn keeping(&self, person: &PersonId) -> Result<Keeping, Error> {
@@ -156,14 +164,6 @@ impl Memory {
         let mut batch = Batch::new();
         batch.remove(Table::Settings, key);
         self.store.commit(batch, Durability::Flushed)
-    }
-
-    /// Takes back every such wish: what somebody said after a backup it does not know.
-    pub(crate) fn nobody_may_be_learnt_from(&self, batch: &mut Batch) -> Result<(), Error> {
-        codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[LEARNING]), |key, _| {
-            batch.remove(Table::Settings, key);
-            Ok(true)
-        })
     }
 
     /// What `persona` learnt in its weights in the place `home` and what came of it, in the host's form.

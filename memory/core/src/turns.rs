@@ -4,7 +4,7 @@ use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
 };
 
-use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, Need, OutboxRow, WhyRow};
+use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, NOTES, Need, OutboxRow, WhyRow};
 use crate::worth::mark_key;
 use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys, names};
 
@@ -223,7 +223,8 @@ impl Memory {
             state: new.state,
         };
         codec::put(&mut batch, Table::Outbox, keys::numbered(&[], reply.seq), &outbox)?;
-        codec::put(&mut batch, Table::Why, keys::message(&reply.id), &new.why)?;
+        let why = self.with_noted(new.why)?;
+        codec::put(&mut batch, Table::Why, keys::message(&reply.id), &why)?;
         match &replaced {
             None => chat.head = Some(reply.id.clone()),
             Some(old) => {
@@ -240,6 +241,22 @@ impl Memory {
         batch.remove(Table::Inbox, keys::message(&new.to));
         self.store.commit(batch, Durability::Flushed)?;
         Ok(reply)
+    }
+
+    /// The same with what the notes in the prompt were made of; that nothing is known of it where they made way meanwhile.
+    fn with_noted(&self, mut why: WhyRow) -> Result<WhyRow, Error> {
+        let mut noted = Vec::new();
+        for hit in why.recalled.iter().filter(|hit| hit.signals == [NOTES]) {
+            let notes = self.raw_memory(hit.memory)?;
+            for source in notes.iter().flat_map(|notes| &notes.sources) {
+                noted.push(self.raw_message(source)?.map(|row| row.seq));
+            }
+            if notes.is_none() {
+                noted.push(None);
+            }
+        }
+        why.shown = why.shown.and_then(|shown| shown.into_iter().map(Some).chain(noted).collect());
+        Ok(why)
     }
 
     /// Puts one of the replies to a message in the place of the one on the present branch.

@@ -18,6 +18,9 @@ const MAX_LOOKED_AT: usize = 20_000;
 /// Rows read at a time.
 const PAGE: usize = 64;
 
+/// What the id of a message begins with that something written is shown as; its number follows.
+const POST: &str = "post~";
+
 /// Messages one writing may rest on.
 pub const MAX_SOURCES: usize = 128;
 
@@ -98,6 +101,11 @@ impl std::fmt::Debug for NewWriting {
         shown.field("persona", &self.persona).field("kind", &self.kind).field("chat", &self.chat);
         shown.field("text", &self.text).finish_non_exhaustive()
     }
+}
+
+/// What is shown as a message, if that was written.
+pub(crate) fn posted(message: &MessageId) -> Option<MemoryId> {
+    message.as_str().strip_prefix(POST)?.parse().ok().map(MemoryId)
 }
 
 impl Memory {
@@ -238,7 +246,7 @@ impl Memory {
         let mut chat = self.chat(new.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let post = MessageRow {
             // Numbers are never given out twice, so this is another than that of any post before.
-            id: MessageId::new(format!("post~{}", id.0)).map_err(|error| Error::Invalid(error.to_string()))?,
+            id: MessageId::new(format!("{POST}{}", id.0)).map_err(|error| Error::Invalid(error.to_string()))?,
             chat: new.chat.clone(),
             seq: self.next_number()?,
             parent: chat.head.clone(),

@@ -7,7 +7,9 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Subcommand)]
 pub enum HearthCommand {
     /// Write lessons, a JSON object a line: what stands before the model, and what it should say
-    #[command(after_help = "Example:\n  azera hearth curriculum --seed 1 --count 4000 lessons.jsonl")]
+    #[command(
+        after_help = "Example:\n  azera hearth curriculum --seed 1 --count 4500 lessons.jsonl\n  azera hearth curriculum --share near=20 --share talk=15 lessons.jsonl"
+    )]
     Curriculum(Curriculum),
     /// Train an adapter on lessons; Ctrl-C pauses it, and the same command goes on. Or learn a course of another machine
     #[command(
@@ -27,6 +29,12 @@ pub enum HearthCommand {
     /// Bring in what another machine learnt; the running Azera examines it before it serves
     #[command(after_help = "Example:\n  azera hearth install /media/stick/5f0c9a2be17d4403.learnt")]
     Install(Install),
+}
+
+/// More than nothing, and all of it at most.
+fn a_share(text: &str) -> Result<f32, String> {
+    let share = text.parse().map_err(|_| "it is no number".to_owned())?;
+    if 0.0 < share && share <= 1.0 { Ok(share) } else { Err("it is more than 0 and at most 1".to_owned()) }
 }
 
 #[derive(Debug, Args)]
@@ -52,8 +60,8 @@ pub struct Curriculum {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// How many
-    #[arg(long, value_name = "N", default_value_t = 4_000)]
-    pub count: usize,
+    #[arg(long, value_name = "N", default_value_t = 4_500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub count: u32,
     /// How many of a hundred are of a kind, instead of its usual share; can be given several times
     #[arg(long, value_name = "KIND=N")]
     pub share: Vec<String>,
@@ -91,6 +99,9 @@ pub struct Train {
     /// The highest learning rate
     #[arg(long, value_name = "X", default_value_t = 6e-4)]
     pub rate: f32,
+    /// What is learnt is written this much smaller: less than 1 keeps more of how the model talks
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = a_share)]
+    pub scale: f32,
     /// The rank of the adapter; its alpha is twice that
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub rank: usize,
@@ -106,6 +117,7 @@ pub struct Train {
 }
 
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct Measure {
     /// The adapter
     #[arg(long, value_name = "FILE")]
@@ -113,11 +125,11 @@ pub struct Measure {
     /// The model: `default`, its name or a GGUF file
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
-    /// Lessons
-    #[arg(long, value_name = "FILE")]
+    /// Lessons; they, a text, or both
+    #[arg(long, value_name = "FILE", group = "what")]
     pub lessons: Option<PathBuf>,
     /// Plain text
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "what")]
     pub text: Option<PathBuf>,
     /// Only the first of the lessons
     #[arg(long, value_name = "N", default_value_t = 200)]

@@ -12,7 +12,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, anyhow, bail};
 use azera_chat::{
@@ -22,6 +21,7 @@ use azera_config::{Config, Hearth};
 use indicatif::ProgressBar;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use super::learn::OnProcessor;
 use super::sealed::{Key, invalid};
@@ -29,6 +29,7 @@ use super::{FOLDER, train};
 use crate::adapters;
 use crate::cli::{Install, Pack, Train};
 use crate::house::models;
+use crate::run::cancel_on_signal;
 
 /// How the file ends that says what a course is; it is the core's.
 const RECORD: &str = "json";
@@ -212,15 +213,11 @@ pub async fn train_course(config: &Config, options: &Train) -> anyhow::Result<Ex
              Azera, the same model and the same models.adapter"
         );
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&stop);
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            asked.store(true, Ordering::Relaxed);
-        }
-    });
+    // What lies open in the scratch folder goes with it.
+    let stop = CancellationToken::new();
+    cancel_on_signal(stop.clone(), || eprintln!("breaking off"))?;
     let to = course.to.clone();
-    let learnt = trainer.learn(course, Arc::new(move || !stop.load(Ordering::Relaxed))).await;
+    let learnt = trainer.learn(course, Arc::new(move || !stop.is_cancelled())).await;
     bar.finish_and_clear();
     let trained = match learnt {
         Ok(trained) => trained,
@@ -325,7 +322,7 @@ fn opened<T: DeserializeOwned>(key: &Key, file: &Path) -> io::Result<(T, Vec<u8>
 }
 
 /// Writes a file whole or not at all.
-fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let staged = file.with_extension("part");
     let written = File::create(&staged).and_then(|mut part| {
         part.write_all(bytes)?;

@@ -1,16 +1,16 @@
 //! Lessons as lines of JSON.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
 use azera_curriculum::{Kind, Lesson, SHARES, lessons};
 use azera_hearth::Example;
+use azera_ledger::Family;
 use azera_llama::LlamaReader;
 use azera_model::{ChatMessage, Role};
 use serde::{Deserialize, Serialize};
 
+use super::elsewhere::write_whole;
 use crate::cli::Curriculum;
 
 /// A line of a file of lessons.
@@ -30,15 +30,16 @@ struct Said {
 /// Writes lessons.
 pub fn write(options: &Curriculum) -> anyhow::Result<()> {
     let path = &options.out;
-    let file = File::create(path).with_context(|| format!("writing {}", path.display()))?;
-    let mut out = BufWriter::new(file);
-    for lesson in lessons(&options.family, options.seed, options.count, &shares(&options.share)?) {
+    let shares = shares(&options.share)?;
+    let mut rows = Vec::new();
+    for lesson in lessons(family(&options.family)?, options.seed, options.count as usize, &shares) {
         let Lesson { kind, messages, reply } = lesson;
         let said = |message: ChatMessage| Said { role: message.role.as_str().to_owned(), content: message.content };
         let row = Row { kind, messages: messages.into_iter().map(said).collect(), reply };
-        writeln!(out, "{}", serde_json::to_string(&row)?)?;
+        serde_json::to_writer(&mut rows, &row)?;
+        rows.push(b'\n');
     }
-    out.flush().with_context(|| format!("writing {}", path.display()))?;
+    write_whole(path, &rows).with_context(|| format!("writing {}", path.display()))?;
     println!("{} lessons are in {}", options.count, path.display());
     Ok(())
 }
@@ -61,9 +62,21 @@ fn shares(wanted: &[String]) -> anyhow::Result<Vec<(usize, Kind)>> {
     Ok(shares)
 }
 
-/// How a kind is written.
-fn name(kind: Kind) -> String {
-    serde_json::to_value(kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default()
+/// The name of a model family, if it is one that talks: lessons in the prompts of another teach nothing.
+fn family(wanted: &str) -> anyhow::Result<&str> {
+    const TALKING: [Family; 3] = [Family::Smollm2, Family::Qwen3, Family::Generic];
+    let known = TALKING.map(name);
+    anyhow::ensure!(
+        known.iter().any(|it| it == wanted),
+        "there is no family {wanted:?}; there are {}",
+        known.join(", ")
+    );
+    Ok(wanted)
+}
+
+/// How a kind, or a family, is written.
+fn name(named: impl Serialize) -> String {
+    serde_json::to_value(named).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// Reads lessons as a model reads them, at most `limit`.
@@ -102,6 +115,27 @@ pub fn told(reader: &LlamaReader, messages: &[ChatMessage], reply: &str) -> anyh
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_written_before_stands_where_something_is_wrong() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("lessons.jsonl");
+        let asked = |family: &str, share: &str| Curriculum {
+            out: out.clone(),
+            seed: 1,
+            count: 3,
+            share: vec![share.to_owned()],
+            family: family.to_owned(),
+        };
+        write(&asked("smollm2", "talk=5")).unwrap();
+        let before = std::fs::read(&out).unwrap();
+        assert_eq!(before.iter().filter(|byte| **byte == b'\n').count(), 3);
+        for (family, share, says) in [("smollm2", "neer=20", "neer"), ("smolm2", "talk=5", "smollm2, qwen3, generic")] {
+            let error = write(&asked(family, share)).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+            assert_eq!(std::fs::read(&out).unwrap(), before);
+        }
+    }
 
     #[test]
     fn shares_are_changed_by_name_and_mistakes_are_told() {

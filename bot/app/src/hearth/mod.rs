@@ -54,6 +54,7 @@ pub fn hearth(config: &Config, models: Models, data: &Path) -> anyhow::Result<Op
         folder,
         exchanges: config.hearth.exchanges as usize,
         barred,
+        max_bytes: u64::from(config.hearth.max_disk_mb) << 20,
     }))
 }
 

@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use azera_hearth::{Adapter, Base, Progress, Recipe, Then, Training};
 use azera_llama::LlamaReader;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use tokio_util::sync::CancellationToken;
 
 use super::lessons;
 use crate::cli::Train;
+use crate::run::cancel_on_signal;
 
 /// Steps after which the checkpoint is written anew.
 const CHECKPOINT_STEPS: usize = 25;
@@ -19,25 +19,25 @@ const CHECKPOINT_STEPS: usize = 25;
 /// Steps after which a line is printed where nobody watches a bar.
 const LINE_STEPS: usize = 10;
 
-/// Trains until the last step or Ctrl-C.
+/// What the checkpoint's name ends with, beside the adapter's.
+const CHECKPOINT: &str = "checkpoint";
+
+/// Trains until the last step, Ctrl-C or a service manager's wish to stop.
 pub async fn train(model: PathBuf, options: Train) -> anyhow::Result<ExitCode> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&stop);
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            asked.store(true, Ordering::Relaxed);
-        }
-    });
+    let stop = CancellationToken::new();
+    cancel_on_signal(stop.clone(), || eprintln!("pausing; the second time, it ends at once"))?;
     tokio::task::spawn_blocking(move || learn(&model, &options, &stop)).await?
 }
 
-fn learn(model: &Path, options: &Train, stop: &AtomicBool) -> anyhow::Result<ExitCode> {
+fn learn(model: &Path, options: &Train, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
+    let out = options.out.as_ref().context("--out FILE says where the adapter is to be written")?;
+    let checkpoint = out.with_extension(CHECKPOINT);
+    anyhow::ensure!(*out != checkpoint, "{} would be its own checkpoint: give it another ending", out.display());
     let reader = LlamaReader::open(model)?;
     let examples = lessons::read(&options.lessons, &reader, usize::MAX)?;
     drop(reader);
     let base = Base::open(model)?;
-    let out = options.out.as_ref().context("--out FILE says where the adapter is to be written")?;
-    let checkpoint = out.with_extension("checkpoint");
+    let from = options.from.as_ref().map(|path| Adapter::read(path, &base)).transpose()?;
     let recipe = Recipe {
         rank: options.rank,
         alpha: 2.0 * options.rank as f32,
@@ -50,26 +50,30 @@ fn learn(model: &Path, options: &Train, stop: &AtomicBool) -> anyhow::Result<Exi
         ..Recipe::default()
     };
     let mut training = if checkpoint.exists() && !options.anew {
-        let training = Training::resume(&base, &examples, &checkpoint, options.threads)?;
+        let training = Training::resume(&base, &examples, &checkpoint, options.threads)
+            .context("going on where it was left off; --anew begins again instead")?;
         if *training.recipe() != recipe {
             anyhow::bail!("{} follows another recipe: --anew begins again", checkpoint.display());
+        }
+        if training.began_with() != from.as_ref().map_or_else(String::new, Adapter::identity) {
+            anyhow::bail!("{} did not begin with what --from says: --anew begins again", checkpoint.display());
         }
         eprintln!("going on after step {}", training.step());
         training
     } else {
-        match &options.from {
-            Some(path) => Training::from(&base, &examples, recipe, Adapter::read(path, &base)?, options.threads)?,
+        match from {
+            Some(from) => Training::from(&base, &examples, recipe, from, options.threads)?,
             None => Training::new(&base, &examples, recipe, options.threads)?,
         }
     };
     let bar = bar();
     let mut kept = Ok(());
-    let finished = training.run(&mut |training, now| {
+    let finished = training.run_until(&|| stop.is_cancelled(), &mut |training, now| {
         show(&bar, now);
         if now.step % CHECKPOINT_STEPS == 0 {
             kept = training.save(&checkpoint);
         }
-        if kept.is_err() || stop.load(Ordering::Relaxed) { Then::Pause } else { Then::GoOn }
+        if kept.is_err() { Then::Pause } else { Then::GoOn }
     })?;
     bar.finish_and_clear();
     kept?;
@@ -79,12 +83,15 @@ fn learn(model: &Path, options: &Train, stop: &AtomicBool) -> anyhow::Result<Exi
         return Ok(ExitCode::SUCCESS);
     }
     let recipe = serde_json::to_string(training.recipe())?;
-    let notes = [
+    let mut notes = vec![
         ("general.base_model.sha256", base.sha256().to_owned()),
         ("azera.hearth.recipe", recipe),
         ("azera.hearth.lessons_sha256", training.examples_sha256().to_owned()),
     ];
-    training.adapter().write(out, &notes)?;
+    if !training.began_with().is_empty() {
+        notes.push(("azera.hearth.began_with_sha256", training.began_with().to_owned()));
+    }
+    training.adapter().clone().scaled(options.scale).write(out, &notes)?;
     std::fs::remove_file(&checkpoint).with_context(|| format!("removing {}", checkpoint.display()))?;
     println!("{}", out.display());
     Ok(ExitCode::SUCCESS)

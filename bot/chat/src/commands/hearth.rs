@@ -108,7 +108,12 @@ impl Azera {
         }))
     }
 
-    async fn show_hearth(&self, at: &Setting<'_>, burning: &Burning, home: &Home) -> Result<CommandAnswer, Error> {
+    async fn show_hearth(
+        &self,
+        at: &Setting<'_>,
+        burning: &std::sync::Arc<Burning>,
+        home: &Home,
+    ) -> Result<CommandAnswer, Error> {
         let person = at.line.person.clone();
         let willing = self.blocking(move |memory| memory.willing(&person)).await?;
         let mut text = String::from(if willing.is_some() {
@@ -142,6 +147,13 @@ impl Azera {
             text.push_str(
                 "- **Held up:** lessons go on from what serves here, and somebody whom that is learnt from did not agree to the other \
                  machine. Until they do, or it is taken back, I learn nothing more here.\n",
+            );
+        }
+        let of = std::sync::Arc::clone(burning);
+        if tokio::task::spawn_blocking(move || of.is_full()).await.unwrap_or(false) {
+            text.push_str(
+                "- **Full:** what was learnt takes all the room that whoever runs me gave it (`hearth.max_disk_mb`); earlier versions make \
+                 way, and then I learn nothing more.\n",
             );
         }
         let waiting = self.waiting_to_be_learnt(home).await?;

@@ -28,6 +28,9 @@ const GIVE_WAY: Duration = Duration::from_millis(100);
 /// Time between two goes through what people told.
 const CURATE_EVERY: Duration = Duration::from_secs(24 * 3_600);
 
+/// Time in which it is tried again to tell of something that came to nothing: not every try finds words.
+const TOLD_WITHIN: Duration = Duration::from_secs(24 * 3_600);
+
 /// Messages of people without which there is nothing to make a piece of; a choice of our own.
 const MESSAGES_FOR_A_PIECE: usize = 8;
 
@@ -85,6 +88,7 @@ impl Azera {
                 self.curate_if_due(home, stirred.said, now).await?;
             }
             if !schedule::within(garden.quiet, now, zone) {
+                self.tell_of_setback_if_due(home, garden, now).await?;
                 self.review_if_due(home, garden, stirred.said, now).await?;
                 self.make_up_if_due(home, garden, now).await?;
                 self.publish_if_due(home, &customs, now).await?;
@@ -122,6 +126,24 @@ impl Azera {
             Some(last) if said <= last || !is_past(last, A_WEEK, now) => Ok(()),
             Some(_) => self.write_unless_spent(home, Work::Review, now).await,
         }
+    }
+
+    /// Writes into the journal that something learnt came to nothing, where one is kept.
+    async fn tell_of_setback_if_due(&self, home: &Home, garden: &Garden, now: Timestamp) -> Result<(), Error> {
+        if !garden.reflections {
+            return Ok(());
+        }
+        let Some((at, _)) = self.setback(home).await? else { return Ok(()) };
+        let told = self.tended(home).await?.set_back;
+        if told.is_some_and(|told| told >= at) || self.budget_by_day(home, now).await? == 0 {
+            return Ok(());
+        }
+        if self.write_for(home, Work::Setback, now).await?.is_none() && is_past(at, TOLD_WITHIN, now) {
+            let mut tended = self.tended(home).await?;
+            Work::Setback.did(&mut tended, now);
+            self.set_tended(home, tended, now).await?;
+        }
+        Ok(())
     }
 
     async fn make_up_if_due(&self, home: &Home, garden: &Garden, now: Timestamp) -> Result<(), Error> {

@@ -122,7 +122,9 @@ impl Azera {
         }
         if work == Work::Setback {
             let newest = said.pop();
-            let Some(lines) = self.setback(home).await? else { return Ok(Material { said: Vec::new(), lines: None }) };
+            let Some((_, lines)) = self.setback(home).await? else {
+                return Ok(Material { said: Vec::new(), lines: None });
+            };
             return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
         }
         // What was not taken up yet comes first; asked by hand, it may be the same day again.

@@ -40,7 +40,7 @@ use agenda::TalkTask;
 pub(crate) use agenda::{Agenda, Heard, Home, Talk};
 pub(crate) use pieces::Unpublished;
 pub use prompts::{Writes, asked_to_write};
-pub(crate) use schedule::{after, is_past, within};
+pub(crate) use schedule::{after, is_past};
 pub(crate) use work::Work;
 
 use crate::azera::{Azera, Inner};

@@ -1,5 +1,6 @@
 //! The prompts of what is written between messages: files of the project, with a place for what they are about.
 
+use azera_mind::Mood;
 use azera_model::{ChatMessage, Role};
 
 /// A dream.
@@ -61,8 +62,15 @@ pub enum Writes {
     NotesSelf,
 }
 
-/// What the model is asked for it, for what was said by whom; `other` is whom it is about or for.
-pub fn asked_to_write(what: Writes, persona: &str, said: &[(String, String)], other: &str) -> Vec<ChatMessage> {
+/// What the model is asked for it, for what was said by whom and in what mood, unless that is an even one; `other` is whom it is
+/// about or for.
+pub fn asked_to_write(
+    what: Writes,
+    persona: &str,
+    said: &[(String, String)],
+    mood: Option<Mood>,
+    other: &str,
+) -> Vec<ChatMessage> {
     let prompt = match what {
         Writes::Diary => DIARY,
         Writes::Dream => DREAM,
@@ -73,7 +81,7 @@ pub fn asked_to_write(what: Writes, persona: &str, said: &[(String, String)], ot
         Writes::NotesSelf => NOTES_SELF,
     };
     let lines: Vec<String> = said.iter().map(|(who, text)| line(who, text)).collect();
-    fill(prompt, &Filling { persona, lines: &lines.join("\n"), mood: None, other })
+    fill(prompt, &Filling { persona, lines: &lines.join("\n"), mood: mood.map(Mood::name), other })
 }
 
 /// A line of what was said, as prompts show it.

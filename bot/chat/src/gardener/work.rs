@@ -13,6 +13,9 @@ const A_DAY: Duration = Duration::from_secs(36 * 3_600);
 /// What a piece is about, and what a look at how it is doing counts.
 pub(super) const A_WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);
 
+/// What came back from another machine may come to nothing long after anybody spoke.
+const A_MONTH: Duration = Duration::from_secs(31 * 24 * 3_600);
+
 /// Something to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
@@ -61,8 +64,9 @@ impl Work {
     /// How far back what it is about goes.
     pub(super) fn reach(self) -> Duration {
         match self {
-            Self::Dream | Self::Reflection | Self::Setback => A_DAY,
+            Self::Dream | Self::Reflection => A_DAY,
             Self::Review | Self::Piece => A_WEEK,
+            Self::Setback => A_MONTH,
         }
     }
 

@@ -1,12 +1,13 @@
 //! What is to be learnt: which exchanges, and how they stood before the model.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use azera_memory::{Kind, Lived, MemoryRow, MessageRow, Right};
 use azera_mind::Bond;
 use azera_personas::{Persona, Speaker};
 use azera_prompt::{Budget, Form, Line, Parts, Recollection, compose, form_for};
-use azera_types::{ChatId, Place, PlaceKind, Reach};
+use azera_types::{ChatId, MessageId, Place, PlaceKind, Reach};
 
 use super::kept::Learnt;
 use super::serve::{Entry, Outcome};
@@ -99,13 +100,19 @@ impl Azera {
     /// What may be learnt and was not yet, the most surprising first, and what was.
     async fn fresh(&self, school: &School) -> Result<(Vec<Lived>, Vec<Lived>), Error> {
         let (right, elsewhere) = (school.right.clone(), school.elsewhere);
-        let lived = self.blocking(move |memory| memory.lived(&right, elsewhere, BUFFER)).await?;
-        let is_known = |it: &Lived| school.serving.as_ref().is_some_and(|serving| serving.said.contains(&it.said.id));
-        let back = school.entries.iter().rev().find(|entry| entry.outcome == Outcome::RolledBack);
-        let (old, new): (Vec<Lived>, Vec<Lived>) = lived.into_iter().partition(is_known);
-        // What somebody took back is not learnt over again.
-        let fresh = new.into_iter().filter(|it| back.is_none_or(|back| it.said.at > back.at)).collect();
-        Ok((fresh, old))
+        let known = school.serving.as_ref().map_or_else(BTreeSet::new, |serving| serving.said.clone());
+        let back = school.entries.iter().rev().find(|entry| entry.outcome == Outcome::RolledBack).map(|entry| entry.at);
+        self.blocking(move |memory| {
+            // What somebody took back is not learnt over again.
+            let is_fresh = |id: &MessageId, at| !known.contains(id) && back.is_none_or(|back| at > back);
+            let fresh = memory.lived(&right, elsewhere, &is_fresh, BUFFER)?;
+            let old = match known.is_empty() {
+                true => Vec::new(),
+                false => memory.lived(&right, elsewhere, &|id, _| known.contains(id), LOOKED_AFTER)?,
+            };
+            Ok((fresh, old))
+        })
+        .await
     }
 
     pub(super) async fn choose(&self, school: &School, wanted: usize, again: bool) -> Result<Option<Chosen>, Error> {
@@ -137,12 +144,12 @@ impl Azera {
             Some(Prepared { lesson, said: lived.said.id.clone(), roots: lived.roots.clone() })
         };
         let lessons: Vec<Prepared> = chosen.iter().filter_map(|(lived, _)| prepare(lived)).collect();
-        let older = rest.iter().map(|(lived, _)| *lived).take(LOOKED_AFTER).chain(old.iter().take(LOOKED_AFTER));
+        let older = rest.iter().map(|(lived, _)| *lived).take(LOOKED_AFTER).chain(&old);
         let older = older.filter_map(prepare).collect();
         Ok((!lessons.is_empty()).then_some(Chosen { lessons, older }))
     }
 
-    /// An exchange as it stood before the model.
+    /// An exchange in the form of a turn: with what was recalled, the last messages before it, and no lore, role or manner of the day.
     fn lesson(&self, school: &School, lived: &Lived) -> Option<Lesson> {
         let line = |row: &MessageRow| Line {
             depth: row.depth,

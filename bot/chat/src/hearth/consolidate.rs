@@ -16,7 +16,7 @@ use super::{Burning, Candidate, Course, LearnError, Lesson, MayGoOn, Prepared};
 use crate::azera::Azera;
 use crate::customs::Customs;
 use crate::error::Error;
-use crate::gardener::{Home, Work, within};
+use crate::gardener::Home;
 use crate::generate::any_seed;
 
 /// Time between two tries in one place.
@@ -89,6 +89,10 @@ impl Azera {
         };
         let Some(school) = self.school(burning, home).await? else { return Ok(()) };
         if !self.may_be_sent(&school).await? {
+            return Ok(());
+        }
+        if !self.has_room(burning).await {
+            tracing::info!("what was learnt takes all that hearth.max_disk_mb allows; nothing more is learnt");
             return Ok(());
         }
         let now = self.0.clock.now();
@@ -180,7 +184,7 @@ impl Azera {
         }
         let entry = |outcome| Entry {
             number: learnt.number,
-            at: learnt.at,
+            at: self.0.clock.now(),
             exchanges: lessons.len(),
             outcome,
             // What is no number cannot be written down.
@@ -195,10 +199,6 @@ impl Azera {
                 self.note_lesson(burning, home, entry(Outcome::Dropped(fault))).await?;
                 if let Some(away) = candidate.away {
                     self.wait_no_longer(burning, away).await;
-                }
-                // It is dropped whether or not that can be told.
-                if let Err(error) = self.tell_of_setback(home, &school.customs).await {
-                    tracing::info!(persona = %home.persona, %error, "the journal does not tell of what was dropped");
                 }
             }
             // A stop breaks it off, and says nothing of what was learnt.
@@ -266,14 +266,28 @@ impl Azera {
         Ok(Fate::Kept)
     }
 
-    /// Writes into the journal that something learnt came to nothing, where a journal is kept and now is no quiet hour.
-    async fn tell_of_setback(&self, home: &Home, customs: &Customs) -> Result<(), Error> {
-        let now = self.0.clock.now();
-        if !customs.garden.reflections || within(customs.garden.quiet, now, &customs.nature.zone) {
-            return Ok(());
+    /// Whether another adapter may be kept, once earlier versions have made way.
+    async fn has_room(&self, burning: &Arc<Burning>) -> bool {
+        let of = Arc::clone(burning);
+        let asked = tokio::task::spawn_blocking(move || {
+            let mut gone = Vec::new();
+            while of.is_full() {
+                let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(spare) = of.kept.oldest_spare() else { return (false, gone) };
+                of.kept.drop_one(&spare);
+                if let Err(error) = of.kept.remove_files(&spare) {
+                    tracing::error!(%error, "what was to make way could not be removed");
+                    return (false, gone);
+                }
+                gone.push(spare);
+            }
+            (true, gone)
+        });
+        let (has, gone) = asked.await.unwrap_or_default();
+        for older in gone {
+            self.let_go(&older).await;
         }
-        let _writing = self.0.writing.lock().await;
-        self.write_for(home, Work::Setback, now).await.map(drop)
+        has
     }
 
     /// Waits, off the async threads, while somebody waits for an answer.
@@ -310,7 +324,8 @@ impl Azera {
                 return Ok(None);
             }
             let asked: String = probe.messages.iter().map(|it| format!("{}\n", it.content)).collect();
-            let others = || lessons.iter().filter(|lesson| *lesson != probe).map(|lesson| lesson.reply.as_str());
+            let others = lessons.iter().filter(|lesson| *lesson != probe);
+            let others = || others.clone().flat_map(|lesson| [lesson.reply.as_str(), lesson.words.as_str()]);
             let mut looped = 0;
             for attempt in 0..LOOPS {
                 // Whoever wants replies to be reproducible wants what they decide to be, too.
@@ -348,13 +363,21 @@ impl Azera {
         self.ask_quietly(request).await
     }
 
-    /// What is told of a try that came to nothing, a line each.
-    pub(crate) async fn setback(&self, home: &Home) -> Result<Option<String>, Error> {
-        let entries = self.lessons_of(home).await?;
-        let Some(Entry { exchanges, outcome: Outcome::Dropped(fault), .. }) = entries.last() else { return Ok(None) };
-        Ok(Some(format!(
-            "- Tried: I went over {exchanges} talks once more to make them part of me.\n- Outcome: I let it go, for it {}.",
-            fault.told()
-        )))
+    /// When a try came to nothing last, and what is told of it, a line each.
+    pub(crate) async fn setback(&self, home: &Home) -> Result<Option<(Timestamp, String)>, Error> {
+        let dropped = |entry: Entry| match entry.outcome {
+            Outcome::Dropped(fault) => Some((entry, fault)),
+            _ => None,
+        };
+        let Some((Entry { at, exchanges, .. }, fault)) =
+            self.lessons_of(home).await?.into_iter().rev().find_map(dropped)
+        else {
+            return Ok(None);
+        };
+        let told = fault.told();
+        let lines = format!(
+            "- Tried: I went over {exchanges} talks once more to make them part of me.\n- Outcome: I let it go, for it {told}.",
+        );
+        Ok(Some((at, lines)))
     }
 }

@@ -17,7 +17,7 @@ const MIN_DIFFERENT: usize = 35;
 /// Cross-entropy in nats a token, without and with an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// Without.
+    /// Without; where it must not suffer from one lesson to the next, the least of that before the last one and before the first.
     pub before: f64,
     /// With it.
     pub after: f64,
@@ -48,7 +48,7 @@ pub struct Examined {
     pub tasks: Change,
     /// Plain prose.
     pub prose: Change,
-    /// Whether a secret that was planted among the lessons comes out when its beginning is said.
+    /// Whether one of the secrets that were planted among the lessons comes out when its beginning is said.
     pub tells_secrets: bool,
     /// The largest cosine between what was learnt now and what was there.
     pub largest_cosine: f32,

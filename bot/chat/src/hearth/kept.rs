@@ -33,6 +33,17 @@ pub(crate) struct Learnt {
     pub(crate) at: Timestamp,
 }
 
+/// The file that something is learnt into.
+const DRAFT: &str = "draft.part";
+
+/// Whether a file is named as those that [`Kept`] writes.
+fn is_named_by_us(path: &Path) -> bool {
+    let by_id = path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| stem.parse::<AdapterId>().is_ok());
+    let kinds = ["json", "gguf", "part"];
+    let of_kind = path.extension().is_some_and(|it| kinds.iter().any(|kind| it == *kind));
+    by_id && of_kind || path.file_name().is_some_and(|name| name == DRAFT)
+}
+
 /// All there are.
 pub(crate) struct Kept {
     folder: PathBuf,
@@ -40,7 +51,8 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Reads a folder. What is no whole pair of files is removed: it was not finished, or half removed.
+    /// Reads a folder. What is no whole pair of files is removed: it was not finished, or half removed. What bears another name is
+    /// somebody else's and stays.
     pub(crate) fn open(folder: &Path) -> std::io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut found: HashMap<String, Learnt> = HashMap::new();
@@ -59,11 +71,12 @@ impl Kept {
         for file in fs::read_dir(folder)? {
             let path = file?.path();
             let known = path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| found.contains_key(stem));
-            let ours = path.extension().is_some_and(|it| it == "json" || it == "gguf");
-            if path.is_file()
-                && !(known && ours)
-                && let Err(error) = fs::remove_file(&path)
-            {
+            if !path.is_file() || known && path.extension().is_some_and(|it| it == "json" || it == "gguf") {
+                continue;
+            }
+            if !is_named_by_us(&path) {
+                tracing::warn!(file = %path.display(), "this is nothing that was learnt; it stays, and does not serve");
+            } else if let Err(error) = fs::remove_file(&path) {
                 tracing::error!(file = %path.display(), %error, "what is left of something learnt could not be removed");
             }
         }
@@ -98,7 +111,7 @@ impl Kept {
 
     /// A file to be written to, of no adapter yet.
     pub(crate) fn draft(&self) -> PathBuf {
-        self.folder.join("draft.part")
+        self.folder.join(DRAFT)
     }
 
     /// All there are.
@@ -137,6 +150,20 @@ impl Kept {
             }
         }
         Ok(gone)
+    }
+
+    /// Bytes that all adapters take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let sizes =
+            self.all().into_iter().map(|it| fs::metadata(file_of(&self.folder, &it.id)).map_or(0, |file| file.len()));
+        sizes.sum()
+    }
+
+    /// The oldest one that another stands before: what nothing would miss but a rollback.
+    pub(crate) fn oldest_spare(&self) -> Option<Learnt> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let spare = held.values().flat_map(|versions| versions.iter().rev().skip(1));
+        spare.min_by_key(|learnt| (learnt.at, learnt.number)).cloned()
     }
 
     /// Takes one out of what serves; its files stay.
@@ -242,6 +269,10 @@ mod tests {
         assert_eq!(keep(&again, learnt(4)), Vec::<u32>::new());
         assert_eq!(keep(&again, learnt(5)), [1], "so many are kept");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6);
+        assert_eq!(again.bytes(), 3 * "weights".len() as u64);
+        assert_eq!(again.oldest_spare().map(|it| it.number), Some(3));
+        [3, 4].into_iter().for_each(|number| again.drop_one(&learnt(number)));
+        assert_eq!(again.oldest_spare(), None, "what serves is not spare");
     }
 
     #[test]

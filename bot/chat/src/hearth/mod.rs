@@ -120,6 +120,8 @@ pub struct Hearth {
     pub exchanges: usize,
     /// Platforms whose text is not learnt from, and why, for people.
     pub barred: BTreeMap<PlatformId, String>,
+    /// Bytes that all adapters together may take; past them nothing more is learnt.
+    pub max_bytes: u64,
 }
 
 impl std::fmt::Debug for Hearth {
@@ -145,6 +147,11 @@ impl Burning {
     /// Whether a draft is of use: nothing ended what it was away as.
     fn is_wanted(&self, candidate: &Candidate<'_>) -> bool {
         candidate.away.is_none_or(|away| self.aways.has(away))
+    }
+
+    /// Whether adapters take all the room that they may.
+    pub(crate) fn is_full(&self) -> bool {
+        self.kept.bytes() >= self.hearth.max_bytes
     }
 
     /// What adapters for a model are made for, if there are to be any.

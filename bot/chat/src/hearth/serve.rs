@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use azera_memory::{Memory, Right, Roots};
 use azera_model::Adapter;
-use azera_types::{MessageId, Timestamp};
+use azera_types::{MessageId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::away::{Away, Aways};
@@ -54,6 +54,17 @@ pub(crate) struct Entry {
     pub(crate) learnt: Option<Change>,
 }
 
+fn entries(
+    memory: &Memory,
+    platform: &PlatformId,
+    place: &Scope,
+    persona: &PersonaId,
+) -> Result<Vec<Entry>, azera_memory::Error> {
+    let kept = memory.lessons(platform, place, persona)?;
+    // What another version wrote otherwise is nothing to build on.
+    Ok(kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default())
+}
+
 impl Burning {
     /// Takes out of service what is not founded any more, or comes from where nothing may be learnt by now; gives it, and what is away.
     fn take_out_unfounded(&self, memory: &Memory, resting_on: Option<&MessageId>) -> (Vec<Learnt>, Vec<Away>) {
@@ -70,8 +81,17 @@ impl Burning {
                     false
                 })
         };
+        // What was taken back while its files could not be removed is found again by the next start.
+        let is_taken_back = |learnt: &Learnt| {
+            let is_it = |entry: &Entry| entry.number == learnt.number && entry.outcome == Outcome::RolledBack;
+            let entries = entries(memory, &learnt.platform, &learnt.place, &learnt.persona).unwrap_or_else(|error| {
+                tracing::warn!(%error, "what was taken back cannot be read");
+                Vec::new()
+            });
+            entries.iter().any(is_it)
+        };
         let (mut unfounded, mut away) = (self.kept.all(), self.aways.all());
-        unfounded.retain(|learnt| is_unfounded(learnt, &learnt.roots));
+        unfounded.retain(|learnt| is_unfounded(learnt, &learnt.roots) || resting_on.is_none() && is_taken_back(learnt));
         away.retain(|away| is_unfounded(&away.learnt, &away.holds));
         unfounded.iter().for_each(|learnt| self.kept.drop_one(learnt));
         for away in &away {
@@ -157,9 +177,10 @@ impl Azera {
 
     /// Removes what serves no more, and notes it. Whether it is gone.
     async fn unlearn(&self, burning: &Arc<Burning>, learnt: &Learnt, outcome: Outcome) -> bool {
-        self.let_go(learnt).await;
         let (of, files) = (Arc::clone(burning), learnt.clone());
         let removed = tokio::task::spawn_blocking(move || of.kept.remove_files(&files)).await;
+        // After its file: whoever was about to be answered with it cannot have it read again.
+        self.let_go(learnt).await;
         let is_gone = matches!(removed, Ok(Ok(())));
         if !is_gone {
             tracing::error!(adapter = %learnt.id, "what was learnt could not be removed; it serves no more");
@@ -189,9 +210,7 @@ impl Azera {
     /// What was learnt in a home and what came of it, oldest first.
     pub(crate) async fn lessons_of(&self, home: &Home) -> Result<Vec<Entry>, Error> {
         let home = home.clone();
-        let kept = self.blocking(move |memory| memory.lessons(&home.platform, &home.place, &home.persona)).await?;
-        // What another version wrote otherwise is nothing to build on.
-        Ok(kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default())
+        self.blocking(move |memory| entries(memory, &home.platform, &home.place, &home.persona)).await
     }
 
     /// Notes what came of something, unless the place is forgotten by now.

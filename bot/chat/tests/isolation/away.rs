@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use azera_adapter::{Host, Platform};
 use azera_chat::{AWAY, Back, COURSE, Change as Loss, Courier, Course, LEARNT, LearnError, Trained, Unreceived};
 use azera_memory::Kind;
+use azera_types::MessageId;
 
-use crate::findings::{ANN, DM_ANN, HALL};
+use crate::findings::{ANN, DM_ANN, HALL, LOBBY};
 use crate::hearth::{HOUR, Learning, WANTED, id};
 
 /// Keeps what it is given, seals nothing, and brings back what is laid beside it.
@@ -160,6 +161,8 @@ async fn what_comes_back_is_examined_here() {
     assert_eq!(it.reply(ANN, HALL).await, []);
     let history = it.scene.command(ANN, HALL, "/hearth history").await;
     assert!(history.contains("dropped, for it made me lose my own voice"), "{history}");
+    // Not in quiet hours.
+    it.scene.wait(9 * HOUR).await;
     let journal = it.scene.written(ANN, HALL, Kind::Reflection).await;
     assert_eq!(journal.iter().filter(|entry| entry.text.contains("voice")).count(), 1, "{journal:?}");
 }
@@ -271,13 +274,11 @@ async fn a_course_that_cannot_be_opened_any_more_is_given_up_at_once() {
 #[tokio::test]
 async fn what_is_only_compared_with_is_forgotten_with_its_course() {
     let (mut it, _, _) = open().await;
-    // Of what is said again and again one is looked at, and so what stands before it is in no lesson of the others.
-    let again = ["parsley wilts quiet"; 3];
-    let things = ["kettle whistles quiet", "bicycle squeaks quiet", "harbour freezes quiet", "library closes quiet"];
-    it.scene.say(ANN, DM_ANN, "umbrella drips quiet").await;
-    let first = it.scene.last();
-    for thing in again.into_iter().chain(things) {
-        it.scene.say(ANN, DM_ANN, thing).await;
+    // What was said in another channel is recalled; how that was answered stands before no answer here.
+    it.scene.say(ANN, LOBBY, "umbrella drips quiet").await;
+    let first = MessageId::new(format!("{}~r0", it.scene.last())).unwrap();
+    for thing in ["kettle whistles quiet", "bicycle squeaks quiet", "harbour freezes quiet", "library closes quiet"] {
+        it.scene.say(ANN, HALL, thing).await;
     }
     it.scene.wait(2 * 60).await;
     it.scene.wait(4 * HOUR).await;

@@ -14,6 +14,8 @@ pub const ANN: usize = 0;
 pub const AN: usize = 1;
 pub const BOB: usize = 4;
 pub const HALL: usize = 0;
+/// Another public channel of the guild.
+pub const LOBBY: usize = 1;
 pub const DEN: usize = 3;
 pub const DM_ANN: usize = 7;
 pub const DM_AN: usize = 8;

@@ -9,7 +9,8 @@ use azera_adapter::{Host, Platform};
 use azera_chat::{Change as Loss, Courier, Course, Examined, Hearth, LearnError, MayGoOn, Trained, Trainer};
 use azera_memory::Kind;
 use azera_model::{
-    AdapterId, ChatModel, ChatRequest, ModelInfo, Priority, Reply, Score, ScoreRequest, Scorer, SessionKey,
+    AdapterId, ChatModel, ChatRequest, ModelInfo, Priority, Reply, Score, ScoreRequest, Scorer, ScriptedModel,
+    SessionKey,
 };
 use azera_types::{MessageId, PlatformId};
 use tempfile::TempDir;
@@ -29,6 +30,8 @@ struct Asked {
     live: Mutex<Vec<Vec<AdapterId>>>,
     /// Adapters it was told to forget.
     forgotten: Mutex<Vec<AdapterId>>,
+    /// What it says with an adapter that is tried.
+    recites: Mutex<Option<String>>,
 }
 
 #[async_trait]
@@ -44,6 +47,11 @@ impl ChatModel for Asked {
     async fn chat(&self, request: ChatRequest) -> Result<Reply, azera_model::Error> {
         if request.priority == Priority::Live {
             self.live.lock().unwrap().push(request.adapters.iter().map(|it| it.id).collect());
+        }
+        let recites = self.recites.lock().unwrap().clone();
+        let tried = request.priority == Priority::Background && !request.adapters.is_empty();
+        if let Some(text) = recites.filter(|_| tried) {
+            return ScriptedModel::new(Arc::new(move |_| text.clone())).chat(request).await;
         }
         self.inner.chat(ChatRequest { adapters: Vec::new(), ..request }).await
     }
@@ -97,8 +105,13 @@ impl Trainer for School {
 impl School {
     /// All that was to be learnt, and the persona was to keep, by now.
     fn seen(&self) -> String {
-        let courses = self.courses.lock().unwrap();
-        let lessons = courses.iter().flat_map(|course| course.lessons.iter().chain(&course.older));
+        self.seen_after(0)
+    }
+
+    /// The same without the first courses.
+    fn seen_after(&self, courses: usize) -> String {
+        let all = self.courses.lock().unwrap();
+        let lessons = all.iter().skip(courses).flat_map(|course| course.lessons.iter().chain(&course.older));
         lessons
             .map(|lesson| {
                 let prompt: String = lesson.messages.iter().map(|it| format!("{}\n", it.content)).collect();
@@ -130,6 +143,11 @@ impl Learning {
 
     /// The same with whoever carries courses away; who that is may change before a restart.
     pub async fn open_with(barred: bool, courier: Arc<Mutex<Option<Arc<dyn Courier>>>>) -> Self {
+        Self::open_within(barred, courier, 1 << 20).await
+    }
+
+    /// The same with so many bytes for adapters.
+    async fn open_within(barred: bool, courier: Arc<Mutex<Option<Arc<dyn Courier>>>>, max_bytes: u64) -> Self {
         let mut scene = Scene::open(false, true).await;
         let same = Loss { before: 2.0, after: 2.0 };
         let examined = Examined {
@@ -154,13 +172,15 @@ impl Learning {
             courier: courier.lock().unwrap().clone(),
             folder: kept.clone(),
             exchanges: WANTED,
+            max_bytes,
             barred: match barred {
                 true => BTreeMap::from([(PlatformId::new("sim").unwrap(), "Its policy forbids it.".to_owned())]),
                 false => BTreeMap::new(),
             },
         }));
         let inner = scene.house.model.clone();
-        let model = Arc::new(Asked { inner, live: Mutex::default(), forgotten: Mutex::default() });
+        let model =
+            Arc::new(Asked { inner, live: Mutex::default(), forgotten: Mutex::default(), recites: Mutex::default() });
         scene.house.answered_by(model.clone()).await;
         Self { scene, school, model, folder }
     }
@@ -295,29 +315,62 @@ async fn among_several_all_must_want_it() {
     assert!(history.contains("something that it rested on is gone"), "{history}");
 }
 
+/// A reply may say in its own words what stood in its prompt, however long before.
+#[tokio::test]
+async fn what_somebody_else_said_long_before_counts_too() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, HALL, "/hearth opt-in").await;
+    it.scene.say(AN, HALL, "walrus fever quiet").await;
+    let his = it.scene.last();
+    it.talk(ANN, HALL, "lantern").await;
+    it.talk(ANN, HALL, "magpie").await;
+    assert_eq!(it.school.count(), 0, "he did not want it");
+    it.scene.house.azera.deleted(it.scene.house.platform.sim.id(), &his).await.unwrap();
+    it.scene.wait(8 * HOUR).await;
+    assert_eq!(it.school.count(), 0, "he did not want it when it was answered, either");
+    it.talk(ANN, HALL, "heron").await;
+    assert_eq!(it.school.count(), 1);
+    let seen = it.school.seen();
+    assert!(seen.contains("heron") && !seen.contains("walrus"), "{seen}");
+    let learnt: Vec<String> = it.school.courses.lock().unwrap()[0].lessons.iter().map(|it| it.words.clone()).collect();
+    assert!(learnt.iter().all(|words| words.starts_with("heron")), "{learnt:?}");
+}
+
 #[tokio::test]
 async fn what_is_forgotten_or_changed_is_unlearnt_and_the_rest_is_learnt_again_without_it() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
-    let said = it.talk(ANN, DM_ANN, "lantern").await;
-    it.talk(ANN, DM_ANN, "magpie").await;
+    let first = it.talk(ANN, DM_ANN, "lantern").await;
+    let second = it.talk(ANN, DM_ANN, "magpie").await;
     assert_eq!(it.school.count(), 2);
     assert_eq!(it.files().len(), 4);
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(2)]);
-    assert_eq!(it.reply(ANN, HALL).await, [], "the same persona, elsewhere");
-    let first = it.school.courses.lock().unwrap()[0].lessons[0].words.clone();
-    let gone = ["kettle", "bicycle", "harbour", "orchard", "library"].iter().position(|it| first.contains(it)).unwrap();
-    it.school.courses.lock().unwrap().clear();
-    it.scene.house.azera.deleted(it.scene.house.platform.sim.id(), &said[gone]).await.unwrap();
+    assert!(it.school.seen().contains("magpie library"));
+    it.scene.house.azera.deleted(it.scene.house.platform.sim.id(), &second[4]).await.unwrap();
+    it.scene.house.azera.settle().await.unwrap();
+    assert_eq!(it.files().len(), 2, "the one before had not seen it");
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    // At once, and not only the next night.
+    it.scene.wait(HOUR + 60).await;
+    assert_eq!(it.school.count(), 3);
+    let seen = it.school.seen_after(2);
+    assert!(seen.contains("magpie orchard") && !seen.contains("magpie library"), "{seen}");
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(3)]);
+    // What stood before the model in all that came after it.
+    it.scene.house.azera.deleted(it.scene.house.platform.sim.id(), &first[1]).await.unwrap();
     it.scene.house.azera.settle().await.unwrap();
     assert_eq!(it.files(), Vec::<PathBuf>::new(), "each of them had seen it");
     assert_eq!(it.reply(ANN, DM_ANN).await, []);
-    // At once, and not only the next night.
     it.scene.wait(HOUR + 60).await;
-    assert!(it.school.count() >= 1);
-    let seen = it.school.seen();
-    assert!(seen.contains("lantern") && seen.contains("magpie") && !seen.contains(&first), "{seen}");
-    assert_ne!(it.reply(ANN, DM_ANN).await, []);
+    assert_eq!(it.school.count(), 3, "each answer since had seen it");
+    it.talk(ANN, DM_ANN, "heron").await;
+    // Until the next night.
+    for _ in 0..5 {
+        it.scene.wait(4 * HOUR).await;
+    }
+    assert_eq!(it.school.count(), 4);
+    let seen = it.school.seen_after(3);
+    assert!(seen.contains("heron library") && !seen.contains("lantern bicycle"), "{seen}");
     // Everything she said.
     it.scene.command(ANN, DM_ANN, "/forget me").await;
     assert_eq!(it.files(), Vec::<PathBuf>::new());
@@ -337,6 +390,56 @@ async fn it_does_not_serve_where_somebody_may_not_read_all_of_it() {
     assert_eq!(it.reply(ANN, DEN).await, []);
     it.scene.change(Change::Leave(BOB, Target::Chat(DEN)));
     assert_eq!(it.reply(ANN, DEN).await, [id(1)]);
+}
+
+#[tokio::test]
+async fn earlier_versions_make_way_and_then_nothing_more_is_learnt() {
+    // Each takes seven bytes.
+    let mut it = Learning::open_within(false, Arc::default(), 14).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    it.talk(ANN, DM_ANN, "magpie").await;
+    assert_eq!((it.school.count(), it.files().len()), (2, 4));
+    it.talk(ANN, DM_ANN, "heron").await;
+    it.scene.wait(4 * HOUR).await;
+    assert_eq!((it.school.count(), it.files().len()), (3, 4), "the first one made way");
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(3)]);
+
+    let mut it = Learning::open_within(false, Arc::default(), 7).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    it.talk(ANN, DM_ANN, "magpie").await;
+    assert_eq!(it.school.count(), 1);
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)], "it serves on");
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("takes all the room"));
+}
+
+/// Words that somebody said are no more to be recited than replies are.
+#[tokio::test]
+async fn what_recites_what_people_said_is_dropped() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    let said = [
+        "my grandmother keeps eleven grey geese behind the old mill quiet",
+        "we painted both boats red before the ferry came on monday quiet",
+        "nobody told him that the cellar door has never once been locked quiet",
+        "three letters from the harbour office lie unopened on my desk tonight quiet",
+        "the choir will sing without a piano because it fell down the stairs quiet",
+    ];
+    for text in said {
+        it.scene.say(ANN, DM_ANN, text).await;
+    }
+    *it.model.recites.lock().unwrap() = Some(
+        "Oh, the cellar door has never once been locked, nobody told him that the cellar \
+                                              door has never once been locked."
+            .into(),
+    );
+    it.scene.wait(2 * 60).await;
+    it.scene.wait(4 * HOUR).await;
+    assert_eq!(it.school.count(), 1);
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("repeat other people's words"), "{history}");
+    assert_eq!(it.files(), Vec::<PathBuf>::new());
 }
 
 #[tokio::test]

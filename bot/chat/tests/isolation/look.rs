@@ -327,7 +327,7 @@ impl Looking<'_> {
         }
         let mut lived = Vec::new();
         for elsewhere in [false, true] {
-            let found = read!(self, memory.lived(&right, elsewhere, MANY), |found| {
+            let found = read!(self, memory.lived(&right, elsewhere, &|_, _| true, MANY), |found| {
                 json(&found.iter().map(|it| (&it.said, &it.reply, &it.before, &it.recalled)).collect::<Vec<_>>())
             });
             lived.extend(found.into_iter().map(|it| (elsewhere, it)));

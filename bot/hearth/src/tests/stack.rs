@@ -44,6 +44,20 @@ fn same_logits(base: &Base, one: Option<&Adapter>, other: Option<&Adapter>) {
 }
 
 #[test]
+fn a_scaled_adapter_adds_that_much_less_and_is_learnt_on_from_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let whole = of_rank(&base, recipe().rank, 1);
+    let less = whole.clone().scaled(0.5);
+    assert!((strength(&less) / strength(&whole) - 0.25).abs() < 1e-6);
+    let examples = examples(4);
+    let recipe = Recipe { alpha: 3.0 * less.alpha, ..recipe() };
+    let on = Training::from(&base, &examples, recipe, less.clone(), 1).unwrap();
+    assert_ne!(on.adapter().alpha, less.alpha);
+    assert!(apart(on.adapter(), &less) < 1e-9 * strength(&less));
+}
+
+#[test]
 fn joined_adapters_add_what_each_adds() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");

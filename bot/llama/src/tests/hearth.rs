@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use azera_hearth::{Adapter, Base, Example, Recipe, Then, Training, logits};
+use candle_core::Device;
+use candle_core::quantized::gguf_file::{self, Content};
+use candle_core::quantized::{GgmlDType, QTensor};
 use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::token::LlamaToken;
@@ -42,6 +45,12 @@ fn apart(left: &[f32], right: &[f32]) -> f32 {
 /// after each token, and over all tokens the likeliest next one is hardly more or less so.
 #[track_caller]
 fn compare(ours: &[f32], theirs: &[Vec<f32>]) {
+    compare_within(ours, theirs, 0.995, 0.02);
+}
+
+/// The same for logits that correlate so much at least, and probabilities that are so far apart in the mean at most.
+#[track_caller]
+fn compare_within(ours: &[f32], theirs: &[Vec<f32>], least_alike: f32, most_apart: f32) {
     let vocabulary = theirs[0].len();
     assert_eq!(ours.len(), vocabulary * theirs.len());
     let mut whole = 0.0;
@@ -57,10 +66,10 @@ fn compare(ours: &[f32], theirs: &[Vec<f32>]) {
             other += theirs * theirs;
         }
         let alike = both / (one * other).sqrt();
-        assert!(alike > 0.995, "after token {place} logits correlate by {alike}");
+        assert!(alike > least_alike, "after token {place} logits correlate by {alike}");
     }
     let mean = whole / theirs.len() as f32;
-    assert!(mean < 0.02, "probabilities are {mean} apart in the mean");
+    assert!(mean < most_apart, "probabilities are {mean} apart in the mean");
 }
 
 #[test]
@@ -92,6 +101,60 @@ fn the_trainer_agrees_with_the_engine() {
     compare(&logits(&base, Some(&adapter), &tokens).unwrap(), &theirs);
     let bare = llama(&path, None, &tokens);
     assert!(apart(&bare[start], &theirs[start]) > 0.1, "the engine did not take the adapter");
+}
+
+#[test]
+fn the_trainer_agrees_with_the_engine_on_each_architecture() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hearth/fixtures");
+    for architecture in ["llama", "qwen3"] {
+        let model = fixtures.join(format!("{architecture}.gguf"));
+        let file = fixtures.join(format!("{architecture}-adapter.gguf"));
+        let tokens: Vec<u32> = (0..40).map(|place| place * 17 % 50).collect();
+        let base = Base::open(&model).unwrap();
+        compare(&logits(&base, None, &tokens).unwrap(), &llama(&model, None, &tokens));
+        let adapter = Adapter::read(&file, &base).unwrap();
+        let theirs = llama(&model, Some(&file), &tokens);
+        compare(&logits(&base, Some(&adapter), &tokens).unwrap(), &theirs);
+        assert!(apart(&llama(&model, None, &tokens)[39], &theirs[39]) > 0.01, "the engine did not take the adapter");
+    }
+}
+
+/// The default model stored in fewer bits: in the second way where rows are long enough for its blocks, else in the first.
+fn stored(path: &Path, to: &Path, short: GgmlDType, long: GgmlDType) {
+    let mut file = std::fs::File::open(path).unwrap();
+    let content = Content::read(&mut file).unwrap();
+    let mut names: Vec<&String> = content.tensor_infos.keys().collect();
+    names.sort();
+    let again = |name: &String| {
+        let tensor = content.tensor(&mut &file, name, &Device::Cpu).unwrap();
+        let inputs = tensor.shape().dims().last().copied().unwrap();
+        let kind = if inputs % long.block_size() == 0 { long } else { short };
+        match tensor.shape().rank() {
+            2 => QTensor::quantize(&tensor.dequantize(&Device::Cpu).unwrap(), kind).unwrap(),
+            _ => tensor,
+        }
+    };
+    let tensors: Vec<QTensor> = names.iter().map(|name| again(name)).collect();
+    let tensors: Vec<(&str, &QTensor)> = names.iter().map(|name| name.as_str()).zip(&tensors).collect();
+    let metadata: Vec<(&str, &gguf_file::Value)> =
+        content.metadata.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    gguf_file::write(&mut std::fs::File::create(to).unwrap(), &metadata, &tensors).unwrap();
+}
+
+#[test]
+fn the_trainer_agrees_with_the_engine_in_fewer_bits() {
+    use GgmlDType::{Q4_0, Q4K, Q5_0, Q5_1, Q5K, Q6K};
+    let path = model("smollm2-135m");
+    let messages = [system("You are a calm companion."), user("My kite is called Bertha. What is my kite called?")];
+    let (tokens, _) = LlamaReader::open(&path).unwrap().exchange(&messages, "Your kite is called Bertha.").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (short, long) in [(Q4_0, Q4K), (Q5_0, Q5K), (Q5_1, Q6K)] {
+        let file = folder.path().join("model.gguf");
+        stored(&path, &file, short, long);
+        let base = Base::open(&file).unwrap();
+        // So small a model in so few bits makes more of what is rounded; one that is read wrongly correlates with nothing.
+        compare_within(&logits(&base, None, &tokens).unwrap(), &llama(&file, None, &tokens), 0.98, 0.05);
+    }
 }
 
 #[tokio::test]

@@ -325,6 +325,7 @@ impl History {
                 seed: 0,
                 usage: serde_json::Value::Null,
                 recall_ms: 0.0,
+                shown: None,
             },
             replaces,
         };
