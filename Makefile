@@ -23,7 +23,7 @@ export ARGS ?=
 task := @bash bot/scripts/make.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak lint fuzz doctor demo-matrix setup clean
+.PHONY: help run test soak lint fuzz adapter doctor demo-matrix setup clean
 
 help: ## List the commands.
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -42,6 +42,9 @@ lint: ## Formatting, the house's rules, clippy, and cargo-deny where it is insta
 
 fuzz: ## Feed every parser with made-up input, each for FUZZ_SECONDS (20).
 	$(task) fuzz
+
+adapter: ## Make the lessons and train the default model's adapter on them, by its recipe: an hour and a half on two cores.
+	$(task) adapter
 
 doctor: ## Build, and let Azera check what it needs.
 	$(task) doctor

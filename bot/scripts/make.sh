@@ -331,8 +331,22 @@ doctor() {
     exec "$azera" doctor
 }
 
+# The adapter that ships with Azera, by its recipe (bot/ledger/adapters/README.md). Paused, it goes on when it is called again.
+adapter() {
+    setup
+    build
+    export AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE"
+    "$azera" models pull "${models[@]}" || die "the model that learns is missing: see above." "With network, once: make adapter"
+    local dir
+    dir="$(dirname "$CARGO_TARGET_DIR")/adapter"
+    mkdir -p "$dir"
+    "$azera" hearth curriculum --seed 1 --count 4500 "$dir/lessons.jsonl"
+    "$azera" hearth train "$dir/lessons.jsonl" --out "$dir/smollm2-135m.gguf" --seed 1 --steps 560 --rate 7e-4 --pass-tokens 1536 --scale 0.625
+    sha256sum "$dir/smollm2-135m.gguf" bot/ledger/adapters/smollm2-135m.gguf
+}
+
 case ${1:-} in
-    run | lint | fuzz | doctor | setup | soak) "$1" ;;
+    run | lint | fuzz | doctor | setup | soak | adapter) "$1" ;;
     test) test_all ;;
     demo-matrix) demo_matrix ;;
     clean) cargo clean ;;
