@@ -48,7 +48,7 @@ async fn connections(config: &Config) -> anyhow::Result<Vec<Arc<dyn Connection>>
 
 pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
-    cancel_on_signal(stop.clone(), || tracing::info!("stopping"))?;
+    cancel_on_signal(stop.clone(), || tracing::info!("stopping"), || {})?;
     let answers = options.model.map_or(Answers::Chosen, |name| Answers::named(&name));
     let opening = Opening { answers, clock: Arc::new(SystemClock), seed: None };
     let connections = connections(config).await?;
@@ -90,8 +90,13 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Ctrl-C and a service manager's wish to stop, once; the second time it ends at once, as it would without this.
-pub fn cancel_on_signal(stop: CancellationToken, told: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+/// Ctrl-C and a service manager's wish to stop, once; the second time it ends at once, as it would without this, after what is done
+/// `last`.
+pub fn cancel_on_signal(
+    stop: CancellationToken,
+    told: impl FnOnce() + Send + 'static,
+    last: impl FnOnce() + Send + 'static,
+) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("listening for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listening for signals")?;
     tokio::spawn(async move {
@@ -105,6 +110,7 @@ pub fn cancel_on_signal(stop: CancellationToken, told: impl FnOnce() + Send + 's
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
+        last();
         std::process::exit(1);
     });
     Ok(())

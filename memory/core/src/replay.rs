@@ -75,6 +75,13 @@ struct Path {
     taken_from: HashMap<MessageId, Vec<usize>>,
 }
 
+impl Path {
+    /// The messages at places in the log. What is not where it was then cannot be asked about.
+    fn all(&self, seqs: &[u64]) -> Option<Vec<MessageRow>> {
+        seqs.iter().map(|seq| self.by_seq.get(seq).and_then(|at| self.rows.get(*at)).cloned()).collect()
+    }
+}
+
 /// What stood behind a reply, and the messages that it rests on.
 struct Recalled {
     memories: Vec<MemoryRow>,
@@ -171,6 +178,13 @@ fn is_of(place: &Scope, memory: &MemoryRow) -> bool {
     memory.scope == *place && rests_within(place, &memory.needs)
 }
 
+/// Whether any of the persona's own messages was written before a message behind it was changed, and so may hold what it said then.
+fn was_seen_otherwise(row: &MessageRow, among: &[MessageRow]) -> bool {
+    let Some(edited_at) = row.edited_at else { return false };
+    let is_older = |it: &MessageRow| it.author.person().is_none() && it.seq > row.seq && it.at <= edited_at;
+    among.iter().any(is_older)
+}
+
 /// Whether a message is something that a persona wrote of its own accord.
 fn is_post(row: &MessageRow) -> bool {
     row.answers.is_none() && matches!(row.author, Author::Persona { .. })
@@ -193,10 +207,7 @@ impl Seeker<'_> {
         let (said, reply) = (said.clone(), reply.clone());
         let mut roots = Roots::default();
         let Some(Recalled { memories: recalled, sources, shown }) = self.recalled(&reply)? else { return Ok(None) };
-        let shown: Option<Vec<MessageRow>> =
-            shown.iter().map(|seq| path.by_seq.get(seq).and_then(|at| path.rows.get(*at)).cloned()).collect();
-        // What is not where it was then cannot be asked about.
-        let Some(shown) = shown else { return Ok(None) };
+        let Some(mut shown) = path.all(&shown) else { return Ok(None) };
         for memory in &recalled {
             if let Some(person) = memory.author.person()
                 && !self.may_learn_from_person(person, Some(memory.at), &mut roots)?
@@ -209,8 +220,13 @@ impl Seeker<'_> {
                 roots.memories.insert(memory.id);
             }
         }
-        let learnt = [&said, &reply].into_iter().chain(&before).cloned().chain(sources).collect();
-        for (part, mut next) in [(Part::Learnt, learnt), (Part::Shown, shown)] {
+        let mut learnt: Vec<MessageRow> = [&said, &reply].into_iter().chain(&before).cloned().chain(sources).collect();
+        let mut looked_at: Vec<MessageRow> = Vec::new();
+        for part in [Part::Learnt, Part::Shown] {
+            let mut next = match part {
+                Part::Learnt => std::mem::take(&mut learnt),
+                Part::Shown => std::mem::take(&mut shown),
+            };
             // All that any of it rests on, as far as it stands in the chat.
             while let Some(row) = next.pop() {
                 if roots.messages.contains_key(&row.id) {
@@ -223,11 +239,20 @@ impl Seeker<'_> {
                     let Some(sources) = self.sources_of_post(&row)? else { return Ok(None) };
                     next.extend(sources);
                 }
+                if part == Part::Learnt && row.answers.is_some() && row.id != reply.id {
+                    // What is quoted may say in other words what stood before it.
+                    let Some(stood_before) = self.shown_to(&row)? else { return Ok(None) };
+                    shown.extend(stood_before);
+                }
                 roots.message(&row);
                 let path = self.paths.get(chat);
                 let taken_from = path.and_then(|path| path.taken_from.get(&row.id)).into_iter().flatten();
                 next.extend(taken_from.filter_map(|at| path.and_then(|path| path.rows.get(*at)).cloned()));
+                looked_at.push(row);
             }
+        }
+        if looked_at.iter().any(|row| was_seen_otherwise(row, &looked_at)) {
+            return Ok(None);
         }
         Ok(Some(Lived { said, reply, before, recalled, surprise, roots }))
     }
@@ -259,6 +284,14 @@ impl Seeker<'_> {
             }
         }
         Ok(Some(Recalled { memories: recalled, sources, shown }))
+    }
+
+    /// The conversation that stood before a reply, if that was noted and all of it is there.
+    fn shown_to(&mut self, reply: &MessageRow) -> Result<Option<Vec<MessageRow>>, Error> {
+        self.learn_path(&reply.chat)?;
+        let why: Option<WhyRow> = codec::get(self.memory.store.as_ref(), Table::Why, &keys::message(&reply.id))?;
+        let Some(shown) = why.and_then(|why| why.shown) else { return Ok(None) };
+        Ok(self.paths.get(&reply.chat).and_then(|path| path.all(&shown)))
     }
 
     /// The messages that something posted was written from, if all are there.

@@ -171,6 +171,9 @@ pub async fn train_course(config: &Config, options: &Train) -> anyhow::Result<Ex
     let key = key.context("a course is sealed: --key FILE names the key of the machine that it comes from")?;
     let key = Key::read(key).with_context(|| format!("reading {}", key.display()))?;
     let (sent, beside) = opened::<Sent>(&key, course).with_context(|| format!("opening {}", course.display()))?;
+    if options.from.is_some() || options.scale != 1.0 {
+        bail!("a course says itself how it is to be learnt: --from and --scale are for lessons");
+    }
     let out = options.out.clone().unwrap_or_else(|| course.with_extension(LEARNT));
     if out.file_stem() != course.file_stem() || !ends(&out, LEARNT) {
         let name = course.with_extension(LEARNT);
@@ -214,8 +217,12 @@ pub async fn train_course(config: &Config, options: &Train) -> anyhow::Result<Ex
         );
     }
     // What lies open in the scratch folder goes with it.
-    let stop = CancellationToken::new();
-    cancel_on_signal(stop.clone(), || eprintln!("breaking off"))?;
+    let (stop, open) = (CancellationToken::new(), scratch.path().to_owned());
+    cancel_on_signal(
+        stop.clone(),
+        || eprintln!("breaking off; the second time, it ends at once"),
+        move || drop(fs::remove_dir_all(open)),
+    )?;
     let to = course.to.clone();
     let learnt = trainer.learn(course, Arc::new(move || !stop.is_cancelled())).await;
     bar.finish_and_clear();

@@ -227,7 +227,7 @@ impl Class {
         for adapter in without {
             let Some(loss) = loss(adapter.as_ref())? else { return Ok(None) };
             // What is no number is told as such.
-            before = if loss.is_nan() { loss } else { before.min(loss) };
+            before = if before.is_nan() || loss.is_nan() { f64::NAN } else { before.min(loss) };
         }
         Ok(loss(Some(with))?.map(|after| Change { before, after }))
     }

@@ -25,7 +25,7 @@ const CHECKPOINT: &str = "checkpoint";
 /// Trains until the last step, Ctrl-C or a service manager's wish to stop.
 pub async fn train(model: PathBuf, options: Train) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
-    cancel_on_signal(stop.clone(), || eprintln!("pausing; the second time, it ends at once"))?;
+    cancel_on_signal(stop.clone(), || eprintln!("pausing; the second time, it ends at once"), || {})?;
     tokio::task::spawn_blocking(move || learn(&model, &options, &stop)).await?
 }
 

@@ -88,9 +88,9 @@ impl Azera {
                 self.curate_if_due(home, stirred.said, now).await?;
             }
             if !schedule::within(garden.quiet, now, zone) {
-                self.tell_of_setback_if_due(home, garden, now).await?;
                 self.review_if_due(home, garden, stirred.said, now).await?;
                 self.make_up_if_due(home, garden, now).await?;
+                self.tell_of_setback_if_due(home, garden, now).await?;
                 self.publish_if_due(home, &customs, now).await?;
             }
             self.learn_if_due(home, &customs, now).await?;
@@ -138,6 +138,8 @@ impl Azera {
         if told.is_some_and(|told| told >= at) || self.budget_by_day(home, now).await? == 0 {
             return Ok(());
         }
+        // It may have come to nothing since these chores began.
+        let now = now.max(at);
         if self.write_for(home, Work::Setback, now).await?.is_none() && is_past(at, TOLD_WITHIN, now) {
             let mut tended = self.tended(home).await?;
             Work::Setback.did(&mut tended, now);

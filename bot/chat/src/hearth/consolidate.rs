@@ -91,10 +91,6 @@ impl Azera {
         if !self.may_be_sent(&school).await? {
             return Ok(());
         }
-        if !self.has_room(burning).await {
-            tracing::info!("what was learnt takes all that hearth.max_disk_mb allows; nothing more is learnt");
-            return Ok(());
-        }
         let now = self.0.clock.now();
         let kept = burning.kept.of(&home.persona, &home.place);
         let numbers = school.entries.iter().map(|entry| entry.number).chain(kept.iter().map(|kept| kept.number));
@@ -106,6 +102,10 @@ impl Azera {
             }
             return Ok(());
         };
+        if !self.has_room(burning, &ground).await {
+            tracing::info!("what was learnt takes all that hearth.max_disk_mb allows; nothing more is learnt");
+            return Ok(());
+        }
         let mut learnt = Learnt {
             platform: home.platform.clone(),
             persona: home.persona.clone(),
@@ -267,18 +267,18 @@ impl Azera {
     }
 
     /// Whether another adapter may be kept, once earlier versions have made way.
-    async fn has_room(&self, burning: &Arc<Burning>) -> bool {
-        let of = Arc::clone(burning);
+    async fn has_room(&self, burning: &Arc<Burning>, ground: &str) -> bool {
+        let (of, ground) = (Arc::clone(burning), ground.to_owned());
         let asked = tokio::task::spawn_blocking(move || {
             let mut gone = Vec::new();
             while of.is_full() {
                 let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);
-                let Some(spare) = of.kept.oldest_spare() else { return (false, gone) };
-                of.kept.drop_one(&spare);
+                let Some(spare) = of.kept.oldest_spare(&ground) else { return (false, gone) };
                 if let Err(error) = of.kept.remove_files(&spare) {
                     tracing::error!(%error, "what was to make way could not be removed");
                     return (false, gone);
                 }
+                of.kept.drop_one(&spare);
                 gone.push(spare);
             }
             (true, gone)

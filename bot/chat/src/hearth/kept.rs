@@ -159,11 +159,15 @@ impl Kept {
         sizes.sum()
     }
 
-    /// The oldest one that another stands before: what nothing would miss but a rollback.
-    pub(crate) fn oldest_spare(&self) -> Option<Learnt> {
+    /// The oldest one that does not serve: what nothing would miss but a rollback, and before that what was learnt on another ground.
+    pub(crate) fn oldest_spare(&self, ground: &str) -> Option<Learnt> {
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        let spare = held.values().flat_map(|versions| versions.iter().rev().skip(1));
-        spare.min_by_key(|learnt| (learnt.at, learnt.number)).cloned()
+        let spare = held.values().flat_map(|versions| {
+            let serving = versions.iter().rposition(|learnt| learnt.ground == ground);
+            let spare = versions.iter().enumerate().filter(move |(index, _)| Some(*index) != serving);
+            spare.map(|(_, learnt)| learnt)
+        });
+        spare.min_by_key(|learnt| (learnt.ground == ground, learnt.at, learnt.number)).cloned()
     }
 
     /// Takes one out of what serves; its files stay.
@@ -270,9 +274,12 @@ mod tests {
         assert_eq!(keep(&again, learnt(5)), [1], "so many are kept");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6);
         assert_eq!(again.bytes(), 3 * "weights".len() as u64);
-        assert_eq!(again.oldest_spare().map(|it| it.number), Some(3));
+        assert_eq!(again.oldest_spare("model").map(|it| it.number), Some(3));
         [3, 4].into_iter().for_each(|number| again.drop_one(&learnt(number)));
-        assert_eq!(again.oldest_spare(), None, "what serves is not spare");
+        assert_eq!(again.oldest_spare("model"), None, "what serves is not spare");
+        assert_eq!(keep(&again, Learnt { ground: "another model".into(), ..learnt(6) }), Vec::<u32>::new());
+        assert_eq!(again.oldest_spare("model").map(|it| it.number), Some(6), "it does not serve");
+        assert_eq!(again.oldest_spare("another model").map(|it| it.number), Some(5), "now this one does not");
     }
 
     #[test]

@@ -12,10 +12,10 @@ use azera_model::{
     AdapterId, ChatModel, ChatRequest, ModelInfo, Priority, Reply, Score, ScoreRequest, Scorer, ScriptedModel,
     SessionKey,
 };
-use azera_types::{MessageId, PlatformId};
+use azera_types::{Clock, MessageId, PlatformId, Text};
 use tempfile::TempDir;
 
-use crate::findings::{AN, ANN, BOB, DEN, DM_ANN, GUILD, HALL, Scene};
+use crate::findings::{AN, ANN, BOB, DEN, DM_ANN, GUILD, HALL, LOBBY, Scene};
 use crate::world::{Change, Target};
 
 pub const HOUR: i64 = 3_600;
@@ -329,11 +329,16 @@ async fn what_somebody_else_said_long_before_counts_too() {
     it.scene.wait(8 * HOUR).await;
     assert_eq!(it.school.count(), 0, "he did not want it when it was answered, either");
     it.talk(ANN, HALL, "heron").await;
+    assert_eq!(it.school.count(), 0, "the first two stand behind answers that were given with it in sight");
+    it.talk(ANN, HALL, "badger").await;
+    for _ in 0..5 {
+        it.scene.wait(4 * HOUR).await;
+    }
     assert_eq!(it.school.count(), 1);
     let seen = it.school.seen();
-    assert!(seen.contains("heron") && !seen.contains("walrus"), "{seen}");
+    assert!(seen.contains("badger") && !seen.contains("walrus"), "{seen}");
     let learnt: Vec<String> = it.school.courses.lock().unwrap()[0].lessons.iter().map(|it| it.words.clone()).collect();
-    assert!(learnt.iter().all(|words| words.starts_with("heron")), "{learnt:?}");
+    assert!(learnt.iter().all(|words| words.starts_with("heron") || words.starts_with("badger")), "{learnt:?}");
 }
 
 #[tokio::test]
@@ -375,6 +380,27 @@ async fn what_is_forgotten_or_changed_is_unlearnt_and_the_rest_is_learnt_again_w
     it.scene.command(ANN, DM_ANN, "/forget me").await;
     assert_eq!(it.files(), Vec::<PathBuf>::new());
     assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("did not say that I may learn"));
+}
+
+/// Answers may keep what something said before it was changed.
+#[tokio::test]
+async fn what_was_answered_before_a_change_is_not_learnt_again() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, HALL, "/hearth opt-in").await;
+    it.scene.say(ANN, LOBBY, "umbrella drips quiet").await;
+    let recalled = it.scene.last();
+    it.talk(ANN, HALL, "lantern").await;
+    assert_eq!(it.school.count(), 1);
+    assert!(it.school.seen().contains("umbrella drips"), "it was recalled");
+    let (sim, now) = (it.scene.house.platform.sim.id().clone(), it.scene.house.clock.now());
+    it.scene.house.azera.edited(&sim, &recalled, Text::new("never mind quiet"), now).await.unwrap();
+    it.scene.house.azera.settle().await.unwrap();
+    assert_eq!(it.files(), Vec::<PathBuf>::new(), "it had learnt from it");
+    for _ in 0..6 {
+        it.scene.wait(4 * HOUR).await;
+    }
+    let seen = it.school.seen_after(1);
+    assert!(!seen.contains("never mind") && !seen.contains("umbrella"), "{seen}");
 }
 
 /// Who comes later and cannot scroll back is not answered out of what was said before.
