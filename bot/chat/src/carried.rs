@@ -58,8 +58,9 @@ impl Azera {
                 Ok::<_, azera_memory::Error>(found.find(wanted).map(|memory| hit(memory, CARRIED)))
             };
             let mut writings = Vec::new();
-            writings.extend(newest(Kind::Diary, lately, true)?);
+            // A dream is asked for the morning after, and has no other day.
             writings.extend(newest(Kind::Dream, awake, false)?);
+            writings.extend(newest(Kind::Diary, lately, true)?);
             writings.extend(newest(Kind::Reflection, awake, false)?);
             Ok(Carried { writings, notes: memory.notes(&right, &chat)?.map(|memory| hit(memory, NOTES)) })
         })
