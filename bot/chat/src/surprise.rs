@@ -1,8 +1,7 @@
 //! Surprise, measured in the background: how far what somebody said, and the answer to it, were from what the model expected where
 //! they stood. Exchanges wait for it in memory alone: a stop loses how surprising they were, and nothing else.
 
-use std::collections::HashSet;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -294,12 +294,15 @@ impl Seeker<'_> {
         Ok(self.paths.get(&reply.chat).and_then(|path| path.all(&shown)))
     }
 
-    /// The messages that something posted was written from, if all are there.
+    /// The messages that something posted was written from, if all are there. What names none was brought from elsewhere, and may hold
+    /// anybody's words.
     fn sources_of_post(&self, post: &MessageRow) -> Result<Option<Vec<MessageRow>>, Error> {
         let Some(id) = posted(&post.id) else { return Ok(None) };
         let written = self.memory.raw_memory(id)?.filter(|written| written.sources.first() == Some(&post.id));
         let Some(written) = written else { return Ok(None) };
-        written.sources.iter().skip(1).map(|source| self.memory.raw_message(source)).collect()
+        let sources = written.sources.get(1..).filter(|sources| !sources.is_empty());
+        let Some(sources) = sources else { return Ok(None) };
+        sources.iter().map(|source| self.memory.raw_message(source)).collect()
     }
 
     /// Whether a message comes from this place alone, and from nobody who does not want it to be learnt from. A persona's reply is

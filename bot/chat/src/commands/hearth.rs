@@ -1,5 +1,7 @@
 //! `/hearth`: whether a persona learns in its weights, from whom, and what came of it.
 
+use std::sync::Arc;
+
 use azera_adapter::CommandAnswer;
 use azera_memory::Willing;
 use azera_types::Timestamp;
@@ -108,12 +110,7 @@ impl Azera {
         }))
     }
 
-    async fn show_hearth(
-        &self,
-        at: &Setting<'_>,
-        burning: &std::sync::Arc<Burning>,
-        home: &Home,
-    ) -> Result<CommandAnswer, Error> {
+    async fn show_hearth(&self, at: &Setting<'_>, burning: &Arc<Burning>, home: &Home) -> Result<CommandAnswer, Error> {
         let person = at.line.person.clone();
         let willing = self.blocking(move |memory| memory.willing(&person)).await?;
         let mut text = String::from(if willing.is_some() {
@@ -149,7 +146,7 @@ impl Azera {
                  machine. Until they do, or it is taken back, I learn nothing more here.\n",
             );
         }
-        let of = std::sync::Arc::clone(burning);
+        let of = Arc::clone(burning);
         if tokio::task::spawn_blocking(move || of.is_full()).await.unwrap_or(false) {
             text.push_str(
                 "- **Full:** what was learnt takes all the room that whoever runs me gave it (`hearth.max_disk_mb`); earlier versions make \
