@@ -128,6 +128,18 @@ impl Told {
         }
     }
 
+    /// What the answer says of what was asked for, as it stands in what was told: its blanks that the question does not name, with
+    /// what follows them if that stands there, too.
+    pub(crate) fn value(&self) -> Option<String> {
+        let answer = self.fact.answer;
+        let own = |slot: &&str| !self.fact.about.contains(&format!("{{{slot}}}"));
+        let marks: Vec<String> = slots(answer).filter(own).map(|slot| format!("{{{slot}}}")).collect();
+        let start = marks.iter().filter_map(|mark| answer.find(mark)).min()?;
+        let end = marks.iter().filter_map(|mark| Some(answer.rfind(mark)? + mark.len())).max()?;
+        let parts = [answer.get(start..), answer.get(start..end)];
+        parts.into_iter().flatten().map(|part| self.fill(part)).find(|value| self.text.contains(value.as_str()))
+    }
+
     /// What was asked for, when somebody else asks.
     pub(crate) fn about_other(&self) -> Option<String> {
         other::about(&self.fill(self.fact.about), &self.who).filter(|about| about.contains(&self.who))

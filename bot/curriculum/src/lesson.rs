@@ -1,6 +1,6 @@
 //! Lessons: what stands before the model, and what it should say.
 
-use azera_chat::{Writes, asked_to_write};
+use azera_chat::{Claim, Writes, asked_for_claim, asked_to_write};
 use azera_mind::Mood;
 use azera_model::ChatMessage;
 use azera_prompt::{Came, Form, Recollection, form_for};
@@ -41,10 +41,12 @@ pub enum Kind {
     Writing,
     /// Prose that nobody asked for, so that the model keeps its ear for it. It has no prompt.
     Plain,
+    /// What somebody says of one thing, read as JSON.
+    Claim,
 }
 
-/// How many lessons of a hundred are of each kind.
-pub const SHARES: [(usize, Kind); 13] = [
+/// How many lessons are of each kind, for every hundred and twelve.
+pub const SHARES: [(usize, Kind); 14] = [
     (27, Kind::Recalled),
     (5, Kind::ToldApart),
     (6, Kind::OfAnother),
@@ -58,6 +60,7 @@ pub const SHARES: [(usize, Kind); 13] = [
     (2, Kind::Scene),
     (2, Kind::Writing),
     (4, Kind::Plain),
+    (12, Kind::Claim),
 ];
 
 /// One lesson.
@@ -107,6 +110,9 @@ fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> O
     if kind == Kind::Plain {
         return Some(Lesson { kind, messages: Vec::new(), reply: (*draw.of(&SEEDS.plain)).to_owned() });
     }
+    if kind == Kind::Claim {
+        return claim(draw);
+    }
     if kind == Kind::Scene {
         player = cast.iter().map(|(_, player)| player).find(|player| player.is_areza())?;
     }
@@ -122,7 +128,7 @@ fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> O
         Kind::OfItself => at.of_itself(),
         Kind::Talk => at.talk(&SEEDS.talk),
         Kind::Scene => at.talk(&SEEDS.scenes),
-        Kind::Writing | Kind::Plain => return None,
+        Kind::Writing | Kind::Plain | Kind::Claim => return None,
     };
     Some(Lesson { kind, messages: scene.prompt(form, player.persona())?, reply })
 }
@@ -413,6 +419,21 @@ impl Lessons<'_> {
         let reply = self.draw.of(&exchange.answers).replace("{persona}", &self.name);
         (scene, reply)
     }
+}
+
+/// Something told, read as JSON.
+fn claim(draw: &mut Draw) -> Option<Lesson> {
+    let who = draw.people(1).remove(0);
+    let fact = draw.of(&SEEDS.facts);
+    let told = draw.told(fact, &who, std::slice::from_ref(&who));
+    let claim = Claim { about: told.fill(fact.about), value: told.value()? };
+    // What is kept holds a sentence beside it now and then.
+    let text = match draw.chance(20) {
+        true => format!("{} {}", ended(draw.text(&SEEDS.chatter)), told.text),
+        false => told.text,
+    };
+    let reply = serde_json::to_string(&claim).ok()?;
+    Some(Lesson { kind: Kind::Claim, messages: asked_for_claim(&who, &text), reply })
 }
 
 fn composition(draw: &mut Draw, player: &Cast) -> Option<Lesson> {

@@ -5,7 +5,11 @@ use azera_model::Role;
 use crate::seeds::SEEDS;
 use crate::{Kind, Lesson, SHARES, lessons};
 
-const EVALUATIONS: [&str; 2] = [include_str!("../eval/manners.jsonl"), include_str!("../../app/eval/facts.jsonl")];
+const EVALUATIONS: [&str; 3] = [
+    include_str!("../eval/manners.jsonl"),
+    include_str!("../../app/eval/facts.jsonl"),
+    include_str!("../../app/eval/claims.jsonl"),
+];
 
 fn words(text: &str) -> Vec<String> {
     let letters = |c: char| !c.is_alphanumeric() && c != '\'';
@@ -50,6 +54,9 @@ fn no_name_of_the_evaluation_is_taught() {
     for name in ["pickle", "bruno", "ottilie", "anselm", "jovan", "abernathy", "halden", "clementine"] {
         assert!(EVALUATIONS[1].to_lowercase().contains(name) && !taught.contains(name), "{name}");
     }
+    for name in ["imke", "dov", "paloma", "renzo", "bartholdy", "vandermeer", "wiebke", "annelie", "radek", "oduya"] {
+        assert!(EVALUATIONS[2].to_lowercase().contains(name) && !taught.contains(name), "{name}");
+    }
 }
 
 /// What every question is made of, whatever it is about.
@@ -79,9 +86,23 @@ struct Asked {
 }
 
 fn evaluated() -> Vec<Asked> {
-    let lines = EVALUATIONS.iter().flat_map(|file| file.lines()).filter(|line| !line.trim().is_empty());
+    lines_of(&EVALUATIONS[..2])
+}
+
+/// A sentence that claims something, or nothing.
+#[derive(serde::Deserialize)]
+struct Told {
+    #[serde(default)]
+    value: Vec<String>,
+}
+
+fn lines_of<T: serde::de::DeserializeOwned>(files: &[&str]) -> Vec<T> {
+    let lines = files.iter().flat_map(|file| file.lines()).filter(|line| !line.trim().is_empty());
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
+
+/// Words of which everybody has the same few: days, months, numbers.
+const COUNTED: &str = "tuesday wednesday thursday february may october four six nine ten light lift";
 
 #[test]
 fn no_topic_of_the_evaluation_is_taught() {
@@ -101,11 +122,10 @@ fn no_topic_of_the_evaluation_is_taught() {
 fn no_answer_of_the_evaluation_is_taught() {
     let values = SEEDS.slots.values().flatten().map(|value| format!("\n{}\n", words(value).join(" ")));
     let values: String = values.collect();
-    for key in evaluated().iter().flat_map(|it| &it.keys) {
+    let claimed = lines_of::<Told>(&EVALUATIONS[2..]).into_iter().flat_map(|it| it.value);
+    for key in evaluated().into_iter().flat_map(|it| it.keys).chain(claimed) {
         let key = key.trim().to_lowercase();
-        // A day, a number: everybody counts with the same ones.
-        let counted =
-            key.chars().all(|c| !c.is_alphabetic()) || ["tuesday", "four", "nine", "light"].contains(&key.as_str());
+        let counted = key.chars().all(|c| !c.is_alphabetic()) || COUNTED.split(' ').any(|word| word == key);
         assert!(counted || !values.contains(&format!("\n{key}\n")), "{key}");
     }
 }
@@ -119,6 +139,14 @@ fn lessons_are_varied_and_whole() {
     for lesson in &lessons {
         *counts.entry(lesson.kind).or_default() += 1;
         let whole = text(lesson);
+        if lesson.kind == Kind::Claim {
+            let said = &lesson.messages.last().unwrap().content;
+            let claim = azera_chat::Claim::read(&lesson.reply, said).expect("a claim about what is said");
+            assert!(!format!("{said}{}{}", claim.about, claim.value).contains(['{', '}']), "{whole}");
+            prompts.insert(whole);
+            replies.insert(lesson.reply.clone());
+            continue;
+        }
         assert!(!whole.contains(['{', '}']), "a blank is left in {whole}");
         assert!(lesson.reply.ends_with(['.', '!', '?', '*', '"']), "{}", lesson.reply);
         if lesson.kind == Kind::Plain {
@@ -131,7 +159,7 @@ fn lessons_are_varied_and_whole() {
         prompts.insert(whole);
     }
     let asked = lessons.len() - counts[&Kind::Plain];
-    assert_eq!(counts.len(), 13, "{counts:?}");
+    assert_eq!(counts.len(), 14, "{counts:?}");
     assert!(counts.values().all(|count| *count >= 40), "{counts:?}");
     assert!(prompts.len() * 100 > asked * 97, "{} of {asked} are alike", asked - prompts.len());
     assert!(replies.len() * 2 > asked, "{} replies to {asked} lessons", replies.len());

@@ -17,6 +17,11 @@ pub enum EvalCommand {
         after_help = "Example:\n  azera eval manners --show\n\nEach line: {\"kind\": \"said\" or \"unknown\" or \"talk\", \"who\": \"Ann\", \"recalled\": [\"...\"], \"asked\": \"...\", \"keys\": [\"...\"]}"
     )]
     Manners(EvalFacts),
+    /// What a model reads in sentences as JSON, and whether it tells by that what takes the place of what
+    #[command(
+        after_help = "Example:\n  azera eval claims --show\n\nEach line: {\"who\": \"Ann\", \"text\": \"...\", \"about\": [[\"boat\"]], \"value\": [\"petrel\"]}, or {\"who\": \"Ann\", \"before\": \"...\", \"now\": \"...\", \"replaced\": true}"
+    )]
+    Claims(EvalFacts),
     /// What is dreamt after a day of talk: whether it is about that day, and whether it was dreamt before
     #[command(after_help = "Example:\n  azera eval dreams --show")]
     Dreams(EvalDreams),

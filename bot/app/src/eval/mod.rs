@@ -1,5 +1,6 @@
 //! `azera eval`: measurements anyone can rerun.
 
+pub mod claims;
 pub mod dreams;
 pub mod extraction;
 pub mod facts;

@@ -30,6 +30,9 @@ pub(super) const SETBACK: &str = include_str!("../../prompts/setback.md");
 /// A question to somebody who wants to be looked in on.
 pub(super) const CHECK_IN: &str = include_str!("../../prompts/check_in.md");
 
+/// What somebody says of one thing, as JSON.
+pub(super) const CLAIM: &str = include_str!("../../prompts/claim.md");
+
 /// What stands in the places of a prompt.
 #[derive(Clone, Default)]
 pub(super) struct Filling<'a> {

@@ -7,6 +7,7 @@ use azera_mind::{Said, Senses, WorthSense};
 use azera_types::{MessageId, PersonId, Timestamp};
 
 use super::agenda::Talk;
+use super::claims::may_replace;
 use super::diary::LOOKED_AT;
 use crate::azera::Azera;
 use crate::error::Error;
@@ -17,6 +18,12 @@ const COMPARED: usize = 64;
 
 /// Cosine similarity from which two things said are the same, if their numbers and names are.
 pub(super) const SAME: f32 = 0.85;
+
+/// Cosine similarity from which one thing said may take the place of another in other words.
+const AKIN: f32 = 0.45;
+
+/// Earlier things of which the model is asked whether something new takes their place.
+const READ: usize = 3;
 
 impl Azera {
     /// Looks through what was said in a chat since it was last looked through, or was changed since.
@@ -101,14 +108,20 @@ impl Azera {
         let texts = std::iter::once(gist.clone()).chain(earlier.iter().map(|memory| memory.gist().to_owned()));
         let vectors = if earlier.is_empty() { Vec::new() } else { self.embed(texts.collect()).await? };
         let mut superseded: Vec<(MessageId, Worth)> = Vec::new();
+        let mut akin: Vec<(f32, MemoryRow)> = Vec::new();
+        let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
         if let Some((new, others)) = vectors.split_first() {
             for (memory, vector) in earlier.into_iter().zip(others) {
-                let alike = cosine(new, vector) >= SAME;
-                let stands = memory.worth.clone().filter(|before| alike && before.superseded.is_none());
+                let near = cosine(new, vector);
+                let stands = memory.worth.clone().filter(|before| before.superseded.is_none());
                 let (Some(before), Some(said)) = (stands, memory.sources.first().cloned()) else { continue };
-                let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
-                match settle(memory.gist(), &gist) {
-                    Settled::Apart => {}
+                let settled = if near >= SAME { settle(memory.gist(), &gist) } else { Settled::Apart };
+                match settled {
+                    Settled::Apart => {
+                        if near >= AKIN && memory.at < row.at && may_replace(memory.gist(), &gist) {
+                            akin.push((near, memory));
+                        }
+                    }
                     Settled::Replaced => {
                         superseded.push((said, Worth { superseded: Some(by_this(false)), ..before }));
                     }
@@ -120,6 +133,17 @@ impl Azera {
                         worth.superseded = Some(Superseded { by: said, at: memory.at, same: true });
                     }
                 }
+            }
+        }
+        akin.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        for (_, memory) in akin.into_iter().take(READ) {
+            // Without an answer both stand, as they would if nobody had asked.
+            let replaced = self.replaces(row.author.name(), memory.gist(), &gist).await.unwrap_or_else(|error| {
+                tracing::debug!(%error, "whether something holds no more was not read");
+                false
+            });
+            if let (true, Some(said), Some(before)) = (replaced, memory.sources.first().cloned(), memory.worth) {
+                superseded.push((said, Worth { superseded: Some(by_this(false)), ..before }));
             }
         }
         superseded.push((row.id.clone(), worth));
@@ -171,7 +195,7 @@ const TURNING: &[&str] =
     &["no", "not", "never", "none", "nothing", "nobody", "without", "cannot", "hardly", "neither", "nor"];
 
 /// The words that carry what a text means.
-fn meaning(text: &str) -> HashSet<String> {
+pub(super) fn meaning(text: &str) -> HashSet<String> {
     let says = |word: &String| !LITTLE.contains(&word.as_str()) && !turns_round(word);
     words(text).map(str::to_lowercase).filter(says).collect()
 }
@@ -181,7 +205,7 @@ fn turns_round(word: &str) -> bool {
     TURNING.contains(&word) || word.ends_with("n't") || word.ends_with("n\u{2019}t")
 }
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '\u{2019}');
     text.split(move |c| !inside(c))
         .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
@@ -207,7 +231,7 @@ fn telling_apart(text: &str) -> HashSet<String> {
     found
 }
 
-fn has_digit(word: &str) -> bool {
+pub(super) fn has_digit(word: &str) -> bool {
     word.chars().any(|c| c.is_ascii_digit())
 }
 

@@ -225,6 +225,28 @@ async fn what_was_told_twice_is_kept_once_however_long_ago() {
     assert_eq!(kept(&scene), [told[1]], "the richer of the two");
 }
 
+/// What is kept in one place says nothing of what was said in another, not even that it holds no more.
+#[tokio::test]
+async fn what_holds_no_more_is_told_by_what_is_claimed_in_the_same_place() {
+    let mut scene = Scene::open(false, false).await;
+    for (place, text) in [
+        (DM_ANN, "my dentist appointment is on thursday"),
+        (HALL, "my dentist appointment is on tuesday"),
+        (HALL, "my market stall is on tuesday"),
+    ] {
+        scene.say(ANN, place, &format!("{text}. quiet")).await;
+    }
+    scene.live(DAY).await;
+    scene.say(ANN, HALL, "my dentist appointment is on friday now. quiet").await;
+    scene.live(DAY).await;
+    let told = scene.command(ANN, DM_ANN, "/me").await;
+    let line = |text: &str| told.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("{text}: {told}"));
+    assert!(line("dentist appointment is on tuesday").contains(", until "), "{told}");
+    for stands in ["dentist appointment is on thursday", "market stall is on tuesday", "on friday now"] {
+        assert!(!line(stands).contains(", until "), "{told}");
+    }
+}
+
 #[tokio::test]
 async fn nobody_is_looked_in_on_by_who_is_not_spoken_to_any_more_or_while_they_talk_elsewhere() {
     let mut scene = Scene::open(false, false).await;

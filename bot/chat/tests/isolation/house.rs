@@ -331,7 +331,7 @@ fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
     Arc::new(ScriptedModel::new(Arc::new(move |messages: &[ChatMessage]| {
         meanwhile.happen();
         let asked = messages.last().map_or("", |message| message.content.trim_end());
-        if let Some(written) = writing(messages, asked) {
+        if let Some(written) = writing(messages, asked).or_else(|| claim(messages, asked)) {
             return written;
         }
         if asked.ends_with("quiet") {
@@ -380,6 +380,17 @@ fn writing(messages: &[ChatMessage], asked: &str) -> Option<String> {
         .map(|index| format!("drifting{}{}{}", letters(index / 676), letters(index / 26), letters(index)));
     let begin = if task == "Write the piece." { "Once" } else { "Somewhere" };
     Some(format!("{begin} lanterns were {} {}.", own.collect::<Vec<_>>().join(" "), told.join(" ")))
+}
+
+/// What is read in a sentence: the day in it is what it says, a dentist or a market what it is about.
+fn claim(messages: &[ChatMessage], asked: &str) -> Option<String> {
+    if !messages.first()?.content.contains("as JSON") {
+        return None;
+    }
+    let words: Vec<&str> = asked.split(|c: char| !c.is_alphabetic()).collect();
+    let day = words.iter().find(|word| word.ends_with("day")).unwrap_or(&"");
+    let about = words.iter().find(|word| ["dentist", "market"].contains(word)).unwrap_or(&"");
+    Some(format!(r#"{{"about":"the day of your {about}","value":"{day}"}}"#))
 }
 
 /// A shelf with the model that answers already.
