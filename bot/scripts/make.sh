@@ -340,7 +340,7 @@ adapter() {
     local dir
     dir="$(dirname "$CARGO_TARGET_DIR")/adapter"
     mkdir -p "$dir"
-    "$azera" hearth curriculum --seed 1 --count 4500 "$dir/lessons.jsonl"
+    "$azera" hearth curriculum --seed 1 --count 4500 --share claim=0 "$dir/lessons.jsonl"
     "$azera" hearth train "$dir/lessons.jsonl" --out "$dir/smollm2-135m.gguf" --seed 1 --steps 560 --rate 7e-4 --pass-tokens 1536 --scale 0.625
     [ -f "$dir/smollm2-135m.gguf" ] || die "the training was paused." "To go on: make adapter"
     sha256sum "$dir/smollm2-135m.gguf" bot/ledger/adapters/smollm2-135m.gguf
