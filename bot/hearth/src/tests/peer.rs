@@ -8,7 +8,8 @@ use crate::saved::Saved;
 use crate::{Base, Example};
 
 fn file(name: String) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
+    // Tests run in the folder of their package; where it was when they were built may be elsewhere.
+    PathBuf::from("fixtures").join(name)
 }
 
 #[test]
