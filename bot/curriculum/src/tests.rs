@@ -89,7 +89,7 @@ fn evaluated() -> Vec<Asked> {
     lines_of(&EVALUATIONS[..2])
 }
 
-/// A sentence that claims something, or nothing.
+/// A sentence and its value, or a pair of sentences, which has none.
 #[derive(serde::Deserialize)]
 struct Told {
     #[serde(default)]

@@ -62,7 +62,7 @@ pub struct Curriculum {
     /// How many
     #[arg(long, value_name = "N", default_value_t = 4_500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
-    /// How many of a hundred are of a kind, instead of its usual share; can be given several times
+    /// The share of a kind, instead of its usual one; can be given several times
     #[arg(long, value_name = "KIND=N")]
     pub share: Vec<String>,
     /// The model family whose prompts they stand in, as `azera models list` has it
