@@ -43,7 +43,7 @@ lint: ## Formatting, the house's rules, clippy, and cargo-deny where it is insta
 fuzz: ## Feed every parser with made-up input, each for FUZZ_SECONDS (20).
 	$(task) fuzz
 
-adapter: ## Make the lessons and train the default model's adapter on them, by its recipe: an hour and a half on two cores.
+adapter: ## Make the lessons and train the default model's two adapters on them, by their recipes: under two hours on two cores.
 	$(task) adapter
 
 doctor: ## Build, and let Azera check what it needs.

@@ -331,7 +331,7 @@ doctor() {
     exec "$azera" doctor
 }
 
-# The adapter that ships with Azera, by its recipe (bot/ledger/adapters/README.md). Paused, it goes on when it is called again.
+# The adapters that ship with Azera, by their recipes (bot/ledger/adapters/README.md). Paused, it goes on when it is called again.
 adapter() {
     setup
     build
@@ -341,9 +341,18 @@ adapter() {
     dir="$(dirname "$CARGO_TARGET_DIR")/adapter"
     mkdir -p "$dir"
     "$azera" hearth curriculum --seed 1 --count 4500 --share claim=0 "$dir/lessons.jsonl"
-    "$azera" hearth train "$dir/lessons.jsonl" --out "$dir/smollm2-135m.gguf" --seed 1 --steps 560 --rate 7e-4 --pass-tokens 1536 --scale 0.625
+    # Where the second was paused, the first is there.
+    [ -f "$dir/smollm2-135m-reading.checkpoint" ] ||
+        "$azera" hearth train "$dir/lessons.jsonl" --out "$dir/smollm2-135m.gguf" --seed 1 --steps 560 --rate 7e-4 --pass-tokens 1536 --scale 0.625
     [ -f "$dir/smollm2-135m.gguf" ] || die "the training was paused." "To go on: make adapter"
-    sha256sum "$dir/smollm2-135m.gguf" bot/ledger/adapters/smollm2-135m.gguf
+    local kind others=()
+    for kind in recalled told_apart of_another newer in_history near unknown heard of_itself talk scene writing plain; do
+        others+=(--share "$kind=0")
+    done
+    "$azera" hearth curriculum --seed 1 --count 4000 "${others[@]}" "$dir/reading.jsonl"
+    "$azera" hearth train "$dir/reading.jsonl" --beside "$dir/smollm2-135m.gguf" --out "$dir/smollm2-135m-reading.gguf" --seed 1 --rank 8 --batch 16 --steps 200 --rate 6e-4 --pass-tokens 1536 --scale 0.5
+    [ -f "$dir/smollm2-135m-reading.gguf" ] || die "the training was paused." "To go on: make adapter"
+    sha256sum "$dir"/*.gguf bot/ledger/adapters/*.gguf
 }
 
 case ${1:-} in

@@ -30,6 +30,16 @@ pub fn of(config: &Config, models: &Models, installed: &Installed) -> anyhow::Re
     }
 }
 
+/// The one that a model reads with; none where it is not used with the adapter that this was learnt beside.
+pub fn reading(config: &Config, models: &Models, installed: &Installed) -> anyhow::Result<Option<Adapter>> {
+    let is_its_own = match &config.models.adapter {
+        Some(path) => path.as_os_str() != NONE && chosen(config, models, Kind::Chat)? != installed.entry.name,
+        None => true,
+    };
+    let shipped = if is_its_own { models.reading_adapter(installed)? } else { None };
+    shipped.map(|it| Ok(Adapter::new(it.sha256.parse()?, it.path))).transpose()
+}
+
 /// The adapter in a file, by what the file is now.
 pub fn at(path: &Path) -> io::Result<Adapter> {
     let mut hasher = Sha256::new();

@@ -190,7 +190,7 @@ fn with_adapter(config: &Config, models: &Models, name: &str, model: String) -> 
     let checked = (|| {
         let Some(installed) = models.find(name)? else { return Ok(Vec::new()) };
         let adapters = adapters::of(config, models, &installed)?;
-        for adapter in &adapters {
+        for adapter in adapters.iter().chain(&adapters::reading(config, models, &installed)?) {
             azera_llama::check_adapter(&installed.path, adapter)?;
         }
         anyhow::Ok(adapters)

@@ -124,7 +124,8 @@ pub fn load_chat(config: &Config, models: &Models, installed: &Installed) -> any
     let adapters = adapters::of(config, models, installed)?;
     // Room for adapters of single places is made where there may be some.
     let adaptable = config.hearth.enabled;
-    Ok(LlamaChat::load(LlamaChatConfig { adapters, adaptable, ..llama_config(config, installed)? })?)
+    let reading_adapter = adapters::reading(config, models, installed)?;
+    Ok(LlamaChat::load(LlamaChatConfig { adapters, reading_adapter, adaptable, ..llama_config(config, installed)? })?)
 }
 
 /// The family of a model, as prompts know it.

@@ -45,7 +45,7 @@ pub use commands::{COMMANDS, MESSAGE_ACTIONS};
 pub use config::ChatConfig;
 pub use decide::{Addressing, calls, decide};
 pub use error::Error;
-pub use gardener::{Claim, Gardener, Writes, asked_for_claim, asked_to_write, claim_request};
+pub use gardener::{Claim, Gardener, Writes, asked_for_claim, asked_to_write};
 pub use hearth::{
     AWAY, Back, COURSE, Change, Courier, Course, Examined, Hearth, LEARNT, LearnError, Lesson, MayGoOn, Trained,
     Trainer, Unreceived,

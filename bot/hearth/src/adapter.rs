@@ -243,7 +243,7 @@ impl Low {
     /// `x W + scale x A B` for `weight` out by in and `x` rows by in.
     pub(crate) fn project(&self, x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         let low = (x.matmul(&self.a.t()?)? * f64::from(self.scale))?;
-        sum(&x.matmul(&weight.t()?)?, &low.matmul(&self.b.t()?)?)
+        sum(x.matmul(&weight.t()?)?, &low.matmul(&self.b.t()?)?)
     }
 
     /// What [`Self::project`] hands back to `x`; what it hands back to what learns is added to `learnt`.
@@ -253,7 +253,7 @@ impl Low {
         let to_low = (grad.matmul(&self.b)? * f64::from(self.scale))?;
         add(&grad.t()?.matmul(&low)?, &mut learnt.b)?;
         add(&to_low.narrow(1, 0, learning)?.t()?.matmul(x)?, &mut learnt.a)?;
-        sum(&grad.matmul(weight)?, &to_low.matmul(&self.a)?)
+        sum(grad.matmul(weight)?, &to_low.matmul(&self.a)?)
     }
 }
 

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::base::Shape;
 use crate::error::Result;
-use crate::slice::{dot, exp, read};
+use crate::slice::{dot, exp, most, numbers, read};
 
 /// A stretch of packed tokens that attends to itself and to a beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl InplaceOp1 for Softmax {
         numbers(storage)?.par_chunks_mut(self.columns).enumerate().for_each(|(index, row)| {
             let seen = self.before + index % self.questions + 1;
             let (row, hidden) = row.split_at_mut(seen);
-            let largest = row.iter().fold(f32::NEG_INFINITY, |largest, score| largest.max(*score));
+            let largest = most(row);
             row.iter_mut().for_each(|score| *score = exp((*score - largest) * self.scale));
             let whole = 1.0 / row.iter().sum::<f32>();
             row.iter_mut().for_each(|weight| *weight *= whole);
@@ -207,12 +207,5 @@ impl InplaceOp2 for SoftmaxBack {
             grad.iter_mut().zip(weights).for_each(|(grad, weight)| *grad = weight * (*grad - along) * self.scale);
         });
         Ok(())
-    }
-}
-
-fn numbers(storage: &mut CpuStorage) -> candle_core::Result<&mut [f32]> {
-    match storage {
-        CpuStorage::F32(numbers) => Ok(numbers),
-        _ => Err(candle_core::Error::Msg("the tensor does not hold 32-bit floats".into())),
     }
 }

@@ -7,12 +7,17 @@ use std::path::Path;
 use azera_gguf::{GgufError, Layout, TensorAt};
 use candle_core::quantized::{GgmlDType, QTensor, ggml_file::qtensor_from_ggml};
 use candle_core::{Device, Tensor};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result, gguf, io};
+use crate::slice::{matrix, read};
 
 /// Rows of the vocabulary that are made plain floats at once.
 const VOCABULARY_ROWS: usize = 8192;
+
+/// Rows of a projection that a thread makes plain floats at once.
+const PROJECTION_ROWS: usize = 128;
 
 /// The most layers and the widest of anything that is believed.
 const MAX_LAYERS: u64 = 1024;
@@ -84,14 +89,20 @@ pub(crate) struct Layer {
     pub(crate) ffn_norm: Vec<f32>,
     /// Norms of each head's questions and keys, where the architecture has them.
     pub(crate) head_norms: Option<(Vec<f32>, Vec<f32>)>,
-    /// In the order of [`PROJECTIONS`], out by in.
-    projections: Vec<QTensor>,
+    /// In the order of [`PROJECTIONS`], out by in, [`PROJECTION_ROWS`] of each together.
+    projections: Vec<Vec<QTensor>>,
 }
 
 impl Layer {
     /// Projection `which` as plain floats, out by in.
     pub(crate) fn projection(&self, which: usize) -> Result<Tensor> {
-        Ok(self.projections[which].dequantize(&Device::Cpu)?)
+        let parts = &self.projections[which];
+        let rows: usize = parts.iter().map(|part| part.shape().dims()[0]).sum();
+        let inputs = parts[0].shape().dims()[1];
+        let mut values = vec![0.0_f32; rows * inputs];
+        let to_parts = values.par_chunks_mut(PROJECTION_ROWS * inputs).zip(parts);
+        to_parts.try_for_each(|(to, part)| read(&part.dequantize(&Device::Cpu)?, |from| to.copy_from_slice(from)))?;
+        matrix(values, rows, inputs)
     }
 }
 
@@ -139,7 +150,7 @@ impl Base {
                 continue;
             }
             let chunk = chunk.dequantize(&Device::Cpu)?;
-            crate::slice::read(&chunk, |values| {
+            read(&chunk, |values| {
                 for (row, token) in rows.chunks_exact_mut(self.shape.width).zip(tokens) {
                     if let Some(at) = inside(*token) {
                         row.copy_from_slice(&values[at * self.shape.width..][..self.shape.width]);
@@ -187,7 +198,7 @@ impl<'a> Weights<'a> {
             }
             let mut projections = Vec::new();
             for (part, (inputs, outputs)) in PROJECTIONS.iter().zip(shape.projections()) {
-                projections.extend(self.rows(&name(part), inputs, outputs, outputs)?);
+                projections.push(self.rows(&name(part), inputs, outputs, PROJECTION_ROWS)?);
             }
             let head_norms = match shape.architecture.as_str() {
                 "qwen3" => Some((
@@ -326,7 +337,7 @@ impl<'a> Weights<'a> {
         let parts = self.rows(name, length, 1, 1)?;
         let mut values = Vec::with_capacity(length);
         for part in parts {
-            crate::slice::read(&part.dequantize(&Device::Cpu)?, |slice| values.extend_from_slice(slice))?;
+            read(&part.dequantize(&Device::Cpu)?, |slice| values.extend_from_slice(slice))?;
         }
         Ok(values)
     }

@@ -41,11 +41,11 @@ impl Setting<'_> {
         let (turned_questions, turned_keys) = self.turned(layer, &questions, &keys)?;
         let heads = Heads { shape: self.shape, questions: &turned_questions, keys: &turned_keys, values: &values };
         let taken = heads.attend(self.segments)?;
-        let middle = sum(&x, &project(3, &taken)?)?;
+        let middle = sum(project(3, &taken)?, &x)?;
         let normed = norm(&middle, &layer.ffn_norm, epsilon)?;
         let (gate, up) = (project(4, &normed)?, project(5, &normed)?);
         drop(normed);
-        let out = sum(&middle, &project(6, &gated(&gate, &up)?)?)?;
+        let out = sum(project(6, &gated(&gate, &up)?)?, &middle)?;
         Ok((out, Kept { x, questions, keys, values, taken, middle, gate, up }))
     }
 
@@ -66,9 +66,9 @@ impl Setting<'_> {
         let (to_gate, to_up) = gated_back(&kept.gate, &kept.up, &to_inner)?;
         drop(to_inner);
         let normed = norm(&kept.middle, &layer.ffn_norm, epsilon)?;
-        let to_normed = sum(&back(4, &normed, &to_gate)?, &back(5, &normed, &to_up)?)?;
+        let to_normed = sum(back(4, &normed, &to_gate)?, &back(5, &normed, &to_up)?)?;
         drop((to_gate, to_up, normed));
-        let to_middle = sum(grad, &norm_back(&kept.middle, &layer.ffn_norm, epsilon, &to_normed)?)?;
+        let to_middle = sum(norm_back(&kept.middle, &layer.ffn_norm, epsilon, &to_normed)?, grad)?;
         let to_taken = back(3, &kept.taken, &to_middle)?;
         let (questions, keys) = self.turned(layer, &kept.questions, &kept.keys)?;
         let heads = Heads { shape: self.shape, questions: &questions, keys: &keys, values: &kept.values };
@@ -76,9 +76,9 @@ impl Setting<'_> {
         let to_questions = self.turned_back(&kept.questions, norms(layer).0, &to_questions)?;
         let to_keys = self.turned_back(&kept.keys, norms(layer).1, &to_keys)?;
         let normed = norm(&kept.x, &layer.attn_norm, epsilon)?;
-        let to_normed = sum(&back(0, &normed, &to_questions)?, &back(1, &normed, &to_keys)?)?;
-        let to_normed = sum(&to_normed, &back(2, &normed, &to_values)?)?;
-        sum(&to_middle, &norm_back(&kept.x, &layer.attn_norm, epsilon, &to_normed)?)
+        let to_normed = sum(back(0, &normed, &to_questions)?, &back(1, &normed, &to_keys)?)?;
+        let to_normed = sum(to_normed, &back(2, &normed, &to_values)?)?;
+        sum(norm_back(&kept.x, &layer.attn_norm, epsilon, &to_normed)?, &to_middle)
     }
 
     /// Questions and keys normed, where the architecture norms heads, and turned by their positions.

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::layer::{Kept, Setting};
 use crate::pack::Pack;
 use crate::rope::Turns;
-use crate::slice::{exp, matrix, norm, norm_back, read};
+use crate::slice::{exp, matrix, most, norm, norm_back, read};
 
 /// Rows whose likelihoods over the whole vocabulary are held at once.
 const CHOSEN_ROWS: usize = 128;
@@ -124,7 +124,7 @@ fn likelihoods(base: &Base, x: &Tensor, targets: &[(usize, u32)], weight: Option
 
 /// `-log softmax(row)[token]`; the row becomes its gradient, `weight` times.
 fn cross_entropy(row: &mut [f32], token: usize, weight: Option<f32>) -> f64 {
-    let largest = row.iter().fold(f32::NEG_INFINITY, |largest, logit| largest.max(*logit));
+    let largest = most(row);
     let chosen = row[token] - largest;
     row.iter_mut().for_each(|logit| *logit = exp(*logit - largest));
     let whole: f64 = row.chunks(1024).map(|part| f64::from(part.iter().sum::<f32>())).sum();

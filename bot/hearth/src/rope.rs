@@ -43,18 +43,31 @@ impl Turns {
             let rows = out.par_chunks_mut(width).zip(x.par_chunks(width)).zip(self.angles.par_chunks(self.pairs));
             rows.for_each(|((out, x), angles)| {
                 for (out, x) in out.chunks_exact_mut(self.head_width).zip(x.chunks_exact(self.head_width)) {
-                    out.copy_from_slice(x);
-                    for (pair, (cos, sin)) in angles.iter().enumerate() {
-                        let (first, second) = match self.rope {
-                            Rope::Neighbours => (2 * pair, 2 * pair + 1),
-                            Rope::Halves => (pair, pair + self.pairs),
-                        };
-                        out[first] = x[first] * cos - x[second] * sin * sign;
-                        out[second] = x[first] * sin * sign + x[second] * cos;
+                    let (turning, staying) = out.split_at_mut(2 * self.pairs);
+                    staying.copy_from_slice(&x[2 * self.pairs..]);
+                    match self.rope {
+                        Rope::Neighbours => {
+                            let pairs = turning.as_chunks_mut::<2>().0.iter_mut().zip(x.as_chunks::<2>().0);
+                            for (([to_one, to_other], [one, other]), (cos, sin)) in pairs.zip(angles) {
+                                (*to_one, *to_other) = turned((*one, *other), *cos, sin * sign);
+                            }
+                        }
+                        Rope::Halves => {
+                            let (to_one, to_other) = turning.split_at_mut(self.pairs);
+                            let (one, other) = x.split_at(self.pairs);
+                            let pairs = to_one.iter_mut().zip(to_other).zip(one.iter().zip(other));
+                            for (((to_one, to_other), (one, other)), (cos, sin)) in pairs.zip(angles) {
+                                (*to_one, *to_other) = turned((*one, *other), *cos, sin * sign);
+                            }
+                        }
                     }
                 }
             });
         })?;
         Ok(Tensor::from_vec(out, (tokens, width), &Device::Cpu)?)
     }
+}
+
+fn turned((one, other): (f32, f32), cos: f32, sin: f32) -> (f32, f32) {
+    (one * cos - other * sin, one * sin + other * cos)
 }

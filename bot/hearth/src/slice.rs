@@ -1,7 +1,7 @@
 //! Tensors of the processor as plain slices, and what is done to them row by row. Matrices are multiplied by candle; the
 //! rest is a few lines each, spread over rayon's threads by rows, so that results do not depend on how many there are.
 
-use candle_core::{Device, Storage, Tensor};
+use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Storage, Tensor};
 use rayon::prelude::*;
 
 use crate::error::Result;
@@ -21,24 +21,50 @@ pub(crate) fn read<T>(tensor: &Tensor, with: impl FnOnce(&[f32]) -> T) -> Result
     Ok(with(&storage.as_slice::<f32>()?[start..end]))
 }
 
+/// The numbers of a tensor that is being changed.
+pub(crate) fn numbers(storage: &mut CpuStorage) -> candle_core::Result<&mut [f32]> {
+    match storage {
+        CpuStorage::F32(numbers) => Ok(numbers),
+        _ => Err(candle_core::Error::Msg("the tensor does not hold 32-bit floats".into())),
+    }
+}
+
 /// A matrix.
 pub(crate) fn matrix(values: Vec<f32>, rows: usize, columns: usize) -> Result<Tensor> {
     Ok(Tensor::from_vec(values, (rows, columns), &Device::Cpu)?)
 }
 
-/// `left + right`.
-pub(crate) fn sum(left: &Tensor, right: &Tensor) -> Result<Tensor> {
-    let mut out = vec![0.0; left.elem_count()];
-    read(left, |left| {
-        read(right, |right| {
-            let length = ROWS * 1024;
-            let parts = out.par_chunks_mut(length).zip(left.par_chunks(length)).zip(right.par_chunks(length));
-            parts.for_each(|((out, left), right)| {
-                out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left + right);
-            });
-        })
-    })??;
-    Ok(Tensor::from_vec(out, left.shape(), &Device::Cpu)?)
+/// `left + right`, in the place of `left`.
+pub(crate) fn sum(left: Tensor, right: &Tensor) -> Result<Tensor> {
+    left.inplace_op2(right, &Add)?;
+    Ok(left)
+}
+
+struct Add;
+
+impl InplaceOp2 for Add {
+    fn name(&self) -> &'static str {
+        "add"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &mut CpuStorage,
+        left: &Layout,
+        right: &CpuStorage,
+        at: &Layout,
+    ) -> candle_core::Result<()> {
+        let (Some((first, end)), Some((from, to))) = (left.contiguous_offsets(), at.contiguous_offsets()) else {
+            return Err(candle_core::Error::Msg("the tensor is not contiguous".into()));
+        };
+        let left = &mut numbers(storage)?[first..end];
+        let right = &right.as_slice::<f32>()?[from..to];
+        let length = ROWS * 1024;
+        left.par_chunks_mut(length).zip(right.par_chunks(length)).for_each(|(left, right)| {
+            left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
+        });
+        Ok(())
+    }
 }
 
 /// `x / sqrt(mean(x^2) + epsilon) * weight` of each `weight.len()` numbers (RMSNorm, Zhang and Sennrich 2019).
@@ -82,7 +108,7 @@ fn inverse_root(x: &[f32], epsilon: f32) -> f32 {
     1.0 / (dot(x, x) / x.len() as f32 + epsilon).sqrt()
 }
 
-/// Sums of products in eight lanes, which processors add at once.
+/// Sums of products in sixteen lanes, which processors add at once.
 pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
     let mut lanes = [0.0_f32; 16];
     let (left, left_rest) = left.as_chunks::<16>();
@@ -102,6 +128,17 @@ fn dot3(a: &[f32], b: &[f32], c: &[f32]) -> f32 {
     }
     let rest: f32 = a_rest.iter().zip(b_rest).zip(c_rest).map(|((a, b), c)| a * b * c).sum();
     lanes.iter().sum::<f32>() + rest
+}
+
+/// The largest number.
+pub(crate) fn most(row: &[f32]) -> f32 {
+    let larger = |one: f32, other: f32| if one < other { other } else { one };
+    let mut lanes = [f32::NEG_INFINITY; 16];
+    let (row, rest) = row.as_chunks::<16>();
+    for row in row {
+        lanes.iter_mut().zip(row).for_each(|(lane, value)| *lane = larger(*lane, *value));
+    }
+    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |largest, value| larger(largest, *value))
 }
 
 /// `silu(gate) * up`.
@@ -157,6 +194,7 @@ pub(crate) fn exp(x: f32) -> f32 {
     for term in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1] {
         sum = sum * rest + term;
     }
-    let power = f32::from_bits(((whole as i32 + 127) as u32) << 23);
+    // 2^whole: beside 2^23 a whole number stands in the lowest bits, from where it goes up to be the exponent.
+    let power = f32::from_bits((whole + (8_388_608.0 + 127.0)).to_bits() << 23);
     (sum * rest * rest + rest + 1.0) * power
 }

@@ -245,12 +245,20 @@ pub struct Entry {
     /// The adapter that ships with this program and that the model is used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<Shipped>,
+    /// The one that is added to it where the model reads what people say as JSON. It learnt beside that, and is worth little without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading_adapter: Option<Shipped>,
     /// Where it can be fetched, in the order to try. Empty for a model that was imported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
 }
 
 impl Entry {
+    /// The adapters that ship for it.
+    pub(crate) fn shipped(&self) -> impl Iterator<Item = &Shipped> {
+        self.adapter.iter().chain(&self.reading_adapter)
+    }
+
     /// What is wrong with the entry, in words, or nothing.
     pub(crate) fn validate(&self) -> Result<(), String> {
         check_name(&self.name).map_err(|error| error.to_string())?;
@@ -265,7 +273,7 @@ impl Entry {
             (Kind::Chat, Some(_)) => return about("a chat model has no [embedding] section"),
             (Kind::Embedding, None) => return about("an embedding model needs its [embedding] section"),
             (Kind::Chat, None) => {}
-            (Kind::Embedding, _) if self.adapter.is_some() => return about("adapters are for chat models"),
+            (Kind::Embedding, _) if self.shipped().next().is_some() => return about("adapters are for chat models"),
             (Kind::Embedding, Some(embedding)) => {
                 if embedding.dimension == 0 || embedding.max_tokens == 0 {
                     return about("dimension and max_tokens must be above zero");
@@ -278,7 +286,10 @@ impl Entry {
                 }
             }
         }
-        if let Some(adapter) = &self.adapter {
+        if self.reading_adapter.is_some() && self.adapter.is_none() {
+            return about("a reading_adapter is added to an adapter, and there is none");
+        }
+        for adapter in self.shipped() {
             adapter.validate().or_else(|problem| about(&problem))?;
         }
         if self.sources.len() > MAX_SOURCES {

@@ -171,6 +171,7 @@ fn describe(name: &str, kind: Kind, header: &GgufHeader, size: u64, warnings: &m
         default: false,
         embedding,
         adapter: None,
+        reading_adapter: None,
         sources: Vec::new(),
     }
 }

@@ -152,9 +152,8 @@ mod tests {
         ");
     }
 
-    /// A ledger with one good model, and changes to its text.
-    fn check(change: (&str, &str), said: &str) {
-        let text = r#"
+    /// A ledger with one good model.
+    const GOOD: &str = r#"
 [[model]]
 name = "m"
 kind = "embedding"
@@ -178,9 +177,12 @@ kind = "hub"
 repo = "owner/name"
 file = "m.gguf"
 "#;
-        assert!(Ledger::parse(text, "test").is_ok());
-        let changed = text.replace(change.0, change.1);
-        assert_ne!(changed, text, "the change is one");
+
+    /// That ledger with a change is refused.
+    fn check(change: (&str, &str), said: &str) {
+        assert!(Ledger::parse(GOOD, "test").is_ok());
+        let changed = GOOD.replace(change.0, change.1);
+        assert_ne!(changed, GOOD, "the change is one");
         let error = Ledger::parse(&changed, "my ledger.toml").unwrap_err().to_string();
         assert!(error.starts_with("my ledger.toml is not usable") && error.contains(said), "{error:?}: {said:?}");
     }
@@ -194,6 +196,13 @@ file = "m.gguf"
         check(("max_tokens = 512", "max_tokens = 513"), "more than its context_length");
         check(("0.5", "1.5"), "similarity_floor is a cosine");
         check(("0.5", "nan"), "similarity_floor is a cosine");
+        let adapter = format!("[model.reading_adapter]\nfile = \"a.gguf\"\nsha256 = \"{}\"\n\n", "0".repeat(64));
+        check(("[[model.sources]]", &format!("{adapter}[[model.sources]]")), "adapters are for chat models");
+        let embedding =
+            "[model.embedding]\ndimension = 4\nsimilarity_floor = 0.5\nmax_tokens = 512\npooling = \"cls\"\n\n";
+        let of_chat = |text: &str| text.replace("\"embedding\"", "\"chat\"").replace(embedding, &adapter);
+        let error = Ledger::parse(&of_chat(GOOD), "mine").unwrap_err().to_string();
+        assert!(error.contains("a reading_adapter is added to an adapter"), "{error}");
         check(("m.gguf", "../m.gguf"), "inside the repository");
         check(("m.gguf", "m.gguf?x"), "inside the repository");
         check(("m.gguf\"", "m.gguf\"\nsha256 = \"AB\""), "64 lower-case");

@@ -15,7 +15,7 @@ use crate::{
     manifest::{Manifest, Selection, write_toml},
     progress::Progress,
     pull::pull,
-    shipped::InstalledAdapter,
+    shipped::{InstalledAdapter, Shipped},
     store::{State, Store},
 };
 
@@ -175,8 +175,22 @@ impl Models {
 
     /// The adapter that an installed model is used with, written beside it if it is not there.
     pub fn adapter(&self, installed: &Installed) -> Result<Option<InstalledAdapter>, Error> {
+        self.shipped(installed, installed.entry.adapter.as_ref(), "adapter.gguf")
+    }
+
+    /// The one that is added to it for reading, in the same way.
+    pub fn reading_adapter(&self, installed: &Installed) -> Result<Option<InstalledAdapter>, Error> {
+        self.shipped(installed, installed.entry.reading_adapter.as_ref(), "reading-adapter.gguf")
+    }
+
+    fn shipped(
+        &self,
+        installed: &Installed,
+        shipped: Option<&Shipped>,
+        name: &str,
+    ) -> Result<Option<InstalledAdapter>, Error> {
         let folder = installed.path.parent().unwrap_or(self.store.root());
-        installed.entry.adapter.as_ref().map_or(Ok(None), |adapter| adapter.install(folder))
+        shipped.map_or(Ok(None), |adapter| adapter.install(&folder.join(name)))
     }
 
     /// Fetches a model, going on from where an earlier pull stopped, and installs it. One that is there and current is

@@ -16,11 +16,14 @@ use crate::{
     error::{Error, IoContext},
 };
 
-/// The largest adapter that may ship, in bytes.
+/// What the adapters that ship may take together, in bytes.
 pub const MAX_SHIPPED_BYTES: u64 = 16 << 20;
 
 /// The adapters, by the names that ledgers use.
-const FILES: &[(&str, &[u8])] = &[("smollm2-135m.gguf", include_bytes!("../adapters/smollm2-135m.gguf"))];
+const FILES: &[(&str, &[u8])] = &[
+    ("smollm2-135m.gguf", include_bytes!("../adapters/smollm2-135m.gguf")),
+    ("smollm2-135m-reading.gguf", include_bytes!("../adapters/smollm2-135m-reading.gguf")),
+];
 
 /// What a ledger says of an adapter that ships with this program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,16 +60,16 @@ impl Shipped {
         }
     }
 
-    /// Sees to it that the adapter lies in `folder`, whole.
-    pub(crate) fn install(&self, folder: &Path) -> Result<Option<InstalledAdapter>, Error> {
+    /// Sees to it that the adapter lies at `path`, whole.
+    pub(crate) fn install(&self, path: &Path) -> Result<Option<InstalledAdapter>, Error> {
         let Some(bytes) = self.bytes() else { return Ok(None) };
-        let path = folder.join("adapter.gguf");
-        if fs::read(&path).ok().as_deref() != Some(bytes) {
+        if fs::read(path).ok().as_deref() != Some(bytes) {
+            let folder = path.parent().unwrap_or(Path::new("."));
             let mut file = tempfile::NamedTempFile::new_in(folder).at(folder)?;
             file.write_all(bytes).and_then(|()| file.as_file().sync_all()).at(file.path())?;
-            file.persist(&path).map_err(|error| error.error).at(&path)?;
+            file.persist(path).map_err(|error| error.error).at(path)?;
         }
-        Ok(Some(InstalledAdapter { path, sha256: self.sha256.clone() }))
+        Ok(Some(InstalledAdapter { path: path.to_owned(), sha256: self.sha256.clone() }))
     }
 }
 
@@ -78,15 +81,15 @@ mod tests {
     use crate::ledger::Ledger;
 
     fn shipped() -> Vec<Shipped> {
-        Ledger::built_in().unwrap().entries().iter().filter_map(|entry| entry.adapter.clone()).collect()
+        Ledger::built_in().unwrap().entries().iter().flat_map(|entry| entry.shipped().cloned()).collect()
     }
 
     #[test]
     fn every_adapter_is_the_one_its_entry_names() {
         assert_eq!(shipped().len(), FILES.len());
+        assert!(FILES.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>() <= MAX_SHIPPED_BYTES);
         for adapter in shipped() {
             let bytes = adapter.bytes().unwrap();
-            assert!(bytes.len() as u64 <= MAX_SHIPPED_BYTES);
             let found: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(found, adapter.sha256, "{}", adapter.file);
         }
@@ -96,10 +99,11 @@ mod tests {
     fn one_that_was_damaged_or_is_of_another_program_is_written_anew() {
         let folder = tempfile::tempdir().unwrap();
         for adapter in shipped() {
-            let installed = adapter.install(folder.path()).unwrap().unwrap();
+            let path = folder.path().join(&adapter.file);
+            let installed = adapter.install(&path).unwrap().unwrap();
             assert_eq!(fs::read(&installed.path).unwrap(), adapter.bytes().unwrap());
             fs::write(&installed.path, b"another").unwrap();
-            assert_eq!(adapter.install(folder.path()).unwrap(), Some(installed.clone()));
+            assert_eq!(adapter.install(&path).unwrap(), Some(installed.clone()));
             assert_eq!(fs::read(&installed.path).unwrap(), adapter.bytes().unwrap());
         }
     }

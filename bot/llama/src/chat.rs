@@ -51,6 +51,7 @@ pub struct LlamaChat {
     model: Arc<LlamaModel>,
     prompter: Prompter,
     pub(crate) shelf: Shelf,
+    reading_adapter: Option<Adapter>,
     worker: Worker<Command>,
     waiting: Arc<AtomicUsize>,
     queue: usize,
@@ -73,12 +74,12 @@ impl LlamaChat {
             model_identity: config.identity.clone(),
         };
         let info = ModelInfo { name: config.name.clone(), family: config.family.clone(), context_tokens };
-        let queue = config.queue;
+        let (queue, reading_adapter) = (config.queue, config.reading_adapter.clone());
         let (engine_model, own) = (Arc::clone(&model), shelf.own_set());
         let (worker, ()) = Worker::start("llama-chat", queue + CONTROL_COMMANDS, move |inbox, ready| {
             run(&engine_model, &config, own, inbox, &mut || ready(()))
         })?;
-        Ok(Arc::new(Self { info, model, prompter, shelf, worker, waiting: Arc::default(), queue }))
+        Ok(Arc::new(Self { info, model, prompter, shelf, reading_adapter, worker, waiting: Arc::default(), queue }))
     }
 
     fn check_room(&self, prompt: usize, reply: usize) -> Result<usize, Error> {
@@ -121,6 +122,10 @@ impl ChatModel for LlamaChat {
 
     fn count_tokens(&self, text: &str) -> usize {
         self.prompter.tokenizer.content(text).len()
+    }
+
+    fn reading_adapter(&self) -> Option<&Adapter> {
+        self.reading_adapter.as_ref()
     }
 
     async fn chat(&self, request: ChatRequest) -> Result<Reply, Error> {

@@ -66,6 +66,9 @@ pub struct LlamaChatConfig {
     pub prefix_disk_bytes: u64,
     /// Adapters that everything is done with.
     pub adapters: Vec<Adapter>,
+    /// What [`azera_model::ChatModel::reading_adapter`] names. It is loaded when a request comes with it, for which there must be
+    /// room: `adaptable`, or adapters of the model's own.
+    pub reading_adapter: Option<Adapter>,
     /// Whether requests may name adapters of their own. Room for them is made when the model is loaded: two bytes for
     /// every row and column of its weights.
     pub adaptable: bool,
@@ -92,6 +95,7 @@ impl LlamaChatConfig {
             prefix_dir: None,
             prefix_disk_bytes: DEFAULT_PREFIX_DISK_BYTES,
             adapters: Vec::new(),
+            reading_adapter: None,
             adaptable: false,
             adapter_bytes: DEFAULT_ADAPTER_BYTES,
         }

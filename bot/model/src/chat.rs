@@ -322,6 +322,12 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
+    /// The adapter with which requests have it read what people say as JSON, where it has one; it is added to those that the model
+    /// was loaded with.
+    fn reading_adapter(&self) -> Option<&Adapter> {
+        None
+    }
+
     /// Drops every evaluated token kept for `session`, in memory and on disk, as far as that is this process's to do.
     async fn forget_session(&self, session: &SessionKey) -> Result<(), Error>;
 

@@ -87,6 +87,9 @@ pub struct Train {
     /// An adapter of the same rank to go on from, instead of one that changes nothing
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
+    /// An adapter that stays as it is, and that the new one is added to; can be given several times
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub beside: Vec<PathBuf>,
     /// What the beginning and the order of the lessons are drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

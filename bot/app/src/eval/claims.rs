@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use azera_chat::{Claim, claim_request};
+use azera_chat::Claim;
 use azera_config::Config;
 use azera_types::SystemClock;
 use serde::Deserialize;
@@ -61,18 +61,22 @@ pub async fn claims(config: &Config, options: EvalFacts) -> anyhow::Result<ExitC
     for row in &rows {
         match row {
             Row::Sentence { who, text, about, value } => {
-                let (answer, _) = house.model.chat(claim_request(who, text)).await?.collect().await?;
-                let claim = Claim::read(&answer, text);
+                let claim = house.azera.claim(who, text).await?;
                 let right = claim.as_ref().is_some_and(|claim| is_right(claim, about, value));
                 tally.sentences += 1;
                 tally.valid += usize::from(claim.is_some());
                 tally.right += usize::from(right);
                 if options.show {
-                    eprintln!("{} {text}\n      {}", if right { "+" } else { "-" }, answer.trim());
+                    let read = serde_json::to_string(&claim)?;
+                    eprintln!("{} {text}\n      {read}", if right { "+" } else { "-" });
                 }
             }
             Row::Pair { who, before, now, replaced } => {
-                let told = house.azera.replaces(who, before, now).await?;
+                let (old, new) = (house.azera.claim(who, before).await?, house.azera.claim(who, now).await?);
+                let told = match old.zip(new) {
+                    Some((old, new)) => house.azera.replaces(&old, &new).await?,
+                    None => false,
+                };
                 tally.pairs += 1;
                 tally.changes += usize::from(*replaced);
                 tally.found += usize::from(told && *replaced);

@@ -37,7 +37,9 @@ fn learn(model: &Path, options: &Train, stop: &CancellationToken) -> anyhow::Res
     let examples = lessons::read(&options.lessons, &reader, usize::MAX)?;
     drop(reader);
     let base = Base::open(model)?;
-    let from = options.from.as_ref().map(|path| Adapter::read(path, &base)).transpose()?;
+    let read = |path: &PathBuf| Adapter::read(path, &base);
+    let from = options.from.as_ref().map(read).transpose()?;
+    let beside: Vec<Adapter> = options.beside.iter().map(read).collect::<Result<_, _>>()?;
     let recipe = Recipe {
         rank: options.rank,
         alpha: 2.0 * options.rank as f32,
@@ -50,7 +52,7 @@ fn learn(model: &Path, options: &Train, stop: &CancellationToken) -> anyhow::Res
         ..Recipe::default()
     };
     let mut training = if checkpoint.exists() && !options.anew {
-        let training = Training::resume(&base, &examples, &checkpoint, options.threads)
+        let training = Training::resume_beside(&base, &beside, &examples, &checkpoint, options.threads)
             .context("going on where it was left off; --anew begins again instead")?;
         if *training.recipe() != recipe {
             anyhow::bail!("{} follows another recipe: --anew begins again", checkpoint.display());
@@ -63,7 +65,7 @@ fn learn(model: &Path, options: &Train, stop: &CancellationToken) -> anyhow::Res
     } else {
         match from {
             Some(from) => Training::from(&base, &examples, recipe, from, options.threads)?,
-            None => Training::new(&base, &examples, recipe, options.threads)?,
+            None => Training::beside(&base, &beside, &examples, recipe, options.threads)?,
         }
     };
     let bar = bar();
@@ -90,6 +92,10 @@ fn learn(model: &Path, options: &Train, stop: &CancellationToken) -> anyhow::Res
     ];
     if !training.began_with().is_empty() {
         notes.push(("azera.hearth.began_with_sha256", training.began_with().to_owned()));
+    }
+    if !beside.is_empty() {
+        let all: Vec<String> = beside.iter().map(Adapter::identity).collect();
+        notes.push(("azera.hearth.beside_sha256", all.join(" ")));
     }
     training.adapter().clone().scaled(options.scale).write(out, &notes)?;
     std::fs::remove_file(&checkpoint).with_context(|| format!("removing {}", checkpoint.display()))?;

@@ -53,7 +53,8 @@ fn a_label_that_does_not_exist_is_named() {
 #[test]
 fn what_somebody_says_is_read_as_json() {
     let home = tempfile::tempdir().expect("a folder");
+    // Without the adapter for reading, six of these are right.
     let told = lines(&azera(home.path(), &["eval", "claims", "--limit", "12", "--json"], "")).remove(0);
     assert_eq!(told["sentences"], 12, "{told}");
-    assert!(told["valid"].as_u64() > Some(9) && told["right"].as_u64() > Some(3), "{told}");
+    assert!(told["valid"].as_u64() > Some(9) && told["right"].as_u64() > Some(8), "{told}");
 }

@@ -100,7 +100,7 @@ pub fn asked_for_claim(who: &str, text: &str) -> Vec<ChatMessage> {
 }
 
 /// Asks for a claim, in the background and always alike. Its value can be nothing but a part of the text.
-pub fn claim_request(who: &str, text: &str) -> ChatRequest {
+fn claim_request(who: &str, text: &str) -> ChatRequest {
     let schema = json!({
         "type": "object",
         // No bound on its length: the grammar of one takes seconds a token, and the tokens of the answer are bounded.
@@ -138,24 +138,27 @@ fn of_a_thing(about: &str) -> HashSet<String> {
 }
 
 impl Azera {
-    /// Whether what somebody said takes the place of what they said before, by the claims the model reads in both.
+    /// What the model reads in what somebody says; nothing if it finds no claim there.
     ///
     /// # Errors
     ///
-    /// If neither a model nor the embeddings answer, or somebody wants an answer first.
-    pub async fn replaces(&self, who: &str, old: &str, new: &str) -> Result<bool, Error> {
-        let mut claims = Vec::with_capacity(2);
-        for text in [new, old] {
-            // Without a word there is nothing to read.
-            if parts(text).is_empty() {
-                return Ok(false);
-            }
-            match Claim::read(&self.ask_quietly(claim_request(who, text)).await?, text) {
-                Some(claim) => claims.push(claim),
-                None => return Ok(false),
-            }
+    /// If no model answers, or somebody wants an answer first.
+    pub async fn claim(&self, who: &str, text: &str) -> Result<Option<Claim>, Error> {
+        // Without a word there is nothing to read.
+        if parts(text).is_empty() {
+            return Ok(None);
         }
-        let [now, before] = claims.as_slice() else { return Ok(false) };
+        let mut request = claim_request(who, text);
+        request.adapters = self.model().reading_adapter().cloned().into_iter().collect();
+        Ok(Claim::read(&self.ask_quietly(request).await?, text))
+    }
+
+    /// Whether a claim takes the place of one before, both of the same person.
+    ///
+    /// # Errors
+    ///
+    /// If the embeddings do not answer.
+    pub async fn replaces(&self, before: &Claim, now: &Claim) -> Result<bool, Error> {
         if !now.has_other_value_than(before) {
             return Ok(false);
         }
@@ -165,7 +168,7 @@ impl Azera {
         if of_a_thing(&now.about).is_disjoint(&of_a_thing(&before.about)) {
             return Ok(false);
         }
-        let vectors = self.embed(claims.iter().map(|claim| claim.about.clone()).collect()).await?;
+        let vectors = self.embed(vec![now.about.clone(), before.about.clone()]).await?;
         Ok(matches!(vectors.as_slice(), [one, other] if cosine(one, other) >= SAME_MATTER))
     }
 }

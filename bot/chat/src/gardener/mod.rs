@@ -39,7 +39,7 @@ use jiff::tz::TimeZone;
 
 use agenda::TalkTask;
 pub(crate) use agenda::{Agenda, Heard, Home, Talk};
-pub use claims::{Claim, asked_for_claim, claim_request};
+pub use claims::{Claim, asked_for_claim};
 pub(crate) use pieces::Unpublished;
 pub use prompts::{Writes, asked_to_write};
 pub(crate) use schedule::{after, is_past};

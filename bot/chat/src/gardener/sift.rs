@@ -136,21 +136,41 @@ impl Azera {
             }
         }
         akin.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-        for (_, memory) in akin.into_iter().take(READ) {
-            // Without an answer both stand, as they would if nobody had asked.
-            let replaced = self.replaces(row.author.name(), memory.gist(), &gist).await.unwrap_or_else(|error| {
-                tracing::debug!(%error, "whether something holds no more was not read");
-                false
-            });
-            if let (true, Some(said), Some(before)) = (replaced, memory.sources.first().cloned(), memory.worth) {
-                superseded.push((said, Worth { superseded: Some(by_this(false)), ..before }));
-            }
+        akin.truncate(READ);
+        // Without an answer all stand, as they would if nobody had asked.
+        let replaced = self.replaced(row.author.name(), &gist, akin).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "whether something holds no more was not read");
+            Vec::new()
+        });
+        for (said, before) in replaced {
+            superseded.push((said, Worth { superseded: Some(by_this(false)), ..before }));
         }
         superseded.push((row.id.clone(), worth));
         for (said, worth) in superseded {
             self.blocking(move |memory| memory.mark(&said, &worth).map(drop)).await?;
         }
         Ok(())
+    }
+
+    /// Which of these memories of somebody hold no more by what they say now: the messages they stand in, and their worth.
+    async fn replaced(
+        &self,
+        who: &str,
+        now: &str,
+        memories: Vec<(f32, MemoryRow)>,
+    ) -> Result<Vec<(MessageId, Worth)>, Error> {
+        let mut replaced = Vec::new();
+        if memories.is_empty() {
+            return Ok(replaced);
+        }
+        let Some(now) = self.claim(who, now).await? else { return Ok(replaced) };
+        for (_, memory) in memories {
+            let Some(before) = self.claim(who, memory.gist()).await? else { continue };
+            if self.replaces(&before, &now).await? {
+                replaced.extend(memory.sources.into_iter().next().zip(memory.worth));
+            }
+        }
+        Ok(replaced)
     }
 }
 
