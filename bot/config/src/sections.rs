@@ -62,7 +62,7 @@ pub struct Models {
     /// Let models that can think do so before they answer. Better answers, later.
     pub thinking: bool,
     /// The LoRA adapter that the model that talks answers with: the path of a GGUF file, made for that very model, or
-    /// `none`. When unset: the one that comes with the model, if one does.
+    /// `none`. When unset: what comes with the model, if anything does; a file stands in the place of all of that.
     #[schemars(length(min = 1, max = 4096), example = "/srv/models/adapter.gguf")]
     pub adapter: Option<PathBuf>,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use azera_types::Timestamp;
 
 use crate::other;
-use crate::seeds::{Fact, SEEDS};
+use crate::seeds::{Fact, SEEDS, Saying};
 
 /// The first day anything is told on, 2026-01-01, and how many follow, in seconds.
 const FIRST_SECOND: i64 = 1_767_225_600;
@@ -72,17 +72,75 @@ impl Draw {
         fill(text, &values)
     }
 
+    /// Something said in passing: the text, what it is about, and what it says of that, as it stands in the text.
+    pub(crate) fn said(&mut self, saying: &'static Saying) -> Option<(String, String, String)> {
+        let told = self.text(&saying.told);
+        let all = || [told, saying.about, saying.value].into_iter().flat_map(slots);
+        let base = |slot: &'static str| slot.strip_suffix('0').filter(|_| !saying.words.contains_key(slot));
+        let mut values: BTreeMap<&str, String> = BTreeMap::new();
+        // The one that holds, before the other one of its kind.
+        for slot in all().filter(|slot| base(slot).is_none()).chain(all().filter(|slot| base(slot).is_some())) {
+            if values.contains_key(slot) {
+                continue;
+            }
+            let name = base(slot).unwrap_or(slot);
+            let taken: Vec<String> = values.get(name).into_iter().cloned().collect();
+            let value = match saying.words.get(name) {
+                Some(words) => self.one_of(words, &taken),
+                None => self.value(name, &taken),
+            };
+            values.insert(slot, value);
+        }
+        let text = fill(told, &values);
+        let value = fill(saying.value, &values);
+        let start = text.find(&value)?;
+        // `Mondays` is one word.
+        let rest = text.get(start + value.len()..)?;
+        let end = text.len() - rest.trim_start_matches(char::is_alphanumeric).len();
+        let value = text.get(start..end)?.to_owned();
+        Some((text, fill(saying.about, &values), value))
+    }
+
+    /// What was said, with what people say before and after it; what is kept holds another sentence now and then.
+    pub(crate) fn in_passing(&mut self, said: String) -> String {
+        let mut text = said;
+        if self.chance(18) {
+            let openings =
+                ["btw ", "oh, ", "so ", "fyi ", "haha ", "right, ", "by the way, ", "small update: ", "ugh, "];
+            text = format!("{}{text}", self.of(&openings));
+        }
+        if self.chance(18) {
+            let ends =
+                [", finally", " lol", ", just saying", ", so there", ", don't ask", ", thank goodness", ", it seems"];
+            text = format!("{text}{}", self.of(&ends));
+        }
+        if self.chance(35) {
+            text = capital(&text);
+        }
+        if self.chance(20) {
+            text = format!("{} {text}", ended(self.text(&SEEDS.chatter)));
+        } else if self.chance(10) {
+            text = format!("{} {}", ended(&text), self.text(&SEEDS.chatter));
+        }
+        text
+    }
+
+    /// One that is not taken.
+    fn one_of(&mut self, words: &[&str], taken: &[String]) -> String {
+        loop {
+            let word = *self.of(words);
+            if !taken.iter().any(|it| it == word) {
+                return word.to_owned();
+            }
+        }
+    }
+
     fn value(&mut self, slot: &str, taken: &[String]) -> String {
         match slot {
             "n2" => self.0.usize(11..100).to_string(),
             "n3" => self.0.usize(101..1000).to_string(),
             "n4" => self.0.usize(1000..10_000).to_string(),
-            _ => loop {
-                let value = SEEDS.slots.get(slot).map_or("", |list| *self.of(list));
-                if !taken.iter().any(|name| name == value) {
-                    return value.to_owned();
-                }
-            },
+            _ => SEEDS.slots.get(slot).map_or_else(String::new, |words| self.one_of(words, taken)),
         }
     }
 

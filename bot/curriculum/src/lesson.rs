@@ -7,8 +7,7 @@ use azera_prompt::{Came, Form, Recollection, form_for};
 use serde::{Deserialize, Serialize};
 
 use crate::draw::{Draw, Told, capital, ended, sentences};
-use crate::other::asked_about;
-use crate::seeds::{COMPOSITIONS, Fact, SEEDS};
+use crate::seeds::{COMPOSITIONS, Fact, SAYINGS, SEEDS};
 use crate::stage::{Cast, Scene, recalled};
 
 /// What a lesson is about.
@@ -91,7 +90,7 @@ pub fn lessons(family: &str, seed: u64, count: usize, shares: &[(usize, Kind)]) 
     lessons
 }
 
-fn weighted<'a, T>(draw: &mut Draw, all: &'a [(usize, T)]) -> &'a T {
+pub(crate) fn weighted<'a, T>(draw: &mut Draw, all: &'a [(usize, T)]) -> &'a T {
     let mut place = draw.below(all.iter().map(|(share, _)| share).sum());
     for (share, item) in all {
         if place < *share {
@@ -102,7 +101,7 @@ fn weighted<'a, T>(draw: &mut Draw, all: &'a [(usize, T)]) -> &'a T {
     &all[0].1
 }
 
-fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> Option<Lesson> {
+pub(crate) fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> Option<Lesson> {
     let mut player = weighted(draw, cast);
     if kind == Kind::Writing {
         return composition(draw, player);
@@ -134,14 +133,14 @@ fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> O
 }
 
 /// One lesson being made.
-struct Lessons<'a> {
-    draw: &'a mut Draw,
-    player: &'a Cast,
-    name: String,
+pub(crate) struct Lessons<'a> {
+    pub(crate) draw: &'a mut Draw,
+    pub(crate) player: &'a Cast,
+    pub(crate) name: String,
 }
 
 impl Lessons<'_> {
-    fn fact(&mut self) -> &'static Fact {
+    pub(crate) fn fact(&mut self) -> &'static Fact {
         self.draw.of(&SEEDS.facts)
     }
 
@@ -160,7 +159,7 @@ impl Lessons<'_> {
         if scene.group && self.draw.chance(50) { self.draw.people(1).remove(0) } else { scene.speaker.clone() }
     }
 
-    fn surround(&mut self, scene: &mut Scene) {
+    pub(crate) fn surround(&mut self, scene: &mut Scene) {
         if self.draw.chance(25) {
             scene.history = self.draw.small_talk(&scene.speaker, &self.name);
         }
@@ -221,13 +220,13 @@ impl Lessons<'_> {
         scene.recalled = lines;
     }
 
-    fn ask(&mut self, told: &Told) -> String {
+    pub(crate) fn ask(&mut self, told: &Told) -> String {
         let question = told.fill(self.draw.text(&told.fact.asked));
         self.draw.typed(&question, &self.name)
     }
 
     /// The persona's way to say a plain answer.
-    fn say(&mut self, bare: &str) -> String {
+    pub(crate) fn say(&mut self, bare: &str) -> String {
         let answer = capital(&ended(bare));
         let templates = if self.player.is_areza() { &SEEDS.openers_areza } else { &SEEDS.answers };
         let template = self.draw.of(templates);
@@ -286,14 +285,7 @@ impl Lessons<'_> {
         let (bare, about) = (told.of_other()?, told.about_other()?);
         let mut scene = Scene { group: true, speaker: people[1].clone(), ..Scene::default() };
         let question = told.fill(self.draw.text(&told.fact.asked));
-        let asked = match asked_about(&question, &people[0]) {
-            Some(question) if self.draw.chance(75) => question,
-            _ => {
-                let openings = ["do you know ", "can you tell me ", "remind me ", "did you hear ", "any idea "];
-                format!("{}{about}?", self.draw.of(&openings))
-            }
-        };
-        scene.message = self.draw.typed(&asked, &self.name);
+        scene.message = self.asked_of(&question, &told)?;
         if self.draw.chance(75) {
             self.recall(&mut scene, vec![recalled(&told)], fact.kind);
             let reply = self.say(&bare);
@@ -339,7 +331,7 @@ impl Lessons<'_> {
     }
 
     /// Says plainly that something is not known, naming it where that is possible.
-    fn not_known(&mut self, about: Option<&str>) -> String {
+    pub(crate) fn not_known(&mut self, about: Option<&str>) -> String {
         let all = if self.player.is_areza() { &SEEDS.unknown_areza } else { &SEEDS.unknown };
         loop {
             let template = self.draw.of(all);
@@ -421,18 +413,23 @@ impl Lessons<'_> {
     }
 }
 
-/// Something told, read as JSON.
+/// Something told, read as JSON: mostly in passing, of one of very many things.
 fn claim(draw: &mut Draw) -> Option<Lesson> {
     let who = draw.people(1).remove(0);
-    let fact = draw.of(&SEEDS.facts);
-    let told = draw.told(fact, &who, std::slice::from_ref(&who));
-    let claim = Claim { about: told.fill(fact.about), value: told.value()? };
-    // What is kept holds a sentence beside it now and then.
-    let text = match draw.chance(20) {
-        true => format!("{} {}", ended(draw.text(&SEEDS.chatter)), told.text),
-        false => told.text,
+    let (text, about, value) = if draw.chance(75) {
+        let saying = draw.of(&SAYINGS);
+        draw.said(saying)?
+    } else {
+        let fact = draw.of(&SEEDS.facts);
+        let told = draw.told(fact, &who, std::slice::from_ref(&who));
+        let value = told.value().filter(|_| !fact.not_read)?;
+        let about = told.fill(fact.about);
+        (told.text, about, value)
     };
-    let reply = serde_json::to_string(&claim).ok()?;
+    let text = draw.in_passing(text);
+    // It stands in the text as it is, and a text may begin with it.
+    let value = if text.contains(&value) { value } else { capital(&value) };
+    let reply = serde_json::to_string(&Claim { about, value }).ok()?;
     Some(Lesson { kind: Kind::Claim, messages: asked_for_claim(&who, &text), reply })
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Fact {
     pub(crate) of_other: Option<&'static str>,
     /// What is said right when it is told.
     pub(crate) heard: Vec<&'static str>,
+    /// Whether reading it as JSON is not taught.
+    pub(crate) not_read: bool,
 }
 
 /// Something said, and good answers to it.
@@ -96,7 +98,7 @@ fn marked(text: &'static str, mark: &'static str) -> impl Iterator<Item = &'stat
 fn facts() -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for line in lines(FACTS) {
-        let Some((mark, text)) = line.split_once(' ') else { continue };
+        let (mark, text) = line.split_once(' ').unwrap_or((line, ""));
         if mark == "=" {
             facts.push(Fact { kind: text, ..Fact::default() });
         }
@@ -109,6 +111,7 @@ fn facts() -> Vec<Fact> {
             "S" => fact.about = text,
             "R" => fact.of_other = Some(text),
             "H" => fact.heard.push(text),
+            "X" => fact.not_read = true,
             _ => {}
         }
     }
@@ -126,6 +129,37 @@ fn exchanges(text: &'static str) -> Vec<Exchange> {
     }
     exchanges
 }
+
+/// One thing that people say of many.
+#[derive(Debug, Default)]
+pub(crate) struct Saying {
+    /// What its blanks stand for, before those of all.
+    pub(crate) words: BTreeMap<&'static str, Vec<&'static str>>,
+    pub(crate) told: Vec<&'static str>,
+    /// What it is about, said to the one who says it.
+    pub(crate) about: &'static str,
+    pub(crate) value: &'static str,
+}
+
+/// What people say in passing, for reading it as JSON.
+pub(crate) static SAYINGS: LazyLock<Vec<Saying>> = LazyLock::new(|| {
+    let mut all: Vec<Saying> = Vec::new();
+    for line in lines(include_str!("../lessons/claims.txt")) {
+        let Some((mark, text)) = line.split_once(' ') else { continue };
+        if mark == "=" {
+            all.push(Saying::default());
+        }
+        let Some(saying) = all.last_mut() else { continue };
+        match mark {
+            "W" => saying.words.extend(text.split_once(": ").map(|(name, list)| (name, list.split(", ").collect()))),
+            "T" => saying.told.push(text),
+            "S" => saying.about = text,
+            "V" => saying.value = text,
+            _ => {}
+        }
+    }
+    all
+});
 
 /// Something a persona writes between messages.
 #[derive(Debug, Default)]

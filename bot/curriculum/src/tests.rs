@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use azera_model::Role;
 
-use crate::seeds::SEEDS;
-use crate::{Kind, Lesson, SHARES, lessons};
+use crate::seeds::{SAYINGS, SEEDS};
+use crate::{Kind, Lesson, SHARES, lessons, lessons_together};
 
 const EVALUATIONS: [&str; 3] = [
     include_str!("../eval/manners.jsonl"),
@@ -19,7 +19,7 @@ fn words(text: &str) -> Vec<String> {
 /// Everything a lesson draws on, and what comes of it.
 fn taught() -> String {
     let made: String = sample().iter().map(text).collect();
-    format!("{made}{SEEDS:?}")
+    format!("{made}{SEEDS:?}{:?}", *SAYINGS)
 }
 
 fn sample() -> Vec<Lesson> {
@@ -89,9 +89,11 @@ fn evaluated() -> Vec<Asked> {
     lines_of(&EVALUATIONS[..2])
 }
 
-/// A sentence and its value, or a pair of sentences, which has none.
+/// A sentence, what it is about and its value, or a pair of sentences, which has neither.
 #[derive(serde::Deserialize)]
 struct Told {
+    #[serde(default)]
+    about: Vec<Vec<String>>,
     #[serde(default)]
     value: Vec<String>,
 }
@@ -120,13 +122,39 @@ fn no_topic_of_the_evaluation_is_taught() {
 
 #[test]
 fn no_answer_of_the_evaluation_is_taught() {
-    let values = SEEDS.slots.values().flatten().map(|value| format!("\n{}\n", words(value).join(" ")));
+    let said = SAYINGS.iter().flat_map(|saying| saying.words.values());
+    let values = SEEDS.slots.values().chain(said).flatten().map(|value| format!("\n{}\n", words(value).join(" ")));
     let values: String = values.collect();
     let claimed = lines_of::<Told>(&EVALUATIONS[2..]).into_iter().flat_map(|it| it.value);
     for key in evaluated().into_iter().flat_map(|it| it.keys).chain(claimed) {
         let key = key.trim().to_lowercase();
         let counted = key.chars().all(|c| !c.is_alphabetic()) || COUNTED.split(' ').any(|word| word == key);
         assert!(counted || !values.contains(&format!("\n{key}\n")), "{key}");
+    }
+}
+
+/// What may be said of anything.
+const SAID_OF: &str = "price cost date colour size code age address temperature length weight old";
+
+#[test]
+fn nothing_that_the_evaluation_is_about_is_read_as_json() {
+    let common: Vec<&str> = SAID_OF.split(' ').chain(COMMON.split_whitespace()).collect();
+    let tells_nothing = |key: &str| common.iter().any(|word| word.starts_with(key) || key.starts_with(word));
+    let told = SEEDS.facts.iter().filter(|fact| !fact.not_read).map(|fact| fact.about.to_owned());
+    let said = SAYINGS.iter().flat_map(|saying| {
+        let things = saying.words.get("thing").cloned().unwrap_or_else(|| vec![""]);
+        things.into_iter().map(|thing| saying.about.replace("{thing}", thing))
+    });
+    let taught: Vec<(String, Vec<String>)> = told.chain(said).map(|about| (about.clone(), words(&about))).collect();
+    assert!(taught.len() > 1000, "{}", taught.len());
+    for Told { about: groups, .. } in lines_of::<Told>(&EVALUATIONS[2..]) {
+        let telling = groups.iter().flatten().any(|key| !tells_nothing(key));
+        for (about, words) in taught.iter().filter(|_| telling) {
+            let has = |key: &String| words.iter().any(|word| word.starts_with(key));
+            let same = groups.iter().all(|group| group.iter().any(has));
+            let by_a_telling_word = groups.iter().flatten().any(|key| !tells_nothing(key) && has(key));
+            assert!(!(same && by_a_telling_word), "{about:?} is what {groups:?} is");
+        }
     }
 }
 
@@ -143,6 +171,10 @@ fn lessons_are_varied_and_whole() {
             let said = &lesson.messages.last().unwrap().content;
             let claim = azera_chat::Claim::read(&lesson.reply, said).expect("a claim about what is said");
             assert!(!format!("{said}{}{}", claim.about, claim.value).contains(['{', '}']), "{whole}");
+            let inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+            let start = said.find(&claim.value).unwrap();
+            let (before, after) = (&said[..start], &said[start + claim.value.len()..]);
+            assert!(!inside(before.chars().last()) && !inside(after.chars().next()), "a part of a word in {whole}");
             prompts.insert(whole);
             replies.insert(lesson.reply.clone());
             continue;
@@ -197,4 +229,40 @@ fn what_is_asked_for_stands_in_the_prompt_or_is_not_known() {
             assert!(held > 0, "{:?} has nothing of {lines:?}", lesson.reply);
         }
     }
+}
+
+#[test]
+fn questions_to_one_scene_differ_in_the_question_alone() {
+    const TOGETHER: usize = 4;
+    let shares = SHARES.map(|(share, kind)| if kind == Kind::Claim { (0, kind) } else { (share, kind) });
+    let lessons = lessons_together("smollm2", 3, 1203, &shares, TOGETHER);
+    assert_eq!(lessons.len(), 1203);
+    let of_a_scene = |kind| {
+        use Kind::{Near, Newer, OfAnother, Recalled, ToldApart, Unknown};
+        matches!(kind, Recalled | ToldApart | OfAnother | Newer | Near | Unknown)
+    };
+    let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
+    let (mut scenes, mut others) = (0, 0);
+    for block in lessons.chunks_exact(TOGETHER) {
+        block.iter().for_each(|lesson| *counts.entry(lesson.kind).or_default() += 1);
+        if !block.iter().any(|lesson| of_a_scene(lesson.kind)) {
+            others += 1;
+            continue;
+        }
+        scenes += 1;
+        assert!(block.iter().all(|lesson| of_a_scene(lesson.kind)));
+        let (last, before) = block[0].messages.split_last().unwrap();
+        // The message is the last line.
+        let recalled = last.content.rsplit_once('\n').map_or("", |(recalled, _)| recalled);
+        assert!(block.iter().all(|lesson| lesson.messages[..before.len()] == *before));
+        assert!(block.iter().all(|lesson| lesson.messages[before.len()].content.starts_with(recalled)), "{recalled}");
+        let asked: BTreeSet<&str> = block.iter().map(|lesson| lesson.messages[before.len()].content.as_str()).collect();
+        assert_eq!(asked.len(), TOGETHER);
+        assert!(block.iter().any(|lesson| !matches!(lesson.kind, Kind::Near | Kind::Unknown)));
+        assert!(block.iter().any(|lesson| matches!(lesson.kind, Kind::Near | Kind::Unknown | Kind::ToldApart)));
+    }
+    assert!(scenes * 100 / (scenes + others) > 50 && others > 60, "{scenes} {others}");
+    assert_eq!(counts.len(), 13, "{counts:?}");
+    let again = lessons_together("smollm2", 3, 1203, &shares, TOGETHER);
+    assert!(lessons == again);
 }

@@ -23,6 +23,12 @@ pub struct Recipe {
     pub steps: usize,
     /// Examples a step.
     pub batch: usize,
+    /// Examples that lie one behind the other and stay together in every order, because they share what they begin with.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub together: usize,
+    /// An example of n learnt tokens counts as much as n to this power: 1 has all tokens count alike, 0 all examples.
+    #[serde(default = "alike", skip_serializing_if = "is_alike")]
+    pub length_power: f32,
     /// The highest learning rate.
     pub rate: f32,
     /// Steps over which the learning rate rises to it.
@@ -37,6 +43,23 @@ pub struct Recipe {
     pub pass_tokens: usize,
 }
 
+fn one() -> usize {
+    1
+}
+
+fn alike() -> f32 {
+    1.0
+}
+
+// serde hands over references.
+fn is_one(number: &usize) -> bool {
+    *number == 1
+}
+
+fn is_alike(power: &f32) -> bool {
+    *power == 1.0
+}
+
 impl Default for Recipe {
     fn default() -> Self {
         Self {
@@ -45,6 +68,8 @@ impl Default for Recipe {
             seed: 1,
             steps: 300,
             batch: 8,
+            together: 1,
+            length_power: 1.0,
             rate: 6e-4,
             warm_up: 10,
             floor: 0.1,
@@ -57,18 +82,27 @@ impl Default for Recipe {
 
 impl Recipe {
     pub(crate) fn check(&self) -> Result<(), String> {
-        let counts = [self.rank, self.steps, self.batch, self.pass_tokens];
+        let counts = [self.rank, self.steps, self.batch, self.together, self.pass_tokens];
         let reals = [self.alpha, self.rate, self.clip];
         if counts.contains(&0) || reals.iter().any(|it| !it.is_finite() || *it <= 0.0) {
-            return Err("rank, alpha, steps, batch, rate, clip and pass_tokens must be more than nothing".into());
+            return Err(
+                "rank, alpha, steps, batch, together, rate, clip and pass_tokens must be more than nothing".into()
+            );
         }
         if self.steps > 1_000_000 || self.batch > 4096 || self.rank > 1024 {
             return Err("there are at most a million steps, 4096 examples a step and rank 1024".into());
         }
-        if !(0.0..=1.0).contains(&self.floor) || !(0.0..=1.0).contains(&self.weight_decay) {
-            return Err("floor and weight_decay lie between 0 and 1".into());
+        if ![self.floor, self.weight_decay, self.length_power].iter().all(|it| (0.0..=1.0).contains(it)) {
+            return Err("floor, weight_decay and length_power lie between 0 and 1".into());
         }
         Ok(())
+    }
+
+    /// How much a token of each example of a step counts, where these are their learnt tokens; over all tokens that is 1.
+    pub(crate) fn weights(&self, learnt: &[usize]) -> Vec<f32> {
+        let whole: f64 = learnt.iter().map(|tokens| (*tokens as f64).powf(f64::from(self.length_power))).sum();
+        let weight = |tokens: &usize| ((*tokens as f64).powf(f64::from(self.length_power) - 1.0) / whole) as f32;
+        learnt.iter().map(weight).collect()
     }
 
     /// The learning rate of a step, the first being 0.

@@ -1,8 +1,8 @@
 //! Causal attention over packed sequences, with questions in groups that share keys.
 //!
 //! Sequences lie one behind the other without padding. One that begins like another does not hold that beginning again: it
-//! names the rows of it, and its tokens see them and their own past. So what many examples share is computed once, and what
-//! all of them teach about it is summed before it is handed back.
+//! names the rows of it, and its tokens see them and their own past. A beginning may itself begin like others. So what many
+//! examples share is computed once, and what all of them teach about it is summed before it is handed back.
 
 use std::ops::Range;
 
@@ -18,8 +18,15 @@ use crate::slice::{dot, exp, most, numbers, read};
 pub(crate) struct Segment {
     /// Its rows.
     pub(crate) rows: Range<usize>,
-    /// The rows of its beginning, empty for one that has none of its own elsewhere.
-    pub(crate) prefix: Range<usize>,
+    /// The rows of what it begins with, in its order; none where nothing of it lies elsewhere.
+    pub(crate) prefix: Vec<Range<usize>>,
+}
+
+impl Segment {
+    /// The rows that its last token sees.
+    fn seen(&self) -> Vec<Range<usize>> {
+        self.prefix.iter().chain([&self.rows]).cloned().collect()
+    }
 }
 
 /// Questions, keys and values of a layer; tokens by heads and their numbers, positions turned in.
@@ -73,9 +80,9 @@ impl Heads<'_> {
         // Segments that share a beginning add to the same rows: in their order, whichever was ready first.
         for (segment, (questions, keys, values)) in segments.iter().zip(backs) {
             self.merge(&questions, segment.rows.clone(), &mut to_questions, self.group())?;
-            let seen = segment.prefix.clone().chain(segment.rows.clone());
-            self.merge(&keys, seen.clone(), &mut to_keys, 1)?;
-            self.merge(&values, seen, &mut to_values, 1)?;
+            let seen = segment.seen();
+            self.merge(&keys, seen.iter().cloned().flatten(), &mut to_keys, 1)?;
+            self.merge(&values, seen.iter().cloned().flatten(), &mut to_values, 1)?;
         }
         Ok([
             Tensor::from_vec(to_questions, (tokens, asked), &Device::Cpu)?,
@@ -93,9 +100,9 @@ impl Heads<'_> {
     }
 
     fn split(&self, segment: &Segment) -> Result<Split> {
-        let seen = [segment.prefix.clone(), segment.rows.clone()];
+        let seen = segment.seen();
         Ok(Split {
-            questions: self.split_rows(self.questions, &seen[1..], self.group())?,
+            questions: self.split_rows(self.questions, std::slice::from_ref(&segment.rows), self.group())?,
             keys: self.split_rows(self.keys, &seen, 1)?,
             values: self.split_rows(self.values, &seen, 1)?,
         })
@@ -107,7 +114,7 @@ impl Heads<'_> {
         let softmax = Softmax {
             columns: scores.dim(2)?,
             questions: segment.rows.len(),
-            before: segment.prefix.len(),
+            before: segment.prefix.iter().map(ExactSizeIterator::len).sum(),
             scale: self.scale(),
         };
         scores.inplace_op1(&softmax)?;

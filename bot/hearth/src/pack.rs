@@ -84,71 +84,78 @@ pub(crate) struct Pack {
 }
 
 impl Pack {
-    fn begin(&mut self, tokens: &[u32]) -> Range<usize> {
-        let rows = self.push(tokens, 0);
-        self.segments.push(Segment { rows: rows.clone(), prefix: 0..0 });
+    /// Tokens that go on from what lies in the rows of `prefix`.
+    fn push(&mut self, tokens: &[u32], prefix: Vec<Range<usize>>) -> Range<usize> {
+        let first = self.tokens.len();
+        let position: usize = prefix.iter().map(ExactSizeIterator::len).sum();
+        self.tokens.extend_from_slice(tokens);
+        self.positions.extend((position..position + tokens.len()).map(|position| position as u32));
+        let rows = first..self.tokens.len();
+        self.segments.push(Segment { rows: rows.clone(), prefix });
         rows
     }
 
-    fn push(&mut self, tokens: &[u32], position: usize) -> Range<usize> {
-        let first = self.tokens.len();
-        self.tokens.extend_from_slice(tokens);
-        self.positions.extend((position..position + tokens.len()).map(|position| position as u32));
-        first..self.tokens.len()
-    }
-
-    fn branch(&mut self, owner: usize, example: &Example, prefix: Range<usize>) {
-        let before = prefix.len();
-        let rows = self.push(&example.tokens[before..], before);
+    /// What of an example lies behind its beginnings, and its targets.
+    fn branch(&mut self, owner: usize, example: &Example, prefix: Vec<Range<usize>>) {
+        let before: usize = prefix.iter().map(ExactSizeIterator::len).sum();
+        let rows = self.push(&example.tokens[before..], prefix);
         for place in example.learnt.iter().cloned().flatten() {
             self.targets.push((rows.start + place - 1 - before, example.tokens[place]));
             self.owners.push(owner);
         }
-        self.segments.push(Segment { rows, prefix });
     }
 }
 
-/// Examples that begin alike.
-struct Group<'a> {
-    shared: usize,
-    members: Vec<(usize, &'a Example)>,
+/// A beginning that examples share: where it ends in them, and where it lies in the pack that is being made.
+struct Beginning {
+    end: usize,
+    rows: Option<Range<usize>>,
 }
 
-/// Packs examples into passes of about `most` tokens. What several begin with is computed once a pass.
+/// Packs examples into passes of about `most` tokens. What several begin with is computed once a pass; of what some of these
+/// begin with then, the same holds.
 pub(crate) fn pack(examples: &[&Example], most: usize) -> Vec<Pack> {
     let mut sorted: Vec<(usize, &Example)> = examples.iter().copied().enumerate().collect();
     sorted.sort_by(|(_, left), (_, right)| left.tokens.cmp(&right.tokens));
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for (owner, example) in sorted {
-        if let Some(group) = groups.last_mut() {
-            let alike = group.members.last().map_or(0, |(_, last)| common(&last.tokens, &example.tokens));
-            let shared = alike.min(group.shared).min(example.shareable());
-            if shared >= MIN_SHARED && (group.members.len() == 1 || shared * 2 >= group.shared) {
-                group.shared = shared;
-                group.members.push((owner, example));
-                continue;
-            }
-        }
-        groups.push(Group { shared: example.shareable(), members: vec![(owner, example)] });
-    }
     let mut packs = vec![Pack::default()];
-    for Group { shared, members } in groups {
-        let shared = if members.len() > 1 { shared } else { 0 };
-        let mut prefix = None;
-        for (owner, example) in members {
-            let more = example.tokens.len() - if prefix.is_some() { shared } else { 0 };
-            if packs.last().is_some_and(|pack| !pack.tokens.is_empty() && pack.tokens.len() + more > most) {
-                packs.push(Pack::default());
-                prefix = None;
-            }
-            let Some(pack) = packs.last_mut() else { continue };
-            let rows =
-                prefix.get_or_insert_with(|| if shared > 0 { pack.begin(&example.tokens[..shared]) } else { 0..0 });
-            pack.branch(owner, example, rows.clone());
-        }
-    }
+    lay(&sorted, &mut Vec::new(), &mut packs, most);
     packs.retain(|pack| !pack.tokens.is_empty());
     packs
+}
+
+/// Lays sorted examples, which all have these beginnings, into the last pack, or into new ones behind it.
+fn lay(sorted: &[(usize, &Example)], beginnings: &mut Vec<Beginning>, packs: &mut Vec<Pack>, most: usize) {
+    let begun = beginnings.last().map_or(0, |beginning| beginning.end);
+    let alike = |(_, left): &(usize, &Example), (_, right): &(usize, &Example)| {
+        common(&left.tokens, &right.tokens).min(left.shareable()).min(right.shareable())
+    };
+    for run in sorted.chunk_by(|left, right| alike(left, right) >= begun + MIN_SHARED) {
+        if let [(owner, example)] = run {
+            place(*owner, example, beginnings, packs, most);
+        } else {
+            let end = run.windows(2).map(|pair| alike(&pair[0], &pair[1])).min().unwrap_or(begun);
+            beginnings.push(Beginning { end, rows: None });
+            lay(run, beginnings, packs, most);
+            beginnings.pop();
+        }
+    }
+}
+
+fn place(owner: usize, example: &Example, beginnings: &mut [Beginning], packs: &mut Vec<Pack>, most: usize) {
+    let there: usize = beginnings.iter().filter_map(|it| it.rows.as_ref()).map(ExactSizeIterator::len).sum();
+    let more = example.tokens.len() - there;
+    if packs.last().is_some_and(|pack| !pack.tokens.is_empty() && pack.tokens.len() + more > most) {
+        packs.push(Pack::default());
+        beginnings.iter_mut().for_each(|it| it.rows = None);
+    }
+    let Some(pack) = packs.last_mut() else { return };
+    let (mut prefix, mut begun) = (Vec::with_capacity(beginnings.len()), 0);
+    for Beginning { end, rows } in beginnings {
+        let tokens = &example.tokens[begun..*end];
+        prefix.push(rows.get_or_insert_with(|| pack.push(tokens, prefix.clone())).clone());
+        begun = *end;
+    }
+    pack.branch(owner, example, prefix);
 }
 
 fn common(left: &[u32], right: &[u32]) -> usize {
@@ -178,10 +185,34 @@ mod tests {
         let pack = &packs[0];
         assert_eq!(pack.tokens.len(), 40 + 2 + 3 + 2 + 23);
         let rows: Vec<_> = pack.segments.iter().map(|it| (it.rows.clone(), it.prefix.clone())).collect();
-        assert_eq!(rows, [(0..40, 0..0), (40..42, 0..40), (42..45, 0..40), (45..47, 0..40), (47..70, 0..0)]);
+        let on = || vec![0..40];
+        assert_eq!(rows, [(0..40, vec![]), (40..42, on()), (42..45, on()), (45..47, on()), (47..70, vec![])]);
         assert_eq!(pack.positions[40..47], [40, 41, 40, 41, 42, 40, 41]);
         assert_eq!(pack.targets, [(40, 81), (43, 92), (45, 95), (67, 8), (68, 9)]);
         assert_eq!(pack.owners, [1, 0, 3, 2, 2]);
+    }
+
+    #[test]
+    fn a_beginning_begins_like_others() {
+        let of = |scene: u32, end: u32| {
+            let tokens: Vec<u32> = (0..40).chain(scene..scene + 50).chain([end, 7, 8]).collect();
+            Example::from_token(tokens.len() - 2, tokens)
+        };
+        let examples = [of(200, 90), of(300, 90), of(200, 91), of(300, 92), of(200, 92)];
+        let chosen: Vec<&Example> = examples.iter().collect();
+        let packs = pack(&chosen, 1000);
+        assert_eq!(packs.len(), 1);
+        assert_eq!(packs[0].tokens.len(), 40 + 2 * 50 + 5 * 3);
+        let prefixes: Vec<_> = packs[0].segments.iter().map(|it| it.prefix.clone()).collect();
+        let (first, second) = (vec![0..40, 40..90], vec![0..40, 99..149]);
+        let (shared, none) = (vec![0..40], vec![]);
+        let want = [&none, &shared, &first, &first, &first, &shared, &second, &second];
+        assert_eq!(prefixes.iter().collect::<Vec<_>>(), want);
+        assert_eq!(packs[0].positions[90..93], [90, 91, 92]);
+        // In passes that hold little, beginnings lie in each anew.
+        let packs = pack(&chosen, 100);
+        assert_eq!(packs.iter().map(|pack| pack.tokens.len()).collect::<Vec<_>>(), [99, 96]);
+        assert_eq!(packs.iter().map(|pack| pack.owners.len() / 2).sum::<usize>(), 5);
     }
 
     #[test]

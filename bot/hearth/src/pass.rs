@@ -15,13 +15,13 @@ use crate::slice::{exp, matrix, most, norm, norm_back, read};
 const CHOSEN_ROWS: usize = 128;
 
 /// The loss of each target of a pass, with what is added `beside` the adapter. With `learnt`, what it teaches the adapter, times
-/// the weight there, is added to that.
+/// the weight there of its example, is added to that.
 pub(crate) fn pass(
     base: &Base,
     adapter: &Adapter,
     beside: Option<&Adapter>,
     pack: &Pack,
-    learnt: Option<(f32, &mut Adapter)>,
+    learnt: Option<(&[f32], &mut Adapter)>,
 ) -> Result<Vec<f64>> {
     let turns = Turns::new(base, &pack.positions);
     let setting = Setting { shape: base.shape(), turns: &turns, segments: &pack.segments };
@@ -34,8 +34,9 @@ pub(crate) fn pass(
             kept.push(of_layer);
         }
     }
-    let weight = learnt.as_ref().map(|(weight, _)| *weight);
-    let (losses, mut grad) = likelihoods(base, &x, &pack.targets, weight)?;
+    let weights: Option<Vec<f32>> =
+        learnt.as_ref().map(|(weights, _)| pack.owners.iter().map(|owner| weights[*owner]).collect());
+    let (losses, mut grad) = likelihoods(base, &x, &pack.targets, weights.as_deref())?;
     drop(x);
     let Some((_, learnt)) = learnt else { return Ok(losses) };
     let parts = learnt.pairs.chunks_mut(PROJECTIONS.len()).enumerate();
@@ -77,13 +78,19 @@ fn scores(base: &Base, normed: &Tensor) -> Result<Vec<f32>> {
     Ok(logits)
 }
 
-/// The cross-entropy of each target, and what they hand back to the hidden states, `weight` times.
-fn likelihoods(base: &Base, x: &Tensor, targets: &[(usize, u32)], weight: Option<f32>) -> Result<(Vec<f64>, Tensor)> {
+/// The cross-entropy of each target, and what they hand back to the hidden states, as many times as `weights` say.
+fn likelihoods(
+    base: &Base,
+    x: &Tensor,
+    targets: &[(usize, u32)],
+    weights: Option<&[f32]>,
+) -> Result<(Vec<f64>, Tensor)> {
     let (rows, width) = x.dims2()?;
     let shape = base.shape();
-    let mut grad = vec![0.0_f32; if weight.is_some() { rows * width } else { 0 }];
+    let mut grad = vec![0.0_f32; if weights.is_some() { rows * width } else { 0 }];
     let mut losses = Vec::with_capacity(targets.len());
-    for targets in targets.chunks(CHOSEN_ROWS) {
+    for (part, targets) in targets.chunks(CHOSEN_ROWS).enumerate() {
+        let weight = |index: usize| weights.map(|weights| weights[part * CHOSEN_ROWS + index]);
         let mut chosen = Vec::with_capacity(targets.len() * width);
         read(x, |x| targets.iter().for_each(|(row, _)| chosen.extend_from_slice(&x[row * width..][..width])))?;
         let chosen = matrix(chosen, targets.len(), width)?;
@@ -91,10 +98,11 @@ fn likelihoods(base: &Base, x: &Tensor, targets: &[(usize, u32)], weight: Option
         let of_rows: Vec<f64> = logits
             .par_chunks_mut(shape.vocabulary)
             .zip(targets)
-            .map(|(row, (_, token))| cross_entropy(row, *token as usize, weight))
+            .enumerate()
+            .map(|(index, (row, (_, token)))| cross_entropy(row, *token as usize, weight(index)))
             .collect();
         losses.extend(of_rows);
-        if weight.is_none() {
+        if weights.is_none() {
             continue;
         }
         let mut to_normed: Option<Tensor> = None;
@@ -118,7 +126,7 @@ fn likelihoods(base: &Base, x: &Tensor, targets: &[(usize, u32)], weight: Option
             }
         })?;
     }
-    let rows = if weight.is_some() { rows } else { 0 };
+    let rows = if weights.is_some() { rows } else { 0 };
     Ok((losses, matrix(grad, rows, width)?))
 }
 

@@ -49,12 +49,24 @@ fn of_rank(base: &Base, rank: usize, seed: u64) -> Adapter {
 
 /// The loss of an adapter, with others beside it, and what it is taught.
 fn taught(base: &Base, adapter: &Adapter, beside: &[Adapter], examples: &[Example], most: usize) -> (f64, Adapter) {
+    taught_in_shares(base, adapter, beside, examples, &vec![1.0; examples.len()], most)
+}
+
+/// The same, of examples that count more or less.
+fn taught_in_shares(
+    base: &Base,
+    adapter: &Adapter,
+    beside: &[Adapter],
+    examples: &[Example],
+    weights: &[f32],
+    most: usize,
+) -> (f64, Adapter) {
     let beside = (!beside.is_empty()).then(|| Adapter::joined_at(adapter.scale(), beside).unwrap());
     let mut grads = Adapter::zero(base.shape(), adapter.rank, adapter.alpha);
     let mut loss = 0.0;
     for pack in pack(&examples.iter().collect::<Vec<_>>(), most) {
-        let losses = pass(base, adapter, beside.as_ref(), &pack, Some((1.0, &mut grads))).unwrap();
-        loss += losses.iter().sum::<f64>();
+        let losses = pass(base, adapter, beside.as_ref(), &pack, Some((weights, &mut grads))).unwrap();
+        loss += losses.iter().zip(&pack.owners).map(|(loss, owner)| loss * f64::from(weights[*owner])).sum::<f64>();
     }
     (loss, grads)
 }
@@ -89,27 +101,81 @@ fn gradients_agree_with_differences() {
     }
 }
 
+/// Questions to two scenes of one beginning, and one to none.
+fn questions() -> Vec<Example> {
+    let mut random = fastrand::Rng::with_seed(9);
+    let mut tokens = |count: usize| (0..count).map(|_| random.u32(0..tiny::VOCABULARY as u32)).collect::<Vec<_>>();
+    let begin = tokens(33);
+    let mut all = vec![Example::from_token(38, [begin.clone(), tokens(7)].concat())];
+    for _ in 0..2 {
+        let scene = tokens(34);
+        for length in 5..8 {
+            let own = [begin.clone(), scene.clone(), tokens(length)].concat();
+            all.push(Example::from_token(own.len() - 3, own));
+        }
+    }
+    all
+}
+
 #[test]
 fn what_is_shared_teaches_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let adapter = stirred(&base);
-    let (loss, grads) = taught(&base, &adapter, &[], &examples(6), 1000);
-    let mut apart = (0.0, Adapter::zero(base.shape(), adapter.rank, adapter.alpha));
-    for example in examples(6) {
-        let (loss, grads) = taught(&base, &adapter, &[], &[example], 1000);
-        apart.0 += loss;
-        for (to, more) in apart.1.matrices_mut().zip(grads.matrices()) {
-            to.values.iter_mut().zip(&more.values).for_each(|(to, more)| *to += more);
+    let packs = pack(&questions().iter().collect::<Vec<_>>(), 1000);
+    assert!(packs[0].segments.iter().any(|segment| segment.prefix.len() == 2));
+    for examples in [examples(6), questions()] {
+        let weights: Vec<f32> = (1..=examples.len()).map(|number| number as f32 / 4.0).collect();
+        let (loss, grads) = taught_in_shares(&base, &adapter, &[], &examples, &weights, 1000);
+        let mut apart = (0.0, Adapter::zero(base.shape(), adapter.rank, adapter.alpha));
+        for (example, weight) in examples.into_iter().zip(weights) {
+            let (loss, grads) = taught(&base, &adapter, &[], &[example], 1000);
+            apart.0 += loss * f64::from(weight);
+            for (to, more) in apart.1.matrices_mut().zip(grads.matrices()) {
+                to.values.iter_mut().zip(&more.values).for_each(|(to, more)| *to += more * weight);
+            }
+        }
+        assert!((loss - apart.0).abs() < 1e-4 * loss, "{loss} together, {} apart", apart.0);
+        for (together, apart) in grads.matrices().zip(apart.1.matrices()) {
+            let largest = apart.values.iter().fold(0.0_f32, |largest, it| largest.max(it.abs()));
+            for (together, apart) in together.values.iter().zip(&apart.values) {
+                assert!((together - apart).abs() <= 1e-3 * largest, "{together} together, {apart} apart");
+            }
         }
     }
-    assert!((loss - apart.0).abs() < 1e-4 * loss, "{loss} together, {} apart", apart.0);
-    for (together, apart) in grads.matrices().zip(apart.1.matrices()) {
-        let largest = apart.values.iter().fold(0.0_f32, |largest, it| largest.max(it.abs()));
-        for (together, apart) in together.values.iter().zip(&apart.values) {
-            assert!((together - apart).abs() <= 1e-3 * largest, "{together} together, {apart} apart");
+}
+
+#[test]
+fn what_stays_together_is_learnt_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let examples = examples(11);
+    let recipe = Recipe { together: 3, ..recipe() };
+    let training = Training::new(&base, &examples, recipe, 1).unwrap();
+    let place = |number: usize| {
+        let of_it = |example: &&Example| std::ptr::eq(*example, training.example(number));
+        examples.iter().collect::<Vec<_>>().iter().position(of_it).unwrap()
+    };
+    let orders: Vec<Vec<usize>> = (0..2).map(|round| (0..11).map(|at| place(round * 11 + at)).collect()).collect();
+    assert_ne!(orders[0], orders[1]);
+    for order in orders {
+        let follows = |pair: &[usize]| pair[1] == pair[0] + 1 || pair[0] % 3 == 2 || pair[0] == 10;
+        assert!(order.windows(2).all(follows), "{order:?}");
+        assert_eq!(order.iter().collect::<std::collections::BTreeSet<_>>().len(), 11);
+    }
+}
+
+#[test]
+fn short_and_long_examples_count_as_the_recipe_says() {
+    let learnt = [1, 4, 16];
+    for (length_power, counts) in [(1.0, [1.0, 4.0, 16.0]), (0.5, [1.0, 2.0, 4.0]), (0.0, [1.0, 1.0, 1.0])] {
+        let weights = Recipe { length_power, ..recipe() }.weights(&learnt);
+        let whole: f32 = counts.iter().sum();
+        for ((weight, tokens), count) in weights.iter().zip(learnt).zip(counts) {
+            assert!((weight * tokens as f32 - count / whole).abs() < 1e-6, "{length_power}: {weights:?}");
         }
     }
+    assert!(Recipe { length_power: 1.5, ..recipe() }.check().is_err());
 }
 
 fn recipe() -> Recipe {

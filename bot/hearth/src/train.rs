@@ -22,7 +22,7 @@ pub struct Progress {
     pub step: usize,
     /// Steps in all.
     pub steps: usize,
-    /// The mean cross-entropy of the step's learnt tokens, in nats.
+    /// The mean cross-entropy of the step's learnt tokens in nats, each counting as much as it teaches.
     pub loss: f64,
     /// The same, averaged over the last steps.
     pub mean_loss: f64,
@@ -258,20 +258,19 @@ impl<'a> Training<'a> {
     fn make_step(&mut self, pause: &dyn Fn() -> bool) -> Result<Option<Made>> {
         let chosen: Vec<&Example> =
             (0..self.recipe.batch).map(|index| self.example(self.step * self.recipe.batch + index)).collect();
-        let learnt: usize = chosen.iter().map(|example| example.learnt_tokens()).sum();
+        let weights = self.recipe.weights(&chosen.iter().map(|example| example.learnt_tokens()).collect::<Vec<_>>());
         let packs = pack(&chosen, self.recipe.pass_tokens);
         let mut grads = Adapter::zero(self.base.shape(), self.recipe.rank, self.recipe.alpha);
-        let (base, adapter, weight) = (self.base, &self.adapter, 1.0 / learnt as f32);
+        let (base, adapter) = (self.base, &self.adapter);
         let beside = self.frozen.as_ref().map(Frozen::sum);
         let mut loss = 0.0;
         for pack in &packs {
             if pause() {
                 return Ok(None);
             }
-            let losses = self.threads.install(|| pass(base, adapter, beside, pack, Some((weight, &mut grads))))?;
-            loss += losses.iter().sum::<f64>();
+            let losses = self.threads.install(|| pass(base, adapter, beside, pack, Some((&weights, &mut grads))))?;
+            loss += losses.iter().zip(&pack.owners).map(|(loss, owner)| loss * f64::from(weights[*owner])).sum::<f64>();
         }
-        let loss = loss / learnt as f64;
         if !loss.is_finite() {
             return Err(Error::Diverged { step: self.step });
         }
@@ -297,12 +296,13 @@ impl<'a> Training<'a> {
         })
     }
 
-    /// The example of this number, each round in another order.
-    fn example(&self, number: usize) -> &'a Example {
+    /// The example of this number, each round in another order of the blocks that stay together.
+    pub(crate) fn example(&self, number: usize) -> &'a Example {
         let (round, place) = (number / self.examples.len(), number % self.examples.len());
-        let mut order: Vec<usize> = (0..self.examples.len()).collect();
-        fastrand::Rng::with_seed(self.recipe.seed.wrapping_add(round as u64 + 1)).shuffle(&mut order);
-        &self.examples[order[place]]
+        let mut blocks: Vec<&[Example]> = self.examples.chunks(self.recipe.together).collect();
+        fastrand::Rng::with_seed(self.recipe.seed.wrapping_add(round as u64 + 1)).shuffle(&mut blocks);
+        // There are as many places as examples.
+        blocks.into_iter().flatten().nth(place).unwrap_or(&self.examples[place])
     }
 }
 

@@ -37,6 +37,11 @@ fn a_share(text: &str) -> Result<f32, String> {
     if 0.0 < share && share <= 1.0 { Ok(share) } else { Err("it is more than 0 and at most 1".to_owned()) }
 }
 
+fn a_power(text: &str) -> Result<f32, String> {
+    let power = text.parse().map_err(|_| "it is no number".to_owned())?;
+    if (0.0..=1.0).contains(&power) { Ok(power) } else { Err("it lies between 0 and 1".to_owned()) }
+}
+
 #[derive(Debug, Args)]
 pub struct Pack {
     /// Copy them to a folder
@@ -65,6 +70,9 @@ pub struct Curriculum {
     /// The share of a kind, instead of its usual one; can be given several times
     #[arg(long, value_name = "KIND=N")]
     pub share: Vec<String>,
+    /// Questions to each made-up conversation, one behind the other: what they share is then computed once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub together: u8,
     /// The model family whose prompts they stand in, as `azera models list` has it
     #[arg(long, value_name = "NAME", default_value = "smollm2")]
     pub family: String,
@@ -99,6 +107,12 @@ pub struct Train {
     /// Lessons a step
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub batch: usize,
+    /// Lessons that stay together, as `azera hearth curriculum --together` wrote them
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub together: usize,
+    /// A lesson of n learnt tokens counts as much as n to the power X: 1 has all tokens count alike, 0 all lessons
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = a_power)]
+    pub length_power: f32,
     /// The highest learning rate
     #[arg(long, value_name = "X", default_value_t = 6e-4)]
     pub rate: f32,

@@ -108,12 +108,15 @@ fn claim_request(who: &str, text: &str) -> ChatRequest {
         "required": ["about", "value"],
         "additionalProperties": false,
     });
+    let messages = asked_for_claim(who, text);
     ChatRequest {
+        // All but what is said is the same every time.
+        shared_messages: messages.len() - 1,
         sampling: Sampling::greedy(),
         max_tokens: TOKENS,
         grammar: Some(Grammar::JsonSchema(schema)),
         priority: Priority::Background,
-        ..ChatRequest::new(asked_for_claim(who, text))
+        ..ChatRequest::new(messages)
     }
 }
 
