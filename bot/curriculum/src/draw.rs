@@ -91,14 +91,13 @@ impl Draw {
             };
             values.insert(slot, value);
         }
-        let text = fill(told, &values);
-        let value = fill(saying.value, &values);
-        let start = text.find(&value)?;
-        // `Mondays` is one word.
-        let rest = text.get(start + value.len()..)?;
-        let end = text.len() - rest.trim_start_matches(char::is_alphanumeric).len();
-        let value = text.get(start..end)?.to_owned();
-        Some((text, fill(saying.about, &values), value))
+        let mut value = fill(saying.value, &values);
+        let (_, after) = told.split_once(saying.value)?;
+        if after.starts_with('s') {
+            // `Mondays` is one word.
+            value.push('s');
+        }
+        Some((with_articles(&fill(told, &values)), fill(saying.about, &values), value))
     }
 
     /// What was said, with what people say before and after it; what is kept holds another sentence now and then.
@@ -109,7 +108,7 @@ impl Draw {
                 ["btw ", "oh, ", "so ", "fyi ", "haha ", "right, ", "by the way, ", "small update: ", "ugh, "];
             text = format!("{}{text}", self.of(&openings));
         }
-        if self.chance(18) {
+        if self.chance(18) && !text.ends_with(['!', '?']) {
             let ends =
                 [", finally", " lol", ", just saying", ", so there", ", don't ask", ", thank goodness", ", it seems"];
             text = format!("{text}{}", self.of(&ends));
@@ -163,6 +162,18 @@ impl Draw {
     }
 }
 
+/// `a` before what begins with a vowel is `an`.
+fn with_articles(text: &str) -> String {
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    for index in 1..words.len() {
+        let vowel = words[index].starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']);
+        if words[index - 1] == "a" && vowel {
+            words[index - 1].push('n');
+        }
+    }
+    words.join(" ")
+}
+
 /// Something told.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
@@ -205,7 +216,7 @@ impl Told {
 }
 
 /// The names in braces.
-fn slots(text: &'static str) -> impl Iterator<Item = &'static str> {
+pub(crate) fn slots(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(slot, _)| slot))
 }
 

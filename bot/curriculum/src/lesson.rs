@@ -7,6 +7,7 @@ use azera_prompt::{Came, Form, Recollection, form_for};
 use serde::{Deserialize, Serialize};
 
 use crate::draw::{Draw, Told, capital, ended, sentences};
+use crate::other::asked_about;
 use crate::seeds::{COMPOSITIONS, Fact, SAYINGS, SEEDS};
 use crate::stage::{Cast, Scene, recalled};
 
@@ -90,7 +91,7 @@ pub fn lessons(family: &str, seed: u64, count: usize, shares: &[(usize, Kind)]) 
     lessons
 }
 
-pub(crate) fn weighted<'a, T>(draw: &mut Draw, all: &'a [(usize, T)]) -> &'a T {
+fn weighted<'a, T>(draw: &mut Draw, all: &'a [(usize, T)]) -> &'a T {
     let mut place = draw.below(all.iter().map(|(share, _)| share).sum());
     for (share, item) in all {
         if place < *share {
@@ -101,7 +102,7 @@ pub(crate) fn weighted<'a, T>(draw: &mut Draw, all: &'a [(usize, T)]) -> &'a T {
     &all[0].1
 }
 
-pub(crate) fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> Option<Lesson> {
+fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> Option<Lesson> {
     let mut player = weighted(draw, cast);
     if kind == Kind::Writing {
         return composition(draw, player);
@@ -133,14 +134,14 @@ pub(crate) fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind:
 }
 
 /// One lesson being made.
-pub(crate) struct Lessons<'a> {
-    pub(crate) draw: &'a mut Draw,
-    pub(crate) player: &'a Cast,
-    pub(crate) name: String,
+struct Lessons<'a> {
+    draw: &'a mut Draw,
+    player: &'a Cast,
+    name: String,
 }
 
 impl Lessons<'_> {
-    pub(crate) fn fact(&mut self) -> &'static Fact {
+    fn fact(&mut self) -> &'static Fact {
         self.draw.of(&SEEDS.facts)
     }
 
@@ -159,7 +160,7 @@ impl Lessons<'_> {
         if scene.group && self.draw.chance(50) { self.draw.people(1).remove(0) } else { scene.speaker.clone() }
     }
 
-    pub(crate) fn surround(&mut self, scene: &mut Scene) {
+    fn surround(&mut self, scene: &mut Scene) {
         if self.draw.chance(25) {
             scene.history = self.draw.small_talk(&scene.speaker, &self.name);
         }
@@ -220,13 +221,13 @@ impl Lessons<'_> {
         scene.recalled = lines;
     }
 
-    pub(crate) fn ask(&mut self, told: &Told) -> String {
+    fn ask(&mut self, told: &Told) -> String {
         let question = told.fill(self.draw.text(&told.fact.asked));
         self.draw.typed(&question, &self.name)
     }
 
     /// The persona's way to say a plain answer.
-    pub(crate) fn say(&mut self, bare: &str) -> String {
+    fn say(&mut self, bare: &str) -> String {
         let answer = capital(&ended(bare));
         let templates = if self.player.is_areza() { &SEEDS.openers_areza } else { &SEEDS.answers };
         let template = self.draw.of(templates);
@@ -285,7 +286,14 @@ impl Lessons<'_> {
         let (bare, about) = (told.of_other()?, told.about_other()?);
         let mut scene = Scene { group: true, speaker: people[1].clone(), ..Scene::default() };
         let question = told.fill(self.draw.text(&told.fact.asked));
-        scene.message = self.asked_of(&question, &told)?;
+        let asked = match asked_about(&question, &people[0]) {
+            Some(question) if self.draw.chance(75) => question,
+            _ => {
+                let openings = ["do you know ", "can you tell me ", "remind me ", "did you hear ", "any idea "];
+                format!("{}{about}?", self.draw.of(&openings))
+            }
+        };
+        scene.message = self.draw.typed(&asked, &self.name);
         if self.draw.chance(75) {
             self.recall(&mut scene, vec![recalled(&told)], fact.kind);
             let reply = self.say(&bare);
@@ -331,7 +339,7 @@ impl Lessons<'_> {
     }
 
     /// Says plainly that something is not known, naming it where that is possible.
-    pub(crate) fn not_known(&mut self, about: Option<&str>) -> String {
+    fn not_known(&mut self, about: Option<&str>) -> String {
         let all = if self.player.is_areza() { &SEEDS.unknown_areza } else { &SEEDS.unknown };
         loop {
             let template = self.draw.of(all);

@@ -7,14 +7,12 @@
 //! - The same family, seed, count and shares give the same lessons.
 //! - No name and no wording of `eval/` stands in a lesson; a test holds them against each other.
 
-mod asked;
 mod draw;
 mod lesson;
 mod other;
 mod seeds;
 mod stage;
 
-pub use asked::lessons_together;
 pub use lesson::{Kind, Lesson, SHARES, lessons};
 
 #[cfg(test)]

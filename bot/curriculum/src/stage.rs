@@ -48,7 +48,7 @@ impl Cast {
 }
 
 /// A conversation up to the message to answer.
-#[derive(Default, Clone)]
+#[derive(Default)]
 pub(crate) struct Scene {
     pub(crate) group: bool,
     /// Speaker and text, the oldest first; no speaker is the persona.

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use azera_model::Role;
 
 use crate::seeds::{SAYINGS, SEEDS};
-use crate::{Kind, Lesson, SHARES, lessons, lessons_together};
+use crate::{Kind, Lesson, SHARES, lessons};
 
 const EVALUATIONS: [&str; 3] = [
     include_str!("../eval/manners.jsonl"),
@@ -96,6 +96,10 @@ struct Told {
     about: Vec<Vec<String>>,
     #[serde(default)]
     value: Vec<String>,
+    #[serde(default)]
+    before: String,
+    #[serde(default)]
+    now: String,
 }
 
 fn lines_of<T: serde::de::DeserializeOwned>(files: &[&str]) -> Vec<T> {
@@ -122,15 +126,22 @@ fn no_topic_of_the_evaluation_is_taught() {
 
 #[test]
 fn no_answer_of_the_evaluation_is_taught() {
-    let said = SAYINGS.iter().flat_map(|saying| saying.words.values());
-    let values = SEEDS.slots.values().chain(said).flatten().map(|value| format!("\n{}\n", words(value).join(" ")));
-    let values: String = values.collect();
+    let values: String =
+        SEEDS.slots.values().flatten().map(|value| format!("\n{}\n", words(value).join(" "))).collect();
+    // What is said in passing has longer values, so those do not hold one either.
+    let said = SAYINGS.iter().flat_map(|saying| saying.words.iter().filter(|(name, _)| saying.value.contains(**name)));
+    let said: String = said.flat_map(|(_, all)| all).map(|value| format!(" {} \n", words(value).join(" "))).collect();
     let claimed = lines_of::<Told>(&EVALUATIONS[2..]).into_iter().flat_map(|it| it.value);
+    let mut alike = Vec::new();
     for key in evaluated().into_iter().flat_map(|it| it.keys).chain(claimed) {
         let key = key.trim().to_lowercase();
         let counted = key.chars().all(|c| !c.is_alphabetic()) || COUNTED.split(' ').any(|word| word == key);
         assert!(counted || !values.contains(&format!("\n{key}\n")), "{key}");
+        if !counted && said.contains(&format!(" {key} ")) {
+            alike.push(key);
+        }
     }
+    assert!(alike.is_empty(), "{alike:?} are said");
 }
 
 /// What may be said of anything.
@@ -139,22 +150,62 @@ const SAID_OF: &str = "price cost date colour size code age address temperature 
 #[test]
 fn nothing_that_the_evaluation_is_about_is_read_as_json() {
     let common: Vec<&str> = SAID_OF.split(' ').chain(COMMON.split_whitespace()).collect();
-    let tells_nothing = |key: &str| common.iter().any(|word| word.starts_with(key) || key.starts_with(word));
+    let tells_nothing = |key: &str| {
+        let bare = |word: &str| word.trim_end_matches('s').to_owned();
+        common.iter().any(|word| bare(word) == bare(key) || key.len() > 2 && word.starts_with(key))
+    };
     let told = SEEDS.facts.iter().filter(|fact| !fact.not_read).map(|fact| fact.about.to_owned());
     let said = SAYINGS.iter().flat_map(|saying| {
-        let things = saying.words.get("thing").cloned().unwrap_or_else(|| vec![""]);
-        things.into_iter().map(|thing| saying.about.replace("{thing}", thing))
+        let blank = ["thing", "meal"].into_iter().find(|blank| saying.about.contains(blank));
+        let words = blank.and_then(|blank| saying.words.get(blank)).cloned().unwrap_or_else(|| vec![""]);
+        let about = blank.map_or_else(|| saying.about.to_owned(), |blank| saying.about.replace(blank, "thing"));
+        words.into_iter().map(move |word| about.replace("{thing}", word))
     });
     let taught: Vec<(String, Vec<String>)> = told.chain(said).map(|about| (about.clone(), words(&about))).collect();
     assert!(taught.len() > 1000, "{}", taught.len());
-    for Told { about: groups, .. } in lines_of::<Told>(&EVALUATIONS[2..]) {
+    let about_what = |text: &str| {
+        let mut all = subjects(text);
+        all.retain(|word| !SAID_OF.split(' ').any(|common| common == word));
+        all
+    };
+    let taught_of: Vec<(&str, BTreeSet<String>)> =
+        taught.iter().map(|(about, _)| (about.as_str(), about_what(about))).collect();
+    let mut alike = Vec::new();
+    for Told { about: groups, before, now, .. } in lines_of::<Told>(&EVALUATIONS[2..]) {
+        for (about, of_it) in &taught_of {
+            for text in [&before, &now] {
+                if !of_it.is_empty() && of_it.is_subset(&subjects(text)) {
+                    alike.push(format!("{about:?} is what {text:?} is about"));
+                }
+            }
+        }
         let telling = groups.iter().flatten().any(|key| !tells_nothing(key));
         for (about, words) in taught.iter().filter(|_| telling) {
             let has = |key: &String| words.iter().any(|word| word.starts_with(key));
             let same = groups.iter().all(|group| group.iter().any(has));
             let by_a_telling_word = groups.iter().flatten().any(|key| !tells_nothing(key) && has(key));
-            assert!(!(same && by_a_telling_word), "{about:?} is what {groups:?} is");
+            if same && by_a_telling_word {
+                alike.push(format!("{about:?} is what {groups:?} is"));
+            }
         }
+    }
+    assert!(alike.is_empty(), "{alike:#?}");
+}
+
+#[test]
+fn what_is_said_in_passing_has_its_words_and_its_value() {
+    for saying in SAYINGS.iter() {
+        let known = |slot: &str| saying.words.get(slot).or_else(|| SEEDS.slots.get(slot)).map_or(0, Vec::len);
+        let value = saying.value.trim_matches(['{', '}']);
+        assert!(saying.value == format!("{{{value}}}") && !saying.told.is_empty(), "{saying:?}");
+        for text in saying.told.iter().chain([&saying.about]) {
+            for slot in crate::draw::slots(text) {
+                let other = slot.strip_suffix('0').filter(|_| !saying.words.contains_key(slot));
+                let drawn = matches!(slot, "n2" | "n3" | "n4") || known(slot) > 0;
+                assert!(drawn || other.is_some_and(|slot| known(slot) > 1), "{slot:?} of {text:?} stands for nothing");
+            }
+        }
+        assert!(saying.told.iter().all(|text| text.contains(saying.value)), "{saying:?}");
     }
 }
 
@@ -172,9 +223,9 @@ fn lessons_are_varied_and_whole() {
             let claim = azera_chat::Claim::read(&lesson.reply, said).expect("a claim about what is said");
             assert!(!format!("{said}{}{}", claim.about, claim.value).contains(['{', '}']), "{whole}");
             let inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-            let start = said.find(&claim.value).unwrap();
-            let (before, after) = (&said[..start], &said[start + claim.value.len()..]);
-            assert!(!inside(before.chars().last()) && !inside(after.chars().next()), "a part of a word in {whole}");
+            let parts: Vec<&str> = said.split(&claim.value).collect();
+            let whole_words = |pair: &[&str]| !inside(pair[0].chars().last()) && !inside(pair[1].chars().next());
+            assert!(parts.windows(2).any(whole_words), "a part of a word in {whole}");
             prompts.insert(whole);
             replies.insert(lesson.reply.clone());
             continue;
@@ -229,40 +280,4 @@ fn what_is_asked_for_stands_in_the_prompt_or_is_not_known() {
             assert!(held > 0, "{:?} has nothing of {lines:?}", lesson.reply);
         }
     }
-}
-
-#[test]
-fn questions_to_one_scene_differ_in_the_question_alone() {
-    const TOGETHER: usize = 4;
-    let shares = SHARES.map(|(share, kind)| if kind == Kind::Claim { (0, kind) } else { (share, kind) });
-    let lessons = lessons_together("smollm2", 3, 1203, &shares, TOGETHER);
-    assert_eq!(lessons.len(), 1203);
-    let of_a_scene = |kind| {
-        use Kind::{Near, Newer, OfAnother, Recalled, ToldApart, Unknown};
-        matches!(kind, Recalled | ToldApart | OfAnother | Newer | Near | Unknown)
-    };
-    let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
-    let (mut scenes, mut others) = (0, 0);
-    for block in lessons.chunks_exact(TOGETHER) {
-        block.iter().for_each(|lesson| *counts.entry(lesson.kind).or_default() += 1);
-        if !block.iter().any(|lesson| of_a_scene(lesson.kind)) {
-            others += 1;
-            continue;
-        }
-        scenes += 1;
-        assert!(block.iter().all(|lesson| of_a_scene(lesson.kind)));
-        let (last, before) = block[0].messages.split_last().unwrap();
-        // The message is the last line.
-        let recalled = last.content.rsplit_once('\n').map_or("", |(recalled, _)| recalled);
-        assert!(block.iter().all(|lesson| lesson.messages[..before.len()] == *before));
-        assert!(block.iter().all(|lesson| lesson.messages[before.len()].content.starts_with(recalled)), "{recalled}");
-        let asked: BTreeSet<&str> = block.iter().map(|lesson| lesson.messages[before.len()].content.as_str()).collect();
-        assert_eq!(asked.len(), TOGETHER);
-        assert!(block.iter().any(|lesson| !matches!(lesson.kind, Kind::Near | Kind::Unknown)));
-        assert!(block.iter().any(|lesson| matches!(lesson.kind, Kind::Near | Kind::Unknown | Kind::ToldApart)));
-    }
-    assert!(scenes * 100 / (scenes + others) > 50 && others > 60, "{scenes} {others}");
-    assert_eq!(counts.len(), 13, "{counts:?}");
-    let again = lessons_together("smollm2", 3, 1203, &shares, TOGETHER);
-    assert!(lessons == again);
 }

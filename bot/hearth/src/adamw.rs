@@ -23,9 +23,6 @@ pub struct Recipe {
     pub steps: usize,
     /// Examples a step.
     pub batch: usize,
-    /// Examples that lie one behind the other and stay together in every order, because they share what they begin with.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    pub together: usize,
     /// An example of n learnt tokens counts as much as n to this power: 1 has all tokens count alike, 0 all examples.
     #[serde(default = "alike", skip_serializing_if = "is_alike")]
     pub length_power: f32,
@@ -43,19 +40,11 @@ pub struct Recipe {
     pub pass_tokens: usize,
 }
 
-fn one() -> usize {
-    1
-}
-
 fn alike() -> f32 {
     1.0
 }
 
-// serde hands over references.
-fn is_one(number: &usize) -> bool {
-    *number == 1
-}
-
+// serde hands over a reference.
 fn is_alike(power: &f32) -> bool {
     *power == 1.0
 }
@@ -68,7 +57,6 @@ impl Default for Recipe {
             seed: 1,
             steps: 300,
             batch: 8,
-            together: 1,
             length_power: 1.0,
             rate: 6e-4,
             warm_up: 10,
@@ -82,12 +70,10 @@ impl Default for Recipe {
 
 impl Recipe {
     pub(crate) fn check(&self) -> Result<(), String> {
-        let counts = [self.rank, self.steps, self.batch, self.together, self.pass_tokens];
+        let counts = [self.rank, self.steps, self.batch, self.pass_tokens];
         let reals = [self.alpha, self.rate, self.clip];
         if counts.contains(&0) || reals.iter().any(|it| !it.is_finite() || *it <= 0.0) {
-            return Err(
-                "rank, alpha, steps, batch, together, rate, clip and pass_tokens must be more than nothing".into()
-            );
+            return Err("rank, alpha, steps, batch, rate, clip and pass_tokens must be more than nothing".into());
         }
         if self.steps > 1_000_000 || self.batch > 4096 || self.rank > 1024 {
             return Err("there are at most a million steps, 4096 examples a step and rank 1024".into());
@@ -98,7 +84,7 @@ impl Recipe {
         Ok(())
     }
 
-    /// How much a token of each example of a step counts, where these are their learnt tokens; over all tokens that is 1.
+    /// How much a token of each example of a step counts, where these are their learnt tokens; the weights of all tokens add up to 1.
     pub(crate) fn weights(&self, learnt: &[usize]) -> Vec<f32> {
         let whole: f64 = learnt.iter().map(|tokens| (*tokens as f64).powf(f64::from(self.length_power))).sum();
         let weight = |tokens: &usize| ((*tokens as f64).powf(f64::from(self.length_power) - 1.0) / whole) as f32;

@@ -146,26 +146,6 @@ fn what_is_shared_teaches_the_same() {
 }
 
 #[test]
-fn what_stays_together_is_learnt_together() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_, base) = base(&folder, "llama");
-    let examples = examples(11);
-    let recipe = Recipe { together: 3, ..recipe() };
-    let training = Training::new(&base, &examples, recipe, 1).unwrap();
-    let place = |number: usize| {
-        let of_it = |example: &&Example| std::ptr::eq(*example, training.example(number));
-        examples.iter().collect::<Vec<_>>().iter().position(of_it).unwrap()
-    };
-    let orders: Vec<Vec<usize>> = (0..2).map(|round| (0..11).map(|at| place(round * 11 + at)).collect()).collect();
-    assert_ne!(orders[0], orders[1]);
-    for order in orders {
-        let follows = |pair: &[usize]| pair[1] == pair[0] + 1 || pair[0] % 3 == 2 || pair[0] == 10;
-        assert!(order.windows(2).all(follows), "{order:?}");
-        assert_eq!(order.iter().collect::<std::collections::BTreeSet<_>>().len(), 11);
-    }
-}
-
-#[test]
 fn short_and_long_examples_count_as_the_recipe_says() {
     let learnt = [1, 4, 16];
     for (length_power, counts) in [(1.0, [1.0, 4.0, 16.0]), (0.5, [1.0, 2.0, 4.0]), (0.0, [1.0, 1.0, 1.0])] {

@@ -22,7 +22,7 @@ pub struct Progress {
     pub step: usize,
     /// Steps in all.
     pub steps: usize,
-    /// The mean cross-entropy of the step's learnt tokens in nats, each counting as much as it teaches.
+    /// The mean cross-entropy of the step's learnt tokens in nats, weighed as [`Recipe::length_power`] says.
     pub loss: f64,
     /// The same, averaged over the last steps.
     pub mean_loss: f64,
@@ -296,13 +296,12 @@ impl<'a> Training<'a> {
         })
     }
 
-    /// The example of this number, each round in another order of the blocks that stay together.
-    pub(crate) fn example(&self, number: usize) -> &'a Example {
+    /// The example of this number, each round in another order.
+    fn example(&self, number: usize) -> &'a Example {
         let (round, place) = (number / self.examples.len(), number % self.examples.len());
-        let mut blocks: Vec<&[Example]> = self.examples.chunks(self.recipe.together).collect();
-        fastrand::Rng::with_seed(self.recipe.seed.wrapping_add(round as u64 + 1)).shuffle(&mut blocks);
-        // There are as many places as examples.
-        blocks.into_iter().flatten().nth(place).unwrap_or(&self.examples[place])
+        let mut order: Vec<usize> = (0..self.examples.len()).collect();
+        fastrand::Rng::with_seed(self.recipe.seed.wrapping_add(round as u64 + 1)).shuffle(&mut order);
+        &self.examples[order[place]]
     }
 }
 

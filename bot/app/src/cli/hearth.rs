@@ -70,9 +70,6 @@ pub struct Curriculum {
     /// The share of a kind, instead of its usual one; can be given several times
     #[arg(long, value_name = "KIND=N")]
     pub share: Vec<String>,
-    /// Questions to each made-up conversation, one behind the other: what they share is then computed once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
-    pub together: u8,
     /// The model family whose prompts they stand in, as `azera models list` has it
     #[arg(long, value_name = "NAME", default_value = "smollm2")]
     pub family: String,
@@ -107,9 +104,6 @@ pub struct Train {
     /// Lessons a step
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub batch: usize,
-    /// Lessons that stay together, as `azera hearth curriculum --together` wrote them
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub together: usize,
     /// A lesson of n learnt tokens counts as much as n to the power X: 1 has all tokens count alike, 0 all lessons
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = a_power)]
     pub length_power: f32,

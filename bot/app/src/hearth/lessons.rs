@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use azera_curriculum::{Kind, Lesson, SHARES, lessons, lessons_together};
+use azera_curriculum::{Kind, Lesson, SHARES, lessons};
 use azera_hearth::Example;
 use azera_ledger::Family;
 use azera_llama::LlamaReader;
@@ -31,13 +31,8 @@ struct Said {
 pub fn write(options: &Curriculum) -> anyhow::Result<()> {
     let path = &options.out;
     let shares = shares(&options.share)?;
-    let (family, count) = (family(&options.family)?, options.count as usize);
-    let lessons = match options.together {
-        1 => lessons(family, options.seed, count, &shares),
-        together => lessons_together(family, options.seed, count, &shares, together.into()),
-    };
     let mut rows = Vec::new();
-    for lesson in lessons {
+    for lesson in lessons(family(&options.family)?, options.seed, options.count as usize, &shares) {
         let Lesson { kind, messages, reply } = lesson;
         let said = |message: ChatMessage| Said { role: message.role.as_str().to_owned(), content: message.content };
         let row = Row { kind, messages: messages.into_iter().map(said).collect(), reply };
@@ -130,7 +125,6 @@ mod tests {
             seed: 1,
             count: 3,
             share: vec![share.to_owned()],
-            together: 1,
             family: family.to_owned(),
         };
         write(&asked("smollm2", "talk=5")).unwrap();

@@ -46,7 +46,6 @@ fn learn(model: &Path, options: &Train, stop: &CancellationToken) -> anyhow::Res
         seed: options.seed,
         steps: options.steps,
         batch: options.batch,
-        together: options.together,
         length_power: options.length_power,
         warm_up: (options.steps / 12).max(1),
         rate: options.rate,
