@@ -185,7 +185,7 @@ mod tests {
         let pack = &packs[0];
         assert_eq!(pack.tokens.len(), 40 + 2 + 3 + 2 + 23);
         let rows: Vec<_> = pack.segments.iter().map(|it| (it.rows.clone(), it.prefix.clone())).collect();
-        let on = || vec![0..40];
+        let on = || std::iter::once(0..40).collect::<Vec<_>>();
         assert_eq!(rows, [(0..40, vec![]), (40..42, on()), (42..45, on()), (45..47, on()), (47..70, vec![])]);
         assert_eq!(pack.positions[40..47], [40, 41, 40, 41, 42, 40, 41]);
         assert_eq!(pack.targets, [(40, 81), (43, 92), (45, 95), (67, 8), (68, 9)]);
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(packs[0].tokens.len(), 40 + 2 * 50 + 5 * 3);
         let prefixes: Vec<_> = packs[0].segments.iter().map(|it| it.prefix.clone()).collect();
         let (first, second) = (vec![0..40, 40..90], vec![0..40, 99..149]);
-        let (shared, none) = (vec![0..40], vec![]);
+        let (shared, none) = (std::iter::once(0..40).collect::<Vec<_>>(), vec![]);
         let want = [&none, &shared, &first, &first, &first, &shared, &second, &second];
         assert_eq!(prefixes.iter().collect::<Vec<_>>(), want);
         assert_eq!(packs[0].positions[90..93], [90, 91, 92]);
