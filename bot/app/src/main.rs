@@ -26,6 +26,7 @@ mod servers;
 mod shelf;
 mod stores;
 mod tour;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ use clap::Parser;
 use cli::{Cli, Command, DiscordCommand, EvalCommand};
 
 fn main() -> ExitCode {
+    waiting::briefly();
     let cli = Cli::parse();
     match start(cli) {
         Ok(code) => code,

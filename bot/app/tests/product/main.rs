@@ -15,6 +15,8 @@ mod senses;
 mod servers;
 mod stores;
 mod tour;
+#[cfg(target_os = "linux")]
+mod waiting;
 
 use std::collections::HashSet;
 use std::io::Write as _;
