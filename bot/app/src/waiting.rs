@@ -14,13 +14,12 @@ const SAYS: [&str; 2] = ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY"];
 
 /// Begins the process once more, where nobody has said how its threads should wait. Where that cannot be done it goes on.
 #[cfg(target_os = "linux")]
-#[expect(clippy::disallowed_methods, reason = "libgomp's own setting, not the product's")]
 pub fn briefly() {
     use std::os::unix::process::CommandExt;
 
     let mut args = std::env::args_os();
     let (Some(name), Ok(program)) = (args.next(), std::env::current_exe()) else { return };
-    if SAYS.iter().all(|says| std::env::var_os(says).is_none()) {
+    if !SAYS.iter().any(|says| azera_config::is_in_environment(says)) {
         // It comes back only where nothing was begun.
         let _not_begun = std::process::Command::new(program).arg0(name).args(args).env(SAYS[0], SPINS).exec();
     }

@@ -37,4 +37,5 @@ pub use sections::{
     Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,
     ServerApi,
 };
+pub use surroundings::is_in_environment;
 pub use tuning::{Tunable, Tuning};
