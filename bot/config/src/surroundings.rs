@@ -20,11 +20,6 @@ pub(crate) struct Surroundings {
     pub(crate) colourless: bool,
 }
 
-/// Whether the environment says something under a name that a library reads there itself.
-pub fn is_in_environment(name: &str) -> bool {
-    std::env::vars_os().any(|(key, value)| key == name && !value.is_empty())
-}
-
 impl Surroundings {
     /// Reads the variables. An empty one counts as unset, as shells and compose files leave them behind.
     pub(crate) fn read(env: &HashMap<String, String>) -> Self {
@@ -67,4 +62,9 @@ impl Surroundings {
             _ => path.to_path_buf(),
         }
     }
+}
+
+/// Whether the environment says something under a name that a library reads there itself.
+pub fn is_in_environment(name: &str) -> bool {
+    std::env::vars_os().any(|(key, value)| key == name && !value.is_empty())
 }
