@@ -275,7 +275,7 @@ mod tests {
     /// Damage of any kind costs rows of the pages it hits and no other, and hardly ever brings up what never was.
     #[test]
     fn damage_costs_what_it_hits() {
-        let seed = std::process::id().into();
+        let seed = 5;
         let (dir, mut random) = (TempDir::new().unwrap(), Random(seed));
         let (rows, ever) = history(dir.path(), &mut random);
         let whole = dir.path().join("g1");

@@ -127,6 +127,11 @@ impl Database {
         }
     }
 
+    /// Whether it was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.db.is_none()
+    }
+
     /// Lets go of sled and its files; what is asked of this database after that is refused.
     pub(crate) fn close(&mut self) {
         let Some(db) = self.db.take() else { return };

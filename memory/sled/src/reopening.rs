@@ -27,8 +27,8 @@ static PAGE: [u8; 64 * 1024] = [1; 64 * 1024];
 const ROOM: &str = "room";
 
 impl SledStore {
-    /// Opens the store again if a write failed, and if there is room now. Before the first attempt what was there can be
-    /// read; after one that failed, nothing can until one succeeds.
+    /// Opens the store again if a write failed, and if there is room now. Until the old one is closed for that, most of what
+    /// was there can be read; once it is, and opening fails, nothing can until an attempt succeeds.
     ///
     /// What was flushed is there afterwards. What was not is gone, as after a crash.
     pub(crate) fn reopen_if_failed(&self) -> Result<(), Error> {
@@ -56,6 +56,7 @@ impl SledStore {
         open.generations.sync()?;
         let Some(database) = Arc::get_mut(&mut open.database) else { return Err(self.not_written()) };
         // sled locks its files, so the old one has to go first.
+        self.unreadable.store(true, Atomic::Release);
         database.close();
         let database = Database::open(&path, CACHE_BYTES)?;
         let last = last_batch(&database)?;
@@ -64,10 +65,11 @@ impl SledStore {
             let why = format!("{} flushed changes are missing; restore a backup", flushed.batch - last);
             return Err(Error::Backend { what: "opening the store again", why, transient: false });
         }
-        *flushed = Flushed::new(0, watermark);
+        *flushed = Flushed { reopened: flushed.reopened, ..Flushed::new(0, watermark) };
         open.database = Arc::new(database);
         self.applied.store(last, Atomic::Release);
         self.reopenings.fetch_add(1, Atomic::AcqRel);
+        self.unreadable.store(false, Atomic::Release);
         self.failed.store(false, Atomic::Release);
         tracing::warn!(dir = %path.display(), "the store is open again after a failure to write");
         Ok(())
@@ -99,4 +101,38 @@ pub(crate) fn make_sure_of_room(dir: &Path, bytes: usize) -> Result<(), Error> {
     });
     let removed = fs::remove_file(&path);
     written.and(removed).map_err(Error::io("making sure of room for the store"))
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_memory::{Batch, Durability, Store, Table};
+
+    use super::*;
+
+    fn put(store: &SledStore, value: &[u8]) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.put(Table::Messages, b"key", value);
+        store.commit(batch, Durability::Flushed)
+    }
+
+    #[test]
+    fn what_cannot_be_read_after_a_failed_write_is_opened_again_by_a_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SledStore::open(dir.path()).unwrap();
+        let get = || store.get(Table::Messages, b"key");
+        put(&store, b"value").unwrap();
+        // As sled leaves it where a write in the background failed and a read ran into that.
+        store.failed.store(true, Atomic::Release);
+        store.unreadable.store(true, Atomic::Release);
+        let copying = hold(&store.copying);
+        assert_eq!(get().unwrap().as_deref(), Some(b"value".as_slice()), "who copies is not waited for");
+        drop(copying);
+        assert_eq!(store.reopenings.load(Atomic::Acquire), 0);
+        assert!(put(&store, b"other").is_err());
+        assert!(get().unwrap_err().is_transient(), "what was read before may be gone");
+        assert_eq!(store.reopenings.load(Atomic::Acquire), 1);
+        assert_eq!(get().unwrap().as_deref(), Some(b"value".as_slice()));
+        put(&store, b"other").unwrap();
+        assert_eq!(get().unwrap().as_deref(), Some(b"other".as_slice()));
+    }
 }

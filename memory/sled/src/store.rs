@@ -41,6 +41,8 @@ pub struct SledStore {
     pub(crate) reopenings: AtomicU64,
     /// Whether that was for want of room.
     pub(crate) full: AtomicBool,
+    /// Whether since then not even reading works.
+    pub(crate) unreadable: AtomicBool,
 }
 
 pub(crate) struct Open {
@@ -82,6 +84,7 @@ impl SledStore {
             failed: AtomicBool::new(false),
             reopenings: AtomicU64::new(0),
             full: AtomicBool::new(false),
+            unreadable: AtomicBool::new(false),
         })
     }
 
@@ -98,6 +101,34 @@ impl SledStore {
         self.full.store(matches!(error, Error::Full { .. }), Atomic::Release);
         self.failed.store(true, Atomic::Release);
         error
+    }
+
+    /// Reads. sled ends here what a write left to be done, such as splitting a page, and refuses to once a write in the
+    /// background has failed. Most of what is done begins with a read, so this is then where the store is opened again.
+    fn reading<T>(&self, work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>) -> Result<T, Error> {
+        let what = "reading the store";
+        if self.unreadable.load(Atomic::Acquire) {
+            match self.reopen_if_failed() {
+                // Whoever asks may have read what is gone now.
+                Ok(()) => {
+                    let why = "it was opened again after a failure to write: what was read before may be gone".into();
+                    return Err(Error::Backend { what, why, transient: true });
+                }
+                Err(error) if self.read().database.is_closed() => return Err(error),
+                // Some of it can still be read.
+                Err(_) => {}
+            }
+        }
+        // Held until the failure is remembered, so that it is not taken for one of the store opened again.
+        let open = self.read();
+        open.database.run(what, work).map_err(|error| match error {
+            // A read may fail by itself, too; that is nothing that opening again would mend.
+            Error::Full { .. } | Error::Io { .. } if open.database.run(what, |db| db.flush()).is_err() => {
+                self.unreadable.store(true, Atomic::Release);
+                self.fail(error)
+            }
+            _ => error,
+        })
     }
 
     /// Why nothing is taken in while `failed` is set.
@@ -134,7 +165,7 @@ impl SledStore {
 
 impl Store for SledStore {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let value = self.read().database.run("reading the store", |db| db.get(row(table, key)))?;
+        let value = self.reading(|db| db.get(row(table, key)))?;
         Ok(value.map(|value| value.to_vec()))
     }
 
@@ -156,8 +187,7 @@ impl Store for SledStore {
             (Order::Descending, Some(after)) if after < behind => (Included(first), Excluded(after)),
             _ => (Included(first), Excluded(behind)),
         };
-        let open = self.read();
-        open.database.run("reading the store", |db| {
+        self.reading(|db| {
             let rows = db.range::<Vec<u8>, _>(range);
             let own = |entry: Result<_, _>| entry.map(|entry| owned(entry, 1));
             match order {

@@ -225,7 +225,7 @@ async fn a_server_that_is_away_at_first_must_give_the_vectors_it_gave_before() {
 async fn nobody_who_waits_is_kept_waiting() {
     let peer = peer(Api::OpenAi).await;
     let mut config = config(&peer, Api::OpenAi);
-    config.server.patience.live_embedding = Duration::from_secs(1);
+    config.server.patience.live_embedding = Duration::from_secs(5);
     let embedder = RemoteEmbedder::connect(config).await.unwrap();
     let embed = async |priority| embedder.embed(vec!["hello".into()], Purpose::Query, priority).await;
     let hanging = || Answer::hanging("application/json", "");
