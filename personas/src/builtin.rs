@@ -1,6 +1,6 @@
 //! The personas that come with Azera, and the template for new ones.
 
-use crate::limits::MAX_NAME_CHARS;
+use crate::hygiene::clean_name;
 use crate::parse::parse;
 use crate::persona::Persona;
 use crate::render::scalar;
@@ -42,15 +42,13 @@ pub fn built_in(id: &str) -> Option<Persona> {
 /// A persona file to start from: every section and setting, filled in and explained in comments, for a persona called
 /// `name`. It has no errors; a name that cannot be one is replaced.
 pub fn template(name: &str) -> String {
-    let clean = crate::hygiene::defuse(name).split_whitespace().collect::<Vec<_>>().join(" ");
-    let name: String = clean.chars().take(MAX_NAME_CHARS).collect();
-    let name = name.trim();
+    let name = clean_name(name);
     if name.is_empty() {
         return TEMPLATE.to_owned();
     }
-    let id = PersonaSlug::from_name(name);
+    let id = PersonaSlug::from_name(&name);
     TEMPLATE
         .replace(&format!("id: {TEMPLATE_ID}"), &format!("id: {}", scalar(id.as_str())))
-        .replace(&format!("name: {TEMPLATE_NAME}"), &format!("name: {}", scalar(name)))
+        .replace(&format!("name: {TEMPLATE_NAME}"), &format!("name: {}", scalar(&name)))
         .replace(&format!("# {TEMPLATE_NAME}"), &format!("# {name}"))
 }

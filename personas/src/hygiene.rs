@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::limits::MAX_NAME_CHARS;
+
 /// Tokens by which the chat templates of common model families mark turns, roles, tools and thoughts: the `<|...|>` form
 /// (ChatML, Llama 3, Phi, Qwen), its full-width form (DeepSeek), Llama 2 and Mistral brackets, Gemma turns, sentence
 /// marks, thinking and tool tags. Text that carries one could end its own turn and open another.
@@ -98,6 +100,14 @@ pub fn defuse(text: &str) -> Cow<'_, str> {
     text
 }
 
+/// A name made of text of uncertain origin: one line, defused and cut; empty where nothing is left.
+pub(crate) fn clean_name(given: &str) -> String {
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // One line first: a token may stand on two.
+    let clean: String = one_line(&defuse(&one_line(given))).chars().take(MAX_NAME_CHARS).collect();
+    clean.trim().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +131,14 @@ mod tests {
         check("hidden\u{E0041}\u{E0042}", &[7, 8]);
         check("\u{1F3F4}\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F} flag", &[]);
         check("👩‍👩‍👧 family", &[]);
+    }
+
+    #[test]
+    fn a_name_is_one_clean_line() {
+        assert_eq!(clean_name("  Ann \n the\tGreat "), "Ann the Great");
+        assert_eq!(clean_name("<|a\nb|>"), "(a b)", "a token over two lines");
+        assert_eq!(clean_name(&"é".repeat(MAX_NAME_CHARS + 1)).chars().count(), MAX_NAME_CHARS);
+        assert_eq!(clean_name(" \0 "), "");
     }
 
     #[test]

@@ -235,12 +235,14 @@ fn read_body(settings: FrontMatter, body: &str, first: usize, problems: &mut Pro
 fn take_file_title<'a>(lines: Vec<Line<'a>>, name: &str, complete: bool, problems: &mut Problems) -> Vec<Line<'a>> {
     let mut started = false;
     let mut kept = Vec::with_capacity(lines.len());
+    let shown = format!("# {name}");
+    let own = heading(&shown).map(|(_, own)| own);
     for line in lines {
         match heading(line.text).filter(|_| !line.code) {
-            Some((1, title)) if !started && Known::by_title(title).is_none() => {
+            // Somebody may be called like a section.
+            Some((1, title)) if !started && (Known::by_title(title).is_none() || own == Some(title)) => {
                 started = true;
-                let shown = format!("# {name}");
-                if complete && heading(&shown).is_some_and(|(_, own)| own != title) {
+                if complete && own.is_some_and(|own| own != title) {
                     let message = format!("the title `{title}` is not the persona's name, `{name}`, and is dropped");
                     problems.warning(line.number, message);
                 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::examples::Cast;
+use crate::hygiene::hazards;
 use crate::lines::{fence_delimiter, settle};
 use crate::parse::{DIRECTIVE_TITLES, Known, PROFILE_TITLES};
 use crate::persona::{BlendLayer, ExampleTurn, MemorySettings, Persona, Section};
@@ -81,8 +82,13 @@ impl Persona {
             }
         }
         if !self.wake_names.is_empty() {
-            let names: Vec<_> = self.wake_names.iter().map(|name| scalar(name)).collect();
-            out.line(&format!("wake_names: [{}]", names.join(", ")));
+            let listed = |write: fn(&str) -> String| {
+                let names: Vec<_> = self.wake_names.iter().map(|name| write(name)).collect();
+                format!("wake_names: [{}]", names.join(", "))
+            };
+            let bare = listed(scalar);
+            // `[think]` would be a control token.
+            out.line(&if hazards(&bare).is_empty() { bare } else { listed(quoted) });
         }
         let layers = [("persona", &self.style_blend.persona), ("sentiment", &self.style_blend.sentiment)];
         if layers.iter().any(|(_, layer)| layer.is_some()) {
@@ -180,5 +186,10 @@ pub(crate) fn scalar(text: &str) -> String {
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || " _.-/".contains(c))
         && !YAML_WORDS.contains(&text.to_ascii_lowercase().as_str());
-    if bare { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+    if bare { text.to_owned() } else { quoted(text) }
+}
+
+/// In quotes, as YAML and JSON both read it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }

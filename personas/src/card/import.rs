@@ -8,10 +8,10 @@ use super::png::{PngCard, SIGNATURE, read_png};
 use super::{CardData, CardSpec, INSTRUCTIONS_TITLE, ImportedCard, Note, PERSONALITY_TITLE, TOP_LEVEL};
 use crate::error::Error;
 use crate::examples::{Cast, read_turns};
-use crate::hygiene::defuse;
+use crate::hygiene::{clean_name, defuse};
 use crate::limits::{
     MAX_CARD_BYTES, MAX_CARD_DESCRIPTION_BYTES, MAX_CARD_FIELD_BYTES, MAX_CARD_JSON_BYTES, MAX_EXAMPLES,
-    MAX_FILE_BYTES, MAX_GREETINGS, MAX_NAME_CHARS, MAX_NOTES, MAX_WAKE_NAME_CHARS,
+    MAX_FILE_BYTES, MAX_GREETINGS, MAX_NOTES, MAX_WAKE_NAME_CHARS,
 };
 use crate::lines::{Line, fence_delimiter, scan, settle, unify_line_ends};
 use crate::parse::parse;
@@ -199,9 +199,7 @@ impl Import {
 
     fn name(&mut self, card: &Map<String, Value>) -> Result<String, Error> {
         let given = card.get("name").and_then(text_of).unwrap_or_default();
-        let clean = defuse(&given).split_whitespace().collect::<Vec<_>>().join(" ");
-        let name: String = clean.chars().take(MAX_NAME_CHARS).collect();
-        let name = name.trim().to_owned();
+        let name = clean_name(&given);
         if name.is_empty() {
             return Err(Error::Field { field: "name".to_owned(), reason: "is missing or empty" });
         }
