@@ -87,7 +87,12 @@ impl Mind {
         // x to the power of w is at least c just where x is at least the w-th root of c.
         let level = |weight: f64| {
             let threshold = constants.clarity_threshold;
-            if weight > 0.0 { threshold.powf(1.0 / weight) } else { f64::NEG_INFINITY }
+            if weight <= 0.0 {
+                return f64::NEG_INFINITY;
+            }
+            let root = threshold.powf(1.0 / weight);
+            // One that is too small for a number is still more than nothing, with which there is no clarity.
+            if threshold > 0.0 { root.max(f64::MIN_POSITIVE) } else { root }
         };
         let focus = self.focus(nature).at_least(level(constants.clarity_focus_weight))?;
         let energy = self.energy(nature).at_least(level(constants.clarity_energy_weight))?;
@@ -103,5 +108,29 @@ impl Mind {
         let retry_s = nature.constants.retry_minutes.saturating_mul(60);
         let offer_over = self.offer.map_or(Timestamp::MIN, |offer| seconds_later(offer.at, retry_s));
         seconds_later(self.quiet_since, idle_s).max(offer_over).max(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Constants;
+
+    #[test]
+    fn nothing_is_never_enough_however_little_it_weighs() {
+        let constants = Constants { clarity_threshold: 0.5, focus_rest: 0.0, ..Constants::default() };
+        let clear = |weight, threshold| {
+            let constants =
+                Constants { clarity_focus_weight: weight, clarity_threshold: threshold, ..constants.clone() };
+            let nature = Nature { constants, ..Nature::default() };
+            let mind = Mind { focus: 0.0, energy: 1.0, pressure: 0.0, ..Mind::new(Timestamp::UNIX_EPOCH, &nature) };
+            let now = mind.clarity(&nature) >= threshold;
+            let spell = mind.clear(&nature);
+            assert_eq!(spell.is_some_and(|spell| spell.from_s <= 0.0), now, "a look and the reckoning agree");
+            now
+        };
+        // The 5e-4th root of a half is less than the least number there is.
+        assert!(!clear(5e-4, 0.5) && !clear(1.0, 0.5));
+        assert!(clear(0.0, 0.5) && clear(5e-4, 0.0));
     }
 }
