@@ -2,6 +2,7 @@
 //! and on nobody who did not say so. What it learnt names everything it rests on, so that it can be told when that stands no more.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
 
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,10 @@ const BEFORE: usize = 4;
 
 /// Messages that one exchange may rest on; what rests on more is left alone.
 const MAX_RESTS_ON: usize = 256;
+
+/// What was written so soon after a message was changed may still have been made with what it said before: it may have been under
+/// way as word of the change came, and platforms have clocks of their own.
+const UNSETTLED: Duration = Duration::from_secs(3_600);
 
 /// Something said and the answer that stands, with what was said before it.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,10 +183,15 @@ fn is_of(place: &Scope, memory: &MemoryRow) -> bool {
     memory.scope == *place && rests_within(place, &memory.needs)
 }
 
-/// Whether any of the persona's own messages was written before a message behind it was changed, and so may hold what it said then.
+/// Whether any of the persona's own messages may have been written before a message behind it was changed, and hold what it said then.
 fn was_seen_otherwise(row: &MessageRow, among: &[MessageRow]) -> bool {
     let Some(edited_at) = row.edited_at else { return false };
-    let is_older = |it: &MessageRow| it.author.person().is_none() && it.seq > row.seq && it.at <= edited_at;
+    let is_older = |it: &MessageRow| {
+        // What answers it was made anew with the change.
+        let unsettled = if it.answers.as_ref() == Some(&row.id) { Duration::ZERO } else { UNSETTLED };
+        let settled = it.at > edited_at && it.at.duration_since(edited_at).unsigned_abs() > unsettled;
+        it.author.person().is_none() && it.seq > row.seq && !settled
+    };
     among.iter().any(is_older)
 }
 
@@ -208,17 +218,8 @@ impl Seeker<'_> {
         let mut roots = Roots::default();
         let Some(Recalled { memories: recalled, sources, shown }) = self.recalled(&reply)? else { return Ok(None) };
         let Some(mut shown) = path.all(&shown) else { return Ok(None) };
-        for memory in &recalled {
-            if let Some(person) = memory.author.person()
-                && !self.may_learn_from_person(person, Some(memory.at), &mut roots)?
-            {
-                return Ok(None);
-            }
-            // What was said is asked after as a message: its memory may be bounded away, and notes are made anew all the time.
-            let apart = memory.sources.is_empty() || memory.kind.is_written() && memory.kind != Kind::Note;
-            if apart {
-                roots.memories.insert(memory.id);
-            }
+        if !self.may_learn_from_recalled(&recalled, Part::Learnt, &mut roots)? {
+            return Ok(None);
         }
         let mut learnt: Vec<MessageRow> = [&said, &reply].into_iter().chain(&before).cloned().chain(sources).collect();
         let mut looked_at: Vec<MessageRow> = Vec::new();
@@ -240,9 +241,15 @@ impl Seeker<'_> {
                     next.extend(sources);
                 }
                 if part == Part::Learnt && row.answers.is_some() && row.id != reply.id {
-                    // What is quoted may say in other words what stood before it.
-                    let Some(stood_before) = self.shown_to(&row)? else { return Ok(None) };
-                    shown.extend(stood_before);
+                    // What is quoted may say in other words what stood before it, and what was recalled for it.
+                    let Some(behind) = self.recalled(&row)? else { return Ok(None) };
+                    if !self.may_learn_from_recalled(&behind.memories, Part::Shown, &mut roots)? {
+                        return Ok(None);
+                    }
+                    self.learn_path(&row.chat)?;
+                    let stood_before = self.paths.get(&row.chat).and_then(|path| path.all(&behind.shown));
+                    let Some(stood_before) = stood_before else { return Ok(None) };
+                    shown.extend(stood_before.into_iter().chain(behind.sources));
                 }
                 roots.message(&row);
                 let path = self.paths.get(chat);
@@ -286,12 +293,28 @@ impl Seeker<'_> {
         Ok(Some(Recalled { memories: recalled, sources, shown }))
     }
 
-    /// The conversation that stood before a reply, if that was noted and all of it is there.
-    fn shown_to(&mut self, reply: &MessageRow) -> Result<Option<Vec<MessageRow>>, Error> {
-        self.learn_path(&reply.chat)?;
-        let why: Option<WhyRow> = codec::get(self.memory.store.as_ref(), Table::Why, &keys::message(&reply.id))?;
-        let Some(shown) = why.and_then(|why| why.shown) else { return Ok(None) };
-        Ok(self.paths.get(&reply.chat).and_then(|path| path.all(&shown)))
+    /// Whether everybody who told what was recalled wants to be learnt from. What can be forgotten without any message is noted.
+    fn may_learn_from_recalled(
+        &mut self,
+        recalled: &[MemoryRow],
+        part: Part,
+        roots: &mut Roots,
+    ) -> Result<bool, Error> {
+        for memory in recalled {
+            let told = (part == Part::Learnt).then_some(memory.at);
+            if let Some(person) = memory.author.person()
+                && !self.may_learn_from_person(person, told, roots)?
+            {
+                return Ok(false);
+            }
+            // What was said is asked after as a message: its memory may be bounded away, and notes are made anew all the time.
+            let apart = memory.sources.is_empty() || memory.kind.is_written() && memory.kind != Kind::Note;
+            if apart {
+                roots.memories.insert(memory.id);
+                roots.from = roots.from.into_iter().chain([memory.at]).min();
+            }
+        }
+        Ok(true)
     }
 
     /// The messages that something posted was written from, if all are there. What names none was brought from elsewhere, and may hold

@@ -182,6 +182,7 @@ mod tests {
     use azera_types::{PersonaId, Scope};
 
     use super::*;
+    use crate::Surprise;
 
     fn marked(importance: f32, superseded: bool) -> MemoryRow {
         let time = |day: i64| Timestamp::from_second(day * 86_400).unwrap();
@@ -221,6 +222,17 @@ mod tests {
         used.worth.as_mut().unwrap().used = Timestamp::from_second(60 * 86_400).ok();
         check(&used, 90, 0.5);
         assert!(!MemoryRow { worth: None, ..marked(1.0, false) }.lasts(Timestamp::UNIX_EPOCH));
+    }
+
+    #[test]
+    fn what_surprised_matters_as_much_at_least() {
+        let told = |score: f32| {
+            let surprise = Some(Surprise { words: 4.0, exchange: 3.0, score });
+            MemoryRow { surprise, ..marked(0.2, false) }.weighed().worth.unwrap().importance
+        };
+        assert!((told(4.0) - 0.982).abs() < 1e-3, "{}", told(4.0));
+        assert_eq!(told(-4.0), 0.2, "what was to be expected takes nothing from a mark");
+        assert_eq!(marked(0.2, false).weighed().worth.unwrap().importance, 0.2);
     }
 
     #[test]

@@ -3,91 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
 
 use azera_memory::{
-    Account, Batch, Doc, Durability, Error, Facet, FacetWeights, Forget, Found, Layers, Lexical, Linked, MAX_LINKED,
-    Memory, MemoryConfig, Order, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, Subject, Table, TextIndex,
-    VectorIndex,
+    Account, Batch, Durability, Forget, Linked, MAX_LINKED, Memory, Order, RamStore, Store, Subject, Table,
 };
-use azera_types::{ChatId, MemoryId, PersonId, PlatformId, Timestamp};
+use azera_types::{ChatId, PersonId, PlatformId};
 use proptest::prelude::*;
 
-/// Indexes that hold nothing: links are in none.
-struct NoIndex;
+use support::open;
 
-impl VectorIndex for NoIndex {
-    fn upsert(&self, _: Vec<Point>) -> Result<(), Error> {
-        Ok(())
-    }
-    fn search(&self, _: &Right, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
-        Ok(Vec::new())
-    }
-    fn vectors(&self, _: &[MemoryId]) -> Result<Vec<Stored>, Error> {
-        Ok(Vec::new())
-    }
-    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
-        Ok(())
-    }
-    fn flush(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn optimize(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn clear(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn rewrite(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
-        Ok(Vec::new())
-    }
-}
-
-impl TextIndex for NoIndex {
-    fn upsert(&self, _: Vec<Doc>) -> Result<(), Error> {
-        Ok(())
-    }
-    fn search(&self, _: &Right, _: Shelf, _: &str, _: FacetWeights, _: Timestamp, _: usize) -> Result<Lexical, Error> {
-        Ok(Lexical::default())
-    }
-    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
-        Ok(())
-    }
-    fn commit(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn clear(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn rewrite(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
-        Ok(Vec::new())
-    }
-}
-
-fn open(store: &RamStore) -> Memory {
-    let layers = Layers {
-        store: Arc::new(store.clone()),
-        vectors: Arc::new(NoIndex),
-        text: Arc::new(NoIndex),
-        working: Arc::new(RamWorking::default()),
-    };
-    let config = MemoryConfig {
-        session_gap: Duration::from_secs(3_600),
-        min_age: Duration::ZERO,
-        snippet_chars: 400,
-        similarity_floor: 0.1,
-        near_duplicate: 0.95,
-        embedder: "none".into(),
-    };
-    Memory::open(layers, config).unwrap()
-}
+mod support;
 
 /// Accounts whose ids look like scopes, and begin like each other.
 const PEOPLE: [&str; 11] =

@@ -1,0 +1,85 @@
+//! A memory of the record alone: its indexes hold nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_memory::{
+    Doc, Error, Facet, FacetWeights, Found, Layers, Lexical, Memory, MemoryConfig, Point, RamStore, RamWorking, Right,
+    Shelf, Stored, TextIndex, VectorIndex,
+};
+use azera_types::{MemoryId, Timestamp};
+
+/// Indexes that hold nothing.
+struct NoIndex;
+
+impl VectorIndex for NoIndex {
+    fn upsert(&self, _: Vec<Point>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn search(&self, _: &Right, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
+        Ok(Vec::new())
+    }
+    fn vectors(&self, _: &[MemoryId]) -> Result<Vec<Stored>, Error> {
+        Ok(Vec::new())
+    }
+    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
+        Ok(())
+    }
+    fn flush(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn optimize(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn clear(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        Ok(Vec::new())
+    }
+}
+
+impl TextIndex for NoIndex {
+    fn upsert(&self, _: Vec<Doc>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn search(&self, _: &Right, _: Shelf, _: &str, _: FacetWeights, _: Timestamp, _: usize) -> Result<Lexical, Error> {
+        Ok(Lexical::default())
+    }
+    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
+        Ok(())
+    }
+    fn commit(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn clear(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
+        Ok(Vec::new())
+    }
+}
+
+pub fn open(store: &RamStore) -> Memory {
+    let layers = Layers {
+        store: Arc::new(store.clone()),
+        vectors: Arc::new(NoIndex),
+        text: Arc::new(NoIndex),
+        working: Arc::new(RamWorking::default()),
+    };
+    let config = MemoryConfig {
+        session_gap: Duration::from_secs(3_600),
+        min_age: Duration::ZERO,
+        snippet_chars: 400,
+        similarity_floor: 0.1,
+        near_duplicate: 0.95,
+        embedder: "none".into(),
+    };
+    Memory::open(layers, config).unwrap()
+}
