@@ -286,7 +286,7 @@ async fn delete(house: &House, nth: usize) {
     let Some((id, message)) = reachable(house, nth) else { return };
     let host = WatchedHost { host: &house.azera, watch: &house.watch };
     host.deleted(house.platform.sim.id(), &id).await.unwrap();
-    house.watch.oracle().gone.extend(message.secrets);
+    house.watch.oracle().forget_secrets(message.secrets);
 }
 
 async fn forget(house: &House, who: usize, place: usize, what: usize) {
@@ -296,11 +296,14 @@ async fn forget(house: &House, who: usize, place: usize, what: usize) {
     if ok && forms[what].starts_with("me") {
         oracle.unlink(who);
     }
+    // Refused or not, it may have gone a part of the way.
     match forms[what] {
-        // Replies that quote what was forgotten without them stand, and nothing of it is the person's any more.
-        "me quotes" if ok && !oracle.quotes_stand => oracle.forget(|_, by| by == who),
+        "me quotes" if ok => oracle.forget(|_, by| by == who),
         "chat quotes" if ok => oracle.forget(|chat, _| chat == place),
-        form => oracle.quotes_stand |= !form.ends_with("quotes"),
+        "me" => oracle.forget_without_quotes(|by| by == who),
+        // Something of the persona's may be among it, by which others quote what anybody said.
+        "chat" | "last" | "m7" => oracle.forget_without_quotes(|_| true),
+        _ => {}
     }
 }
 
@@ -310,7 +313,7 @@ async fn point(house: &House, (who, place): (usize, usize), nth: usize, reply: b
     let about = MessageId::new(if reply { format!("{id}~r0") } else { id }).unwrap();
     let ok = command_about(house, who, place, what, Some(about)).await;
     if ok && what == "/forget" {
-        house.watch.oracle().quotes_stand = true;
+        house.watch.oracle().forget_without_quotes(|_| true);
     }
 }
 

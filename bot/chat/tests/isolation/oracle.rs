@@ -61,9 +61,9 @@ pub struct Oracle {
     /// People that are one human, as that human said.
     links: Vec<BTreeSet<usize>>,
     /// Secrets that were forgotten, with everything that quoted them.
-    pub gone: BTreeSet<usize>,
-    /// Whether something was forgotten without what quotes it.
-    pub quotes_stand: bool,
+    gone: BTreeSet<usize>,
+    /// Secrets that may have been forgotten without what quotes them: no later forgetting finds those quotes by them.
+    unquoted: BTreeSet<usize>,
     /// Secrets that are names of branches, which no forgetting of messages reaches.
     pub names: BTreeSet<usize>,
     /// By chat, the secrets that everybody who read there could read at some time.
@@ -97,7 +97,7 @@ impl Oracle {
             secrets: Vec::new(),
             links: Vec::new(),
             gone: BTreeSet::new(),
-            quotes_stand: false,
+            unquoted: BTreeSet::new(),
             names: BTreeSet::new(),
             seen: vec![BTreeSet::new(); CHATS.len()],
             messages: HashMap::new(),
@@ -348,14 +348,28 @@ impl Oracle {
 
     /// Everything said that is so was forgotten, with all that quoted it.
     pub fn forget(&mut self, so: impl Fn(usize, usize) -> bool) {
-        for (secret, origin) in self.secrets.iter().enumerate() {
-            if let Origin::Told { chat, by, .. } = origin
-                && so(*chat, *by)
-                && !self.names.contains(&secret)
-            {
-                self.gone.insert(secret);
-            }
-        }
+        let said = self.said(so);
+        self.forget_secrets(said);
+    }
+
+    /// These were forgotten, with all that quoted them.
+    pub fn forget_secrets(&mut self, secrets: impl IntoIterator<Item = usize>) {
+        self.gone.extend(secrets.into_iter().filter(|secret| !self.unquoted.contains(secret)));
+    }
+
+    /// Everything said by such people may have been forgotten, and what quotes it stands.
+    pub fn forget_without_quotes(&mut self, so: impl Fn(usize) -> bool) {
+        let said = self.said(|_, by| so(by));
+        self.unquoted.extend(said);
+    }
+
+    /// What was said in such a chat by such a person; what branches are called is no message.
+    fn said(&self, so: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+        let told = |(secret, origin): (usize, &Origin)| match origin {
+            Origin::Told { chat, by, .. } if so(*chat, *by) && !self.names.contains(&secret) => Some(secret),
+            _ => None,
+        };
+        self.secrets.iter().enumerate().filter_map(told).collect()
     }
 
     /// The secrets that could never be shown in a chat: nothing there can have come of them.
