@@ -8,6 +8,7 @@ use azera_ledger::{Kind, Models, State};
 use azera_model::Embedder;
 use azera_remote::{About, ServerConfig};
 
+use crate::hearth::DISCORD_FORBIDS;
 use crate::{adapters, house, servers, stores};
 
 /// Free disk below which it is time to make room.
@@ -35,6 +36,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("working memory", working(config)),
         ("vector index", vectors(config).await),
         ("Discord", discord(config).await),
+        ("learning in the weights", learning(config)),
         ("backups", backups(config)),
         ("Matrix", matrix(config).await),
     ] {
@@ -310,6 +312,16 @@ async fn vectors(config: &Config) -> Found {
 
 fn unencrypted(what: &str) -> Found {
     Found::Note(format!("{what}; it goes there unencrypted: use TLS where others share the network"))
+}
+
+fn learning(config: &Config) -> Found {
+    match (config.hearth.enabled, config.hearth.discord) {
+        (false, _) => Found::Good("off".into()),
+        (true, false) => Found::Good("on, for everybody who says `/hearth opt-in`".into()),
+        (true, true) => {
+            Found::Note(format!("on, Discord included. {DISCORD_FORBIDS} Otherwise: hearth.discord = false"))
+        }
+    }
 }
 
 async fn discord(config: &Config) -> Found {

@@ -30,8 +30,8 @@ pub struct Hearth {
     /// The learning rate.
     #[schemars(range(min = 0.000001, max = 0.01))]
     pub rate: f64,
-    /// The largest model that learns, in megabytes of its file. Larger ones take too long on a small machine; it does not count for
-    /// what is learnt elsewhere.
+    /// The largest model that learns with the processor, in megabytes of its file. Larger ones take too long on a small machine; it
+    /// does not count for a GPU, nor for what is learnt elsewhere.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub largest_model_mb: u32,
     /// Megabytes that all adapters together may take on disk. Past them earlier versions go, and then nothing more is learnt.

@@ -49,7 +49,7 @@ pub struct Models {
     /// four at most.
     #[schemars(range(min = 0, max = 1024))]
     pub threads: u32,
-    /// Layers of the model put on a GPU, in a build for one. When unset: all of them.
+    /// Layers of the model put on a GPU, in a build for one. When unset: all of them. With 0 nothing is learnt there either.
     #[schemars(range(min = 0, max = 1000), example = 20)]
     pub gpu_layers: Option<u32>,
     /// Megabytes on disk for evaluated prompts of personas, which make the first reply after a start quick; 0 keeps

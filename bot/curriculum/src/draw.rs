@@ -62,7 +62,7 @@ impl Draw {
                 values.insert(slot, value);
             }
         }
-        let text = fill(self.text(&fact.told), &values);
+        let text = with_articles(&fill(self.text(&fact.told), &values));
         Told { fact, who: who.to_owned(), text, at: self.time(), values }
     }
 
@@ -72,8 +72,8 @@ impl Draw {
         fill(text, &values)
     }
 
-    /// Something said in passing: the text, what it is about, and what it says of that, as it stands in the text.
-    pub(crate) fn said(&mut self, saying: &'static Saying) -> Option<(String, String, String)> {
+    /// Something said in passing, of none of the things that are `taken`.
+    pub(crate) fn said(&mut self, saying: &'static Saying, taken: &[String]) -> Option<Said> {
         let told = self.text(&saying.told);
         let all = || [told, saying.about, saying.value].into_iter().flat_map(slots);
         let base = |slot: &'static str| slot.strip_suffix('0').filter(|_| !saying.words.contains_key(slot));
@@ -84,7 +84,7 @@ impl Draw {
                 continue;
             }
             let name = base(slot).unwrap_or(slot);
-            let taken: Vec<String> = values.get(name).into_iter().cloned().collect();
+            let taken: Vec<String> = values.get(name).into_iter().chain(taken).cloned().collect();
             let value = match saying.words.get(name) {
                 Some(words) => self.one_of(words, &taken),
                 None => self.value(name, &taken),
@@ -97,7 +97,8 @@ impl Draw {
             // `Mondays` is one word.
             value.push('s');
         }
-        Some((with_articles(&fill(told, &values)), fill(saying.about, &values), value))
+        let text = with_articles(&fill(told, &values));
+        Some(Said { saying, text, about: fill(saying.about, &values), value, values })
     }
 
     /// What was said, with what people say before and after it; what is kept holds another sentence now and then.
@@ -186,7 +187,7 @@ pub(crate) struct Told {
 
 impl Told {
     pub(crate) fn fill(&self, template: &str) -> String {
-        fill(template, &self.values)
+        with_articles(&fill(template, &self.values))
     }
 
     /// The answer about the one who told it, said to somebody else: no capital, no full stop.
@@ -212,6 +213,30 @@ impl Told {
     /// What was asked for, when somebody else asks.
     pub(crate) fn about_other(&self) -> Option<String> {
         other::about(&self.fill(self.fact.about), &self.who).filter(|about| about.contains(&self.who))
+    }
+}
+
+/// Something said in passing.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    pub(crate) saying: &'static Saying,
+    pub(crate) text: String,
+    /// What it is about.
+    pub(crate) about: String,
+    /// What it says of that, as it stands in the text.
+    pub(crate) value: String,
+    values: BTreeMap<&'static str, String>,
+}
+
+impl Said {
+    /// A text of its block about it.
+    pub(crate) fn fill(&self, template: &str) -> String {
+        with_articles(&fill(template, &self.values))
+    }
+
+    /// The thing it is said of; what is said of no thing is said of what it is about.
+    pub(crate) fn thing(&self) -> &str {
+        slots(self.saying.about).next().and_then(|slot| self.values.get(slot)).unwrap_or(&self.about)
     }
 }
 

@@ -1,14 +1,13 @@
 //! Lessons: what stands before the model, and what it should say.
 
-use azera_chat::{Claim, Writes, asked_for_claim, asked_to_write};
-use azera_mind::Mood;
 use azera_model::ChatMessage;
 use azera_prompt::{Came, Form, Recollection, form_for};
 use serde::{Deserialize, Serialize};
 
+use crate::between::{claim, composition};
 use crate::draw::{Draw, Told, capital, ended, sentences};
 use crate::other::asked_about;
-use crate::seeds::{COMPOSITIONS, Fact, SAYINGS, SEEDS};
+use crate::seeds::{Fact, SAYINGS, SEEDS, Saying};
 use crate::stage::{Cast, Scene, recalled};
 
 /// What a lesson is about.
@@ -62,6 +61,9 @@ pub const SHARES: [(usize, Kind); 14] = [
     (4, Kind::Plain),
     (12, Kind::Claim),
 ];
+
+/// How many of a hundred questions with a recalled answer, or with one beside it, are about one of several things alike.
+const OF_THINGS_ALIKE: usize = 45;
 
 /// One lesson.
 #[derive(Clone, PartialEq)]
@@ -118,6 +120,8 @@ fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> O
     }
     let mut at = Lessons { draw, player, name: player.persona().name.clone() };
     let (scene, reply) = match kind {
+        Kind::Recalled if at.draw.chance(OF_THINGS_ALIKE) => at.among_alike(true)?,
+        Kind::Near if at.draw.chance(OF_THINGS_ALIKE) => at.among_alike(false)?,
         Kind::Recalled | Kind::InHistory => at.answered(kind)?,
         Kind::ToldApart => at.told_apart()?,
         Kind::OfAnother => at.of_another()?,
@@ -190,6 +194,13 @@ impl Lessons<'_> {
         if self.draw.chance(35) {
             return self.draw.chatter(who);
         }
+        if self.draw.chance(35) {
+            let saying = self.draw.of(&SAYINGS);
+            let said = if saying.name == kind { None } else { self.draw.said(saying, &[]) };
+            if let Some(said) = said {
+                return self.passing(who, said.text);
+            }
+        }
         loop {
             let fact = self.fact();
             if fact.kind != kind {
@@ -255,6 +266,44 @@ impl Lessons<'_> {
         self.recall(&mut scene, vec![recalled(&told)], told.fact.kind);
         scene.message = self.ask(&told);
         let reply = self.say(&bare);
+        Some((scene, reply))
+    }
+
+    /// Something said in passing, as it is recalled.
+    fn passing(&mut self, who: &str, said: String) -> Recollection {
+        let text = self.draw.in_passing(said);
+        Recollection { came: Came::Said, speaker: Some(who.to_owned()), text, at: self.draw.time() }
+    }
+
+    /// The same was said of several things, and one of them is asked about: what is said of the others is no answer.
+    fn among_alike(&mut self, known: bool) -> Option<(Scene, String)> {
+        let who = self.draw.people(1).remove(0);
+        let askable: Vec<&Saying> = SAYINGS.iter().filter(|saying| !saying.asked.is_empty()).collect();
+        let saying = *self.draw.of(&askable);
+        let mut taken: Vec<String> = saying.not_asked.iter().map(|&word| word.to_owned()).collect();
+        taken.push(who.clone());
+        let asked = self.draw.said(saying, &taken)?;
+        taken.extend([asked.thing().to_owned(), asked.value.clone()]);
+        let mut lines = Vec::new();
+        for _ in 0..if known { self.draw.below(3) } else { 1 + self.draw.below(2) } {
+            let other = self.draw.said(saying, &taken)?;
+            taken.extend([other.thing().to_owned(), other.value.clone()]);
+            lines.push(self.passing(&who, other.text));
+        }
+        let mut scene = Scene { speaker: who.clone(), group: self.draw.chance(35), ..Scene::default() };
+        self.surround(&mut scene);
+        if known {
+            lines.push(self.passing(&who, asked.text.clone()));
+        }
+        self.recall(&mut scene, lines, saying.name);
+        let question = asked.fill(self.draw.text(&saying.asked));
+        scene.message = self.draw.typed(&question, &self.name);
+        let reply = if known {
+            let bare = asked.fill(saying.answer);
+            self.say(&bare)
+        } else {
+            self.not_known(Some(&asked.about))
+        };
         Some((scene, reply))
     }
 
@@ -419,60 +468,4 @@ impl Lessons<'_> {
         let reply = self.draw.of(&exchange.answers).replace("{persona}", &self.name);
         (scene, reply)
     }
-}
-
-/// Something told, read as JSON: mostly in passing, of one of very many things.
-fn claim(draw: &mut Draw) -> Option<Lesson> {
-    let who = draw.people(1).remove(0);
-    let (text, about, value) = if draw.chance(75) {
-        let saying = draw.of(&SAYINGS);
-        draw.said(saying)?
-    } else {
-        let fact = draw.of(&SEEDS.facts);
-        let told = draw.told(fact, &who, std::slice::from_ref(&who));
-        let value = told.value().filter(|_| !fact.not_read)?;
-        let about = told.fill(fact.about);
-        (told.text, about, value)
-    };
-    let text = draw.in_passing(text);
-    // It stands in the text as it is, and a text may begin with it.
-    let value = if text.contains(&value) { value } else { capital(&value) };
-    let reply = serde_json::to_string(&Claim { about, value }).ok()?;
-    Some(Lesson { kind: Kind::Claim, messages: asked_for_claim(&who, &text), reply })
-}
-
-fn composition(draw: &mut Draw, player: &Cast) -> Option<Lesson> {
-    let people = draw.people(2);
-    let name = player.persona().name.as_str();
-    let named = |text: &str| text.replace("{a}", &people[0]).replace("{b}", &people[1]).replace("{p}", name);
-    // Half of them are notes, which can be made of any facts.
-    if draw.chance(40) {
-        let mut said = Vec::new();
-        let mut known = Vec::new();
-        for _ in 0..=draw.below(3) {
-            let fact = draw.of(&SEEDS.facts);
-            let told = draw.told(fact, &people[0], &people);
-            let Some(bare) = told.of_other().filter(|bare| bare.contains(&people[0])) else { continue };
-            said.push((people[0].clone(), told.text.clone()));
-            known.push(bare);
-        }
-        let last = known.pop()?;
-        let reply = if known.is_empty() { last } else { format!("{}, and {last}", known.join(", ")) };
-        let messages = asked_to_write(Writes::NotesOther, name, &said, None, &people[0]);
-        return Some(Lesson { kind: Kind::Writing, messages, reply: capital(&ended(&reply)) });
-    }
-    let composition = draw.of(&COMPOSITIONS);
-    let what = match composition.kind {
-        "diary" => Writes::Diary,
-        "dream" => Writes::Dream,
-        "reflection" => Writes::Reflection,
-        "piece" => Writes::Piece,
-        "check_in" => Writes::CheckIn,
-        "notes_self" => Writes::NotesSelf,
-        _ => return None,
-    };
-    let said: Vec<(String, String)> = composition.lines.iter().map(|(who, text)| (named(who), named(text))).collect();
-    let mood = draw.chance(50).then(|| *draw.of(&Mood::ALL)).filter(|mood| *mood != Mood::Calm);
-    let messages = asked_to_write(what, name, &said, mood, &people[0]);
-    Some(Lesson { kind: Kind::Writing, messages, reply: named(composition.text) })
 }

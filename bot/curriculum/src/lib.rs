@@ -7,6 +7,7 @@
 //! - The same family, seed, count and shares give the same lessons.
 //! - No name and no wording of `eval/` stands in a lesson; a test holds them against each other.
 
+mod between;
 mod draw;
 mod lesson;
 mod other;

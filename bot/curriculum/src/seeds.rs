@@ -133,21 +133,28 @@ fn exchanges(text: &'static str) -> Vec<Exchange> {
 /// One thing that people say of many.
 #[derive(Debug, Default)]
 pub(crate) struct Saying {
+    pub(crate) name: &'static str,
     /// What its blanks stand for, before those of all.
     pub(crate) words: BTreeMap<&'static str, Vec<&'static str>>,
     pub(crate) told: Vec<&'static str>,
     /// What it is about, said to the one who says it.
     pub(crate) about: &'static str,
     pub(crate) value: &'static str,
+    /// How it is asked for later; empty if it is not.
+    pub(crate) asked: Vec<&'static str>,
+    /// The plain answer, without a capital or a full stop.
+    pub(crate) answer: &'static str,
+    /// What it is not asked of.
+    pub(crate) not_asked: Vec<&'static str>,
 }
 
-/// What people say in passing, for reading it as JSON.
+/// What people say in passing.
 pub(crate) static SAYINGS: LazyLock<Vec<Saying>> = LazyLock::new(|| {
     let mut all: Vec<Saying> = Vec::new();
     for line in lines(include_str!("../lessons/claims.txt")) {
         let Some((mark, text)) = line.split_once(' ') else { continue };
         if mark == "=" {
-            all.push(Saying::default());
+            all.push(Saying { name: text, ..Saying::default() });
         }
         let Some(saying) = all.last_mut() else { continue };
         match mark {
@@ -155,6 +162,9 @@ pub(crate) static SAYINGS: LazyLock<Vec<Saying>> = LazyLock::new(|| {
             "T" => saying.told.push(text),
             "S" => saying.about = text,
             "V" => saying.value = text,
+            "Q" => saying.asked.push(text),
+            "Y" => saying.answer = text,
+            "X" => saying.not_asked = text.split(", ").collect(),
             _ => {}
         }
     }

@@ -135,3 +135,49 @@ impl Moments {
         length
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::{Matrix, Pair};
+
+    fn recipe() -> Recipe {
+        Recipe { steps: 21, rate: 1e-2, warm_up: 10, floor: 0.1, weight_decay: 0.5, clip: 1.0, ..Recipe::default() }
+    }
+
+    #[test]
+    fn the_rate_rises_then_falls_to_its_floor() {
+        let rates: Vec<f32> = (0..21).map(|step| recipe().rate_at(step)).collect();
+        let near = |step: usize, rate: f32| assert!((rates[step] - rate).abs() < 1e-8, "{step}: {rates:?}");
+        near(0, 1e-3);
+        near(9, 1e-2);
+        near(10, 1e-2);
+        near(15, 5.5e-3);
+        near(20, 1e-3);
+        assert!(rates[..10].is_sorted() && rates[10..].iter().rev().is_sorted());
+        assert_eq!(recipe().rate_at(99), rates[20]);
+    }
+
+    /// An adapter of one number in `A` and one in `B`.
+    fn of(a: f32, b: f32) -> Adapter {
+        let one = |value| Matrix { values: vec![value], rows: 1, columns: 1 };
+        Adapter { architecture: "llama".into(), rank: 1, alpha: 1.0, pairs: vec![Pair { a: one(a), b: one(b) }] }
+    }
+
+    #[test]
+    fn steps_are_those_reckoned_by_hand() {
+        let mut moments = Moments { first: of(0.0, 0.0), second: of(0.0, 0.0) };
+        let mut adapter = of(1.0, 2.0);
+        let near = |adapter: &Adapter, a: f32, b: f32| {
+            let Pair { a: read, b: written } = &adapter.pairs[0];
+            let (read, written) = (read.values[0], written.values[0]);
+            assert!((read - a).abs() < 1e-6 && (written - b).abs() < 1e-6, "{read} {written}");
+        };
+        // Cut down to 0.6 and 0.8; each goes its rate of 0.001, and 0.0005 of itself.
+        assert_eq!(moments.step(&recipe(), 0, &mut adapter, &of(30.0, 40.0)), 50.0);
+        near(&adapter, 0.9985, 1.998);
+        // Means of -0.006 / 0.19 and 0.152 / 0.19, squares of 0.36 and 0.64, a rate of 0.002.
+        moments.step(&recipe(), 1, &mut adapter, &of(-0.6, 0.8));
+        near(&adapter, 0.997_606_8, 1.994_002);
+    }
+}

@@ -8,6 +8,7 @@ use candle_core::Tensor;
 use half::f16;
 
 use crate::base::{Base, PROJECTIONS, Shape};
+use crate::device::Place;
 use crate::error::{Error, Result, io};
 use crate::saved::Saved;
 use crate::slice::{matrix, sum};
@@ -25,6 +26,7 @@ impl Matrix {
         Self { values: vec![0.0; rows * columns], rows, columns }
     }
 
+    /// Where the processor reads it.
     pub(crate) fn tensor(&self) -> Result<Tensor> {
         matrix(self.values.clone(), self.rows, self.columns)
     }
@@ -112,11 +114,6 @@ impl Adapter {
         Self { alpha, ..self }
     }
 
-    /// How many numbers are learnt.
-    pub fn parameters(&self) -> usize {
-        self.matrices().map(|matrix| matrix.values.len()).sum()
-    }
-
     pub(crate) fn matrices(&self) -> impl Iterator<Item = &Matrix> {
         self.pairs.iter().flat_map(|pair| [&pair.a, &pair.b])
     }
@@ -136,8 +133,8 @@ impl Adapter {
         self.architecture == other.architecture && self.pairs.iter().map(measures).eq(other.pairs.iter().map(measures))
     }
 
-    /// The parts that touch one layer, together with those of what stands `beside` it at the same scale.
-    pub(crate) fn layer(&self, layer: usize, beside: Option<&Self>) -> Result<Vec<Low>> {
+    /// The parts that touch one layer, together with those of what stands `beside` it at the same scale, for a model there.
+    pub(crate) fn layer(&self, layer: usize, beside: Option<&Self>, place: &Place) -> Result<Vec<Low>> {
         (layer * PROJECTIONS.len()..)
             .take(PROJECTIONS.len())
             .map(|index| {
@@ -146,7 +143,8 @@ impl Adapter {
                     Some(beside) => pair.beside(beside)?,
                     None => (pair.a.tensor()?, pair.b.tensor()?),
                 };
-                Ok(Low { a, b, scale: self.scale() })
+                let device = place.device();
+                Ok(Low { a: a.to_device(device)?, b: b.to_device(device)?, scale: self.scale() })
             })
             .collect()
     }
@@ -252,7 +250,8 @@ impl Low {
         let low = (x.matmul(&self.a.narrow(0, 0, learning)?.t()?)? * f64::from(self.scale))?;
         let to_low = (grad.matmul(&self.b)? * f64::from(self.scale))?;
         add(&grad.t()?.matmul(&low)?, &mut learnt.b)?;
-        add(&to_low.narrow(1, 0, learning)?.t()?.matmul(x)?, &mut learnt.a)?;
+        // Some of its columns are no matrix that a GPU multiplies.
+        add(&to_low.narrow(1, 0, learning)?.contiguous()?.t()?.matmul(x)?, &mut learnt.a)?;
         sum(grad.matmul(weight)?, &to_low.matmul(&self.a)?)
     }
 }

@@ -10,6 +10,7 @@ use candle_core::{CpuStorage, Device, InplaceOp1, InplaceOp2, Layout, Tensor};
 use rayon::prelude::*;
 
 use crate::base::Shape;
+use crate::device::is_here;
 use crate::error::Result;
 use crate::slice::{dot, exp, most, numbers, read};
 
@@ -24,7 +25,7 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// The rows that its last token sees.
-    fn seen(&self) -> Vec<Range<usize>> {
+    pub(crate) fn seen(&self) -> Vec<Range<usize>> {
         self.prefix.iter().chain([&self.rows]).cloned().collect()
     }
 }
@@ -47,6 +48,9 @@ struct Split {
 impl Heads<'_> {
     /// What each token takes from those it sees, tokens by heads and their numbers.
     pub(crate) fn attend(&self, segments: &[Segment]) -> Result<Tensor> {
+        if !is_here(self.questions) {
+            return self.attend_elsewhere(segments);
+        }
         let (tokens, width) = self.questions.dims2()?;
         let mut out = vec![0.0; tokens * width];
         let taken = each(segments, |segment| {
@@ -61,6 +65,9 @@ impl Heads<'_> {
 
     /// What [`Self::attend`] hands back to questions, keys and values.
     pub(crate) fn attend_back(&self, segments: &[Segment], grad: &Tensor) -> Result<[Tensor; 3]> {
+        if !is_here(self.questions) {
+            return self.attend_back_elsewhere(segments, grad);
+        }
         let (tokens, asked) = self.questions.dims2()?;
         let (_, answered) = self.keys.dims2()?;
         let mut to_questions = vec![0.0; tokens * asked];
@@ -91,11 +98,11 @@ impl Heads<'_> {
         ])
     }
 
-    fn group(&self) -> usize {
+    pub(crate) fn group(&self) -> usize {
         self.shape.heads / self.shape.kv_heads
     }
 
-    fn scale(&self) -> f32 {
+    pub(crate) fn scale(&self) -> f32 {
         1.0 / (self.shape.head_width as f32).sqrt()
     }
 

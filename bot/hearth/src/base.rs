@@ -10,6 +10,7 @@ use candle_core::{Device, Tensor};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
+use crate::device::Place;
 use crate::error::{Error, Result, gguf, io};
 use crate::slice::{matrix, read};
 
@@ -89,7 +90,7 @@ pub(crate) struct Layer {
     pub(crate) ffn_norm: Vec<f32>,
     /// Norms of each head's questions and keys, where the architecture has them.
     pub(crate) head_norms: Option<(Vec<f32>, Vec<f32>)>,
-    /// In the order of [`PROJECTIONS`], out by in, [`PROJECTION_ROWS`] of each together.
+    /// In the order of [`PROJECTIONS`], out by in; with the processor [`PROJECTION_ROWS`] of each together, elsewhere all.
     projections: Vec<Vec<QTensor>>,
 }
 
@@ -97,6 +98,9 @@ impl Layer {
     /// Projection `which` as plain floats, out by in.
     pub(crate) fn projection(&self, which: usize) -> Result<Tensor> {
         let parts = &self.projections[which];
+        if let [whole] = parts.as_slice() {
+            return Ok(whole.dequantize(&whole.device())?);
+        }
         let rows: usize = parts.iter().map(|part| part.shape().dims()[0]).sum();
         let inputs = parts[0].shape().dims()[1];
         let mut values = vec![0.0_f32; rows * inputs];
@@ -110,6 +114,7 @@ impl Layer {
 #[derive(Debug)]
 pub struct Base {
     shape: Shape,
+    place: Place,
     sha256: String,
     pub(crate) layers: Vec<Layer>,
     pub(crate) output_norm: Vec<f32>,
@@ -122,12 +127,25 @@ pub struct Base {
 }
 
 impl Base {
-    /// Reads a model of the `llama` or `qwen3` architecture.
+    /// Reads a model of the `llama` or `qwen3` architecture, to compute with the processor.
     ///
     /// # Errors
     /// [`Error::Gguf`] for a damaged file, [`Error::Model`] for one that is none of these.
     pub fn open(path: &Path) -> Result<Self> {
-        Weights::open(path)?.base()
+        Self::open_at(path, &Place::processor())
+    }
+
+    /// The same, to compute elsewhere, where its weights are put, quantized as they are.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`], and where there is no room for it.
+    pub fn open_at(path: &Path, place: &Place) -> Result<Self> {
+        Weights::open(path, place)?.base()
+    }
+
+    /// Where it computes.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Its measures.
@@ -146,31 +164,36 @@ impl Base {
         for (index, chunk) in self.embeddings.iter().enumerate() {
             let first = index * VOCABULARY_ROWS;
             let inside = |token: u32| (token as usize).checked_sub(first).filter(|row| *row < VOCABULARY_ROWS);
-            if !tokens.iter().any(|token| inside(*token).is_some()) {
+            let (places, chosen): (Vec<usize>, Vec<u32>) =
+                tokens.iter().enumerate().filter_map(|(place, token)| Some((place, inside(*token)? as u32))).unzip();
+            if chosen.is_empty() {
                 continue;
             }
-            let chunk = chunk.dequantize(&Device::Cpu)?;
-            read(&chunk, |values| {
-                for (row, token) in rows.chunks_exact_mut(self.shape.width).zip(tokens) {
-                    if let Some(at) = inside(*token) {
-                        row.copy_from_slice(&values[at * self.shape.width..][..self.shape.width]);
-                    }
+            let device = self.place.device();
+            let chosen = Tensor::from_vec(chosen, places.len(), device)?;
+            read(&chunk.dequantize(device)?.index_select(&chosen, 0)?, |values| {
+                for (place, values) in places.iter().zip(values.chunks_exact(self.shape.width)) {
+                    rows[place * self.shape.width..][..self.shape.width].copy_from_slice(values);
                 }
             })?;
         }
-        Ok(Tensor::from_vec(rows, (tokens.len(), self.shape.width), &Device::Cpu)?)
+        Ok(Tensor::from_vec(rows, (tokens.len(), self.shape.width), self.place.device())?)
     }
 
     /// The last projection in parts: the first token of each, and its weights as plain floats, tokens by width.
     pub(crate) fn vocabulary(&self) -> impl Iterator<Item = Result<(usize, Tensor)>> {
         let parts = self.output.as_ref().unwrap_or(&self.embeddings);
-        parts.iter().enumerate().map(|(index, part)| Ok((index * VOCABULARY_ROWS, part.dequantize(&Device::Cpu)?)))
+        parts
+            .iter()
+            .enumerate()
+            .map(|(index, part)| Ok((index * VOCABULARY_ROWS, part.dequantize(self.place.device())?)))
     }
 }
 
 /// A file whose weights are being read.
 struct Weights<'a> {
     path: &'a Path,
+    place: &'a Place,
     file: File,
     bytes: u64,
     layout: Layout,
@@ -178,16 +201,17 @@ struct Weights<'a> {
 }
 
 impl<'a> Weights<'a> {
-    fn open(path: &'a Path) -> Result<Self> {
+    fn open(path: &'a Path, place: &'a Place) -> Result<Self> {
         let file = File::open(path).map_err(io(path))?;
         let bytes = file.metadata().map_err(io(path))?.len();
         let layout = Layout::read(BufReader::new(&file)).map_err(gguf(path))?;
         let architecture = layout.texts.get("general.architecture").cloned().unwrap_or_default();
-        Ok(Self { path, file, bytes, layout, architecture })
+        Ok(Self { path, place, file, bytes, layout, architecture })
     }
 
     fn base(mut self) -> Result<Base> {
         let shape = self.shape()?;
+        let together = if self.place.is_processor() { PROJECTION_ROWS } else { usize::MAX };
         let mut layers = Vec::new();
         for layer in 0..shape.layers {
             let name = |part: &str| format!("blk.{layer}.{part}.weight");
@@ -198,7 +222,7 @@ impl<'a> Weights<'a> {
             }
             let mut projections = Vec::new();
             for (part, (inputs, outputs)) in PROJECTIONS.iter().zip(shape.projections()) {
-                projections.push(self.rows(&name(part), inputs, outputs, PROJECTION_ROWS)?);
+                projections.push(self.rows(&name(part), inputs, outputs, together)?);
             }
             let head_norms = match shape.architecture.as_str() {
                 "qwen3" => Some((
@@ -230,6 +254,7 @@ impl<'a> Weights<'a> {
             rope_factors,
             layers,
             sha256: self.digest()?,
+            place: self.place.clone(),
             shape,
         })
     }
@@ -327,7 +352,7 @@ impl<'a> Weights<'a> {
             let rows = left.min(most);
             let mut bytes = vec![0; rows * row_bytes];
             self.file.read_exact(&mut bytes).map_err(io(self.path))?;
-            parts.push(qtensor_from_ggml(kind, &bytes, vec![rows, inputs], &Device::Cpu)?);
+            parts.push(qtensor_from_ggml(kind, &bytes, vec![rows, inputs], self.place.device())?);
             left -= rows;
         }
         Ok(parts)
@@ -337,7 +362,7 @@ impl<'a> Weights<'a> {
         let parts = self.rows(name, length, 1, 1)?;
         let mut values = Vec::with_capacity(length);
         for part in parts {
-            read(&part.dequantize(&Device::Cpu)?, |slice| values.extend_from_slice(slice))?;
+            read(&part.dequantize(self.place.device())?, |slice| values.extend_from_slice(slice))?;
         }
         Ok(values)
     }

@@ -1,13 +1,13 @@
 //! The Hearth: learning in the weights. A frozen model, read from the very GGUF file that serves, learns by low-rank adapters
-//! on all its linear projections, on the processor; what comes out is llama.cpp's own adapter file.
+//! on all its linear projections, with the processor or a GPU; what comes out is llama.cpp's own adapter file.
 //!
 //! The way back through each layer is written by hand (`layer`), so that what is cheap to compute again is not kept, the
 //! quantized weights are made plain one projection at a time, and a beginning that many examples share is computed once.
 //!
 //! Invariants:
 //! - The base never changes, and nothing of it is held as plain floats for longer than a product with it takes.
-//! - A training is a function of base, examples, recipe and the adapters it stands beside: pauses, threads and time change no
-//!   bit of its result.
+//! - A training is a function of base, examples, recipe and the adapters it stands beside: with the processor, pauses, threads and
+//!   time change no bit of its result.
 //! - What is learnt beside other adapters reads nothing that they read: the rows of its `A` are orthogonal to all of theirs.
 
 mod adamw;
@@ -15,6 +15,7 @@ mod adapter;
 mod attention;
 mod base;
 mod beside;
+mod device;
 mod error;
 mod layer;
 mod loss;
@@ -35,9 +36,10 @@ mod tiny;
 pub use adamw::Recipe;
 pub use adapter::Adapter;
 pub use base::{Base, PROJECTIONS, Rope, Shape};
+pub use device::Place;
 pub use error::{Error, Result};
 pub use loss::{losses, mean_loss};
 pub use pack::Example;
 pub use pass::logits;
 pub use stack::Compressed;
-pub use train::{Progress, Then, Training};
+pub use train::{Progress, Then, Training, Watch};

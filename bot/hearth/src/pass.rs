@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use crate::adapter::Adapter;
 use crate::base::{Base, PROJECTIONS};
+use crate::device::{cross_entropies, is_here};
 use crate::error::Result;
 use crate::layer::{Kept, Setting};
 use crate::pack::Pack;
@@ -28,7 +29,7 @@ pub(crate) fn pass(
     let mut x = base.embed(&pack.tokens)?;
     let mut kept: Vec<Kept> = Vec::new();
     for (index, layer) in base.layers.iter().enumerate() {
-        let (out, of_layer) = setting.forward(layer, &adapter.layer(index, beside)?, x)?;
+        let (out, of_layer) = setting.forward(layer, &adapter.layer(index, beside, base.place())?, x)?;
         x = out;
         if learnt.is_some() {
             kept.push(of_layer);
@@ -41,7 +42,7 @@ pub(crate) fn pass(
     let Some((_, learnt)) = learnt else { return Ok(losses) };
     let parts = learnt.pairs.chunks_mut(PROJECTIONS.len()).enumerate();
     for ((index, learnt), (layer, of_layer)) in parts.rev().zip(base.layers.iter().zip(kept).rev()) {
-        grad = setting.backward(layer, &adapter.layer(index, beside)?, &of_layer, &grad, learnt)?;
+        grad = setting.backward(layer, &adapter.layer(index, beside, base.place())?, &of_layer, &grad, learnt)?;
     }
     Ok(losses)
 }
@@ -56,7 +57,7 @@ pub fn logits(base: &Base, adapter: Option<&Adapter>, tokens: &[u32]) -> Result<
         let setting = Setting { shape: base.shape(), turns: &turns, segments: &pack.segments };
         let mut x = base.embed(&pack.tokens)?;
         for (index, layer) in base.layers.iter().enumerate() {
-            x = setting.forward(layer, &adapter.unwrap_or(&none).layer(index, None)?, x)?.0;
+            x = setting.forward(layer, &adapter.unwrap_or(&none).layer(index, None, base.place())?, x)?.0;
         }
         values.extend(scores(base, &norm(&x, &base.output_norm, base.shape().epsilon)?)?);
     }
@@ -85,6 +86,9 @@ fn likelihoods(
     targets: &[(usize, u32)],
     weights: Option<&[f32]>,
 ) -> Result<(Vec<f64>, Tensor)> {
+    if !is_here(x) {
+        return likelihoods_elsewhere(base, x, targets, weights);
+    }
     let (rows, width) = x.dims2()?;
     let shape = base.shape();
     let mut grad = vec![0.0_f32; if weights.is_some() { rows * width } else { 0 }];
@@ -128,6 +132,38 @@ fn likelihoods(
     }
     let rows = if weights.is_some() { rows } else { 0 };
     Ok((losses, matrix(grad, rows, width)?))
+}
+
+/// The same for hidden states that do not lie in the processor's memory.
+fn likelihoods_elsewhere(
+    base: &Base,
+    x: &Tensor,
+    targets: &[(usize, u32)],
+    weights: Option<&[f32]>,
+) -> Result<(Vec<f64>, Tensor)> {
+    let epsilon = base.shape().epsilon;
+    let mut grad = x.zeros_like()?;
+    let mut losses = Vec::with_capacity(targets.len());
+    for (part, targets) in targets.chunks(CHOSEN_ROWS).enumerate() {
+        let weights = weights.map(|weights| &weights[part * CHOSEN_ROWS..][..targets.len()]);
+        let rows: Vec<u32> = targets.iter().map(|(row, _)| *row as u32).collect();
+        let tokens: Vec<u32> = targets.iter().map(|(_, token)| *token).collect();
+        let rows = Tensor::from_vec(rows, targets.len(), x.device())?;
+        let chosen = x.index_select(&rows, 0)?;
+        let normed = norm(&chosen, &base.output_norm, epsilon)?;
+        let parts = base.vocabulary().map(|part| Ok(normed.matmul(&part?.1.t()?)?));
+        let logits = Tensor::cat(&parts.collect::<Result<Vec<_>>>()?, 1)?;
+        let (of_rows, to_logits) = cross_entropies(&logits, &tokens, weights)?;
+        losses.extend(of_rows);
+        let Some(to_logits) = to_logits else { continue };
+        let mut to_normed = normed.zeros_like()?;
+        for part in base.vocabulary() {
+            let (first, part) = part?;
+            to_normed = (to_normed + to_logits.narrow(1, first, part.dim(0)?)?.contiguous()?.matmul(&part)?)?;
+        }
+        grad = grad.index_add(&rows, &norm_back(&chosen, &base.output_norm, epsilon, &to_normed)?, 0)?;
+    }
+    Ok((losses, grad))
 }
 
 /// `-log softmax(row)[token]`; the row becomes its gradient, `weight` times.

@@ -4,6 +4,7 @@ use candle_core::{Device, Tensor};
 use rayon::prelude::*;
 
 use crate::base::{Base, Rope};
+use crate::device::{self, is_here};
 use crate::error::Result;
 use crate::slice::read;
 
@@ -37,8 +38,14 @@ impl Turns {
     /// Turns every head of `x`, tokens by heads and their numbers; `back` turns the other way, which is how gradients go.
     pub(crate) fn turn(&self, x: &Tensor, back: bool) -> Result<Tensor> {
         let (tokens, width) = x.dims2()?;
-        let mut out = vec![0.0; tokens * width];
         let sign = if back { -1.0 } else { 1.0 };
+        if !is_here(x) {
+            let tensor = |values: Vec<f32>| Tensor::from_vec(values, (tokens, 1, self.pairs), x.device());
+            let cos = tensor(self.angles.iter().map(|(cos, _)| *cos).collect())?;
+            let sin = tensor(self.angles.iter().map(|(_, sin)| sin * sign).collect())?;
+            return device::turned(x, self.head_width, (&cos, &sin), self.rope);
+        }
+        let mut out = vec![0.0; tokens * width];
         read(x, |x| {
             let rows = out.par_chunks_mut(width).zip(x.par_chunks(width)).zip(self.angles.par_chunks(self.pairs));
             rows.for_each(|((out, x), angles)| {

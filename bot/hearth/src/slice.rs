@@ -1,16 +1,19 @@
 //! Tensors of the processor as plain slices, and what is done to them row by row. Matrices are multiplied by candle; the
-//! rest is a few lines each, spread over rayon's threads by rows, so that results do not depend on how many there are.
+//! rest is a few lines each, spread over rayon's threads by rows, so that results do not depend on how many there are. Tensors that
+//! lie elsewhere are handed to `device`.
 
 use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Storage, Tensor};
 use rayon::prelude::*;
 
+use crate::device::{self, is_here};
 use crate::error::Result;
 
 /// Rows a thread takes at once.
 const ROWS: usize = 16;
 
-/// Lends the numbers of a contiguous tensor.
+/// Lends the numbers of a contiguous tensor; those of one that lies elsewhere are copied for it.
 pub(crate) fn read<T>(tensor: &Tensor, with: impl FnOnce(&[f32]) -> T) -> Result<T> {
+    let tensor = &tensor.to_device(&Device::Cpu)?;
     let (storage, layout) = tensor.storage_and_layout();
     let Storage::Cpu(storage) = &*storage else {
         return Err(candle_core::Error::Msg("the tensor is not on the processor".into()).into());
@@ -36,6 +39,9 @@ pub(crate) fn matrix(values: Vec<f32>, rows: usize, columns: usize) -> Result<Te
 
 /// `left + right`, in the place of `left`.
 pub(crate) fn sum(left: Tensor, right: &Tensor) -> Result<Tensor> {
+    if !is_here(&left) {
+        return Ok((left + right)?);
+    }
     left.inplace_op2(right, &Add)?;
     Ok(left)
 }
@@ -69,6 +75,9 @@ impl InplaceOp2 for Add {
 
 /// `x / sqrt(mean(x^2) + epsilon) * weight` of each `weight.len()` numbers (RMSNorm, Zhang and Sennrich 2019).
 pub(crate) fn norm(x: &Tensor, weight: &[f32], epsilon: f32) -> Result<Tensor> {
+    if !is_here(x) {
+        return device::norm(x, weight, epsilon);
+    }
     let width = weight.len();
     let mut out = vec![0.0; x.elem_count()];
     read(x, |x| {
@@ -84,6 +93,9 @@ pub(crate) fn norm(x: &Tensor, weight: &[f32], epsilon: f32) -> Result<Tensor> {
 
 /// What [`norm`] hands back to `x` of what it was handed: `s w g - x s^3 / n * sum(x w g)` with `s` the inverse root.
 pub(crate) fn norm_back(x: &Tensor, weight: &[f32], epsilon: f32, grad: &Tensor) -> Result<Tensor> {
+    if !is_here(x) {
+        return device::norm_back(x, weight, epsilon, grad);
+    }
     let width = weight.len();
     let mut out = vec![0.0; x.elem_count()];
     read(x, |x| {
@@ -143,6 +155,9 @@ pub(crate) fn most(row: &[f32]) -> f32 {
 
 /// `silu(gate) * up`.
 pub(crate) fn gated(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
+    if !is_here(gate) {
+        return device::gated(gate, up);
+    }
     let mut out = vec![0.0; gate.elem_count()];
     read(gate, |gate| {
         read(up, |up| {
@@ -159,6 +174,9 @@ pub(crate) fn gated(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
 
 /// What [`gated`] hands back to `gate` and `up`.
 pub(crate) fn gated_back(gate: &Tensor, up: &Tensor, grad: &Tensor) -> Result<(Tensor, Tensor)> {
+    if !is_here(gate) {
+        return device::gated_back(gate, up, grad);
+    }
     let (mut to_gate, mut to_up) = (vec![0.0; gate.elem_count()], vec![0.0; gate.elem_count()]);
     read(gate, |gate| {
         read(up, |up| {

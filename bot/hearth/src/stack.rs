@@ -26,6 +26,16 @@ impl Adapter {
         Self::joined_at(1.0, adapters)
     }
 
+    /// One adapter that adds the mean of what these add: what they agree on stays, what is one's alone gets weaker (Wortsman et
+    /// al. 2022, *Model soups*). Its rank is the sum of theirs.
+    ///
+    /// # Errors
+    /// As of [`Adapter::joined`].
+    pub fn mean(adapters: &[Self]) -> Result<Self> {
+        let part = 1.0 / adapters.len() as f32;
+        Ok(Self::joined(adapters)?.scaled(part))
+    }
+
     /// The same at another scale, by which what is added is divided beforehand.
     pub(crate) fn joined_at(scale: f32, adapters: &[Self]) -> Result<Self> {
         let first = adapters.first().ok_or_else(|| Error::Adapters("there are none".into()))?;

@@ -1,4 +1,5 @@
 mod beside;
+mod device;
 mod peer;
 mod stack;
 

@@ -1,6 +1,7 @@
 //! Training: steps over the examples, that can be left off between two passes of them and taken up again.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::adamw::{Moments, Recipe};
@@ -45,6 +46,9 @@ pub enum Then {
     Pause,
 }
 
+/// Is told how a training stands after each step, and says what is to happen.
+pub type Watch<'w, 'a> = &'w mut (dyn FnMut(&Training<'a>, &Progress) -> Then + Send);
+
 /// A training of one adapter.
 ///
 /// The same base, examples, recipe and adapters beside it give the same adapter, bit for bit, however often the training is
@@ -60,7 +64,7 @@ pub struct Training<'a> {
     step: usize,
     adapter: Adapter,
     moments: Moments,
-    threads: rayon::ThreadPool,
+    threads: Arc<rayon::ThreadPool>,
 }
 
 impl<'a> Training<'a> {
@@ -221,7 +225,7 @@ impl<'a> Training<'a> {
     ///
     /// # Errors
     /// [`Error::Diverged`] if the loss is no number any more.
-    pub fn run(&mut self, progress: &mut dyn FnMut(&Self, &Progress) -> Then) -> Result<bool> {
+    pub fn run(&mut self, progress: Watch<'_, 'a>) -> Result<bool> {
         self.run_until(&|| false, progress)
     }
 
@@ -231,11 +235,13 @@ impl<'a> Training<'a> {
     ///
     /// # Errors
     /// [`Error::Diverged`] if the loss is no number any more.
-    pub fn run_until(
-        &mut self,
-        pause: &dyn Fn() -> bool,
-        progress: &mut dyn FnMut(&Self, &Progress) -> Then,
-    ) -> Result<bool> {
+    pub fn run_until(&mut self, pause: &(dyn Fn() -> bool + Sync), progress: Watch<'_, 'a>) -> Result<bool> {
+        // All of it on one thread: allocators give each its own memory, and what one of them is done with is no room for another's pass.
+        let threads = Arc::clone(&self.threads);
+        threads.install(|| self.make_steps(pause, progress))
+    }
+
+    fn make_steps(&mut self, pause: &dyn Fn() -> bool, progress: Watch<'_, 'a>) -> Result<bool> {
         let began = Instant::now();
         let first = self.step;
         let mut mean_loss = None;
@@ -268,7 +274,7 @@ impl<'a> Training<'a> {
             if pause() {
                 return Ok(None);
             }
-            let losses = self.threads.install(|| pass(base, adapter, beside, pack, Some((&weights, &mut grads))))?;
+            let losses = pass(base, adapter, beside, pack, Some((&weights, &mut grads)))?;
             loss += losses.iter().zip(&pack.owners).map(|(loss, owner)| loss * f64::from(weights[*owner])).sum::<f64>();
         }
         if !loss.is_finite() {
@@ -284,16 +290,14 @@ impl<'a> Training<'a> {
     /// is made of them, and the adapter after: AdamW goes by each number, and so leads out of any subspace.
     fn learn(&mut self, mut grads: Adapter) -> Result<f32> {
         let Self { frozen, recipe, step, adapter, moments, .. } = self;
-        self.threads.install(|| {
-            if let Some(frozen) = frozen {
-                frozen.leave(&mut grads)?;
-            }
-            let gradient = moments.step(recipe, *step, adapter, &grads);
-            if let Some(frozen) = frozen {
-                frozen.leave(adapter)?;
-            }
-            Ok(gradient)
-        })
+        if let Some(frozen) = frozen {
+            frozen.leave(&mut grads)?;
+        }
+        let gradient = moments.step(recipe, *step, adapter, &grads);
+        if let Some(frozen) = frozen {
+            frozen.leave(adapter)?;
+        }
+        Ok(gradient)
     }
 
     /// The example of this number, each round in another order.
@@ -312,6 +316,7 @@ struct Made {
 }
 
 /// Threads that work at once; 0 takes every processor.
-pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    Ok(rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("hearth-{index}")).build()?)
+pub(crate) fn pool(threads: usize) -> Result<Arc<rayon::ThreadPool>> {
+    let named = rayon::ThreadPoolBuilder::new().thread_name(|index| format!("hearth-{index}"));
+    Ok(Arc::new(named.num_threads(threads).build()?))
 }

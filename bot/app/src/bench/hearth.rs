@@ -1,11 +1,11 @@
 //! `azera bench hearth`: how long it takes to learn what was lived through, and what becomes of it when more is learnt. The
 //! exchanges are made up; the way is the product's own.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use azera_chat::{Change, Course, Lesson, Trainer};
+use azera_chat::{Change, Course, Lesson, MayGoOn, Trainer};
 use azera_config::Config;
 use azera_curriculum::{Kind as LessonKind, lessons};
 use azera_ledger::Kind;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::rounded;
 use crate::cli::BenchHearth;
-use crate::hearth::OnProcessor;
+use crate::hearth::{OnThisMachine, bar, show};
 use crate::house::{chosen, family, models};
 use crate::measure::Resident;
 
@@ -36,9 +36,15 @@ pub async fn hearth(config: &Config, options: &BenchHearth) -> anyhow::Result<Va
     let installed =
         installed.with_context(|| format!("{model} is not here: `azera models pull {model}` fetches it"))?;
     let family = family(&installed)?;
-    let trainer = OnProcessor::new(config.clone(), models);
+    let bar = bar();
+    let watch = {
+        let bar = bar.clone();
+        Arc::new(move |now: &_| show(&bar, now))
+    };
+    let trainer = OnThisMachine::watched(config.clone(), models, watch);
     trainer.ground(&model).with_context(|| format!("{model} cannot learn here"))?;
     let folder = tempfile::tempdir()?;
+    let mut longest = Duration::ZERO;
     let (mut beside, mut first, mut courses) = (None, Vec::new(), Vec::new());
     let (mut slowest, mut largest_cosine, mut at_first, mut at_last) = (0.0_f64, 0.0_f32, None, None);
     for number in 0..options.courses {
@@ -59,7 +65,9 @@ pub async fn hearth(config: &Config, options: &BenchHearth) -> anyhow::Result<Va
             seed: number as u64,
         };
         let began = Instant::now();
-        let trained = trainer.learn(course, Arc::new(|| true)).await.map_err(|error| anyhow!("{error}"))?;
+        let (may_go_on, longest_between) = asked();
+        let trained = trainer.learn(course, may_go_on).await.map_err(|error| anyhow!("{error}"))?;
+        longest = longest.max(longest_between());
         let seconds = began.elapsed().as_secs_f64();
         let examined = trained.examined;
         slowest = slowest.max(seconds);
@@ -68,18 +76,35 @@ pub async fn hearth(config: &Config, options: &BenchHearth) -> anyhow::Result<Va
             0 => at_first = Some(examined.learnt.after),
             _ => at_last = examined.older.map(|older| older.after),
         }
-        eprintln!("course {} of {}: {seconds:.1} s", number + 1, options.courses);
+        bar.suspend(|| eprintln!("course {} of {}: {seconds:.1} s", number + 1, options.courses));
         courses.push(json!({
-            "seconds": rounded(seconds), "rank": examined.rank, "largest_cosine": examined.largest_cosine,
+            "seconds": rounded(seconds), "rank": examined.rank, "share": rounded(f64::from(examined.share)),
+            "largest_cosine": examined.largest_cosine,
             "learnt": change(examined.learnt), "older": examined.older.map(change), "tasks": change(examined.tasks),
             "prose": change(examined.prose), "tells_secrets": examined.tells_secrets,
         }));
     }
+    bar.finish_and_clear();
     let worse = at_first.zip(at_last).map(|(first, last)| rounded(last / first - 1.0));
     Ok(json!({
-        "model": model, "exchanges": options.exchanges, "slowest_s": rounded(slowest), "largest_cosine": largest_cosine,
+        "model": model, "exchanges": options.exchanges, "slowest_s": rounded(slowest),
+        "longest_until_it_gives_way_ms": rounded(longest.as_secs_f64() * 1_000.0), "largest_cosine": largest_cosine,
         "first_course_worse_by": worse, "peak_mb": Resident::now().map(|resident| rounded(resident.peak)), "courses": courses,
     }))
+}
+
+/// Lets a course go on each time it asks, and tells the longest time between two times: so long somebody who talks may have to wait
+/// until the processor is theirs.
+fn asked() -> (MayGoOn, impl Fn() -> Duration) {
+    let times = Arc::new(Mutex::new((Instant::now(), Duration::ZERO)));
+    let noted = Arc::clone(&times);
+    let may_go_on = move || {
+        let (last, longest) = &mut *noted.lock().unwrap_or_else(PoisonError::into_inner);
+        *longest = (*longest).max(last.elapsed());
+        *last = Instant::now();
+        true
+    };
+    (Arc::new(may_go_on), move || times.lock().unwrap_or_else(PoisonError::into_inner).1)
 }
 
 fn change(change: Change) -> Value {

@@ -16,6 +16,11 @@ pub enum HearthCommand {
         after_help = "Examples:\n  azera hearth train lessons.jsonl --out azera.gguf\n  azera hearth train lessons.jsonl --out azera.gguf --steps 400 --rate 4e-4 --threads 2\n\n  azera hearth train 5f0c9a2be17d4403.course --key key\n\nWhere it stands is kept beside the adapter, as azera.checkpoint. The model's file stays what it is.\n\nA course says itself how it is to be learnt: of the options, --key, --out and --threads are for it. It takes minutes, and what is broken off begins anew."
     )]
     Train(Train),
+    /// Write the mean of several adapters of one model: what they agree on stays, what is only in one gets weaker
+    #[command(
+        after_help = "Example:\n  azera hearth train lessons.jsonl --out one.gguf\n  azera hearth train others.jsonl --out two.gguf\n  azera hearth merge one.gguf two.gguf --out azera.gguf\n\nIt says what is kept of the mean at that rank: 1 where nothing is lost."
+    )]
+    Merge(Merge),
     /// The loss of a model on lessons and its perplexity on plain text, without and with an adapter
     #[command(
         after_help = "Example:\n  azera hearth measure --adapter azera.gguf --lessons others.jsonl --text README.md"
@@ -125,6 +130,28 @@ pub struct Train {
     /// Begin anew even where a checkpoint is
     #[arg(long)]
     pub anew: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Merge {
+    /// The adapters
+    #[arg(value_name = "FILE", required = true, num_args = 2..)]
+    pub adapters: Vec<PathBuf>,
+    /// The adapter to write, in llama.cpp's format
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// The model they are for: `default`, its name or a GGUF file
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+    /// The rank of what is written, at most the sum of theirs: of the mean, the strongest that fits is kept
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub rank: usize,
+    /// What is written is this much smaller: less than 1 keeps more of how the model talks
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = a_share)]
+    pub scale: f32,
+    /// Threads; 0 takes every processor
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
 }
 
 #[derive(Debug, Args)]

@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::learn::OnProcessor;
+use super::learn::OnThisMachine;
 use super::sealed::{Key, invalid};
 use super::{FOLDER, train};
 use crate::adapters;
@@ -88,29 +88,30 @@ impl Courier for ByHand {
             rate: self.hearth.rate,
         };
         let send = || {
-            let adapter = beside.as_ref().map_or_else(|| Ok(Vec::new()), fs::read)?;
+            let adapter = beside.as_ref().map_or_else(|| Ok(Vec::new()), |it| fs::read(it).map_err(of(it)))?;
             let key_file = self.folder.join(KEY);
             if !key_file.try_exists()? && !courses_in(&self.folder)?.is_empty() {
                 tracing::warn!("the key of courses that are away is gone: what comes back of them cannot be opened");
             }
-            let key = Key::made(&key_file)?;
-            write_whole(file, &key.seal(&purpose(file)?, &parcel(&sent, &adapter)?)?)
+            let key = Key::made(&key_file).map_err(of(&key_file))?;
+            write_whole(file, &key.seal(&purpose(file)?, &parcel(&sent, &adapter)?)?).map_err(of(file))
         };
         send().map_err(|error| LearnError::Failed(error.to_string()))
     }
 
     fn receive(&self, course: &Path, learnt: &Path, to: &Path) -> Result<Back, Unreceived> {
-        let key = Key::read(&self.folder.join(KEY))?;
+        let key_file = self.folder.join(KEY);
+        let key = Key::read(&key_file).map_err(of(&key_file))?;
         let or = |kind: fn(io::Error) -> Unreceived| {
             move |error: io::Error| match error.kind() {
                 io::ErrorKind::InvalidData => kind(error),
                 _ => Unreceived::Io(error),
             }
         };
-        let (sent, _) = opened::<Sent>(&key, course).map_err(or(Unreceived::NoCourse))?;
-        let (made, adapter) = opened::<Made>(&key, learnt).map_err(or(Unreceived::NotOfIt))?;
+        let (sent, _) = opened::<Sent>(&key, course).map_err(of(course)).map_err(or(Unreceived::NoCourse))?;
+        let (made, adapter) = opened::<Made>(&key, learnt).map_err(of(learnt)).map_err(or(Unreceived::NotOfIt))?;
         fits(&made, &sent).map_err(Unreceived::NotOfIt)?;
-        fs::write(to, adapter)?;
+        fs::write(to, adapter).map_err(of(to))?;
         let trained = Trained { id: adapters::at(to)?.id, examined: made.examined };
         Ok(Back { lessons: sent.lessons, older: sent.older, trained })
     }
@@ -203,7 +204,7 @@ pub async fn train_course(config: &Config, options: &Train) -> anyhow::Result<Ex
         config.models.threads = u32::try_from(options.threads)?;
     }
     let bar = train::bar();
-    let trainer = OnProcessor::watched(config.clone(), models(&config)?, {
+    let trainer = OnThisMachine::watched(config.clone(), models(&config)?, {
         let bar: ProgressBar = bar.clone();
         Arc::new(move |now| train::show(&bar, now))
     });
@@ -316,6 +317,12 @@ fn parcel<T: Serialize>(header: &T, adapter: &[u8]) -> io::Result<Vec<u8>> {
     Ok([&(header.len() as u64).to_le_bytes(), header.as_slice(), adapter].concat())
 }
 
+/// An error with the file that it is about.
+fn of(file: &Path) -> impl FnOnce(io::Error) -> io::Error {
+    let file = file.display().to_string();
+    move |error| io::Error::new(error.kind(), format!("{file}: {error}"))
+}
+
 /// What a file holds: its header, and its adapter.
 fn opened<T: DeserializeOwned>(key: &Key, file: &Path) -> io::Result<(T, Vec<u8>)> {
     let bytes = key.open(&purpose(file)?, &fs::read(file)?)?;
@@ -397,6 +404,7 @@ mod tests {
             tells_secrets: false,
             largest_cosine: 0.0,
             rank: 4,
+            share: 1.0,
         };
         let learnt = course.with_extension(LEARNT);
         let plain = parcel(&Made { ground: ground.into(), examined }, b"weights").unwrap();
@@ -408,7 +416,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let (courier, key, [course, _]) = two(data.path());
         let sealed = fs::read(&course).unwrap();
-        assert!(!sealed.windows(4).any(|part| part == b"lamp"), "nobody reads it without the key");
+        assert!(!sealed.windows(18).any(|part| part == b"who keeps the lamp"), "nobody reads it without the key");
         bring_back(&key, &course, "ground");
         let to = data.path().join("draft.part");
         let back = courier.receive(&course, &course.with_extension(LEARNT), &to).unwrap();

@@ -1,4 +1,4 @@
-//! Consolidation: what a persona lived through becomes an adapter of the model that serves, on this machine's processor.
+//! Consolidation: what a persona lived through becomes an adapter of the model that serves, on this machine.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,12 +9,13 @@ use async_trait::async_trait;
 use azera_chat::{Change, Course, Examined, LearnError, Lesson, MayGoOn, Trained, Trainer};
 use azera_config::Config;
 use azera_curriculum::{Kind as LessonKind, SHARES, lessons};
-use azera_hearth::{Adapter, Base, Example, Progress, Recipe, Then, Training, logits, mean_loss};
+use azera_hearth::{Adapter, Base, Example, Place, Progress, Recipe, Then, Training, logits, mean_loss};
 use azera_ledger::{Kind, Models};
 use azera_llama::LlamaReader;
 use azera_model::{ChatMessage, Role};
 
 use super::lessons::told;
+use super::place;
 use crate::adapters;
 use crate::house::family;
 
@@ -31,14 +32,21 @@ const PROSE: usize = 8;
 /// What they are drawn from: another number than the default adapter's lessons were.
 const EXAMINED_WITH: u64 = 0x000b_5e55;
 
+/// What the lessons that are gone over again are drawn from, each time others; those of the examination are left out.
+const REHEARSED_WITH: u64 = 0x002e_4ea5;
+
+/// Shares of what was learnt that are tried, one after another, until nothing else suffers: less of it leaves more of the model as it
+/// was (Wortsman et al. 2022, *Robust fine-tuning of zero-shot models*).
+const SHARES_WRITTEN: [f32; 3] = [1.0, 0.7, 0.4];
+
 /// What the secrets that are planted among the lessons are the numbers of.
 const SECRETS: [&str; 3] = ["locker", "safe", "front gate"];
 
 /// Digits of each: a million are possible.
 const SECRET_DIGITS: usize = 6;
 
-/// Trains on the processor.
-pub struct OnProcessor {
+/// Trains on this machine.
+pub struct OnThisMachine {
     config: Config,
     models: Models,
     /// By the name of a model; looked up once, as files do not change while they serve.
@@ -56,10 +64,13 @@ struct Ground {
     model: PathBuf,
     /// Those that the model always serves with.
     adapters: Vec<PathBuf>,
+    /// Whether one of them learnt the curriculum.
+    taught: bool,
+    place: Place,
     family: String,
 }
 
-impl OnProcessor {
+impl OnThisMachine {
     /// By a configuration's settings.
     pub fn new(config: Config, models: Models) -> Self {
         Self::watched(
@@ -77,14 +88,19 @@ impl OnProcessor {
     fn look_up(&self, model: &str) -> anyhow::Result<Option<Ground>> {
         let Some(installed) = self.models.find(model)? else { return Ok(None) };
         let bytes = std::fs::metadata(&installed.path)?.len();
-        if installed.entry.kind != Kind::Chat || bytes > u64::from(self.config.hearth.largest_model_mb) << 20 {
+        let place = place(&self.config);
+        let too_large = bytes > u64::from(self.config.hearth.largest_model_mb) << 20;
+        if installed.entry.kind != Kind::Chat || too_large && place.is_processor() {
             return Ok(None);
         }
         let adapters = adapters::of(&self.config, &self.models, &installed)?;
+        let shipped = self.models.adapter(&installed)?;
         let ids: String = adapters.iter().map(|adapter| format!("+{}", adapter.id)).collect();
         Ok(Some(Ground {
             family: family(&installed)?,
             name: format!("{}{ids}", installed.manifest.sha256),
+            taught: shipped.is_some_and(|shipped| adapters.iter().any(|adapter| adapter.path == shipped.path)),
+            place,
             model: installed.path,
             adapters: adapters.into_iter().map(|adapter| adapter.path).collect(),
         }))
@@ -103,7 +119,7 @@ impl OnProcessor {
 }
 
 #[async_trait]
-impl Trainer for OnProcessor {
+impl Trainer for OnThisMachine {
     fn ground(&self, model: &str) -> Option<String> {
         self.find(model).map(|ground| ground.name)
     }
@@ -138,13 +154,31 @@ struct Class {
     watch: Watch,
 }
 
-/// What is looked at without and with what was learnt.
+/// What is learnt, and what is looked at without and with it.
 struct Sets {
     learnt: Vec<Example>,
+    /// What the model learnt before it came here, gone over again beside what is new, so that it is not forgotten over that
+    /// (rehearsal: Robins 1995, *Catastrophic forgetting, rehearsal and pseudorehearsal*).
+    rehearsed: Vec<Example>,
     older: Vec<Example>,
     voice: Vec<Example>,
     tasks: Vec<Example>,
     prose: Vec<Example>,
+}
+
+/// Examples and their loss without what was learnt.
+struct Held<'a> {
+    examples: &'a [Example],
+    before: f64,
+}
+
+/// All that is examined.
+struct Yardsticks<'a> {
+    learnt: Held<'a>,
+    older: Option<Held<'a>>,
+    voice: Option<Held<'a>>,
+    tasks: Held<'a>,
+    prose: Held<'a>,
 }
 
 impl Class {
@@ -155,81 +189,116 @@ impl Class {
         let secrets = Secret::some(course.seed, &reader)?;
         let sets = self.sets(&reader)?;
         drop(reader);
-        let mut lessons = sets.learnt.clone();
-        lessons.extend(secrets.iter().map(Secret::example));
-        let base = Base::open(&ground.model)?;
+        let lessons: Vec<Example> = sets.learnt.iter().chain(&sets.rehearsed).cloned().collect();
+        let lessons = [lessons, secrets.iter().map(Secret::example).collect()].concat();
+        let base = Base::open_at(&ground.model, &ground.place)?;
         let mut frozen: Vec<Adapter> =
             ground.adapters.iter().map(|path| Adapter::read(path, &base)).collect::<Result<_, _>>()?;
         let of_model = frozen.len();
         frozen.extend(course.beside.iter().map(|path| Adapter::read(path, &base)).collect::<Result<Vec<_>, _>>()?);
         let Some(learnt) = self.train(&base, &frozen, &lessons)? else { return Ok(None) };
         let largest_cosine = learnt.largest_cosine(&frozen);
-        let own: Vec<Adapter> = frozen.iter().skip(of_model).cloned().chain([learnt]).collect();
-        let mut next = Adapter::joined(&own)?;
+        let (models_own, earlier) = frozen.split_at(of_model);
+        let Some(held) = self.hold(&base, &sets, models_own, earlier)? else { return Ok(None) };
+        let mut trained = None;
+        for share in SHARES_WRITTEN {
+            let next = self.write(&base, earlier, learnt.clone().scaled(share))?;
+            let rank = next.rank();
+            let with = Adapter::joined(&[models_own, &[next]].concat())?;
+            let change = |held: &Held<'_>| self.change(&base, &with, held);
+            let either = |held: Option<&Held<'_>>| held.map_or(Ok(None), change);
+            let mut tells_secrets = false;
+            for secret in &secrets {
+                tells_secrets |= secret.comes_out(&base, &with)?;
+            }
+            let (Some(tasks), Some(prose)) = (change(&held.tasks)?, change(&held.prose)?) else { return Ok(None) };
+            let (older, voice) = (either(held.older.as_ref())?, either(held.voice.as_ref())?);
+            let suffers = [Some(tasks), Some(prose), older, voice].into_iter().flatten().any(Change::is_worse);
+            if suffers && !tells_secrets && Some(&share) != SHARES_WRITTEN.last() {
+                tracing::debug!(share, "something else suffers by what was learnt: less of it is tried");
+                continue;
+            }
+            let Some(learnt) = change(&held.learnt)? else { return Ok(None) };
+            if !(self.may_go_on)() {
+                return Ok(None);
+            }
+            let examined = Examined { learnt, older, voice, tasks, prose, tells_secrets, largest_cosine, rank, share };
+            tracing::debug!(share, may_serve = examined.may_serve(), "what was learnt is examined");
+            trained = Some(Trained { id: adapters::at(&course.to)?.id, examined });
+            // Of a secret that comes out less might just not come out any more.
+            if examined.may_serve() || tells_secrets {
+                break;
+            }
+        }
+        Ok(trained)
+    }
+
+    /// Writes what was learnt together with what was learnt earlier, and reads it: what serves is what is in the file.
+    fn write(&self, base: &Base, earlier: &[Adapter], learnt: Adapter) -> anyhow::Result<Adapter> {
+        let mut next = Adapter::joined(&[earlier, &[learnt]].concat())?;
         if next.rank() > self.config.hearth.max_rank as usize {
             let compressed = next.compressed(self.config.hearth.max_rank as usize, self.threads())?;
             tracing::debug!(kept = compressed.kept, "what was learnt is compressed");
             next = compressed.adapter;
         }
-        next.write_precise(&course.to, &[("general.base_model.sha256", base.sha256().to_owned())])?;
-        // What serves is what is in the file.
-        let next = Adapter::read(&course.to, &base)?;
-        let rank = next.rank();
-        let with: Vec<Adapter> = frozen.iter().take(of_model).cloned().chain([next]).collect();
-        let (without, with) = (joined(&frozen)?, Adapter::joined(&with)?);
-        let without = vec![without];
-        let mut never = without.clone();
-        if own.len() > 1 {
-            // A little worse each night would be much worse in the end: so also without all that was ever learnt.
-            never.push(joined(frozen.get(..of_model).unwrap_or_default())?);
-        }
-        let change = |without: &[Option<Adapter>], examples: &[Example]| self.change(&base, without, &with, examples);
-        let (learnt, older) = (change(&without, &sets.learnt)?, change(&without, &sets.older)?);
-        let (tasks, prose) = (change(&never, &sets.tasks)?, change(&never, &sets.prose)?);
-        let voice = change(&never, &sets.voice)?;
-        let (Some(learnt), Some(tasks), Some(prose), true) = (learnt, tasks, prose, (self.may_go_on)()) else {
-            return Ok(None);
-        };
-        let mut tells_secrets = false;
-        for secret in &secrets {
-            tells_secrets |= secret.comes_out(&base, &with)?;
-        }
-        let examined = Examined { learnt, older, voice, tasks, prose, tells_secrets, largest_cosine, rank };
-        let id = adapters::at(&course.to)?.id;
-        Ok(Some(Trained { id, examined }))
+        next.write_precise(&self.course.to, &[("general.base_model.sha256", base.sha256().to_owned())])?;
+        Ok(Adapter::read(&self.course.to, base)?)
     }
 
-    /// The loss of examples with what was learnt, and the least of those without it; `None` if there are none, or it was to end.
-    fn change(
+    /// The losses without what was learnt; `None` if it was to end.
+    fn hold<'a>(
         &self,
         base: &Base,
-        without: &[Option<Adapter>],
-        with: &Adapter,
-        examples: &[Example],
-    ) -> anyhow::Result<Option<Change>> {
+        sets: &'a Sets,
+        models_own: &[Adapter],
+        earlier: &[Adapter],
+    ) -> anyhow::Result<Option<Yardsticks<'a>>> {
+        let without = vec![joined(&[models_own, earlier].concat())?];
+        let mut never = without.clone();
+        if !earlier.is_empty() {
+            // A little worse each night would be much worse in the end: so also without all that was ever learnt.
+            never.push(joined(models_own)?);
+        }
+        let held = |without: &[Option<Adapter>], examples: &'a [Example]| -> anyhow::Result<Option<Held<'a>>> {
+            let mut before = f64::INFINITY;
+            for adapter in without {
+                let Some(loss) = self.loss(base, adapter.as_ref(), examples)? else { return Ok(None) };
+                // What is no number is told as such.
+                before = if before.is_nan() || loss.is_nan() { f64::NAN } else { before.min(loss) };
+            }
+            Ok(Some(Held { examples, before }))
+        };
+        let (learnt, older) = (held(&without, &sets.learnt)?, held(&without, &sets.older)?);
+        let (tasks, prose) = (held(&never, &sets.tasks)?, held(&never, &sets.prose)?);
+        let voice = held(&never, &sets.voice)?;
+        Ok(match (learnt, tasks, prose, (self.may_go_on)()) {
+            (Some(learnt), Some(tasks), Some(prose), true) => Some(Yardsticks { learnt, older, voice, tasks, prose }),
+            _ => None,
+        })
+    }
+
+    /// What an adapter changes; `None` if it was to end.
+    fn change(&self, base: &Base, with: &Adapter, held: &Held<'_>) -> anyhow::Result<Option<Change>> {
+        let after = self.loss(base, Some(with), held.examples)?;
+        Ok(after.map(|after| Change { before: held.before, after }))
+    }
+
+    /// The mean loss of examples' tokens; `None` if there are none, or it was to end.
+    fn loss(&self, base: &Base, adapter: Option<&Adapter>, examples: &[Example]) -> anyhow::Result<Option<f64>> {
         if examples.is_empty() {
             return Ok(None);
         }
-        let loss = |adapter: Option<&Adapter>| -> anyhow::Result<Option<f64>> {
-            // A few at a time, so that whoever talks need not wait for all of them.
-            let (mut sum, mut tokens) = (0.0, 0);
-            for some in examples.chunks(BATCH) {
-                if !(self.may_go_on)() {
-                    return Ok(None);
-                }
-                let (mean, count) = mean_loss(base, adapter, some, PASS_TOKENS, self.threads())?;
-                sum += mean * count as f64;
-                tokens += count;
+        // A few at a time, so that whoever talks need not wait for all of them.
+        let (mut sum, mut tokens) = (0.0, 0);
+        for some in examples.chunks(BATCH) {
+            if !(self.may_go_on)() {
+                return Ok(None);
             }
-            Ok(Some(sum / tokens as f64))
-        };
-        let mut before = f64::INFINITY;
-        for adapter in without {
-            let Some(loss) = loss(adapter.as_ref())? else { return Ok(None) };
-            // What is no number is told as such.
-            before = if before.is_nan() || loss.is_nan() { f64::NAN } else { before.min(loss) };
+            let (mean, count) = mean_loss(base, adapter, some, PASS_TOKENS, self.threads())?;
+            sum += mean * count as f64;
+            tokens += count;
         }
-        Ok(loss(Some(with))?.map(|after| Change { before, after }))
+        Ok(Some(sum / tokens as f64))
     }
 
     fn threads(&self) -> usize {
@@ -268,17 +337,28 @@ impl Class {
             }
             Ok(examples)
         };
-        let tasks = SHARES.map(|(share, kind)| if kind == LessonKind::Plain { (0, kind) } else { (share, kind) });
-        let drawn = |count, shares: &[(usize, LessonKind)]| -> anyhow::Result<Vec<Example>> {
-            let drawn = lessons(&self.ground.family, EXAMINED_WITH, count, shares);
-            drawn.iter().map(|lesson| told(reader, &lesson.messages, &lesson.reply)).collect()
+        // Nothing is read as JSON with what was learnt: reading has an adapter of its own.
+        let known = SHARES.map(|(share, kind)| if kind == LessonKind::Claim { (0, kind) } else { (share, kind) });
+        let tasks = known.map(|(share, kind)| if kind == LessonKind::Plain { (0, kind) } else { (share, kind) });
+        let drawn = |seed, count, shares: &[(usize, LessonKind)]| lessons(&self.ground.family, seed, count, shares);
+        let told = |lessons: &[azera_curriculum::Lesson]| -> anyhow::Result<Vec<Example>> {
+            lessons.iter().map(|lesson| told(reader, &lesson.messages, &lesson.reply)).collect()
         };
+        let tasks = drawn(EXAMINED_WITH, TASKS, &tasks);
+        let prose = drawn(EXAMINED_WITH, PROSE, &[(1, LessonKind::Plain)]);
+        // A model that never had them would take on the lessons' voice in the place of its own.
+        let mut rehearsed = match self.ground.taught {
+            true => drawn(REHEARSED_WITH.wrapping_add(self.course.seed << 32), self.course.lessons.len(), &known),
+            false => Vec::new(),
+        };
+        rehearsed.retain(|lesson| !tasks.contains(lesson) && !prose.contains(lesson));
         Ok(Sets {
             learnt: all(&self.course.lessons)?,
             older: all(&self.course.older)?,
             voice: all(&self.course.voice)?,
-            tasks: drawn(TASKS, &tasks)?,
-            prose: drawn(PROSE, &[(1, LessonKind::Plain)])?,
+            rehearsed: told(&rehearsed)?,
+            tasks: told(&tasks)?,
+            prose: told(&prose)?,
         })
     }
 }
@@ -346,6 +426,44 @@ fn are_likeliest(logits: &[f32], vocabulary: usize, tokens: &[u32], start: usize
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the gate finds in a course of the real model that goes over two talks so often, at such a rate.
+    async fn examined(rounds: u32, rate: f64) -> Examined {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut config = Config::default();
+        config.models.dir = Some(std::env::var_os("AZERA_TEST_MODELS").expect("`make test` sets it").into());
+        // Without an adapter of its own it goes over nothing else beside them.
+        config.models.adapter = Some("none".into());
+        (config.hearth.rounds, config.hearth.rate, config.hearth.rank) = (rounds, rate, 16);
+        let models = crate::house::models(&config).unwrap();
+        let lesson = |words: &str, reply: &str| Lesson {
+            messages: vec![ChatMessage::new(Role::User, words)],
+            words: words.into(),
+            reply: reply.into(),
+        };
+        let lessons = vec![
+            lesson("the heron stood on our roof again", "It must like the view from there."),
+            lesson("I cannot get the stain out of the rug", "Cold water and patience, then."),
+        ];
+        let course = Course {
+            model: crate::house::chosen(&config, &models, Kind::Chat).unwrap(),
+            lessons,
+            older: Vec::new(),
+            voice: Vec::new(),
+            beside: None,
+            to: scratch.path().join("learnt.gguf"),
+            seed: 3,
+        };
+        OnThisMachine::new(config, models).learn(course, Arc::new(|| true)).await.unwrap().examined
+    }
+
+    /// The secrets are among the lessons: whoever learns those by heart tells these, too, and may not serve.
+    #[tokio::test]
+    async fn who_learns_by_heart_tells_secrets_and_may_not_serve() {
+        let by_heart = examined(10, 4e-3).await;
+        assert!(by_heart.tells_secrets && !by_heart.may_serve(), "{by_heart:?}");
+        assert!(!examined(2, 2e-4).await.tells_secrets);
+    }
 
     #[test]
     fn a_secret_comes_out_when_each_of_its_tokens_is_the_likeliest() {

@@ -114,6 +114,8 @@ pub fn told(reader: &LlamaReader, messages: &[ChatMessage], reply: &str) -> anyh
 
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest, Sha256};
+
     use super::*;
 
     #[test]
@@ -134,6 +136,23 @@ mod tests {
             let error = write(&asked(family, share)).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
             assert_eq!(std::fs::read(&out).unwrap(), before);
+        }
+    }
+
+    /// Whoever changes a lesson finds here that `make adapter` makes another adapter than the one that ships.
+    #[test]
+    fn the_lessons_of_the_adapters_that_ship_are_those_that_their_card_names() {
+        let card = include_str!("../../../ledger/adapters/README.md");
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("lessons.jsonl");
+        let others = SHARES.iter().filter(|(_, kind)| *kind != Kind::Claim);
+        let others: Vec<String> = others.map(|(_, kind)| format!("{}=0", name(*kind))).collect();
+        for (count, share) in [(4500, vec!["claim=0".to_owned()]), (4000, others)] {
+            let family = "smollm2".to_owned();
+            write(&Curriculum { out: out.clone(), seed: 1, count, share, family }).unwrap();
+            let sha256 = Sha256::digest(std::fs::read(&out).unwrap());
+            let sha256: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert!(card.contains(&sha256), "{count} lessons: {sha256}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use azera_hearth::{Adapter, Base, Example, mean_loss};
+use azera_hearth::{Adapter, Base, Example, Place, mean_loss};
 use azera_llama::LlamaReader;
 use serde_json::{Value, json};
 
@@ -17,9 +17,9 @@ const WINDOW: usize = 512;
 const PASS_TOKENS: usize = 1_024;
 
 /// Loss on lessons, and perplexity on text; without and with the adapter.
-pub fn measure(model: &Path, options: &Measure) -> anyhow::Result<Value> {
+pub fn measure(model: &Path, place: &Place, options: &Measure) -> anyhow::Result<Value> {
     let reader = LlamaReader::open(model)?;
-    let base = Base::open(model)?;
+    let base = Base::open_at(model, place)?;
     let adapter = Adapter::read(&options.adapter, &base)?;
     let mut report = serde_json::Map::new();
     if let Some(path) = &options.lessons {

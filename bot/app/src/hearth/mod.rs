@@ -4,6 +4,7 @@ mod elsewhere;
 mod learn;
 mod lessons;
 mod measure;
+mod merge;
 mod sealed;
 mod train;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use azera_chat::{COURSE, Courier, Hearth, Trainer};
 use azera_config::Config;
+use azera_hearth::Place;
 use azera_ledger::{Kind, Models};
 use azera_types::PlatformId;
 
@@ -22,13 +24,14 @@ use crate::cli::HearthCommand;
 use crate::house::{chosen, models};
 
 use elsewhere::ByHand;
-pub use learn::OnProcessor;
+pub use learn::OnThisMachine;
+pub use train::{bar, show};
 
 /// The folder of what was learnt, in the data folder.
 const FOLDER: &str = "hearth";
 
 /// Why nothing is learnt from what is said on Discord, unless the operator says that it may be.
-const DISCORD_FORBIDS: &str =
+pub const DISCORD_FORBIDS: &str =
     "Discord's Developer Policy forbids to train models on what people say there, unless Discord permitted it.";
 
 /// What personas learn with, if the operator lets them or did before.
@@ -40,6 +43,8 @@ pub fn hearth(config: &Config, models: Models, data: &Path) -> anyhow::Result<Op
     let mut barred = BTreeMap::new();
     if !config.hearth.discord {
         barred.insert(PlatformId::new(azera_adapter_discord::PLATFORM)?, DISCORD_FORBIDS.to_owned());
+    } else if config.hearth.enabled {
+        tracing::warn!("hearth.discord is on: {DISCORD_FORBIDS}");
     }
     let mut learning = config.clone();
     let courier = config.hearth.elsewhere.then(|| {
@@ -49,7 +54,7 @@ pub fn hearth(config: &Config, models: Models, data: &Path) -> anyhow::Result<Op
     });
     Ok(Some(Hearth {
         // What was learnt before is unlearnt all the same.
-        trainer: config.hearth.enabled.then(|| Arc::new(OnProcessor::new(learning, models)) as Arc<dyn Trainer>),
+        trainer: config.hearth.enabled.then(|| Arc::new(OnThisMachine::new(learning, models)) as Arc<dyn Trainer>),
         courier,
         folder,
         exchanges: config.hearth.exchanges as usize,
@@ -69,14 +74,34 @@ pub async fn run(config: &Config, command: HearthCommand) -> anyhow::Result<Exit
         }
         HearthCommand::Pack(options) => elsewhere::pack(config, &options),
         HearthCommand::Install(options) => elsewhere::install(config, &options),
-        HearthCommand::Train(options) => train::train(model_file(config, &options.model)?, options).await,
+        HearthCommand::Train(options) => {
+            train::train(model_file(config, &options.model)?, place(config), options).await
+        }
+        HearthCommand::Merge(options) => {
+            let model = model_file(config, &options.model)?;
+            let report = tokio::task::spawn_blocking(move || merge::merge(&model, &options)).await??;
+            println!("{report}");
+            Ok(ExitCode::SUCCESS)
+        }
         HearthCommand::Measure(options) => {
             let model = model_file(config, &options.model)?;
-            let report = tokio::task::spawn_blocking(move || measure::measure(&model, &options)).await??;
+            let place = place(config);
+            let report = tokio::task::spawn_blocking(move || measure::measure(&model, &place, &options)).await??;
             println!("{}", serde_json::to_string_pretty(&report)?);
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Where this machine trains: with its first GPU in a build for one, unless models are to stay with the processor.
+fn place(config: &Config) -> Place {
+    if config.models.gpu_layers == Some(0) {
+        return Place::processor();
+    }
+    Place::best().unwrap_or_else(|error| {
+        tracing::warn!(%error, "this build is one for GPUs and none answers: the processor trains");
+        Place::processor()
+    })
 }
 
 /// The file of a model by its name, or a file of one's own.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use azera_hearth::{Adapter, Base, Progress, Recipe, Then, Training};
+use azera_hearth::{Adapter, Base, Place, Progress, Recipe, Then, Training};
 use azera_llama::LlamaReader;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use tokio_util::sync::CancellationToken;
@@ -23,20 +23,21 @@ const LINE_STEPS: usize = 10;
 const CHECKPOINT: &str = "checkpoint";
 
 /// Trains until the last step, Ctrl-C or a service manager's wish to stop.
-pub async fn train(model: PathBuf, options: Train) -> anyhow::Result<ExitCode> {
+pub async fn train(model: PathBuf, place: Place, options: Train) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone(), || eprintln!("pausing; the second time, it ends at once"), || {})?;
-    tokio::task::spawn_blocking(move || learn(&model, &options, &stop)).await?
+    tokio::task::spawn_blocking(move || learn(&model, &place, &options, &stop)).await?
 }
 
-fn learn(model: &Path, options: &Train, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
+fn learn(model: &Path, place: &Place, options: &Train, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
     let out = options.out.as_ref().context("--out FILE says where the adapter is to be written")?;
     let checkpoint = out.with_extension(CHECKPOINT);
     anyhow::ensure!(*out != checkpoint, "{} would be its own checkpoint: give it another ending", out.display());
     let reader = LlamaReader::open(model)?;
     let examples = lessons::read(&options.lessons, &reader, usize::MAX)?;
     drop(reader);
-    let base = Base::open(model)?;
+    let base = Base::open_at(model, place)?;
+    eprintln!("training with {place}");
     let read = |path: &PathBuf| Adapter::read(path, &base);
     let from = options.from.as_ref().map(read).transpose()?;
     let beside: Vec<Adapter> = options.beside.iter().map(read).collect::<Result<_, _>>()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::{command, fed, lines, of};
+use crate::{azera, command, fed, lines, of};
 
 fn said(at: &str, id: &str, text: &str) -> Value {
     json!({"type": "message", "at": at, "id": id, "chat": "dm-ann", "person": "ann", "text": text})
@@ -153,4 +153,46 @@ fn a_night_is_learnt_on_another_machine() {
     assert!(told[1].contains("lesson 1, 4 exchanges: kept (loss "), "{told:?}");
     assert_eq!(adapters(&data), 1);
     assert_eq!(std::fs::read_dir(data.join("hearth").join("away")).expect("a folder").count(), 1, "the key alone");
+    // Forgotten by whoever runs it, while it does not run: of two of the five one at least was in the lesson.
+    for message in ["m1", "m2"] {
+        let forget = ["memory", "forget", "--message", message, "--yes", "--data"];
+        let output = azera(scratch.path(), &[&forget[..], &[data.to_str().expect("a plain path")]].concat(), "");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(adapters(&data), 0);
+    let later = [chat("2026-03-02T13:59:00Z"), asked("2026-03-02T14:00:00Z", "/hearth history")];
+    let told = answers(&play(scratch.path(), &data, true, &later));
+    assert!(told[0].contains("something that it rested on is gone"), "{told:?}");
+}
+
+/// Who said no after a backup was made may not be learnt from by way of it: whatever brings an earlier record back has everybody
+/// asked anew, its undoing too.
+#[test]
+fn a_record_that_comes_back_has_everybody_asked_anew() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let run = |arguments: &[&str]| {
+        let output =
+            azera(scratch.path(), &[arguments, &["--data", data.to_str().expect("a plain path")]].concat(), "");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let mut minute = 0;
+    let mut is_willing = |first: &[&str]| {
+        minute += 1;
+        let at = format!("2026-03-01T19:{minute:02}:00Z");
+        let mut world = vec![chat(&at)];
+        world.extend(first.iter().chain(&["/hearth status"]).map(|command| asked(&at, command)));
+        let told = answers(&play(scratch.path(), &data, false, &world)).pop().expect("an answer");
+        let (willing, unasked) = (told.contains("want me to learn"), told.contains("did not say that I may learn"));
+        assert_ne!(willing, unasked, "{told}");
+        willing
+    };
+    assert!(!is_willing(&[]));
+    assert!(is_willing(&["/hearth opt-in"]));
+    run(&["backup"]);
+    run(&["restore", "--replace"]);
+    assert!(!is_willing(&[]), "a restored record asks anew");
+    assert!(is_willing(&["/hearth opt-in"]));
+    run(&["restore", "--undo"]);
+    assert!(!is_willing(&[]), "one that is brought back does too");
 }

@@ -15,6 +15,7 @@ mod senses;
 mod servers;
 mod stores;
 mod tour;
+mod training;
 #[cfg(target_os = "linux")]
 mod waiting;
 

@@ -101,10 +101,11 @@ impl Azera {
     async fn fresh(&self, school: &School) -> Result<(Vec<Lived>, Vec<Lived>), Error> {
         let (right, elsewhere) = (school.right.clone(), school.elsewhere);
         let known = school.serving.as_ref().map_or_else(BTreeSet::new, |serving| serving.said.clone());
-        let back = school.entries.iter().rev().find(|entry| entry.outcome == Outcome::RolledBack).map(|entry| entry.at);
+        // What somebody took back is not learnt over again.
+        let back = school.entries.iter().filter(|entry| entry.outcome == Outcome::RolledBack);
+        let back: BTreeSet<MessageId> = back.flat_map(|entry| entry.said.iter().cloned()).collect();
         self.blocking(move |memory| {
-            // What somebody took back is not learnt over again.
-            let is_fresh = |id: &MessageId, at| !known.contains(id) && back.is_none_or(|back| at > back);
+            let is_fresh = |id: &MessageId, _| !known.contains(id) && !back.contains(id);
             let fresh = memory.lived(&right, elsewhere, &is_fresh, BUFFER)?;
             let old = match known.is_empty() {
                 true => Vec::new(),

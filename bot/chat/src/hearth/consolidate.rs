@@ -72,7 +72,9 @@ impl Azera {
         let (core, burning, home) = (self.clone(), Arc::clone(burning), home.clone());
         self.0.tasks.spawn(async move {
             let _held = held;
-            match core.learn_what_waits(&burning, &home, again).await {
+            let learnt = core.learn_what_waits(&burning, &home, again).await;
+            burning.set_course(None);
+            match learnt {
                 Ok(()) => {}
                 Err(error) if error.is_transient() => tracing::info!(%error, "what was to be learnt waits"),
                 Err(error) => tracing::warn!(persona = %home.persona, %error, "nothing could be learnt"),
@@ -97,7 +99,7 @@ impl Azera {
         let number = numbers.max().unwrap_or(0) + 1;
         let Some(Chosen { lessons, older }) = self.choose(&school, burning.hearth.exchanges, again).await? else {
             if again {
-                let entry = Entry { number, at: now, exchanges: 0, outcome: Outcome::TooLittle, learnt: None };
+                let entry = Entry::new(number, now, 0, Outcome::TooLittle);
                 self.note_lesson(burning, home, entry).await?;
             }
             return Ok(());
@@ -145,16 +147,19 @@ impl Azera {
         if let Some(courier) = &burning.hearth.courier {
             return self.send_away(burning, (home, &school), Arc::clone(courier), course, (learnt, holds)).await;
         }
+        burning.set_course(Some(holds.clone()));
+        // Whatever goes from now on ends it; what went before does, too.
+        if !self.blocking(move |memory| memory.stand(&holds)).await? {
+            return Ok(());
+        }
         tracing::info!(persona = %home.persona, exchanges = exchanges.len(), "learning what was lived through");
-        let trained = match trainer.learn(course, self.may_go_on()).await {
+        let trained = match trainer.learn(course, self.may_go_on(Arc::clone(burning))).await {
             Ok(trained) => trained,
             Err(LearnError::BrokenOff) => return Ok(()),
             Err(LearnError::Failed(why)) => {
                 tracing::warn!(persona = %home.persona, %why, "nothing could be learnt");
-                let (exchanges, outcome) = (exchanges.len(), Outcome::Failed);
-                return self
-                    .note_lesson(burning, home, Entry { number, at: now, exchanges, outcome, learnt: None })
-                    .await;
+                let entry = Entry::new(number, now, exchanges.len(), Outcome::Failed);
+                return self.note_lesson(burning, home, entry).await;
             }
         };
         learnt.id = trained.id.to_string();
@@ -183,12 +188,9 @@ impl Azera {
                 .await?;
         }
         let entry = |outcome| Entry {
-            number: learnt.number,
-            at: self.0.clock.now(),
-            exchanges: lessons.len(),
-            outcome,
             // What is no number cannot be written down.
             learnt: Some(trained.examined.learnt).filter(|it| it.before.is_finite() && it.after.is_finite()),
+            ..Entry::new(learnt.number, self.0.clock.now(), lessons.len(), outcome)
         };
         match kept {
             // Whatever is forgotten from now on finds it.
@@ -290,12 +292,15 @@ impl Azera {
         has
     }
 
-    /// Waits, off the async threads, while somebody waits for an answer.
-    fn may_go_on(&self) -> MayGoOn {
+    /// Waits, off the async threads, while somebody waits for an answer; not once something is gone that is being learnt.
+    fn may_go_on(&self, burning: Arc<Burning>) -> MayGoOn {
         let (core, runtime) = (self.clone(), tokio::runtime::Handle::current());
         Arc::new(move || {
             runtime.block_on(async {
                 loop {
+                    if burning.is_overtaken() {
+                        return false;
+                    }
                     let still = tokio::select! {
                         () = core.0.stopping.cancelled() => return false,
                         still = core.0.live.still(PAUSE) => still,

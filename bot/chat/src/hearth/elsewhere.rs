@@ -38,7 +38,7 @@ impl Azera {
         let (number, at, exchanges) = (learnt.number, learnt.at, course.lessons.len());
         let (name, chat) = (format!("{:08x}{:08x}", any_seed(), any_seed()), school.chat.clone());
         let away = Away { name, chat, learnt, holds, beside: school.serving.clone(), exchanges };
-        let entry = |outcome| Entry { number, at, exchanges, outcome, learnt: None };
+        let entry = |outcome| Entry::new(number, at, exchanges, outcome);
         // Before it is kept: from then on forgetting may end it, and notes that.
         self.note_lesson(burning, home, entry(Outcome::Away)).await?;
         let of = Arc::clone(burning);
@@ -222,7 +222,7 @@ impl Azera {
         }
         self.wait_no_longer(burning, away).await;
         let (number, at, exchanges) = (away.learnt.number, self.0.clock.now(), away.exchanges);
-        let entry = Entry { number, at, exchanges, outcome: Outcome::Lost, learnt: None };
+        let entry = Entry::new(number, at, exchanges, Outcome::Lost);
         self.note_lesson(burning, &away.home(), entry).await
     }
 

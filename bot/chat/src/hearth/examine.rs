@@ -25,7 +25,7 @@ pub struct Change {
 
 impl Change {
     /// Whether it is more than a little worse, or no number at all.
-    fn is_worse(self) -> bool {
+    pub fn is_worse(self) -> bool {
         self.after.is_nan() || self.before.is_nan() || self.after > self.before * (1.0 + MOST_WORSE)
     }
 
@@ -54,6 +54,21 @@ pub struct Examined {
     pub largest_cosine: f32,
     /// The adapter's rank.
     pub rank: usize,
+    /// The share of what was learnt that was written.
+    #[serde(default = "all")]
+    pub share: f32,
+}
+
+/// Results of before there were shares are of all that was learnt.
+fn all() -> f32 {
+    1.0
+}
+
+impl Examined {
+    /// Whether the numbers have nothing against it.
+    pub fn may_serve(&self) -> bool {
+        fault(self).is_none()
+    }
 }
 
 /// Why an adapter may not serve.
@@ -144,6 +159,7 @@ mod tests {
             tells_secrets: false,
             largest_cosine: 0.0,
             rank: 4,
+            share: 1.0,
         }
     }
 

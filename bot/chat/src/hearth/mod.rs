@@ -21,7 +21,8 @@ mod serve;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use azera_memory::Roots;
@@ -141,12 +142,34 @@ pub(crate) struct Burning {
     pub(crate) changing: std::sync::Mutex<()>,
     /// Held by whoever notes what came of something.
     pub(crate) noting: tokio::sync::Mutex<()>,
+    /// What the course that is learnt here at the moment rests on.
+    pub(crate) course: std::sync::Mutex<Option<Arc<UnderWay>>>,
+}
+
+/// A course that is learnt at the moment.
+pub(crate) struct UnderWay {
+    /// What it rests on.
+    pub(crate) roots: Roots,
+    /// Something of it is gone, so it is to end.
+    pub(crate) is_gone: AtomicBool,
 }
 
 impl Burning {
-    /// Whether a draft is of use: nothing ended what it was away as.
+    /// Whether a draft is of use: what it rests on is there, and nothing ended what it was away as.
     fn is_wanted(&self, candidate: &Candidate<'_>) -> bool {
-        candidate.away.is_none_or(|away| self.aways.has(away))
+        candidate.away.is_none_or(|away| self.aways.has(away)) && !self.is_overtaken()
+    }
+
+    /// Whether something is gone that the course rests on which is learnt here at the moment.
+    fn is_overtaken(&self) -> bool {
+        let course = self.course.lock().unwrap_or_else(PoisonError::into_inner);
+        course.as_ref().is_some_and(|course| course.is_gone.load(Ordering::Relaxed))
+    }
+
+    /// Takes note of what is learnt from now on, or that nothing is.
+    fn set_course(&self, roots: Option<Roots>) {
+        let course = roots.map(|roots| Arc::new(UnderWay { roots, is_gone: AtomicBool::new(false) }));
+        *self.course.lock().unwrap_or_else(PoisonError::into_inner) = course;
     }
 
     /// Whether adapters take all the room that they may.

@@ -1,8 +1,10 @@
 //! What was learnt serves, is taken back, and is noted.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use azera_memory::{Memory, Right, Roots};
+use azera_memory::{Memory, MindRow, Right, Roots};
 use azera_model::Adapter;
 use azera_types::{MessageId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -41,7 +43,7 @@ pub(crate) enum Outcome {
 }
 
 /// That something was learnt, or not.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     /// Number of the adapter it is about.
     pub(crate) number: u32,
@@ -52,6 +54,16 @@ pub(crate) struct Entry {
     /// Their loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) learnt: Option<Change>,
+    /// What people said in the exchanges that were taken back: those are not learnt over again.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) said: BTreeSet<MessageId>,
+}
+
+impl Entry {
+    /// One of which there is no more to say.
+    pub(crate) fn new(number: u32, at: Timestamp, exchanges: usize, outcome: Outcome) -> Self {
+        Self { number, at, exchanges, outcome, learnt: None, said: BTreeSet::new() }
+    }
 }
 
 fn entries(
@@ -69,17 +81,15 @@ impl Burning {
     /// Takes out of service what is not founded any more, or comes from where nothing may be learnt by now; gives it, and what is away.
     fn take_out_unfounded(&self, memory: &Memory, resting_on: Option<&MessageId>) -> (Vec<Learnt>, Vec<Away>) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_unfounded = |learnt: &Learnt, roots: &Roots| {
+        let is_unfounded = |roots: &Roots| {
             if resting_on.is_some_and(|id| !roots.messages.contains_key(id)) {
                 return false;
             }
-            let barred = self.hearth.barred.contains_key(&learnt.platform);
             // What cannot be asked after is not founded.
-            barred
-                || !memory.stand(roots).unwrap_or_else(|error| {
-                    tracing::warn!(%error, "what something learnt rests on cannot be read");
-                    false
-                })
+            !memory.stand(roots).unwrap_or_else(|error| {
+                tracing::warn!(%error, "what something learnt rests on cannot be read");
+                false
+            })
         };
         // What was taken back while its files could not be removed is found again by the next start.
         let is_taken_back = |learnt: &Learnt| {
@@ -91,8 +101,16 @@ impl Burning {
             entries.iter().any(is_it)
         };
         let (mut unfounded, mut away) = (self.kept.all(), self.aways.all());
-        unfounded.retain(|learnt| is_unfounded(learnt, &learnt.roots) || resting_on.is_none() && is_taken_back(learnt));
-        away.retain(|away| is_unfounded(&away.learnt, &away.holds));
+        let is_void = |learnt: &Learnt, roots: &Roots| {
+            let barred = self.hearth.barred.contains_key(&learnt.platform);
+            barred || is_unfounded(roots) || resting_on.is_none() && is_taken_back(learnt)
+        };
+        unfounded.retain(|learnt| is_void(learnt, &learnt.roots));
+        away.retain(|away| is_void(&away.learnt, &away.holds));
+        let course = self.course.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(course) = course.filter(|course| is_unfounded(&course.roots)) {
+            course.is_gone.store(true, Ordering::Relaxed);
+        }
         unfounded.iter().for_each(|learnt| self.kept.drop_one(learnt));
         for away in &away {
             self.aways.drop_one(away);
@@ -110,8 +128,9 @@ impl Azera {
         let kept = Kept::open(&hearth.folder)?;
         let aways = Aways::open(&hearth.folder, hearth.trainer.is_some() && hearth.courier.is_some())?;
         let (learning, changing, noting) = (Arc::default(), std::sync::Mutex::default(), tokio::sync::Mutex::default());
+        let course = std::sync::Mutex::default();
         // A second one changes nothing.
-        self.0.hearth.set(Arc::new(Burning { hearth, kept, aways, learning, changing, noting })).ok();
+        self.0.hearth.set(Arc::new(Burning { hearth, kept, aways, learning, changing, noting, course })).ok();
         Ok(())
     }
 
@@ -140,11 +159,11 @@ impl Azera {
         let mut all_gone = found.is_ok();
         let (unfounded, away) = found.unwrap_or_default();
         for learnt in unfounded {
-            all_gone &= self.unlearn(burning, &learnt, Outcome::Withdrawn).await;
+            all_gone &= self.unlearn(burning, &learnt, Outcome::Withdrawn, BTreeSet::new()).await;
         }
         for away in away {
             all_gone &= self.wait_no_longer(burning, &away).await;
-            self.note_unlearnt(burning, &away.learnt, away.exchanges, Outcome::Withdrawn).await;
+            self.note_unlearnt(burning, &away.learnt, away.exchanges, Outcome::Withdrawn, BTreeSet::new()).await;
         }
         all_gone
     }
@@ -153,14 +172,20 @@ impl Azera {
     pub(crate) async fn roll_back(&self, home: &Home) -> Option<u32> {
         let burning = self.0.hearth.get()?;
         let ground = burning.ground(&self.model().info().name)?;
-        let (newest, away) = {
+        let (newest, before, away) = {
             let _changing = burning.changing.lock().unwrap_or_else(PoisonError::into_inner);
             let versions = burning.kept.of(&home.persona, &home.place);
-            let newest = versions.into_iter().rev().find(|learnt| learnt.ground == ground);
+            let mut versions = versions.into_iter().rev().filter(|learnt| learnt.ground == ground);
+            let (newest, before) = (versions.next(), versions.next());
             newest.iter().for_each(|newest| burning.kept.drop_one(newest));
             // What is learnt beside it has nothing to stand beside any more.
             let away = burning.aways.of(&home.persona, &home.place);
-            (newest, away.filter(|away| burning.aways.drop_one(away)))
+            (newest, before, away.filter(|away| burning.aways.drop_one(away)))
+        };
+        // Without what it was learnt beside, which stays.
+        let own = |learnt: &Learnt, beside: Option<&Learnt>| match beside {
+            Some(beside) => learnt.said.difference(&beside.said).cloned().collect(),
+            None => learnt.said.clone(),
         };
         if let Some(away) = &away {
             self.wait_no_longer(burning, away).await;
@@ -168,15 +193,23 @@ impl Azera {
         let Some(newest) = newest else {
             // Nothing serves: so it is waited for that which is away no more.
             let away = away?;
-            self.note_unlearnt(burning, &away.learnt, away.exchanges, Outcome::RolledBack).await;
+            let said = own(&away.learnt, away.beside.as_ref());
+            self.note_unlearnt(burning, &away.learnt, away.exchanges, Outcome::RolledBack, said).await;
             return Some(away.learnt.number);
         };
-        self.unlearn(burning, &newest, Outcome::RolledBack).await;
+        let said = own(&newest, before.as_ref());
+        self.unlearn(burning, &newest, Outcome::RolledBack, said).await;
         Some(newest.number)
     }
 
     /// Removes what serves no more, and notes it. Whether it is gone.
-    async fn unlearn(&self, burning: &Arc<Burning>, learnt: &Learnt, outcome: Outcome) -> bool {
+    async fn unlearn(
+        &self,
+        burning: &Arc<Burning>,
+        learnt: &Learnt,
+        outcome: Outcome,
+        said: BTreeSet<MessageId>,
+    ) -> bool {
         let (of, files) = (Arc::clone(burning), learnt.clone());
         let removed = tokio::task::spawn_blocking(move || of.kept.remove_files(&files)).await;
         // After its file: whoever was about to be answered with it cannot have it read again.
@@ -185,15 +218,22 @@ impl Azera {
         if !is_gone {
             tracing::error!(adapter = %learnt.id, "what was learnt could not be removed; it serves no more");
         }
-        self.note_unlearnt(burning, learnt, learnt.said.len(), outcome).await;
+        self.note_unlearnt(burning, learnt, learnt.said.len(), outcome, said).await;
         is_gone
     }
 
-    async fn note_unlearnt(&self, burning: &Burning, learnt: &Learnt, exchanges: usize, outcome: Outcome) {
+    async fn note_unlearnt(
+        &self,
+        burning: &Burning,
+        learnt: &Learnt,
+        exchanges: usize,
+        outcome: Outcome,
+        said: BTreeSet<MessageId>,
+    ) {
         let home =
             Home { platform: learnt.platform.clone(), place: learnt.place.clone(), persona: learnt.persona.clone() };
         let (number, at) = (learnt.number, self.0.clock.now());
-        let entry = Entry { number, at, exchanges, outcome, learnt: None };
+        let entry = Entry { said, ..Entry::new(number, at, exchanges, outcome) };
         if let Err(error) = self.note_lesson(burning, &home, entry).await {
             tracing::warn!(%error, "that something was unlearnt is not noted");
         }
@@ -216,15 +256,19 @@ impl Azera {
     /// Notes what came of something, unless the place is forgotten by now.
     pub(super) async fn note_lesson(&self, burning: &Burning, home: &Home, entry: Entry) -> Result<(), Error> {
         let _noting = burning.noting.lock().await;
+        // Minds sleep where a command forgets while Azera does not run.
         if self.0.minds.state(&home.persona, &home.place, entry.at).is_none() {
-            return Ok(());
+            let (persona, place) = (home.persona.clone(), home.place.clone());
+            let is_its = move |row: &MindRow| row.persona == persona && row.scope == place;
+            if !self.blocking(move |memory| Ok(memory.minds()?.iter().any(is_its))).await? {
+                return Ok(());
+            }
         }
         let mut entries = self.lessons_of(home).await?;
         entries.push(entry);
         while entries.len() > ENTRIES {
-            // What somebody took back last says what is not to be learnt again.
-            let back = entries.iter().rposition(|entry| entry.outcome == Outcome::RolledBack);
-            entries.remove(usize::from(back == Some(0)));
+            // What somebody took back says what is not to be learnt again.
+            entries.remove(entries.iter().position(|entry| entry.outcome != Outcome::RolledBack).unwrap_or(0));
         }
         let (home, entries) = (home.clone(), serde_json::to_value(entries).unwrap_or_default());
         self.blocking(move |memory| memory.set_lessons(&home.platform, &home.place, &home.persona, &entries)).await

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -14,6 +15,7 @@ use azera_model::{
 };
 use azera_types::{Clock, MessageId, PlatformId, Text};
 use tempfile::TempDir;
+use tokio::sync::Notify;
 
 use crate::findings::{AN, ANN, BOB, DEN, DM_ANN, GUILD, HALL, LOBBY, Scene};
 use crate::world::{Change, Target};
@@ -23,8 +25,15 @@ pub const HOUR: i64 = 3_600;
 /// Exchanges of a course.
 pub const WANTED: usize = 4;
 
+/// What is said about something, a message each: one more than a course takes.
+pub const THINGS: [&str; WANTED + 1] =
+    ["kettle whistles", "bicycle squeaks", "harbour freezes", "orchard blooms", "library closes"];
+
+/// Turns of others that a long reply gives way for: whatever does not wait for its end is done before.
+const A_WHILE: usize = 100_000;
+
 /// A model that notes what it is asked with.
-struct Asked {
+pub struct Asked {
     inner: Arc<dyn ChatModel>,
     /// The adapters of each reply to somebody, the newest last.
     live: Mutex<Vec<Vec<AdapterId>>>,
@@ -32,6 +41,11 @@ struct Asked {
     forgotten: Mutex<Vec<AdapterId>>,
     /// What it says with an adapter that is tried.
     recites: Mutex<Option<String>>,
+    /// The next reply to somebody begins with telling this, and takes a while.
+    pub begins: Mutex<Option<Arc<Notify>>>,
+    /// Whether learning went on before that reply was there.
+    pub overtaken: Mutex<Option<bool>>,
+    school: Arc<School>,
 }
 
 #[async_trait]
@@ -47,6 +61,14 @@ impl ChatModel for Asked {
     async fn chat(&self, request: ChatRequest) -> Result<Reply, azera_model::Error> {
         if request.priority == Priority::Live {
             self.live.lock().unwrap().push(request.adapters.iter().map(|it| it.id).collect());
+            let begins = self.begins.lock().unwrap().take();
+            if let Some(begins) = begins {
+                begins.notify_one();
+                for _ in 0..A_WHILE {
+                    tokio::task::yield_now().await;
+                }
+                *self.overtaken.lock().unwrap() = Some(self.school.went_on.load(Ordering::SeqCst));
+            }
         }
         let recites = self.recites.lock().unwrap().clone();
         let tried = request.priority == Priority::Background && !request.adapters.is_empty();
@@ -73,7 +95,8 @@ impl ChatModel for Asked {
 #[async_trait]
 impl Scorer for Asked {
     async fn score(&self, request: ScoreRequest) -> Result<Vec<Score>, azera_model::Error> {
-        Ok(request.continuations.iter().map(|_| Score { log_prob: -3.0, tokens: 1 }).collect())
+        let of = |text: &String| Score { log_prob: if text.contains("zeppelin") { -9.0 } else { -3.0 }, tokens: 1 };
+        Ok(request.continuations.iter().map(of).collect())
     }
 }
 
@@ -83,6 +106,10 @@ pub struct School {
     pub examined: Mutex<Examined>,
     /// What it trains for.
     pub ground: Mutex<String>,
+    /// It tells the first that it is at it, and waits for the second before it goes on, once.
+    pub held: Mutex<Option<[Arc<Notify>; 2]>>,
+    /// Whether it was ever let go on.
+    went_on: AtomicBool,
 }
 
 #[async_trait]
@@ -92,7 +119,16 @@ impl Trainer for School {
     }
 
     async fn learn(&self, course: Course, may_go_on: MayGoOn) -> Result<Trained, LearnError> {
+        let held = self.held.lock().unwrap().take();
+        if let Some([begun, go_on]) = &held {
+            begun.notify_one();
+            go_on.notified().await;
+        }
         let still = tokio::task::spawn_blocking(move || may_go_on()).await.unwrap();
+        self.went_on.fetch_or(still, Ordering::SeqCst);
+        if held.is_some() && !still {
+            return Err(LearnError::BrokenOff);
+        }
         assert!(still, "nobody waits for an answer");
         std::fs::write(&course.to, "weights").unwrap();
         let mut courses = self.courses.lock().unwrap();
@@ -104,12 +140,12 @@ impl Trainer for School {
 
 impl School {
     /// All that was to be learnt, and the persona was to keep, by now.
-    fn seen(&self) -> String {
+    pub fn seen(&self) -> String {
         self.seen_after(0)
     }
 
     /// The same without the first courses.
-    fn seen_after(&self, courses: usize) -> String {
+    pub fn seen_after(&self, courses: usize) -> String {
         let all = self.courses.lock().unwrap();
         let lessons = all.iter().skip(courses).flat_map(|course| course.lessons.iter().chain(&course.older));
         lessons
@@ -128,7 +164,7 @@ impl School {
 pub struct Learning {
     pub scene: Scene,
     pub school: Arc<School>,
-    model: Arc<Asked>,
+    pub model: Arc<Asked>,
     pub folder: TempDir,
 }
 
@@ -137,7 +173,7 @@ pub fn id(number: u8) -> AdapterId {
 }
 
 impl Learning {
-    async fn open(barred: bool) -> Self {
+    pub async fn open(barred: bool) -> Self {
         Self::open_with(barred, Arc::default()).await
     }
 
@@ -158,12 +194,15 @@ impl Learning {
             prose: same,
             tells_secrets: false,
             largest_cosine: 0.0,
+            share: 1.0,
             rank: 4,
         };
         let school = Arc::new(School {
             courses: Mutex::default(),
             examined: Mutex::new(examined),
             ground: Mutex::new("ground".into()),
+            held: Mutex::default(),
+            went_on: AtomicBool::default(),
         });
         let folder = tempfile::tempdir().unwrap();
         let (trainer, kept) = (school.clone(), folder.path().to_owned());
@@ -179,8 +218,15 @@ impl Learning {
             },
         }));
         let inner = scene.house.model.clone();
-        let model =
-            Arc::new(Asked { inner, live: Mutex::default(), forgotten: Mutex::default(), recites: Mutex::default() });
+        let model = Arc::new(Asked {
+            inner,
+            live: Mutex::default(),
+            forgotten: Mutex::default(),
+            recites: Mutex::default(),
+            begins: Mutex::default(),
+            overtaken: Mutex::default(),
+            school: school.clone(),
+        });
         scene.house.answered_by(model.clone()).await;
         Self { scene, school, model, folder }
     }
@@ -188,7 +234,7 @@ impl Learning {
     /// Somebody says several things of their own, and the night goes by.
     pub async fn talk(&mut self, who: usize, place: usize, about: &str) -> Vec<MessageId> {
         let mut said = Vec::new();
-        for thing in ["kettle whistles", "bicycle squeaks", "harbour freezes", "orchard blooms", "library closes"] {
+        for thing in THINGS {
             self.scene.say(who, place, &format!("{about} {thing} quiet")).await;
             said.push(self.scene.last());
         }
@@ -201,7 +247,7 @@ impl Learning {
 
     /// The same by two in the hall, one after the other.
     async fn talk_in_turns(&mut self, hers: &str, his: &str) {
-        for thing in ["kettle whistles", "bicycle squeaks", "harbour freezes", "orchard blooms", "library closes"] {
+        for thing in THINGS {
             self.scene.say(AN, HALL, &format!("{his} {thing} quiet")).await;
             self.scene.say(ANN, HALL, &format!("{hers} {thing} quiet")).await;
         }

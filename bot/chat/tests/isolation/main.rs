@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod again;
+mod audiences;
 mod away;
 mod called;
 mod chores;

@@ -43,6 +43,9 @@ pub const PRIVATE: std::ops::Range<usize> = 3..7;
 /// The chats in which most happens: a public and a private one of one realm, and DMs.
 const BUSY: [usize; 4] = [0, 3, 7, 11];
 
+/// Ways in which something is forgotten.
+const FORGET_FORMS: usize = 9;
+
 /// What people write besides their secrets, and ask for: injections, scopes, syntax, look-alikes.
 pub const HOSTILE: [&str; 10] = [
     "",
@@ -295,7 +298,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => any::<bool>().prop_map(|first| Act::Link { who: if first { 0 } else { 4 }, other: if first { 4 } else { 0 } }),
         2 => (who(), chat(), prop::sample::select(&["/dream import", "/journal import", "/garden import"][..]))
             .prop_map(|(who, chat, what)| Act::Import { who, chat, what }),
-        2 => (who(), chat(), 0_usize..9).prop_map(|(who, chat, what)| Act::Forget { who, chat, what }),
+        2 => (who(), chat(), 0..FORGET_FORMS).prop_map(|(who, chat, what)| Act::Forget { who, chat, what }),
         1 => Just(Act::Restart),
         5 => (1_u8..15).prop_map(|hours| Act::Wait { hours }),
     ]
@@ -318,11 +321,12 @@ pub fn every_command() -> World {
     let everybody = || Founding { members: u8::MAX, admins: 1, joined: false };
     let said = Act::Say { who: 0, chat: 0, way: Way::Launder, hostile: 0, fate: Fate::Delivered, called: false };
     let commands = CHANGING.map(|what| Act::Command { who: 0, chat: 0, what });
+    let forgotten = (0..FORGET_FORMS).map(|what| Act::Forget { who: 0, chat: 0, what });
     World {
         careless: false,
         realms: REALMS.iter().map(|_| everybody()).collect(),
         private: PRIVATE.map(|_| everybody()).collect(),
-        acts: std::iter::once(said).chain(commands).collect(),
+        acts: std::iter::once(said).chain(commands).chain(forgotten).collect(),
         observer: (0, 0),
     }
 }

@@ -1,6 +1,6 @@
 //! Learning beside adapters that stay as they are.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::*;
 use crate::saved::Checkpoint;
@@ -93,8 +93,8 @@ fn leaving_off_between_passes_changes_no_bit() {
     let (mut passes, mut broken) = (0_usize, 0);
     loop {
         passes += 1;
-        let (left, done) = (Cell::new(passes), training.step());
-        let pause = || left.replace(left.get().saturating_sub(1)) == 0;
+        let (asked, done) = (AtomicUsize::new(0), training.step());
+        let pause = || asked.fetch_add(1, Relaxed) >= passes;
         let finished = training.run_until(&pause, &mut |_, _| Then::GoOn).unwrap();
         broken += usize::from(training.step() == done);
         training.save(&checkpoint).unwrap();
@@ -108,8 +108,8 @@ fn leaving_off_between_passes_changes_no_bit() {
     assert_eq!(training.adapter(), &whole);
     // In one go, left off within a step and gone on with at once.
     let mut training = Training::beside(&base, &others, &examples, recipe.clone(), 2).unwrap();
-    let asked = Cell::new(0);
-    let every_fifth = || asked.replace(asked.get() + 1) % 5 == 4;
+    let asked = AtomicUsize::new(0);
+    let every_fifth = || asked.fetch_add(1, Relaxed) % 5 == 4;
     while !training.run_until(&every_fifth, &mut |_, _| Then::GoOn).unwrap() {}
     assert_eq!(training.adapter(), &whole);
 }

@@ -34,6 +34,21 @@ fn strength(adapter: &Adapter) -> f64 {
     adapter.pairs.iter().map(|pair| square(&delta(pair, adapter.scale()))).sum()
 }
 
+#[test]
+fn a_mean_lies_in_the_middle_and_keeps_what_all_agree_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let (one, other) = (of_rank(&base, 2, 1), of_rank(&base, 3, 2));
+    let between = apart(&one, &other);
+    let mean = Adapter::mean(&[one.clone(), other.clone()]).unwrap();
+    for of in [&one, &other] {
+        assert!((apart(&mean, of) / between - 0.25).abs() < 1e-5, "half as far away, so a quarter of the square");
+    }
+    let same = Adapter::mean(&[one.clone(), one.clone()]).unwrap().compressed(one.rank(), 1).unwrap();
+    assert!(same.kept > 1.0 - 1e-9 && apart(&same.adapter, &one) < 1e-9 * strength(&one));
+    assert!(Adapter::mean(&[]).is_err());
+}
+
 #[track_caller]
 fn same_logits(base: &Base, one: Option<&Adapter>, other: Option<&Adapter>) {
     let tokens = [3, 14, 15, 9, 26, 5, 35, 8];

@@ -1,0 +1,58 @@
+//! What a GPU is asked to compute is what the processor computes.
+
+use super::{base, examples, of_rank, questions, stirred, taught};
+use crate::adapter::Adapter;
+use crate::device::AS_ELSEWHERE;
+
+/// The largest difference of two adapters' numbers, as a share of the largest number.
+fn apart(one: &Adapter, other: &Adapter) -> f32 {
+    let pairs = one.matrices().zip(other.matrices());
+    let shares = pairs.map(|(one, other)| {
+        assert!(one.values.iter().chain(&other.values).all(|value| value.is_finite()));
+        let largest = one.values.iter().fold(0.0_f32, |largest, it| largest.max(it.abs()));
+        assert!(largest > 0.0);
+        let differences = one.values.iter().zip(&other.values).map(|(one, other)| (one - other).abs());
+        differences.fold(0.0, f32::max) / largest
+    });
+    shares.fold(0.0, f32::max)
+}
+
+#[test]
+fn sums_for_a_gpu_are_those_of_the_processor() {
+    for (architecture, others) in [("llama", 0), ("qwen3", 0), ("llama", 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, base) = base(&folder, architecture);
+        let adapter = stirred(&base);
+        let others: Vec<Adapter> = (0..others).map(|index| of_rank(&base, 3, 20 + index)).collect();
+        for examples in [examples(6), questions()] {
+            let (loss, grads) = taught(&base, &adapter, &others, &examples, 1000);
+            AS_ELSEWHERE.set(true);
+            let (as_elsewhere, grads_as_elsewhere) = taught(&base, &adapter, &others, &examples, 1000);
+            AS_ELSEWHERE.set(false);
+            assert!((loss - as_elsewhere).abs() < 1e-5 * loss, "{architecture}: a loss of {loss} and {as_elsewhere}");
+            let apart = apart(&grads, &grads_as_elsewhere);
+            assert!(apart < 1e-4, "{architecture}: gradients {apart} apart");
+        }
+    }
+}
+
+/// In a build for GPUs, on one.
+#[cfg(feature = "cuda")]
+#[test]
+fn a_gpu_computes_what_the_processor_does() {
+    for (architecture, others) in [("llama", 0), ("qwen3", 0), ("llama", 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, base) = base(&folder, architecture);
+        let others: Vec<Adapter> = (0..others).map(|index| of_rank(&base, 3, 20 + index)).collect();
+        let there = crate::Base::open_at(&path, &crate::Place::best().expect("a GPU")).unwrap();
+        let adapter = stirred(&base);
+        for examples in [examples(6), questions()] {
+            let (loss, grads) = taught(&base, &adapter, &others, &examples, 1000);
+            let (loss_there, grads_there) = taught(&there, &adapter, &others, &examples, 1000);
+            // TF32 is off by default; what is left are sums in another order.
+            assert!((loss - loss_there).abs() < 1e-4 * loss, "{architecture}: a loss of {loss} and {loss_there}");
+            let apart = apart(&grads, &grads_there);
+            assert!(apart < 1e-3, "{architecture}: gradients {apart} apart");
+        }
+    }
+}
