@@ -42,6 +42,21 @@ enum Fate {
     Overtaken,
 }
 
+/// The number of the next lesson of a home.
+fn next_number(burning: &Burning, home: &Home, school: &School) -> u32 {
+    let kept = burning.kept.of(&home.persona, &home.place);
+    let numbers = school.entries.iter().map(|entry| entry.number).chain(kept.iter().map(|kept| kept.number));
+    numbers.max().unwrap_or(0) + 1
+}
+
+/// Says why nothing is learnt now.
+fn cannot_learn(home: &Home, error: &Error) {
+    match error.is_transient() {
+        true => tracing::info!(%error, "what was to be learnt waits"),
+        false => tracing::warn!(persona = %home.persona, %error, "nothing could be learnt"),
+    }
+}
+
 impl Azera {
     /// Begins to learn in a home, if it is time to: the persona rests, and nobody learns. It goes on by itself.
     pub(crate) async fn learn_if_due(&self, home: &Home, customs: &Customs, now: Timestamp) -> Result<(), Error> {
@@ -68,42 +83,61 @@ impl Azera {
                 return Ok(());
             }
         }
-        let Ok(held) = Arc::clone(&burning.learning).try_lock_owned() else { return Ok(()) };
+        // Only who really learns is waited for: a home with too little does not keep another from its turn.
+        if burning.learning.try_lock().is_err() {
+            return Ok(());
+        }
+        let chosen = match self.what_waits(burning, home, again).await {
+            Ok(chosen) => chosen,
+            Err(error) => {
+                cannot_learn(home, &error);
+                return Ok(());
+            }
+        };
+        let (Some((school, chosen)), Ok(held)) = (chosen, Arc::clone(&burning.learning).try_lock_owned()) else {
+            return Ok(());
+        };
         let (core, burning, home) = (self.clone(), Arc::clone(burning), home.clone());
         self.0.tasks.spawn(async move {
             let _held = held;
-            let learnt = core.learn_what_waits(&burning, &home, again).await;
+            let learnt = core.take_course(&burning, &home, &school, chosen).await;
             burning.set_course(None);
-            match learnt {
-                Ok(()) => {}
-                Err(error) if error.is_transient() => tracing::info!(%error, "what was to be learnt waits"),
-                Err(error) => tracing::warn!(persona = %home.persona, %error, "nothing could be learnt"),
+            if let Err(error) = learnt {
+                cannot_learn(&home, &error);
             }
         });
         Ok(())
     }
 
-    async fn learn_what_waits(&self, burning: &Arc<Burning>, home: &Home, again: bool) -> Result<(), Error> {
+    /// What is to be learnt in a home, if there is enough.
+    async fn what_waits(&self, burning: &Burning, home: &Home, again: bool) -> Result<Option<(School, Chosen)>, Error> {
+        let Some(school) = self.school(burning, home).await? else { return Ok(None) };
+        if !self.may_be_sent(&school).await? {
+            return Ok(None);
+        }
+        let chosen = self.choose(&school, burning.hearth.exchanges, again).await?;
+        if chosen.is_none() && again {
+            let entry = Entry::new(next_number(burning, home, &school), self.0.clock.now(), 0, Outcome::TooLittle);
+            self.note_lesson(burning, home, entry).await?;
+        }
+        Ok(chosen.map(|chosen| (school, chosen)))
+    }
+
+    async fn take_course(
+        &self,
+        burning: &Arc<Burning>,
+        home: &Home,
+        school: &School,
+        chosen: Chosen,
+    ) -> Result<(), Error> {
         let model = self.model();
         let name = model.info().name.clone();
         let (Some(ground), Some(trainer)) = (burning.ground(&name), burning.hearth.trainer.as_ref()) else {
             return Ok(());
         };
-        let Some(school) = self.school(burning, home).await? else { return Ok(()) };
-        if !self.may_be_sent(&school).await? {
-            return Ok(());
-        }
         let now = self.0.clock.now();
-        let kept = burning.kept.of(&home.persona, &home.place);
-        let numbers = school.entries.iter().map(|entry| entry.number).chain(kept.iter().map(|kept| kept.number));
-        let number = numbers.max().unwrap_or(0) + 1;
-        let Some(Chosen { lessons, older }) = self.choose(&school, burning.hearth.exchanges, again).await? else {
-            if again {
-                let entry = Entry::new(number, now, 0, Outcome::TooLittle);
-                self.note_lesson(burning, home, entry).await?;
-            }
-            return Ok(());
-        };
+        let number = next_number(burning, home, school);
+        let Chosen { lessons, older } = chosen;
         if !self.has_room(burning, &ground).await {
             tracing::info!("what was learnt takes all that hearth.max_disk_mb allows; nothing more is learnt");
             return Ok(());
@@ -137,7 +171,7 @@ impl Azera {
         let seed = self.0.config.seed.unwrap_or_else(|| u64::from(any_seed()));
         let course = Course {
             model: name,
-            voice: self.voice(&school),
+            voice: self.voice(school),
             beside: school.serving.as_ref().and_then(|it| Some(burning.kept.file(&it.id.parse().ok()?))),
             to: burning.kept.draft(),
             seed: seed.wrapping_add(u64::from(number)),
@@ -145,7 +179,7 @@ impl Azera {
             older: older.clone(),
         };
         if let Some(courier) = &burning.hearth.courier {
-            return self.send_away(burning, (home, &school), Arc::clone(courier), course, (learnt, holds)).await;
+            return self.send_away(burning, (home, school), Arc::clone(courier), course, (learnt, holds)).await;
         }
         burning.set_course(Some(holds.clone()));
         // Whatever goes from now on ends it; what went before does, too.
@@ -164,7 +198,7 @@ impl Azera {
         };
         learnt.id = trained.id.to_string();
         let candidate = Candidate { trained, learnt, beside: school.serving.clone(), away: None };
-        self.keep_or_drop(burning, home, &school, &candidate, &exchanges, &older).await.map(drop)
+        self.keep_or_drop(burning, home, school, &candidate, &exchanges, &older).await.map(drop)
     }
 
     /// Keeps a draft or drops it, and notes which. Whether that is settled: a stop breaks it off, and what is away is tried again if
