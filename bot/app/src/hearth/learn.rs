@@ -427,11 +427,16 @@ fn are_likeliest(logits: &[f32], vocabulary: usize, tokens: &[u32], start: usize
 mod tests {
     use super::*;
 
+    #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+    fn test_models() -> PathBuf {
+        std::env::var_os("AZERA_TEST_MODELS").expect("`make test` sets it").into()
+    }
+
     /// What the gate finds in a course of the real model that goes over two talks so often, at such a rate.
     async fn examined(rounds: u32, rate: f64) -> Examined {
         let scratch = tempfile::tempdir().unwrap();
         let mut config = Config::default();
-        config.models.dir = Some(std::env::var_os("AZERA_TEST_MODELS").expect("`make test` sets it").into());
+        config.models.dir = Some(test_models());
         // Without an adapter of its own it goes over nothing else beside them.
         config.models.adapter = Some("none".into());
         (config.hearth.rounds, config.hearth.rate, config.hearth.rank) = (rounds, rate, 16);

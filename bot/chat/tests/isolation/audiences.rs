@@ -9,7 +9,7 @@ use azera_model::AdapterId;
 use tokio::sync::Notify;
 
 use crate::findings::{AN, ANN, BOB, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, HALL, LOBBY};
-use crate::hearth::{HOUR, Learning, THINGS, WANTED, id};
+use crate::school::{HOUR, Learning, THINGS, WANTED, id};
 use crate::world::{Change, Target};
 
 /// A public and a private channel of the other realm, a second private one of the guild, and a room of none.

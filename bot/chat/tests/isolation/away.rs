@@ -11,7 +11,7 @@ use azera_memory::Kind;
 use azera_types::MessageId;
 
 use crate::findings::{ANN, DM_ANN, HALL, LOBBY};
-use crate::hearth::{HOUR, Learning, WANTED, id};
+use crate::school::{HOUR, Learning, WANTED, id};
 
 /// Keeps what it is given, seals nothing, and brings back what is laid beside it.
 #[derive(Default)]

@@ -25,6 +25,7 @@ mod linked;
 mod look;
 mod manner;
 mod oracle;
+mod school;
 mod surprise;
 mod watch;
 mod world;
