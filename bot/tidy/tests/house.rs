@@ -53,6 +53,8 @@ fn crates_use_what_they_may() {
     check("[dependencies]\nserde.workspace = true\nazera-types = { path = \"x\" }\n", &[]);
     check("[dependencies]\nserde.workspace = true\nazera-memory.workspace = true\n", &["7 edges"]);
     check("[dev-dependencies]\nazera-chat = { path = \"x\" }\n", &["6 edges"]);
+    check("[dev-dependencies]\nazera-model = { path = \"x\", features = [\"more\"] }\n", &[]);
+    check("[dependencies]\nazera-model = { path = \"x\" }\n", &["2 edges"]);
     check("[target.'cfg(unix)'.dependencies]\nazera-llama = { path = \"x\" }\n", &["6 edges"]);
     check("[dependencies]\nbrain = { package = \"azera-llama\", path = \"x\" }\n", &["6 edges"]);
     check("[dependencies]\nllama-cpp-2.workspace = true\n", &["6 edges"]);

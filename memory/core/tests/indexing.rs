@@ -5,12 +5,11 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
+use azera_memory::conformance::settings;
 use azera_memory::{
     Batch, Doc, Durability, Embedded, Entry, Error, Facet, FacetWeights, Forget, Found, Layers, Lexical, Memory,
-    MemoryConfig, NewChat, NewFact, Order, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, Table, TextIndex,
-    VectorIndex,
+    NewChat, NewFact, Order, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, Table, TextIndex, VectorIndex,
 };
 use azera_types::{Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 
@@ -168,15 +167,7 @@ fn open(disk: &Arc<Disk>) -> Memory {
         text: Arc::new(Ids::default()),
         working: Arc::new(RamWorking::default()),
     };
-    let config = MemoryConfig {
-        session_gap: Duration::from_secs(3_600),
-        min_age: Duration::ZERO,
-        snippet_chars: 400,
-        similarity_floor: 0.1,
-        near_duplicate: 0.95,
-        embedder: "none".into(),
-    };
-    let memory = Memory::open(layers, config).unwrap();
+    let memory = Memory::open(layers, settings()).unwrap();
     let platform = PlatformId::new("test").unwrap();
     let chat = NewChat { id: chat(), platform, title: None, persona: PersonaId::new("azera").unwrap() };
     memory.open_chat(chat, Timestamp::UNIX_EPOCH).unwrap();

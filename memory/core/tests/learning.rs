@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::sync::Arc;
+
+use azera_memory::conformance::record;
 use azera_memory::{
     Forget, Kind, Lived, Memory, MemoryRow, MessageRow, NewChat, NewReply, RamStore, Received, Right, WhyHit, WhyRow,
     Willing,
@@ -10,10 +13,6 @@ use azera_types::{
     ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId, Scope,
     Timestamp,
 };
-
-use support::open;
-
-mod support;
 
 const MINUTE: i64 = 60;
 
@@ -33,7 +32,7 @@ struct Talk {
 
 impl Talk {
     fn begin() -> Self {
-        let memory = open(&RamStore::new());
+        let memory = record(Arc::new(RamStore::new()));
         for chat in ["square", "market"] {
             let new = NewChat {
                 id: ChatId::new(chat).unwrap(),

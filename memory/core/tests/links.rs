@@ -3,16 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use azera_memory::conformance::record;
 use azera_memory::{
     Account, Batch, Durability, Forget, Linked, MAX_LINKED, Memory, Order, RamStore, Store, Subject, Table,
 };
 use azera_types::{ChatId, PersonId, PlatformId};
 use proptest::prelude::*;
-
-use support::open;
-
-mod support;
 
 /// Accounts whose ids look like scopes, and begin like each other.
 const PEOPLE: [&str; 11] =
@@ -68,7 +66,7 @@ proptest! {
     #[test]
     fn everybody_is_linked_with_their_whole_group_and_nobody_else(acts in prop::collection::vec(act(), 1..40)) {
         let store = RamStore::new();
-        let mut memory = open(&store);
+        let mut memory = record(Arc::new(store.clone()));
         let mut groups: Vec<BTreeSet<usize>> = (0..PEOPLE.len()).map(|number| [number].into()).collect();
         let of = |groups: &[BTreeSet<usize>], who: usize| groups.iter().position(|group| group.contains(&who)).unwrap();
         for act in acts {
@@ -101,7 +99,7 @@ proptest! {
                 Act::ForgetChat(number) => {
                     memory.forget(&Forget::Chat(ChatId::new(PEOPLE[number]).unwrap()), true).unwrap();
                 }
-                Act::Reopen => memory = open(&store),
+                Act::Reopen => memory = record(Arc::new(store.clone())),
             }
             for who in 0..PEOPLE.len() {
                 let mut others = groups[of(&groups, who)].clone();
@@ -118,7 +116,7 @@ proptest! {
 #[test]
 fn what_one_side_alone_knows_of_is_no_link() {
     let store = RamStore::new();
-    let memory = open(&store);
+    let memory = record(Arc::new(store.clone()));
     memory.link(&account(0), &account(1)).unwrap();
     let (key, _) = store.scan(Table::Settings, b"linked\0ann\0", None, Order::Ascending, 1).unwrap().remove(0);
     let mut batch = Batch::new();
@@ -131,7 +129,7 @@ fn what_one_side_alone_knows_of_is_no_link() {
 
 #[test]
 fn an_export_lists_them() {
-    let memory = open(&RamStore::new());
+    let memory = record(Arc::new(RamStore::new()));
     memory.link(&account(0), &account(1)).unwrap();
     let export = memory.export(&Subject(account(0).person)).unwrap();
     assert_eq!(export["linked"], serde_json::json!([{"platform": "elsewhere", "person": "an", "name": "Ann 1"}]));

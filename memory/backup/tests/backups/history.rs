@@ -1,12 +1,10 @@
 //! Made-up histories of a record: people who talk in chats, are answered, and change their minds.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use azera_memory::conformance::record;
 use azera_memory::{
-    Account, Doc, Error, Facet, FacetWeights, Forget, Found, Kind, Layers, Lexical, Memory, MemoryConfig, NewChat,
-    NewFact, NewReply, NewWriting, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, TextIndex, VectorIndex,
-    WhyRow, Worth,
+    Account, Error, Forget, Kind, Memory, NewChat, NewFact, NewReply, NewWriting, RamStore, WhyRow, Worth,
 };
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Timestamp,
@@ -15,79 +13,8 @@ use azera_types::{
 /// What [`History::tell_secret`] tells.
 pub const SECRET: &str = "xylophonist77";
 
-/// Indexes that hold nothing: a backup has nothing to do with them.
-pub struct NoIndex;
-
-impl VectorIndex for NoIndex {
-    fn upsert(&self, _: Vec<Point>) -> Result<(), Error> {
-        Ok(())
-    }
-    fn search(&self, _: &Right, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
-        Ok(Vec::new())
-    }
-    fn vectors(&self, _: &[MemoryId]) -> Result<Vec<Stored>, Error> {
-        Ok(Vec::new())
-    }
-    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
-        Ok(())
-    }
-    fn flush(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn optimize(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn clear(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn rewrite(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
-        Ok(Vec::new())
-    }
-}
-
-impl TextIndex for NoIndex {
-    fn upsert(&self, _: Vec<Doc>) -> Result<(), Error> {
-        Ok(())
-    }
-    fn search(&self, _: &Right, _: Shelf, _: &str, _: FacetWeights, _: Timestamp, _: usize) -> Result<Lexical, Error> {
-        Ok(Lexical::default())
-    }
-    fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
-        Ok(())
-    }
-    fn commit(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn clear(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn rewrite(&self) -> Result<(), Error> {
-        Ok(())
-    }
-    fn ids(&self) -> Result<Vec<MemoryId>, Error> {
-        Ok(Vec::new())
-    }
-}
-
 pub fn open(store: &RamStore) -> Memory {
-    open_on(Arc::new(store.clone()))
-}
-
-pub fn open_on(store: Arc<dyn Store>) -> Memory {
-    let layers =
-        Layers { store, vectors: Arc::new(NoIndex), text: Arc::new(NoIndex), working: Arc::new(RamWorking::default()) };
-    let config = MemoryConfig {
-        session_gap: Duration::from_secs(3_600),
-        min_age: Duration::ZERO,
-        snippet_chars: 400,
-        similarity_floor: 0.1,
-        near_duplicate: 0.95,
-        embedder: "none".into(),
-    };
-    Memory::open(layers, config).unwrap()
+    record(Arc::new(store.clone()))
 }
 
 pub fn at(second: i64) -> Timestamp {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use azera_memory::conformance::record;
 use azera_memory::{Batch, Durability, Entry, Error, Forget, NewChat, Order, RamStore, Store, Table, relink};
 use azera_types::{MessageId, PlatformId};
 use proptest::prelude::*;
 
-use crate::history::{History, SECRET, at, chat, open, open_on, persona};
+use crate::history::{History, SECRET, at, chat, open, persona};
 
 /// Loses the rows of a table whose key or value is `wanted`.
 fn lose(store: &RamStore, table: Table, wanted: impl Fn(&str, &str) -> bool) {
@@ -137,7 +138,7 @@ fn damage_in_one_table_does_not_hide_another() {
     let mut batch = Batch::new();
     batch.put(Table::Personas, b"behind", b"no row");
     store.commit(batch, Durability::Soon).unwrap();
-    let checked = open_on(Arc::new(Torn(store))).check().unwrap();
+    let checked = record(Arc::new(Torn(store))).check().unwrap();
     assert_eq!(checked.broken["tables that cannot be read to their end"], 1);
     assert_eq!((checked.messages, checked.unreadable["personas"]), (2, 1));
 }

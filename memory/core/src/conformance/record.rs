@@ -1,13 +1,12 @@
-//! A memory of the record alone: its indexes hold nothing.
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_memory::{
-    Doc, Error, Facet, FacetWeights, Found, Layers, Lexical, Memory, MemoryConfig, Point, RamStore, RamWorking, Right,
-    Shelf, Stored, TextIndex, VectorIndex,
-};
 use azera_types::{MemoryId, Timestamp};
+
+use crate::{
+    Doc, Error, Facet, FacetWeights, Found, Layers, Lexical, Memory, MemoryConfig, Point, RamWorking, Right, Shelf,
+    Store, Stored, TextIndex, VectorIndex,
+};
 
 /// Indexes that hold nothing.
 struct NoIndex;
@@ -66,20 +65,25 @@ impl TextIndex for NoIndex {
     }
 }
 
-pub fn open(store: &RamStore) -> Memory {
-    let layers = Layers {
-        store: Arc::new(store.clone()),
-        vectors: Arc::new(NoIndex),
-        text: Arc::new(NoIndex),
-        working: Arc::new(RamWorking::default()),
-    };
-    let config = MemoryConfig {
+/// A memory of a record alone: its indexes hold nothing.
+///
+/// # Panics
+///
+/// If it cannot be opened.
+pub fn record(store: Arc<dyn Store>) -> Memory {
+    let layers =
+        Layers { store, vectors: Arc::new(NoIndex), text: Arc::new(NoIndex), working: Arc::new(RamWorking::default()) };
+    Memory::open(layers, settings()).expect("the record can be opened")
+}
+
+/// Settings for a memory whose embeddings nobody asks for.
+pub fn settings() -> MemoryConfig {
+    MemoryConfig {
         session_gap: Duration::from_secs(3_600),
         min_age: Duration::ZERO,
         snippet_chars: 400,
         similarity_floor: 0.1,
         near_duplicate: 0.95,
         embedder: "none".into(),
-    };
-    Memory::open(layers, config).unwrap()
+    }
 }
