@@ -11,6 +11,7 @@ use azera_memory::{Right, Roots};
 use azera_model::{Adapter, AdapterId};
 use azera_types::{MessageId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// Adapters of a home that are kept, the one that serves included.
 const VERSIONS: usize = 3;
@@ -51,8 +52,8 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Reads a folder. What is no whole pair of files is removed: it was not finished, or half removed. What bears another name is
-    /// somebody else's and stays.
+    /// Reads a folder. What is no whole pair of files is removed: it was not finished, half removed or damaged since, so nothing could
+    /// be answered with it, and what it learnt can be learnt again. What bears another name is somebody else's and stays.
     pub(crate) fn open(folder: &Path) -> std::io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut found: HashMap<String, Learnt> = HashMap::new();
@@ -61,7 +62,7 @@ impl Kept {
             if path.extension().is_some_and(|it| it == "json") {
                 let read = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Learnt>(&bytes).ok());
                 let whole = read.filter(|learnt| {
-                    path.file_stem().is_some_and(|stem| *stem == *learnt.id) && file_of(folder, &learnt.id).exists()
+                    path.file_stem().is_some_and(|stem| *stem == *learnt.id) && is_whole(folder, &learnt.id)
                 });
                 if let Some(learnt) = whole {
                     found.insert(learnt.id.clone(), learnt);
@@ -211,6 +212,20 @@ impl Kept {
     }
 }
 
+/// Whether an adapter's file holds what its name says. One that cannot be read now may be read later: the engine looks again.
+fn is_whole(folder: &Path, id: &str) -> bool {
+    let path = file_of(folder, id);
+    let mut digest = Sha256::new();
+    match File::open(&path).and_then(|mut file| std::io::copy(&mut file, &mut digest)) {
+        Ok(_) if id.parse().is_ok_and(|id: AdapterId| id == AdapterId::new(digest.finalize().into())) => true,
+        Ok(_) => {
+            tracing::error!(file = %path.display(), "this is damaged: what was learnt there is lost, and may be learnt again");
+            false
+        }
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
+}
+
 fn file_of(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.gguf"))
 }
@@ -225,6 +240,10 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
+    fn weights(number: u32) -> String {
+        format!("weights {number}")
+    }
+
     fn learnt(number: u32) -> Learnt {
         Learnt {
             platform: PlatformId::new("sim").unwrap(),
@@ -232,7 +251,7 @@ mod tests {
             place: Scope::Dm(PersonId::new("ann").unwrap()),
             number,
             ground: "model".into(),
-            id: format!("{number:064x}"),
+            id: AdapterId::new(Sha256::digest(weights(number)).into()).to_string(),
             roots: Roots { from: Some(at(100)), ..Roots::default() },
             said: BTreeSet::new(),
             at: at(200),
@@ -247,7 +266,7 @@ mod tests {
 
     fn keep(kept: &Kept, learnt: Learnt) -> Vec<u32> {
         let id: AdapterId = learnt.id.parse().unwrap();
-        fs::write(kept.file(&id), "weights").unwrap();
+        fs::write(kept.file(&id), weights(learnt.number)).unwrap();
         kept.keep(learnt).unwrap().iter().map(|it| it.number).collect()
     }
 
@@ -273,7 +292,7 @@ mod tests {
         assert_eq!(keep(&again, learnt(4)), Vec::<u32>::new());
         assert_eq!(keep(&again, learnt(5)), [1], "so many are kept");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6);
-        assert_eq!(again.bytes(), 3 * "weights".len() as u64);
+        assert_eq!(again.bytes(), 3 * weights(5).len() as u64);
         assert_eq!(again.oldest_spare("model").map(|it| it.number), Some(3));
         [3, 4].into_iter().for_each(|number| again.drop_one(&learnt(number)));
         assert_eq!(again.oldest_spare("model"), None, "what serves is not spare");
@@ -292,6 +311,8 @@ mod tests {
         fs::write(folder.path().join(format!("{}.gguf", learnt(3).id)), "no word of what it is").unwrap();
         fs::write(folder.path().join("draft.part"), "half").unwrap();
         fs::write(folder.path().join(format!("{}.json", learnt(4).id)), "{").unwrap();
+        keep(&kept, learnt(5));
+        fs::write(folder.path().join(format!("{}.gguf", learnt(5).id)), "weights damaged").unwrap();
         let kept = Kept::open(folder.path()).unwrap();
         assert_eq!(kept.all(), [learnt(2)]);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);

@@ -11,7 +11,7 @@ use azera_memory::Kind;
 use azera_types::MessageId;
 
 use crate::findings::{ANN, DM_ANN, HALL, LOBBY};
-use crate::school::{HOUR, Learning, WANTED, id};
+use crate::school::{HOUR, Learning, WANTED, id, weights};
 
 /// Keeps what it is given, seals nothing, and brings back what is laid beside it.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Courier for Post {
         let came = std::fs::read(learnt)?;
         let (number, examined) = came.split_first().ok_or_else(|| Unreceived::NotOfIt(invalid()))?;
         let examined = serde_json::from_slice(examined).map_err(|_| Unreceived::NotOfIt(invalid()))?;
-        std::fs::write(to, "weights")?;
+        std::fs::write(to, weights(*number))?;
         Ok(Back { lessons, older, trained: Trained { id: id(*number), examined } })
     }
 }
