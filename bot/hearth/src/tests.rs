@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::adapter::Adapter;
 use crate::pack::pack;
 use crate::pass::pass;
-use crate::{Base, Example, Recipe, Then, Training, losses, mean_loss, tiny};
+use crate::{Base, Example, Recipe, Then, Training, mean_loss, tiny};
 
 fn base(folder: &TempDir, architecture: &str) -> (PathBuf, Base) {
     let path = folder.path().join(format!("{architecture}.gguf"));
@@ -168,9 +168,9 @@ fn a_pause_changes_no_bit() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "qwen3");
     let examples = examples(10);
-    let mut whole = Training::new(&base, &examples, recipe(), 1).unwrap();
+    let mut whole = Training::new(&base, &[], &examples, recipe(), 1).unwrap();
     let mut losses = Vec::new();
-    let finished = whole.run(&mut |_, now| {
+    let finished = whole.run(&|| false, &mut |_, now| {
         losses.push(now.loss);
         Then::GoOn
     });
@@ -179,22 +179,22 @@ fn a_pause_changes_no_bit() {
     let checkpoint = folder.path().join("checkpoint");
     let pause =
         |_: &Training<'_>, now: &crate::Progress| if now.step.is_multiple_of(5) { Then::Pause } else { Then::GoOn };
-    let mut first = Training::new(&base, &examples, recipe(), 2).unwrap();
-    assert!(!first.run(&mut { pause }).unwrap());
+    let mut first = Training::new(&base, &[], &examples, recipe(), 2).unwrap();
+    assert!(!first.run(&|| false, &mut { pause }).unwrap());
     first.save(&checkpoint).unwrap();
     for finishes in [false, true] {
-        let mut next = Training::resume(&base, &examples, &checkpoint, 2).unwrap();
-        assert_eq!(next.run(&mut { pause }).unwrap(), finishes);
+        let mut next = Training::resume(&base, &[], &examples, &checkpoint, 2).unwrap();
+        assert_eq!(next.run(&|| false, &mut { pause }).unwrap(), finishes);
         next.save(&checkpoint).unwrap();
     }
-    let paused = Training::resume(&base, &examples, &checkpoint, 1).unwrap();
+    let paused = Training::resume(&base, &[], &examples, &checkpoint, 1).unwrap();
     assert_eq!(paused.step(), 12);
     assert_eq!(paused.adapter(), whole.adapter());
     // It says what it began with.
     assert_eq!(paused.began_with(), "");
     let on = Training::from(&base, &examples, recipe(), whole.adapter().clone(), 1).unwrap();
     on.save(&checkpoint).unwrap();
-    let on = Training::resume(&base, &examples, &checkpoint, 1).unwrap();
+    let on = Training::resume(&base, &[], &examples, &checkpoint, 1).unwrap();
     assert_eq!(on.began_with(), whole.adapter().identity());
     assert_ne!(on.began_with(), stirred(&base).identity());
 }
@@ -217,19 +217,19 @@ fn an_adapter_comes_back_from_its_file() {
 }
 
 #[test]
-fn losses_are_those_of_each_example() {
+fn examples_passed_together_do_not_see_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "qwen3");
     let (adapter, examples) = (stirred(&base), examples(7));
-    let losses = losses(&base, Some(&adapter), &examples, 90, 2).unwrap();
-    assert_eq!(losses.len(), examples.len());
-    for (loss, example) in losses.iter().zip(&examples) {
-        let (alone, tokens) = mean_loss(&base, Some(&adapter), std::slice::from_ref(example), 1000, 1).unwrap();
+    let alone = |example| {
+        let (loss, tokens) = mean_loss(&base, Some(&adapter), std::slice::from_ref(example), 1000, 1).unwrap();
         assert_eq!(tokens, 3);
-        assert!((loss - alone).abs() < 1e-4, "{loss} among others, {alone} alone");
-    }
-    let mean = losses.iter().sum::<f64>() / losses.len() as f64;
-    assert!((mean - mean_loss(&base, Some(&adapter), &examples, 90, 1).unwrap().0).abs() < 1e-6);
+        loss
+    };
+    let mean = examples.iter().map(alone).sum::<f64>() / examples.len() as f64;
+    let (together, tokens) = mean_loss(&base, Some(&adapter), &examples, 90, 2).unwrap();
+    assert_eq!(tokens, 21);
+    assert!((together - mean).abs() < 1e-4, "{together} among others, {mean} alone");
 }
 
 #[track_caller]
@@ -244,13 +244,13 @@ fn what_cannot_be_taken_up_is_named() {
     let (model, base) = base(&folder, "llama");
     let examples = examples(4);
     let path = folder.path().join("file");
-    let mut training = Training::new(&base, &examples, recipe(), 1).unwrap();
-    training.run(&mut |_, _| Then::Pause).unwrap();
+    let mut training = Training::new(&base, &[], &examples, recipe(), 1).unwrap();
+    training.run(&|| false, &mut |_, _| Then::Pause).unwrap();
     training.save(&path).unwrap();
     let whole = std::fs::read(&path).unwrap();
     let resumed = |bytes: &[u8], examples: &[Example]| {
         std::fs::write(&path, bytes).unwrap();
-        Training::resume(&base, examples, &path, 1).map(|training| training.step())
+        Training::resume(&base, &[], examples, &path, 1).map(|training| training.step())
     };
     says(resumed(&whole, &examples[1..]), "other examples");
     says(resumed(&whole[..whole.len() / 2], &examples), "incomplete");
@@ -267,10 +267,10 @@ fn what_cannot_be_taken_up_is_named() {
     says(Base::open(&path), "incomplete");
     says(Base::open(folder.path().join("none").as_path()), "none");
     let strange = Example::from_token(1, vec![1, 2, 900]);
-    says(Training::new(&base, &[strange], recipe(), 1), "token 900");
+    says(Training::new(&base, &[], &[strange], recipe(), 1), "token 900");
     let nothing = Example { learnt: std::iter::once(0..1).collect(), tokens: vec![1, 2, 3] };
-    says(Training::new(&base, &[nothing], recipe(), 1), "nothing to learn");
-    says(Training::new(&base, &examples, Recipe { rank: 0, ..recipe() }, 1), "more than nothing");
+    says(Training::new(&base, &[], &[nothing], recipe(), 1), "nothing to learn");
+    says(Training::new(&base, &[], &examples, Recipe { rank: 0, ..recipe() }, 1), "more than nothing");
 }
 
 proptest::proptest! {

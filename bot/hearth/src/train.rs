@@ -68,22 +68,14 @@ pub struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// A new training. `threads` is how many work at once; 0 takes every processor.
-    ///
-    /// # Errors
-    /// [`Error::Recipe`] and [`Error::Examples`].
-    pub fn new(base: &'a Base, examples: &'a [Example], recipe: Recipe, threads: usize) -> Result<Self> {
-        Self::beside(base, &[], examples, recipe, threads)
-    }
-
-    /// A new training beside adapters that stay as they are: they are added in every pass, and the rows of the new `A` are
+    /// A new training, alone or beside adapters that stay as they are: these are added in every pass, and the rows of the new `A` are
     /// kept orthogonal to all rows of theirs (O-LoRA, Wang et al. 2023, by projection). Their ranks and scales may differ.
-    /// Beside none it is [`Training::new`].
+    /// `threads` is how many work at once; 0 takes every processor.
     ///
     /// # Errors
     /// [`Error::Recipe`], also where they leave no room for the new rank in a projection's inputs, [`Error::Examples`], and
     /// [`Error::Adapters`] for adapters of another model.
-    pub fn beside(
+    pub fn new(
         base: &'a Base,
         frozen: &[Adapter],
         examples: &'a [Example],
@@ -141,19 +133,11 @@ impl<'a> Training<'a> {
         Ok(Self { base, examples, identity, recipe, frozen: None, began_with, step: 0, adapter, moments, threads })
     }
 
-    /// Takes up a training where its checkpoint left off.
-    ///
-    /// # Errors
-    /// [`Error::Saved`] for a damaged checkpoint, or one of another model or other examples, or one beside adapters.
-    pub fn resume(base: &'a Base, examples: &'a [Example], checkpoint: &Path, threads: usize) -> Result<Self> {
-        Self::resume_beside(base, &[], examples, checkpoint, threads)
-    }
-
-    /// Takes up a training beside adapters where its checkpoint left off.
+    /// Takes up a training where its checkpoint left off, beside the adapters that it began beside.
     ///
     /// # Errors
     /// [`Error::Saved`] for a damaged checkpoint, or one of another model, other examples or other adapters.
-    pub fn resume_beside(
+    pub fn resume(
         base: &'a Base,
         frozen: &[Adapter],
         examples: &'a [Example],
@@ -223,19 +207,13 @@ impl<'a> Training<'a> {
 
     /// Makes the steps that are left, or as many until `progress` wants a pause. Whether all were made.
     ///
-    /// # Errors
-    /// [`Error::Diverged`] if the loss is no number any more.
-    pub fn run(&mut self, progress: Watch<'_, 'a>) -> Result<bool> {
-        self.run_until(&|| false, progress)
-    }
-
-    /// The same, and `pause` is asked before each pass of a step: who wants the processor waits for one pass at most. The step
-    /// that was begun is then dropped, and made again when the training goes on. `pause` may also wait itself and then say no,
-    /// by which nothing is dropped.
+    /// `pause` is asked before each pass of a step: who wants the processor waits for one pass at most. The step that was begun is
+    /// then dropped, and made again when the training goes on. `pause` may also wait itself and then say no, by which nothing is
+    /// dropped.
     ///
     /// # Errors
     /// [`Error::Diverged`] if the loss is no number any more.
-    pub fn run_until(&mut self, pause: &(dyn Fn() -> bool + Sync), progress: Watch<'_, 'a>) -> Result<bool> {
+    pub fn run(&mut self, pause: &(dyn Fn() -> bool + Sync), progress: Watch<'_, 'a>) -> Result<bool> {
         // All of it on one thread: allocators give each its own memory, and what one of them is done with is no room for another's pass.
         let threads = Arc::clone(&self.threads);
         threads.install(|| self.make_steps(pause, progress))

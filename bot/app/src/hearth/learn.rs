@@ -320,9 +320,9 @@ impl Class {
             pass_tokens: PASS_TOKENS,
             ..Recipe::default()
         };
-        let mut training = Training::beside(base, frozen, lessons, recipe, self.threads())?;
+        let mut training = Training::new(base, frozen, lessons, recipe, self.threads())?;
         let stop = || !(self.may_go_on)();
-        let finished = training.run_until(&stop, &mut |_, now| {
+        let finished = training.run(&stop, &mut |_, now| {
             (self.watch)(now);
             Then::GoOn
         })?;

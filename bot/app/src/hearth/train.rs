@@ -54,7 +54,7 @@ fn learn(model: &Path, place: &Place, options: &Train, stop: &CancellationToken)
         ..Recipe::default()
     };
     let mut training = if checkpoint.exists() && !options.anew {
-        let training = Training::resume_beside(&base, &beside, &examples, &checkpoint, options.threads)
+        let training = Training::resume(&base, &beside, &examples, &checkpoint, options.threads)
             .context("going on where it was left off; --anew begins again instead")?;
         if *training.recipe() != recipe {
             anyhow::bail!("{} follows another recipe: --anew begins again", checkpoint.display());
@@ -67,12 +67,12 @@ fn learn(model: &Path, place: &Place, options: &Train, stop: &CancellationToken)
     } else {
         match from {
             Some(from) => Training::from(&base, &examples, recipe, from, options.threads)?,
-            None => Training::beside(&base, &beside, &examples, recipe, options.threads)?,
+            None => Training::new(&base, &beside, &examples, recipe, options.threads)?,
         }
     };
     let bar = bar();
     let mut kept = Ok(());
-    let finished = training.run_until(&|| stop.is_cancelled(), &mut |training, now| {
+    let finished = training.run(&|| stop.is_cancelled(), &mut |training, now| {
         show(&bar, now);
         if now.step % CHECKPOINT_STEPS == 0 {
             kept = training.save(&checkpoint);

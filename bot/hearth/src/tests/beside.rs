@@ -14,7 +14,7 @@ fn earlier(base: &Base) -> Vec<Adapter> {
 /// Learns to the end; gives it and the losses of its steps.
 fn learn(mut training: Training<'_>) -> (Adapter, Vec<f64>) {
     let mut losses = Vec::new();
-    let finished = training.run(&mut |_, now| {
+    let finished = training.run(&|| false, &mut |_, now| {
         losses.push(now.loss);
         Then::GoOn
     });
@@ -28,9 +28,9 @@ fn what_is_learnt_beside_others_reads_nothing_they_read() {
         let folder = tempfile::tempdir().unwrap();
         let (_, base) = base(&folder, architecture);
         let (examples, others) = (examples(10), earlier(&base));
-        let (alone, _) = learn(Training::new(&base, &examples, recipe(), 2).unwrap());
+        let (alone, _) = learn(Training::new(&base, &[], &examples, recipe(), 2).unwrap());
         assert!(alone.largest_cosine(&others) > 0.3);
-        let begun = Training::beside(&base, &others, &examples, recipe(), 2).unwrap();
+        let begun = Training::new(&base, &others, &examples, recipe(), 2).unwrap();
         assert!(begun.adapter().largest_cosine(&others) < 1e-6);
         let before = begun.adapter().clone();
         let (adapter, losses) = learn(begun);
@@ -38,8 +38,8 @@ fn what_is_learnt_beside_others_reads_nothing_they_read() {
         assert!(adapter.pairs.iter().zip(&before.pairs).all(|(now, before)| now.a != before.a));
         // Nor does what its steps go by: the gradients were projected before their means were taken.
         let path = folder.path().join("checkpoint");
-        let mut training = Training::beside(&base, &others, &examples, recipe(), 2).unwrap();
-        training.run(&mut |_, now| if now.step == 3 { Then::Pause } else { Then::GoOn }).unwrap();
+        let mut training = Training::new(&base, &others, &examples, recipe(), 2).unwrap();
+        training.run(&|| false, &mut |_, now| if now.step == 3 { Then::Pause } else { Then::GoOn }).unwrap();
         training.save(&path).unwrap();
         assert!(Checkpoint::read(&path, &base).unwrap().moments.first.largest_cosine(&others) < 1e-5);
         let path = folder.path().join("adapter.gguf");
@@ -58,7 +58,7 @@ fn what_stands_beside_is_in_the_loss() {
     let (_, base) = base(&folder, "llama");
     let (examples, others) = (examples(8), earlier(&base));
     let recipe = Recipe { batch: 8, steps: 20, ..recipe() };
-    let (adapter, losses) = learn(Training::beside(&base, &others, &examples, recipe, 2).unwrap());
+    let (adapter, losses) = learn(Training::new(&base, &others, &examples, recipe, 2).unwrap());
     let loss = |stack: &[Adapter]| {
         let joined = (!stack.is_empty()).then(|| Adapter::joined(stack).unwrap());
         mean_loss(&base, joined.as_ref(), &examples, 90, 1).unwrap().0
@@ -72,33 +72,24 @@ fn what_stands_beside_is_in_the_loss() {
 }
 
 #[test]
-fn beside_none_is_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_, base) = base(&folder, "llama");
-    let examples = examples(5);
-    let alone = learn(Training::new(&base, &examples, recipe(), 1).unwrap());
-    assert_eq!(learn(Training::beside(&base, &[], &examples, recipe(), 2).unwrap()), alone);
-}
-
-#[test]
 fn leaving_off_between_passes_changes_no_bit() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "qwen3");
     let (examples, others) = (examples(10), earlier(&base));
     let recipe = Recipe { pass_tokens: 50, ..recipe() };
-    let whole = learn(Training::beside(&base, &others, &examples, recipe.clone(), 1).unwrap()).0;
+    let whole = learn(Training::new(&base, &others, &examples, recipe.clone(), 1).unwrap()).0;
     let checkpoint = folder.path().join("checkpoint");
-    let mut training = Training::beside(&base, &others, &examples, recipe.clone(), 2).unwrap();
+    let mut training = Training::new(&base, &others, &examples, recipe.clone(), 2).unwrap();
     // Leaves off after ever more passes, within steps too: a step takes at least two.
     let (mut passes, mut broken) = (0_usize, 0);
     loop {
         passes += 1;
         let (asked, done) = (AtomicUsize::new(0), training.step());
         let pause = || asked.fetch_add(1, Relaxed) >= passes;
-        let finished = training.run_until(&pause, &mut |_, _| Then::GoOn).unwrap();
+        let finished = training.run(&pause, &mut |_, _| Then::GoOn).unwrap();
         broken += usize::from(training.step() == done);
         training.save(&checkpoint).unwrap();
-        training = Training::resume_beside(&base, &others, &examples, &checkpoint, 1 + passes % 2).unwrap();
+        training = Training::resume(&base, &others, &examples, &checkpoint, 1 + passes % 2).unwrap();
         if finished {
             break;
         }
@@ -107,10 +98,10 @@ fn leaving_off_between_passes_changes_no_bit() {
     assert_eq!(training.step(), 12);
     assert_eq!(training.adapter(), &whole);
     // In one go, left off within a step and gone on with at once.
-    let mut training = Training::beside(&base, &others, &examples, recipe.clone(), 2).unwrap();
+    let mut training = Training::new(&base, &others, &examples, recipe.clone(), 2).unwrap();
     let asked = AtomicUsize::new(0);
     let every_fifth = || asked.fetch_add(1, Relaxed) % 5 == 4;
-    while !training.run_until(&every_fifth, &mut |_, _| Then::GoOn).unwrap() {}
+    while !training.run(&every_fifth, &mut |_, _| Then::GoOn).unwrap() {}
     assert_eq!(training.adapter(), &whole);
 }
 
@@ -121,23 +112,22 @@ fn only_what_it_was_learnt_beside_is_taken_up_with_it() {
     let (examples, others) = (examples(4), earlier(&base));
     let path = folder.path().join("checkpoint");
     let saved = |mut training: Training<'_>| {
-        training.run(&mut |_, _| Then::Pause).unwrap();
+        training.run(&|| false, &mut |_, _| Then::Pause).unwrap();
         training.save(&path).unwrap();
     };
-    let resumed = |others: &[Adapter]| {
-        Training::resume_beside(&base, others, &examples, &path, 1).map(|training| training.step())
-    };
-    saved(Training::beside(&base, &others, &examples, recipe(), 1).unwrap());
+    let resumed =
+        |others: &[Adapter]| Training::resume(&base, others, &examples, &path, 1).map(|training| training.step());
+    saved(Training::new(&base, &others, &examples, recipe(), 1).unwrap());
     assert_eq!(resumed(&others).unwrap(), 1);
     says(resumed(&others[..2]), "beside other adapters");
     says(resumed(&[]), "beside other adapters");
-    says(Training::resume(&base, &examples, &path, 1), "beside other adapters");
+    says(Training::resume(&base, &[], &examples, &path, 1), "beside other adapters");
     let turned: Vec<Adapter> = others.iter().rev().skip(1).chain(&others[..1]).cloned().collect();
     says(resumed(&turned), "in another order");
     let mut touched = others.clone();
     touched[1].pairs[3].b.values[7] += 1e-6;
     says(resumed(&touched), "beside other adapters");
-    saved(Training::new(&base, &examples, recipe(), 1).unwrap());
+    saved(Training::new(&base, &[], &examples, recipe(), 1).unwrap());
     says(resumed(&others), "not learnt beside adapters");
 }
 
@@ -147,7 +137,7 @@ fn where_no_room_is_left_it_is_said() {
     let (_, base) = base(&folder, "llama");
     let (_, other) = super::base(&folder, "qwen3");
     let examples = examples(4);
-    let begun = |others: &[Adapter]| Training::beside(&base, others, &examples, recipe(), 1);
+    let begun = |others: &[Adapter]| Training::new(&base, others, &examples, recipe(), 1);
     // Of 32 inputs 28 are taken, and then 29.
     let mut others: Vec<Adapter> = (0..4).map(|seed| of_rank(&base, 7, 40 + seed)).collect();
     let (adapter, _) = learn(begun(&others).unwrap());
@@ -175,7 +165,7 @@ fn what_was_learnt_first_stays_longer_beside() {
     let (mut stack, mut one): (Vec<Adapter>, Option<Adapter>) = (Vec::new(), None);
     let (mut beside, mut onward) = (Vec::new(), Vec::new());
     for (seed, lessons) in (0..).zip(&lessons) {
-        let (next, losses) = learn(Training::beside(&base, &stack, lessons, recipe(seed), 2).unwrap());
+        let (next, losses) = learn(Training::new(&base, &stack, lessons, recipe(seed), 2).unwrap());
         assert!(losses[39] < losses[0] * 0.75, "lessons {seed} were not learnt: {losses:?}");
         assert!(next.largest_cosine(&stack) < 1e-6);
         stack.push(next);

@@ -197,7 +197,7 @@ fn beside_what_was_compressed_there_is_room_again() {
     let (_, base) = base(&folder, "llama");
     let examples = examples(6);
     let full: Vec<Adapter> = (0..4).map(|seed| of_rank(&base, 8, seed)).collect();
-    says(Training::beside(&base, &full, &examples, recipe(), 1), "no room");
+    says(Training::new(&base, &full, &examples, recipe(), 1), "no room");
     let compressed = Adapter::joined(&full).unwrap().compressed(8, 2).unwrap();
     assert!(compressed.kept > 0.5 && compressed.kept < 0.999, "{} is kept", compressed.kept);
     for pair in &compressed.adapter.pairs {
@@ -210,8 +210,8 @@ fn beside_what_was_compressed_there_is_room_again() {
         }
     }
     let stack = [compressed.adapter];
-    let mut training = Training::beside(&base, &stack, &examples, recipe(), 2).unwrap();
-    training.run(&mut |_, _| Then::GoOn).unwrap();
+    let mut training = Training::new(&base, &stack, &examples, recipe(), 2).unwrap();
+    training.run(&|| false, &mut |_, _| Then::GoOn).unwrap();
     assert!(training.adapter().largest_cosine(&stack) < 1e-5);
 }
 
