@@ -225,3 +225,24 @@ pub(crate) fn cross_entropies(
     });
     Ok((losses.into_iter().map(f64::from).collect(), grad.transpose()?))
 }
+
+/// The Kullback-Leibler divergence of each row of `logits` from that of `before`, and what they hand back, as many times as `weights`
+/// say.
+pub(crate) fn divergences(
+    logits: &Tensor,
+    before: &Tensor,
+    weights: Option<&[f32]>,
+) -> Result<(Vec<f64>, Option<Tensor>)> {
+    let log_shares = |logits: &Tensor| -> Result<Tensor> {
+        let shifted = logits.broadcast_sub(&logits.max_keepdim(1)?)?;
+        Ok(shifted.broadcast_sub(&shifted.exp()?.sum_keepdim(1)?.log()?)?)
+    };
+    let (now, before) = (log_shares(logits)?, log_shares(before)?);
+    let shares_before = before.exp()?;
+    let losses: Vec<f32> = (&shares_before * (before - &now)?)?.sum(1)?.to_vec1()?;
+    let grad = weights.map(|weights| -> Result<Tensor> {
+        let weights = Tensor::from_slice(weights, (weights.len(), 1), logits.device())?;
+        Ok((now.exp()? - shares_before)?.broadcast_mul(&weights)?)
+    });
+    Ok((losses.into_iter().map(f64::from).collect(), grad.transpose()?))
+}

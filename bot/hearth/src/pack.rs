@@ -18,13 +18,16 @@ pub struct Example {
     pub tokens: Vec<u32>,
     /// The places of the tokens that are to be learnt, each after at least one other token.
     pub learnt: Vec<Range<usize>>,
+    /// Nothing of it is taught: at the places to be learnt the model is to stay as it is without the adapter. Their loss is how far
+    /// it has gone from there, by the Kullback-Leibler divergence (distillation, Hinton et al. 2015; Li and Hoiem 2016).
+    pub keeps: bool,
 }
 
 impl Example {
     /// Tokens of which all from `start` on are learnt.
     #[must_use]
     pub fn from_token(start: usize, tokens: Vec<u32>) -> Self {
-        Self { learnt: std::iter::once(start..tokens.len()).collect(), tokens }
+        Self { learnt: std::iter::once(start..tokens.len()).collect(), tokens, keeps: false }
     }
 
     /// Tokens up to which it may share its beginning: the one before its first learnt token has to be its own.
@@ -67,6 +70,10 @@ pub(crate) fn identify(examples: &[Example], shape: &Shape) -> Result<String> {
         for place in example.learnt.iter().flat_map(|range| [range.start, range.end]) {
             hasher.update((place as u64).to_le_bytes());
         }
+        if example.keeps {
+            // No place.
+            hasher.update(u64::MAX.to_le_bytes());
+        }
     }
     Ok(crate::saved::hex(&hasher.finalize()))
 }
@@ -81,6 +88,8 @@ pub(crate) struct Pack {
     pub(crate) targets: Vec<(usize, u32)>,
     /// The example of each target, by its place among those given.
     pub(crate) owners: Vec<usize>,
+    /// [`Example::keeps`] of all of them.
+    pub(crate) keeps: bool,
 }
 
 impl Pack {
@@ -112,15 +121,20 @@ struct Beginning {
     rows: Option<Range<usize>>,
 }
 
-/// Packs examples into passes of about `most` tokens. What several begin with is computed once a pass; of what some of these
-/// begin with then, the same holds.
+/// Packs examples into passes of about `most` tokens, those that keep something apart. What several begin with is computed once a
+/// pass; of what some of these begin with then, the same holds.
 pub(crate) fn pack(examples: &[&Example], most: usize) -> Vec<Pack> {
-    let mut sorted: Vec<(usize, &Example)> = examples.iter().copied().enumerate().collect();
-    sorted.sort_by(|(_, left), (_, right)| left.tokens.cmp(&right.tokens));
-    let mut packs = vec![Pack::default()];
-    lay(&sorted, &mut Vec::new(), &mut packs, most);
-    packs.retain(|pack| !pack.tokens.is_empty());
-    packs
+    let of_kind = |keeps: bool| {
+        let all = examples.iter().copied().enumerate();
+        let mut sorted: Vec<(usize, &Example)> = all.filter(|(_, example)| example.keeps == keeps).collect();
+        sorted.sort_by(|(_, left), (_, right)| left.tokens.cmp(&right.tokens));
+        let mut packs = vec![Pack::default()];
+        lay(&sorted, &mut Vec::new(), &mut packs, most);
+        packs.retain(|pack| !pack.tokens.is_empty());
+        packs.iter_mut().for_each(|pack| pack.keeps = keeps);
+        packs
+    };
+    [of_kind(false), of_kind(true)].concat()
 }
 
 /// Lays sorted examples, which all have these beginnings, into the last pack, or into new ones behind it.

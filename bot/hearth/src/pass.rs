@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::adapter::Adapter;
 use crate::base::{Base, PROJECTIONS};
-use crate::device::{cross_entropies, is_here};
+use crate::device::{cross_entropies, divergences, is_here};
 use crate::error::Result;
 use crate::layer::{Kept, Setting};
 use crate::pack::Pack;
@@ -15,8 +15,9 @@ use crate::slice::{exp, matrix, most, norm, norm_back, read};
 /// Rows whose likelihoods over the whole vocabulary are held at once.
 const CHOSEN_ROWS: usize = 128;
 
-/// The loss of each target of a pass, with what is added `beside` the adapter. With `learnt`, what it teaches the adapter, times
-/// the weight there of its example, is added to that.
+/// The loss of each target of a pass, with what is added `beside` the adapter: its cross-entropy or, where it keeps something, the
+/// divergence from what the model says without the adapter. With `learnt`, what it teaches the adapter, times the weight there of
+/// its example, is added to that.
 pub(crate) fn pass(
     base: &Base,
     adapter: &Adapter,
@@ -27,6 +28,15 @@ pub(crate) fn pass(
     let turns = Turns::new(base, &pack.positions);
     let setting = Setting { shape: base.shape(), turns: &turns, segments: &pack.segments };
     let mut x = base.embed(&pack.tokens)?;
+    let mut before = None;
+    if pack.keeps {
+        let none = Adapter::zero(base.shape(), 1, 1.0);
+        let mut x = x.clone();
+        for (index, layer) in base.layers.iter().enumerate() {
+            x = setting.forward(layer, &none.layer(index, beside, base.place())?, x)?.0;
+        }
+        before = Some(x);
+    }
     let mut kept: Vec<Kept> = Vec::new();
     for (index, layer) in base.layers.iter().enumerate() {
         let (out, of_layer) = setting.forward(layer, &adapter.layer(index, beside, base.place())?, x)?;
@@ -37,8 +47,8 @@ pub(crate) fn pass(
     }
     let weights: Option<Vec<f32>> =
         learnt.as_ref().map(|(weights, _)| pack.owners.iter().map(|owner| weights[*owner]).collect());
-    let (losses, mut grad) = likelihoods(base, &x, &pack.targets, weights.as_deref())?;
-    drop(x);
+    let (losses, mut grad) = likelihoods(base, &x, before.as_ref(), &pack.targets, weights.as_deref())?;
+    drop((x, before));
     let Some((_, learnt)) = learnt else { return Ok(losses) };
     let parts = learnt.pairs.chunks_mut(PROJECTIONS.len()).enumerate();
     for ((index, learnt), (layer, of_layer)) in parts.rev().zip(base.layers.iter().zip(kept).rev()) {
@@ -50,7 +60,7 @@ pub(crate) fn pass(
 /// The logits after each token of a sequence, tokens by vocabulary.
 pub fn logits(base: &Base, adapter: Option<&Adapter>, tokens: &[u32]) -> Result<Vec<f32>> {
     let none = Adapter::zero(base.shape(), 1, 1.0);
-    let example = crate::Example { tokens: tokens.to_vec(), learnt: Vec::new() };
+    let example = crate::Example { tokens: tokens.to_vec(), learnt: Vec::new(), keeps: false };
     let mut values = Vec::with_capacity(tokens.len() * base.shape().vocabulary);
     for pack in crate::pack::pack(&[&example], usize::MAX) {
         let turns = Turns::new(base, &pack.positions);
@@ -79,15 +89,17 @@ fn scores(base: &Base, normed: &Tensor) -> Result<Vec<f32>> {
     Ok(logits)
 }
 
-/// The cross-entropy of each target, and what they hand back to the hidden states, as many times as `weights` say.
+/// The cross-entropy of each target or, where there are hidden states from `before`, the divergence from what these say, and what
+/// they hand back to the hidden states, as many times as `weights` say.
 fn likelihoods(
     base: &Base,
     x: &Tensor,
+    before: Option<&Tensor>,
     targets: &[(usize, u32)],
     weights: Option<&[f32]>,
 ) -> Result<(Vec<f64>, Tensor)> {
     if !is_here(x) {
-        return likelihoods_elsewhere(base, x, targets, weights);
+        return likelihoods_elsewhere(base, x, before, targets, weights);
     }
     let (rows, width) = x.dims2()?;
     let shape = base.shape();
@@ -95,15 +107,23 @@ fn likelihoods(
     let mut losses = Vec::with_capacity(targets.len());
     for (part, targets) in targets.chunks(CHOSEN_ROWS).enumerate() {
         let weight = |index: usize| weights.map(|weights| weights[part * CHOSEN_ROWS + index]);
-        let mut chosen = Vec::with_capacity(targets.len() * width);
-        read(x, |x| targets.iter().for_each(|(row, _)| chosen.extend_from_slice(&x[row * width..][..width])))?;
-        let chosen = matrix(chosen, targets.len(), width)?;
-        let mut logits = scores(base, &norm(&chosen, &base.output_norm, shape.epsilon)?)?;
+        let chosen_of = |x: &Tensor| {
+            let mut chosen = Vec::with_capacity(targets.len() * width);
+            read(x, |x| targets.iter().for_each(|(row, _)| chosen.extend_from_slice(&x[row * width..][..width])))?;
+            matrix(chosen, targets.len(), width)
+        };
+        let scores_of = |chosen: &Tensor| scores(base, &norm(chosen, &base.output_norm, shape.epsilon)?);
+        let chosen = chosen_of(x)?;
+        let before = before.map(|before| scores_of(&chosen_of(before)?)).transpose()?;
+        let mut logits = scores_of(&chosen)?;
         let of_rows: Vec<f64> = logits
             .par_chunks_mut(shape.vocabulary)
             .zip(targets)
             .enumerate()
-            .map(|(index, (row, (_, token)))| cross_entropy(row, *token as usize, weight(index)))
+            .map(|(index, (row, (_, token)))| match &before {
+                Some(before) => divergence(row, &before[index * shape.vocabulary..][..shape.vocabulary], weight(index)),
+                None => cross_entropy(row, *token as usize, weight(index)),
+            })
             .collect();
         losses.extend(of_rows);
         if weights.is_none() {
@@ -138,6 +158,7 @@ fn likelihoods(
 fn likelihoods_elsewhere(
     base: &Base,
     x: &Tensor,
+    before: Option<&Tensor>,
     targets: &[(usize, u32)],
     weights: Option<&[f32]>,
 ) -> Result<(Vec<f64>, Tensor)> {
@@ -151,9 +172,18 @@ fn likelihoods_elsewhere(
         let rows = Tensor::from_vec(rows, targets.len(), x.device())?;
         let chosen = x.index_select(&rows, 0)?;
         let normed = norm(&chosen, &base.output_norm, epsilon)?;
-        let parts = base.vocabulary().map(|part| Ok(normed.matmul(&part?.1.t()?)?));
-        let logits = Tensor::cat(&parts.collect::<Result<Vec<_>>>()?, 1)?;
-        let (of_rows, to_logits) = cross_entropies(&logits, &tokens, weights)?;
+        let logits_of = |normed: &Tensor| -> Result<Tensor> {
+            let parts = base.vocabulary().map(|part| Ok(normed.matmul(&part?.1.t()?)?));
+            Ok(Tensor::cat(&parts.collect::<Result<Vec<_>>>()?, 1)?)
+        };
+        let logits = logits_of(&normed)?;
+        let (of_rows, to_logits) = match before {
+            Some(before) => {
+                let before = norm(&before.index_select(&rows, 0)?, &base.output_norm, epsilon)?;
+                divergences(&logits, &logits_of(&before)?, weights)?
+            }
+            None => cross_entropies(&logits, &tokens, weights)?,
+        };
         losses.extend(of_rows);
         let Some(to_logits) = to_logits else { continue };
         let mut to_normed = normed.zeros_like()?;
@@ -178,4 +208,25 @@ fn cross_entropy(row: &mut [f32], token: usize, weight: Option<f32>) -> f64 {
         row[token] -= weight;
     }
     whole.ln() - f64::from(chosen)
+}
+
+/// The Kullback-Leibler divergence of `softmax(row)` from `softmax(before)`; the row becomes its gradient, `weight` times.
+fn divergence(row: &mut [f32], before: &[f32], weight: Option<f32>) -> f64 {
+    let whole_of = |row: &[f32], largest: f32| -> f64 {
+        row.chunks(1024).map(|part| f64::from(part.iter().map(|logit| exp(*logit - largest)).sum::<f32>())).sum()
+    };
+    let (largest, largest_before) = (most(row), most(before));
+    let (whole, whole_before) = (whole_of(row, largest), whole_of(before, largest_before));
+    let shift = f64::from(largest) + whole.ln() - f64::from(largest_before) - whole_before.ln();
+    let share = |logit: f32, largest: f32, whole: f64| exp(logit - largest) / whole as f32;
+    let gap = |(now, then): (&f32, &f32)| {
+        f64::from(share(*then, largest_before, whole_before)) * (f64::from(*then) - f64::from(*now))
+    };
+    let loss = shift + row.iter().zip(before).map(gap).sum::<f64>();
+    if let Some(weight) = weight {
+        row.iter_mut().zip(before).for_each(|(now, then)| {
+            *now = weight * (share(*now, largest, whole) - share(*then, largest_before, whole_before));
+        });
+    }
+    loss
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::adapter::Adapter;
 use crate::pack::pack;
 use crate::pass::pass;
-use crate::{Base, Example, Recipe, Then, Training, mean_loss, tiny};
+use crate::{Base, Example, Recipe, Then, Training, logits, mean_loss, tiny};
 
 fn base(folder: &TempDir, architecture: &str) -> (PathBuf, Base) {
     let path = folder.path().join(format!("{architecture}.gguf"));
@@ -29,9 +29,15 @@ fn examples(count: usize) -> Vec<Example> {
             let mut tokens = if index % 3 == 2 { Vec::new() } else { begin.clone() };
             tokens.extend((0..6 + index % 4).map(|_| token()));
             let (length, middle) = (tokens.len(), tokens.len() - 4);
-            Example { tokens, learnt: vec![middle..middle + 1, length - 2..length] }
+            Example { tokens, learnt: vec![middle..middle + 1, length - 2..length], keeps: false }
         })
         .collect()
+}
+
+/// The same, of which every other one keeps what the model says.
+fn keeping(count: usize) -> Vec<Example> {
+    let all = examples(count).into_iter().enumerate();
+    all.map(|(index, example)| Example { keeps: index % 2 == 0, ..example }).collect()
 }
 
 /// An adapter that changes something, with `B` not zero.
@@ -74,10 +80,12 @@ fn taught_in_shares(
 
 #[test]
 fn gradients_agree_with_differences() {
-    for (architecture, others) in [("llama", 0), ("qwen3", 0), ("llama", 2), ("qwen3", 1)] {
+    let tried =
+        [("llama", 0, examples(5)), ("qwen3", 0, examples(5)), ("llama", 2, examples(5)), ("qwen3", 1, examples(5))];
+    let kept = [("llama", 0, keeping(5)), ("qwen3", 1, keeping(5))];
+    for (architecture, others, examples) in tried.into_iter().chain(kept) {
         let folder = tempfile::tempdir().unwrap();
         let (_, base) = base(&folder, architecture);
-        let examples = examples(5);
         let adapter = stirred(&base);
         let others: Vec<Adapter> = (0..others).map(|index| of_rank(&base, 3 + index, 20 + index as u64)).collect();
         let (_, grads) = taught(&base, &adapter, &others, &examples, 1000);
@@ -217,6 +225,45 @@ fn an_adapter_comes_back_from_its_file() {
 }
 
 #[test]
+fn what_is_kept_costs_as_much_as_it_has_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, base) = base(&folder, "llama");
+    let keep = |example: Example| Example { keeps: true, ..example };
+    let (kept, adapter) = (examples(6).into_iter().map(keep).collect::<Vec<_>>(), stirred(&base));
+    let loss = |adapter: Option<&Adapter>| mean_loss(&base, adapter, &kept, 90, 1).unwrap().0;
+    assert!(loss(None).abs() < 1e-6, "nothing has changed");
+    // By the formula, over all tokens of the vocabulary.
+    let mut sum = 0.0;
+    for example in &kept {
+        let shares = |adapter| {
+            let rows = logits(&base, adapter, &example.tokens).unwrap();
+            let share = |row: &[f32]| {
+                let whole: f64 = row.iter().map(|logit| f64::from(*logit).exp()).sum();
+                row.iter().map(|logit| f64::from(*logit).exp() / whole).collect::<Vec<_>>()
+            };
+            rows.chunks(base.shape().vocabulary).map(share).collect::<Vec<_>>()
+        };
+        let (before, now) = (shares(None), shares(Some(&adapter)));
+        for place in example.learnt.iter().cloned().flatten() {
+            let pairs = before[place - 1].iter().zip(&now[place - 1]);
+            sum += pairs.map(|(before, now)| before * (before / now).ln()).sum::<f64>();
+        }
+    }
+    let divergence = sum / 18.0;
+    assert!(divergence > 1e-2, "{divergence}");
+    assert!((loss(Some(&adapter)) - divergence).abs() < 1e-4 * divergence.max(1.0), "{divergence}");
+    // Learning beside what is kept changes that less.
+    let lessons = questions();
+    let after = |lessons: &[Example]| {
+        let mut training = Training::new(&base, &[], lessons, Recipe { batch: 12, ..recipe() }, 1).unwrap();
+        training.run(&|| false, &mut |_, _| Then::GoOn).unwrap();
+        loss(Some(training.adapter()))
+    };
+    let (alone, beside) = (after(&lessons), after(&[lessons.clone(), kept.clone()].concat()));
+    assert!(beside < alone * 0.7, "{alone} alone, {beside} beside what is kept");
+}
+
+#[test]
 fn examples_passed_together_do_not_see_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "qwen3");
@@ -268,7 +315,7 @@ fn what_cannot_be_taken_up_is_named() {
     says(Base::open(folder.path().join("none").as_path()), "none");
     let strange = Example::from_token(1, vec![1, 2, 900]);
     says(Training::new(&base, &[], &[strange], recipe(), 1), "token 900");
-    let nothing = Example { learnt: std::iter::once(0..1).collect(), tokens: vec![1, 2, 3] };
+    let nothing = Example { learnt: std::iter::once(0..1).collect(), tokens: vec![1, 2, 3], keeps: false };
     says(Training::new(&base, &[], &[nothing], recipe(), 1), "nothing to learn");
     says(Training::new(&base, &[], &examples, Recipe { rank: 0, ..recipe() }, 1), "more than nothing");
 }

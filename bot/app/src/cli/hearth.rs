@@ -112,6 +112,9 @@ pub struct Train {
     /// A lesson of n learnt tokens counts as much as n to the power X: 1 has all tokens count alike, 0 all lessons
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = a_power)]
     pub length_power: f32,
+    /// Teach nothing by the prose among the lessons: the model is to stay there as it is without the adapter
+    #[arg(long)]
+    pub keep_prose: bool,
     /// The highest learning rate
     #[arg(long, value_name = "X", default_value_t = 6e-4)]
     pub rate: f32,

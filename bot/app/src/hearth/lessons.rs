@@ -79,15 +79,15 @@ fn name(named: impl Serialize) -> String {
     serde_json::to_value(named).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Reads lessons as a model reads them, at most `limit`.
-pub fn read(path: &Path, reader: &LlamaReader, limit: usize) -> anyhow::Result<Vec<Example>> {
+/// Reads lessons as a model reads them, at most `limit`. With `keep_prose` what has no prompt is not taught but kept.
+pub fn read(path: &Path, reader: &LlamaReader, limit: usize, keep_prose: bool) -> anyhow::Result<Vec<Example>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let rows = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).take(limit);
-    rows.map(|(index, line)| example(line, reader).with_context(|| format!("line {} of {}", index + 1, path.display())))
-        .collect()
+    let place = |index: usize| format!("line {} of {}", index + 1, path.display());
+    rows.map(|(index, line)| example(line, reader, keep_prose).with_context(|| place(index))).collect()
 }
 
-fn example(line: &str, reader: &LlamaReader) -> anyhow::Result<Example> {
+fn example(line: &str, reader: &LlamaReader, keep_prose: bool) -> anyhow::Result<Example> {
     let row: Row = serde_json::from_str(line)?;
     let messages = row.messages.into_iter().map(|said| {
         let role = match said.role.as_str() {
@@ -99,7 +99,7 @@ fn example(line: &str, reader: &LlamaReader) -> anyhow::Result<Example> {
         Ok(ChatMessage::new(role, said.content))
     });
     let messages = messages.collect::<anyhow::Result<Vec<_>>>()?;
-    told(reader, &messages, &row.reply)
+    Ok(Example { keeps: keep_prose && messages.is_empty(), ..told(reader, &messages, &row.reply)? })
 }
 
 /// A reply to be learnt behind its prompt; plain prose, where there is none.

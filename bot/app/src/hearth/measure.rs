@@ -23,7 +23,7 @@ pub fn measure(model: &Path, place: &Place, options: &Measure) -> anyhow::Result
     let adapter = Adapter::read(&options.adapter, &base)?;
     let mut report = serde_json::Map::new();
     if let Some(path) = &options.lessons {
-        let examples = lessons::read(path, &reader, options.limit)?;
+        let examples = lessons::read(path, &reader, options.limit, false)?;
         let loss = |adapter| mean_loss(&base, adapter, &examples, PASS_TOKENS, options.threads);
         let ((without, tokens), (with, _)) = (loss(None)?, loss(Some(&adapter))?);
         report.insert("lessons".into(), json!({"tokens": tokens, "loss_without": without, "loss_with": with}));

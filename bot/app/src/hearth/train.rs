@@ -34,7 +34,7 @@ fn learn(model: &Path, place: &Place, options: &Train, stop: &CancellationToken)
     let checkpoint = out.with_extension(CHECKPOINT);
     anyhow::ensure!(*out != checkpoint, "{} would be its own checkpoint: give it another ending", out.display());
     let reader = LlamaReader::open(model)?;
-    let examples = lessons::read(&options.lessons, &reader, usize::MAX)?;
+    let examples = lessons::read(&options.lessons, &reader, usize::MAX, options.keep_prose)?;
     drop(reader);
     let base = Base::open_at(model, place)?;
     eprintln!("training with {place}");

@@ -1,6 +1,6 @@
 //! What a GPU is asked to compute is what the processor computes.
 
-use super::{base, examples, of_rank, questions, stirred, taught};
+use super::{base, examples, keeping, of_rank, questions, stirred, taught};
 use crate::adapter::Adapter;
 use crate::device::AS_ELSEWHERE;
 
@@ -24,7 +24,7 @@ fn sums_for_a_gpu_are_those_of_the_processor() {
         let (_, base) = base(&folder, architecture);
         let adapter = stirred(&base);
         let others: Vec<Adapter> = (0..others).map(|index| of_rank(&base, 3, 20 + index)).collect();
-        for examples in [examples(6), questions()] {
+        for examples in [examples(6), keeping(6), questions()] {
             let (loss, grads) = taught(&base, &adapter, &others, &examples, 1000);
             AS_ELSEWHERE.set(true);
             let (as_elsewhere, grads_as_elsewhere) = taught(&base, &adapter, &others, &examples, 1000);
@@ -46,7 +46,7 @@ fn a_gpu_computes_what_the_processor_does() {
         let others: Vec<Adapter> = (0..others).map(|index| of_rank(&base, 3, 20 + index)).collect();
         let there = crate::Base::open_at(&path, &crate::Place::best().expect("a GPU")).unwrap();
         let adapter = stirred(&base);
-        for examples in [examples(6), questions()] {
+        for examples in [examples(6), keeping(6), questions()] {
             let (loss, grads) = taught(&base, &adapter, &others, &examples, 1000);
             let (loss_there, grads_there) = taught(&there, &adapter, &others, &examples, 1000);
             // TF32 is off by default; what is left are sums in another order.
