@@ -86,10 +86,10 @@ fn the_trainer_agrees_with_the_engine() {
     let file = folder.path().join("adapter.gguf");
     let examples = [Example::from_token(start, tokens.clone())];
     let recipe = Recipe { rank: 8, alpha: 16.0, steps: 4, batch: 1, rate: 2e-3, warm_up: 1, ..Recipe::default() };
-    let mut training = Training::new(&base, &examples, recipe, 0).unwrap();
+    let mut training = Training::new(&base, &[], &examples, recipe, 0).unwrap();
     let mut losses = Vec::new();
     training
-        .run(&mut |_, now| {
+        .run(&|| false, &mut |_, now| {
             losses.push(now.loss);
             Then::GoOn
         })
