@@ -28,15 +28,8 @@ pub(crate) fn pass(
     let turns = Turns::new(base, &pack.positions);
     let setting = Setting { shape: base.shape(), turns: &turns, segments: &pack.segments };
     let mut x = base.embed(&pack.tokens)?;
-    let mut before = None;
-    if pack.keeps {
-        let none = Adapter::zero(base.shape(), 1, 1.0);
-        let mut x = x.clone();
-        for (index, layer) in base.layers.iter().enumerate() {
-            x = setting.forward(layer, &none.layer(index, beside, base.place())?, x)?.0;
-        }
-        before = Some(x);
-    }
+    let without = || hidden(base, &setting, &Adapter::zero(base.shape(), 1, 1.0), beside, x.clone());
+    let before = pack.keeps.then(without).transpose()?;
     let mut kept: Vec<Kept> = Vec::new();
     for (index, layer) in base.layers.iter().enumerate() {
         let (out, of_layer) = setting.forward(layer, &adapter.layer(index, beside, base.place())?, x)?;
@@ -65,13 +58,24 @@ pub fn logits(base: &Base, adapter: Option<&Adapter>, tokens: &[u32]) -> Result<
     for pack in crate::pack::pack(&[&example], usize::MAX) {
         let turns = Turns::new(base, &pack.positions);
         let setting = Setting { shape: base.shape(), turns: &turns, segments: &pack.segments };
-        let mut x = base.embed(&pack.tokens)?;
-        for (index, layer) in base.layers.iter().enumerate() {
-            x = setting.forward(layer, &adapter.unwrap_or(&none).layer(index, None, base.place())?, x)?.0;
-        }
+        let x = hidden(base, &setting, adapter.unwrap_or(&none), None, base.embed(&pack.tokens)?)?;
         values.extend(scores(base, &norm(&x, &base.output_norm, base.shape().epsilon)?)?);
     }
     Ok(values)
+}
+
+/// The hidden states behind the last layer, where nothing is learnt.
+fn hidden(
+    base: &Base,
+    setting: &Setting<'_>,
+    adapter: &Adapter,
+    beside: Option<&Adapter>,
+    mut x: Tensor,
+) -> Result<Tensor> {
+    for (index, layer) in base.layers.iter().enumerate() {
+        x = setting.forward(layer, &adapter.layer(index, beside, base.place())?, x)?.0;
+    }
+    Ok(x)
 }
 
 /// The logits of normed hidden states.
