@@ -1,6 +1,6 @@
 //! Drawing at random, and filling templates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use azera_types::Timestamp;
 
@@ -264,6 +264,18 @@ pub(crate) fn sentences(text: &str) -> String {
         })
         .collect::<String>();
     capital(&cased)
+}
+
+/// How many words two texts have in common: those of more than three letters, by how they begin, so that `sailed` is `sailing`.
+pub(crate) fn shared_words(one: &str, other: &str) -> usize {
+    let stems = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        words
+            .filter(|word| word.chars().count() > 3)
+            .map(|word| word.to_lowercase().chars().take(5).collect())
+            .collect()
+    };
+    stems(one).intersection(&stems(other)).count()
 }
 
 /// With a full stop, unless it has an end.

@@ -1,11 +1,13 @@
 //! Lessons: what stands before the model, and what it should say.
 
+use std::cmp::Reverse;
+
 use azera_model::ChatMessage;
 use azera_prompt::{Came, Form, Recollection, form_for};
 use serde::{Deserialize, Serialize};
 
 use crate::between::{claim, composition};
-use crate::draw::{Draw, Told, capital, ended, sentences};
+use crate::draw::{Draw, Told, capital, ended, sentences, shared_words};
 use crate::other::asked_about;
 use crate::seeds::{Fact, SAYINGS, SEEDS, Saying};
 use crate::stage::{Cast, Scene, recalled};
@@ -63,7 +65,13 @@ pub const SHARES: [(usize, Kind); 14] = [
 ];
 
 /// How many of a hundred questions with a recalled answer, or with one beside it, are about one of several things alike.
-const OF_THINGS_ALIKE: usize = 45;
+const OF_THINGS_ALIKE: usize = 35;
+
+/// How many of a hundred lines that answer nothing are the closest to the question of as many as [`CANDIDATES`].
+const CLOSE: usize = 60;
+
+/// See [`CLOSE`].
+const CANDIDATES: usize = 8;
 
 /// One lesson.
 #[derive(Clone, PartialEq)]
@@ -93,6 +101,12 @@ pub fn lessons(family: &str, seed: u64, count: usize, shares: &[(usize, Kind)]) 
     lessons
 }
 
+/// Prose that [`lessons`] never holds: what learning does to how a model reads can be seen by it.
+pub fn prose_held_out() -> Vec<Lesson> {
+    let prose = |text: &&str| Lesson { kind: Kind::Plain, messages: Vec::new(), reply: (*text).to_owned() };
+    SEEDS.held_out.iter().map(prose).collect()
+}
+
 fn weighted<'a, T>(draw: &mut Draw, all: &'a [(usize, T)]) -> &'a T {
     let mut place = draw.below(all.iter().map(|(share, _)| share).sum());
     for (share, item) in all {
@@ -118,7 +132,7 @@ fn lesson(draw: &mut Draw, form: &Form, cast: &[(usize, Cast)], kind: Kind) -> O
     if kind == Kind::Scene {
         player = cast.iter().map(|(_, player)| player).find(|player| player.is_areza())?;
     }
-    let mut at = Lessons { draw, player, name: player.persona().name.clone() };
+    let mut at = Lessons { draw, player, name: player.persona().name.clone(), most: form.recalled_lines };
     let (scene, reply) = match kind {
         Kind::Recalled if at.draw.chance(OF_THINGS_ALIKE) => at.among_alike(true)?,
         Kind::Near if at.draw.chance(OF_THINGS_ALIKE) => at.among_alike(false)?,
@@ -142,6 +156,8 @@ struct Lessons<'a> {
     draw: &'a mut Draw,
     player: &'a Cast,
     name: String,
+    /// Recalled lines at most.
+    most: usize,
 }
 
 impl Lessons<'_> {
@@ -215,16 +231,20 @@ impl Lessons<'_> {
         }
     }
 
-    /// Lines that do not answer, around those that do. The best is mostly, not always, the first; and where one is much better
-    /// than the rest, few others are recalled beside it.
+    /// Lines that do not answer, around those that do. Like the product's recall it finds what is close to the message of the
+    /// scene: what does not answer it mostly shares words with it all the same. The best is mostly, not always, the first; and mostly
+    /// there are many, few where one is much better than the rest.
     fn recall(&mut self, scene: &mut Scene, answers: Vec<Recollection>, kind: &str) {
-        let few = self.draw.chance(if answers.is_empty() { 25 } else { 65 });
-        let count = self.draw.below(if few { 3 } else { 6 });
+        let most = self.most.saturating_sub(answers.len());
+        let count = if self.draw.chance(30) { self.draw.below(3) } else { 3 + self.draw.below(6) }.min(most);
         let mut lines = Vec::new();
         for _ in 0..count {
             let who = self.somebody(scene);
-            lines.push(self.distracting(&who, kind));
+            let candidates = if self.draw.chance(CLOSE) { CANDIDATES } else { 1 };
+            let drawn: Vec<Recollection> = (0..candidates).map(|_| self.distracting(&who, kind)).collect();
+            lines.extend(drawn.into_iter().max_by_key(|line| shared_words(&line.text, &scene.message)));
         }
+        lines.sort_by_key(|line| Reverse(shared_words(&line.text, &scene.message)));
         for answer in answers {
             let place = if self.draw.chance(70) { 0 } else { self.draw.below(lines.len() + 1) };
             lines.insert(place, answer);
@@ -248,6 +268,7 @@ impl Lessons<'_> {
     fn answered(&mut self, kind: Kind) -> Option<(Scene, String)> {
         let (mut scene, told) = self.begun();
         let bare = told.fill(told.fact.answer);
+        scene.message = self.ask(&told);
         if kind == Kind::InHistory {
             let heard = self.hear(&told);
             scene.history.push((Some(scene.speaker.clone()), told.text.clone()));
@@ -259,12 +280,10 @@ impl Lessons<'_> {
             if self.draw.chance(50) {
                 self.recall(&mut scene, Vec::new(), told.fact.kind);
             }
-            scene.message = self.ask(&told);
             let reply = capital(&ended(&bare));
             return Some((scene, reply));
         }
         self.recall(&mut scene, vec![recalled(&told)], told.fact.kind);
-        scene.message = self.ask(&told);
         let reply = self.say(&bare);
         Some((scene, reply))
     }
@@ -295,9 +314,9 @@ impl Lessons<'_> {
         if known {
             lines.push(self.passing(&who, asked.text.clone()));
         }
-        self.recall(&mut scene, lines, saying.name);
         let question = asked.fill(self.draw.text(&saying.asked));
         scene.message = self.draw.typed(&question, &self.name);
+        self.recall(&mut scene, lines, saying.name);
         let reply = if known {
             let bare = asked.fill(saying.answer);
             self.say(&bare)
@@ -319,11 +338,11 @@ impl Lessons<'_> {
         }
         let mut scene = Scene { group: true, speaker: people[0].clone(), ..Scene::default() };
         let lines = vec![recalled(&other), recalled(&own)];
+        scene.message = self.ask(&own);
         self.recall(&mut scene, lines, fact.kind);
         if self.draw.chance(40) {
             scene.history = self.draw.small_talk(&people[2], &self.name);
         }
-        scene.message = self.ask(&own);
         let reply = self.say(&bare);
         Some((scene, reply))
     }
@@ -361,8 +380,8 @@ impl Lessons<'_> {
         if old.fill(old.fact.answer) == bare || old.fill(old.fact.about) != new.fill(new.fact.about) {
             return None;
         }
-        self.recall(&mut scene, vec![recalled(&old), recalled(&new)], new.fact.kind);
         scene.message = self.ask(&new);
+        self.recall(&mut scene, vec![recalled(&old), recalled(&new)], new.fact.kind);
         let reply = self.say(&bare);
         Some((scene, reply))
     }
@@ -370,18 +389,18 @@ impl Lessons<'_> {
     fn near(&mut self) -> Option<(Scene, String)> {
         let (mut scene, told) = self.begun();
         let question = told.fill(self.draw.text(&told.fact.near));
-        self.recall(&mut scene, vec![recalled(&told)], told.fact.kind);
         scene.message = self.draw.typed(&question, &self.name);
+        self.recall(&mut scene, vec![recalled(&told)], told.fact.kind);
         let reply = self.not_known(None);
         Some((scene, reply))
     }
 
     fn unknown(&mut self) -> (Scene, String) {
         let (mut scene, told) = self.begun();
+        scene.message = self.ask(&told);
         if self.draw.chance(70) {
             self.recall(&mut scene, Vec::new(), told.fact.kind);
         }
-        scene.message = self.ask(&told);
         let about = told.fill(told.fact.about);
         let reply = self.not_known(Some(&about));
         (scene, reply)
@@ -410,10 +429,10 @@ impl Lessons<'_> {
 
     fn heard(&mut self) -> (Scene, String) {
         let (mut scene, told) = self.begun();
+        scene.message = self.draw.typed(&told.text, &self.name);
         if self.draw.chance(75) {
             self.recall(&mut scene, Vec::new(), told.fact.kind);
         }
-        scene.message = self.draw.typed(&told.text, &self.name);
         let reply = self.hear(&told);
         (scene, reply)
     }
@@ -433,13 +452,13 @@ impl Lessons<'_> {
             let place = self.draw.below(scene.carried.len() + 1);
             scene.carried.insert(place, other);
         }
-        if self.draw.chance(70) {
-            self.recall(&mut scene, Vec::new(), told.fact.kind);
-        }
         let (asked, nothing) =
             if dreams { (&SEEDS.asked_dream, &SEEDS.no_dream) } else { (&SEEDS.asked_diary, &SEEDS.no_diary) };
         let asked = self.draw.text(asked);
         scene.message = self.draw.typed(&asked.replace("{persona}", &self.name), &self.name);
+        if self.draw.chance(70) {
+            self.recall(&mut scene, Vec::new(), told.fact.kind);
+        }
         let reply = if answered {
             about.text.split_inclusive(". ").next().unwrap_or_default().trim_end().to_owned()
         } else {
@@ -459,12 +478,12 @@ impl Lessons<'_> {
         let who = self.draw.people(1).remove(0);
         let mut scene = Scene { speaker: who, group: self.draw.chance(35), ..Scene::default() };
         self.surround(&mut scene);
-        if self.draw.chance(60) {
-            self.recall(&mut scene, Vec::new(), "");
-        }
         // What a dungeon master says is said by one alone.
         let exchange = self.draw.of(exchanges);
         scene.message = self.draw.typed(&exchange.said.replace("{persona}", &self.name), &self.name);
+        if self.draw.chance(60) {
+            self.recall(&mut scene, Vec::new(), "");
+        }
         let reply = self.draw.of(&exchange.answers).replace("{persona}", &self.name);
         (scene, reply)
     }

@@ -6,6 +6,7 @@
 //!   them. There is no second form of it here.
 //! - The same family, seed, count and shares give the same lessons.
 //! - No name and no wording of `eval/` stands in a lesson; a test holds them against each other.
+//! - What stands in `lessons/held_out.txt` is no lesson either: learning is examined by it.
 
 mod between;
 mod draw;
@@ -14,7 +15,7 @@ mod other;
 mod seeds;
 mod stage;
 
-pub use lesson::{Kind, Lesson, SHARES, lessons};
+pub use lesson::{Kind, Lesson, SHARES, lessons, prose_held_out};
 
 #[cfg(test)]
 mod tests;

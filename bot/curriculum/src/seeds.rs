@@ -57,6 +57,8 @@ pub(crate) struct Seeds {
     pub(crate) chatter: Vec<&'static str>,
     /// Prose of many kinds, a passage a line.
     pub(crate) plain: Vec<&'static str>,
+    /// Such passages that are no lessons.
+    pub(crate) held_out: Vec<&'static str>,
     /// Names and briefs.
     pub(crate) personas: Vec<(&'static str, &'static str)>,
 }
@@ -83,6 +85,7 @@ pub(crate) static SEEDS: LazyLock<Seeds> = LazyLock::new(|| Seeds {
     no_diary: marked(OF_ITSELF, "NJ").collect(),
     chatter: lines(include_str!("../lessons/chatter.txt")).collect(),
     plain: lines(include_str!("../lessons/plain.txt")).collect(),
+    held_out: lines(include_str!("../lessons/held_out.txt")).collect(),
     personas: lines(include_str!("../lessons/personas.txt")).filter_map(|line| line.split_once(": ")).collect(),
 });
 

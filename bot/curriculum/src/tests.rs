@@ -284,6 +284,15 @@ fn the_same_seed_gives_the_same_lessons() {
 }
 
 #[test]
+fn what_is_held_out_is_no_lesson() {
+    let held_out = crate::prose_held_out();
+    assert!(held_out.len() >= 8 && held_out.iter().all(|prose| prose.reply.len() > 400));
+    let prose = [(1, Kind::Plain)];
+    let taught = lessons("smollm2", 1, 20 * SEEDS.plain.len(), &prose);
+    assert!(held_out.iter().all(|prose| !taught.contains(prose)));
+}
+
+#[test]
 fn other_shares_give_other_lessons() {
     let of = |shares: &[(usize, Kind)]| lessons("smollm2", 7, 40, shares);
     assert!(of(&[(1, Kind::Near), (0, Kind::Talk)]).iter().all(|lesson| lesson.kind == Kind::Near));

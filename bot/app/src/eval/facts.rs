@@ -71,26 +71,27 @@ pub async fn facts(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCo
     for (index, fact) in facts.iter().enumerate() {
         let reply = replies.get(&format!("ask-{index}")).with_context(|| format!("no reply to question {index}"))?;
         let source = format!("told-{index}");
-        let recalled = reply["recalled"].as_array().into_iter().flatten();
-        let in_prompt =
-            recalled.flat_map(|hit| hit["sources"].as_array().into_iter().flatten()).any(|id| *id == source);
+        let recalled: Vec<&Value> = reply["recalled"].as_array().into_iter().flatten().collect();
+        let place =
+            recalled.iter().position(|hit| hit["sources"].as_array().into_iter().flatten().any(|id| *id == source));
         let said = reply["text"].as_str().unwrap_or_default();
         let lower = said.to_lowercase();
         let right = fact.keys.iter().any(|key| lower.contains(&key.to_lowercase()));
         if options.show {
-            let mark = |is: bool| if is { "+" } else { "-" };
+            let place = place.map_or_else(|| "-".to_owned(), |place| (place + 1).to_string());
             eprintln!(
-                "{} {} [{}] {}\n      {}",
-                mark(in_prompt),
-                mark(right),
+                "{place}/{} {} [{}] {}\n      {}",
+                recalled.len(),
+                if right { "+" } else { "-" },
                 fact.kind,
                 fact.asked,
                 said.replace('\n', " ")
             );
         }
-        rows.push((in_prompt, right));
+        rows.push((place, right, recalled.len()));
     }
-    let in_prompt = rows.iter().filter(|row| row.0).count();
+    let in_prompt = rows.iter().filter(|row| row.0.is_some()).count();
+    let first = rows.iter().filter(|row| row.0 == Some(0)).count();
     let said = rows.iter().filter(|row| row.1).count();
     let mean = |field: &str| {
         let values: Vec<f64> = replies.values().filter_map(|reply| reply[field].as_f64()).collect();
@@ -99,7 +100,9 @@ pub async fn facts(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCo
     let report = json!({
         "facts": facts.len(),
         "in_prompt": in_prompt,
+        "first_in_prompt": first,
         "said": said,
+        "mean_recalled": rows.iter().map(|row| row.2).sum::<usize>() as f64 / rows.len().max(1) as f64,
         "mean_prompt_tokens": mean("prompt_tokens"),
         "mean_cached_tokens": mean("cached_tokens"),
     });
