@@ -1,14 +1,16 @@
 //! `azera bench hearth`: how long it takes to learn what was lived through, and what becomes of it when more is learnt. The
-//! exchanges are made up; the way is the product's own.
+//! exchanges were written for this, and are nothing of what the default model was taught; the way is the product's own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use azera_chat::{Change, Course, Lesson, MayGoOn, Trainer};
 use azera_config::Config;
-use azera_curriculum::{Kind as LessonKind, lessons};
 use azera_ledger::Kind;
+use azera_personas::built_in;
+use azera_prompt::{Budget, Line, Parts, compose, form_for};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::rounded;
@@ -17,11 +19,18 @@ use crate::hearth::{OnThisMachine, bar, show};
 use crate::house::{chosen, family, models};
 use crate::measure::Resident;
 
-/// What people talk about in it, as the curriculum has it.
-const TALK: [(usize, LessonKind); 2] = [(1, LessonKind::Heard), (1, LessonKind::Talk)];
+/// What two people tell over some weeks, and what they are answered.
+const TALK: &str = include_str!("../../eval/talk.jsonl");
 
-/// The first course is drawn from this number, the next from the next.
-const DRAWN_FROM: u64 = 7_000;
+/// Room enough for each of it.
+const BUDGET: Budget = Budget { context_tokens: 8192, reply_tokens: 512 };
+
+#[derive(Deserialize)]
+struct Exchange {
+    who: String,
+    said: String,
+    reply: String,
+}
 
 /// Exchanges that are learnt for one that is left out.
 const LEFT_OUT: usize = 8;
@@ -43,25 +52,30 @@ pub async fn hearth(config: &Config, options: &BenchHearth) -> anyhow::Result<Va
     };
     let trainer = OnThisMachine::watched(config.clone(), models, watch);
     trainer.ground(&model).with_context(|| format!("{model} cannot learn here"))?;
+    let count = options.exchanges + options.exchanges.div_ceil(LEFT_OUT);
+    let mut lived = exchanges(&family)?.into_iter();
+    let enough = lived.len() / count;
+    ensure!(
+        (1..=enough).contains(&options.courses),
+        "there is talk for {enough} courses of {} exchanges, not for {}",
+        options.exchanges,
+        options.courses
+    );
     let folder = tempfile::tempdir()?;
     let mut longest = Duration::ZERO;
     let (mut beside, mut first, mut courses) = (None, Vec::new(), Vec::new());
     let (mut slowest, mut largest_cosine, mut at_first, mut at_last) = (0.0_f64, 0.0_f32, None, None);
     for number in 0..options.courses {
-        let count = options.exchanges + options.exchanges.div_ceil(LEFT_OUT);
-        let mut lived = exchanges(&family, DRAWN_FROM + number as u64, count);
-        let left_out = lived.split_off(options.exchanges);
-        if number == 0 {
-            first.clone_from(&lived);
-        }
+        let lessons: Vec<Lesson> = lived.by_ref().take(options.exchanges).collect();
+        let left_out: Vec<Lesson> = lived.by_ref().take(count - options.exchanges).collect();
         let to = folder.path().join(format!("{number}.gguf"));
         let course = Course {
             model: model.clone(),
-            lessons: lived,
-            older: if number == 0 { left_out } else { first.clone() },
+            lessons: lessons.clone(),
+            older: if first.is_empty() { left_out } else { first.clone() },
             voice: Vec::new(),
-            beside: beside.replace(to.clone()),
-            to,
+            beside: beside.clone(),
+            to: to.clone(),
             seed: number as u64,
         };
         let began = Instant::now();
@@ -70,18 +84,22 @@ pub async fn hearth(config: &Config, options: &BenchHearth) -> anyhow::Result<Va
         longest = longest.max(longest_between());
         let seconds = began.elapsed().as_secs_f64();
         let examined = trained.examined;
+        // What may not serve is dropped, and the next one is learnt beside what serves.
+        if examined.may_serve() {
+            beside = Some(to);
+            match at_first {
+                None => (at_first, first) = (Some(examined.learnt.after), lessons),
+                Some(_) => at_last = examined.older.map(|older| older.after),
+            }
+        }
         slowest = slowest.max(seconds);
         largest_cosine = largest_cosine.max(examined.largest_cosine);
-        match number {
-            0 => at_first = Some(examined.learnt.after),
-            _ => at_last = examined.older.map(|older| older.after),
-        }
         bar.suspend(|| eprintln!("course {} of {}: {seconds:.1} s", number + 1, options.courses));
         courses.push(json!({
             "seconds": rounded(seconds), "rank": examined.rank, "share": rounded(f64::from(examined.share)),
             "largest_cosine": examined.largest_cosine,
             "learnt": change(examined.learnt), "older": examined.older.map(change), "tasks": change(examined.tasks),
-            "prose": change(examined.prose), "tells_secrets": examined.tells_secrets,
+            "prose": change(examined.prose), "tells_secrets": examined.tells_secrets, "may_serve": examined.may_serve(),
         }));
     }
     bar.finish_and_clear();
@@ -111,14 +129,29 @@ fn change(change: Change) -> Value {
     json!({"before": rounded(change.before), "after": rounded(change.after)})
 }
 
-fn exchanges(family: &str, seed: u64, count: usize) -> Vec<Lesson> {
-    let drawn = lessons(family, seed, count, &TALK);
-    drawn
-        .into_iter()
-        .map(|lesson| {
-            let asked = lesson.messages.last().map_or("", |last| last.content.as_str());
-            let words = asked.lines().last().unwrap_or_default().to_owned();
-            Lesson { words, messages: lesson.messages, reply: lesson.reply }
-        })
-        .collect()
+/// All there are, in the product's prompts: each in a direct message, with the one before it in the conversation.
+fn exchanges(family: &str) -> anyhow::Result<Vec<Lesson>> {
+    let persona = built_in("azera").context("Azera is not built in")?;
+    let form = form_for(family);
+    let all: Vec<Exchange> =
+        TALK.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("reading the talk")?;
+    let line = |depth, speaker: Option<&str>, text: &str| Line {
+        depth,
+        speaker: speaker.map(str::to_owned),
+        text: text.to_owned(),
+    };
+    let mut lessons = Vec::new();
+    for (index, exchange) in all.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|before| all.get(before));
+        let before = before.filter(|before| before.who == exchange.who);
+        let history: Vec<Line> = before
+            .map(|before| vec![line(0, Some(&before.who), &before.said), line(1, None, &before.reply)])
+            .unwrap_or_default();
+        let message = line(history.len() as u64, Some(&exchange.who), &exchange.said);
+        let parts = Parts { history: &history, ..Parts::new(&persona, &message) };
+        // They are far from any limit, so an estimate of the tokens does.
+        let prompt = compose(&form, &parts, BUDGET, &|text| text.len() / 3 + 1)?;
+        lessons.push(Lesson { messages: prompt.messages, words: exchange.said.clone(), reply: exchange.reply.clone() });
+    }
+    Ok(lessons)
 }
