@@ -344,14 +344,15 @@ adapter() {
     # Where the second was paused, the first is there.
     [ -f "$dir/smollm2-135m-reading.checkpoint" ] ||
         "$azera" hearth train "$dir/lessons.jsonl" --out "$dir/smollm2-135m.gguf" --seed 1 --steps 560 --rate 7e-4 --pass-tokens 1280 --scale 0.8125
-    [ -f "$dir/smollm2-135m.gguf" ] || die "the training was paused." "To go on: make adapter"
+    # A paused one leaves its checkpoint, beside which an adapter of another day may lie.
+    [ ! -f "$dir/smollm2-135m.checkpoint" ] || die "the training was paused." "To go on: make adapter"
     local kind others=()
     for kind in recalled told_apart of_another newer in_history near unknown heard of_itself talk scene writing plain; do
         others+=(--share "$kind=0")
     done
     "$azera" hearth curriculum --seed 1 --count 4000 "${others[@]}" "$dir/reading.jsonl"
     "$azera" hearth train "$dir/reading.jsonl" --beside "$dir/smollm2-135m.gguf" --out "$dir/smollm2-135m-reading.gguf" --seed 1 --rank 8 --batch 16 --steps 200 --rate 6e-4 --pass-tokens 1280 --scale 0.5
-    [ -f "$dir/smollm2-135m-reading.gguf" ] || die "the training was paused." "To go on: make adapter"
+    [ ! -f "$dir/smollm2-135m-reading.checkpoint" ] || die "the training was paused." "To go on: make adapter"
     local name same=yes
     for name in smollm2-135m smollm2-135m-reading; do
         cmp -s "$dir/$name.gguf" "bot/ledger/adapters/$name.gguf" || same=no

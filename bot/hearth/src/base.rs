@@ -143,6 +143,14 @@ impl Base {
         Weights::open(path, place)?.base()
     }
 
+    /// The measures of a model that can be learnt on, by the header of its file.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`], as far as the header shows them.
+    pub fn look_at(path: &Path) -> Result<Shape> {
+        Weights::open(path, &Place::processor())?.shape()
+    }
+
     /// Where it computes.
     pub fn place(&self) -> &Place {
         &self.place
@@ -289,7 +297,8 @@ impl<'a> Weights<'a> {
         };
         let values = self.number("attention.value_length", MAX_WIDTH)?.unwrap_or(head_width);
         let fits = kv_heads > 0 && heads % kv_heads == 0 && head_width > 0 && values == head_width;
-        if !fits || rope_width > head_width || rope_width % 2 != 0 {
+        let turns = rope_width > 0 && rope_width <= head_width && rope_width % 2 == 0;
+        if !fits || !turns {
             return Err(Error::Model("its heads have an odd shape".into()));
         }
         let real = |key: &str| self.layout.reals.get(&format!("{}.{key}", self.architecture)).map(|it| *it as f32);

@@ -18,6 +18,7 @@ use azera_chat::{
     AWAY, Back, COURSE, Courier, Course, Examined, LEARNT, LearnError, Lesson, Trained, Trainer, Unreceived,
 };
 use azera_config::{Config, Hearth};
+use clap::Parser;
 use indicatif::ProgressBar;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -165,6 +166,32 @@ pub fn pack(config: &Config, options: &Pack) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The options that are for lessons alone and are not as they come.
+fn of_lessons(options: &Train) -> Vec<&'static str> {
+    #[derive(clap::Parser)]
+    struct AsItComes {
+        #[command(flatten)]
+        train: Train,
+    }
+    let usual = AsItComes::parse_from(["train", "lessons"]).train;
+    let given = [
+        ("--model", options.model != usual.model),
+        ("--from", options.from.is_some()),
+        ("--beside", !options.beside.is_empty()),
+        ("--seed", options.seed != usual.seed),
+        ("--steps", options.steps != usual.steps),
+        ("--batch", options.batch != usual.batch),
+        ("--length-power", options.length_power != usual.length_power),
+        ("--keep-prose", options.keep_prose),
+        ("--rate", options.rate != usual.rate),
+        ("--scale", options.scale != usual.scale),
+        ("--rank", options.rank != usual.rank),
+        ("--pass-tokens", options.pass_tokens != usual.pass_tokens),
+        ("--anew", options.anew),
+    ];
+    given.into_iter().filter_map(|(name, is)| is.then_some(name)).collect()
+}
+
 /// `azera hearth train`, of a course.
 pub async fn train_course(config: &Config, options: &Train) -> anyhow::Result<ExitCode> {
     let course = &options.lessons;
@@ -172,8 +199,9 @@ pub async fn train_course(config: &Config, options: &Train) -> anyhow::Result<Ex
     let key = key.context("a course is sealed: --key FILE names the key of the machine that it comes from")?;
     let key = Key::read(key).with_context(|| format!("reading {}", key.display()))?;
     let (sent, beside) = opened::<Sent>(&key, course).with_context(|| format!("opening {}", course.display()))?;
-    if options.from.is_some() || options.scale != 1.0 {
-        bail!("a course says itself how it is to be learnt: --from and --scale are for lessons");
+    let for_lessons = of_lessons(options);
+    if !for_lessons.is_empty() {
+        bail!("a course says itself how it is to be learnt: {} would be for lessons", for_lessons.join(", "));
     }
     let out = options.out.clone().unwrap_or_else(|| course.with_extension(LEARNT));
     if out.file_stem() != course.file_stem() || !ends(&out, LEARNT) {

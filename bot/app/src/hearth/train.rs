@@ -70,6 +70,8 @@ fn learn(model: &Path, place: &Place, options: &Train, stop: &CancellationToken)
             None => Training::new(&base, &beside, &examples, recipe, options.threads)?,
         }
     };
+    // Better now than after the first hour: it can be written where it is to lie.
+    training.save(&checkpoint)?;
     let bar = bar();
     let mut kept = Ok(());
     let finished = training.run(&|| stop.is_cancelled(), &mut |training, now| {

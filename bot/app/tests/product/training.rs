@@ -28,6 +28,10 @@ fn a_training_pauses_goes_on_and_is_measured() {
     let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
     let made = [&["hearth", "curriculum", "--count", "8", &lessons], shares.as_slice()].concat();
     assert!(azera(scratch.path(), &made, "").status.success());
+    // Where nothing can be written is told before anything is learnt.
+    let nowhere = file("nowhere/taught.gguf");
+    let refused = azera(scratch.path(), &["hearth", "train", &lessons, "--out", &nowhere, "--steps", "9999"], "");
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("nowhere"));
     let recipe = |rank: &'static str| {
         ["hearth", "train", lessons.as_str(), "--out", out.as_str(), "--steps", "40", "--batch", "1", "--rank", rank]
             .map(str::to_owned)
@@ -61,6 +65,15 @@ fn a_training_pauses_goes_on_and_is_measured() {
     let report: Value = serde_json::from_slice(&measured.stdout).expect("a report");
     let loss = |which: &str| report["lessons"][which].as_f64().expect("a loss");
     assert!(loss("loss_with") < loss("loss_without") - 0.05, "{report}");
+    // Kept instead of taught, it reads them as it did.
+    let kept = file("kept.gguf");
+    let (steps, keep) = (["--steps", "10", "--batch", "1", "--rank", "2"], "--keep-prose");
+    let train = [&["hearth", "train", &lessons, "--out", &kept, keep], steps.as_slice()].concat();
+    assert!(azera(scratch.path(), &train, "").status.success());
+    let measured = azera(scratch.path(), &["hearth", "measure", "--adapter", &kept, "--lessons", &lessons], "");
+    let report: Value = serde_json::from_slice(&measured.stdout).expect("a report");
+    let loss = |which: &str| report["lessons"][which].as_f64().expect("a loss");
+    assert!((loss("loss_with") - loss("loss_without")).abs() < 1e-4, "{report}");
 }
 
 /// Merging goes by the files of adapters and gives one that serves: of the same one twice, that one.

@@ -142,13 +142,14 @@ fn stored(path: &Path, to: &Path, short: GgmlDType, long: GgmlDType) {
 }
 
 #[test]
-fn the_trainer_agrees_with_the_engine_in_fewer_bits() {
-    use GgmlDType::{Q4_0, Q4K, Q5_0, Q5_1, Q5K, Q6K};
+fn the_trainer_agrees_with_the_engine_however_weights_are_stored() {
+    use GgmlDType::{BF16, F16, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K};
     let path = model("smollm2-135m");
     let messages = [system("You are a calm companion."), user("My kite is called Bertha. What is my kite called?")];
     let (tokens, _) = LlamaReader::open(&path).unwrap().exchange(&messages, "Your kite is called Bertha.").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    for (short, long) in [(Q4_0, Q4K), (Q5_0, Q5K), (Q5_1, Q6K)] {
+    let kinds = [(Q4_0, Q4K), (Q5_0, Q5K), (Q5_1, Q6K), (Q4_1, Q4K), (F16, F16), (BF16, BF16)];
+    for (short, long) in kinds {
         let file = folder.path().join("model.gguf");
         stored(&path, &file, short, long);
         let base = Base::open(&file).unwrap();
