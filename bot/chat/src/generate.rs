@@ -47,6 +47,8 @@ pub(crate) struct Generated {
     pub(crate) text: String,
     pub(crate) usage: Usage,
     pub(crate) seed: u32,
+    /// What it was made with.
+    pub(crate) adapters: Vec<Adapter>,
 }
 
 impl Generated {
@@ -62,7 +64,7 @@ impl Generated {
             finish: FinishReason::Stop,
             estimated: false,
         };
-        Self { text: String::new(), usage, seed }
+        Self { text: String::new(), usage, seed, adapters: Vec::new() }
     }
 }
 
@@ -105,7 +107,7 @@ pub(crate) async fn generate(
             thinking: asking.thinking,
             adapters: asking.adapters.clone(),
         };
-        let mut reply = ask(model, request).await?;
+        let (mut reply, adapters) = ask(model, request).await?;
         let mut label = Label::new(asking.persona);
         let mut text = String::new();
         while let Some(event) = reply.next().await {
@@ -134,7 +136,7 @@ pub(crate) async fn generate(
                     if text.is_empty() {
                         break;
                     }
-                    return Ok(Some(Generated { text, usage, seed }));
+                    return Ok(Some(Generated { text, usage, seed, adapters }));
                 }
             }
         }
@@ -143,8 +145,8 @@ pub(crate) async fn generate(
 }
 
 /// Asks the model, and waits while it has too much to do: the turn has its place in the chat's queue already. Without what it
-/// learnt, if that is damaged: an answer is better than none.
-async fn ask(model: &Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<Reply, Error> {
+/// learnt, if that is damaged: an answer is better than none. Gives what the reply is made with, too.
+async fn ask(model: &Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<(Reply, Vec<Adapter>), Error> {
     for _ in 0..BUSY_ATTEMPTS {
         match model.chat(request.clone()).await {
             Err(error @ azera_model::Error::Adapter { .. }) if !request.adapters.is_empty() => {
@@ -152,10 +154,10 @@ async fn ask(model: &Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<Rep
                 request.adapters.clear();
             }
             Err(azera_model::Error::Busy { .. }) => tokio::time::sleep(BUSY_WAIT).await,
-            other => return Ok(other?),
+            other => return Ok((other?, request.adapters)),
         }
     }
-    Ok(model.chat(request).await?)
+    Ok((model.chat(request.clone()).await?, request.adapters))
 }
 
 /// A seed nobody chose.

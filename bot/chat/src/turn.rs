@@ -288,7 +288,6 @@ impl Azera {
             needs: &needs,
         };
         let may_show = self.may_be_shown(platform.as_ref(), &written);
-        let adapters = asking.adapters.clone();
         let generated = if manner.plainly && !form.trusted_in_danger {
             may_show.await.map(|may| may.then(|| Generated::nothing(asking.seed)))
         } else {
@@ -393,7 +392,7 @@ impl Azera {
                     prompt: prompt.messages,
                     reply: generated.text,
                     model: model.info().name.clone(),
-                    adapters,
+                    adapters: generated.adapters,
                     at: reply.at,
                     sources: memories.flat_map(|memory| memory.sources.iter().cloned()).collect(),
                     roots: Arc::new(Roots {

@@ -101,7 +101,7 @@ impl Azera {
         self.0.tasks.spawn(async move {
             let _held = held;
             let learnt = core.take_course(&burning, &home, &school, chosen).await;
-            burning.set_course(None);
+            burning.end_course();
             if let Err(error) = learnt {
                 cannot_learn(&home, &error);
             }
@@ -181,7 +181,7 @@ impl Azera {
         if let Some(courier) = &burning.hearth.courier {
             return self.send_away(burning, (home, school), Arc::clone(courier), course, (learnt, holds)).await;
         }
-        burning.set_course(Some(holds.clone()));
+        burning.begin_course(holds.clone(), school.serving.as_ref().map(|it| it.id.clone()));
         // Whatever goes from now on ends it; what went before does, too.
         if !self.blocking(move |memory| memory.stand(&holds)).await? {
             return Ok(());

@@ -150,6 +150,8 @@ pub(crate) struct Burning {
 pub(crate) struct UnderWay {
     /// What it rests on.
     pub(crate) roots: Roots,
+    /// The adapter that it is learnt beside.
+    pub(crate) beside: Option<String>,
     /// Something of it is gone, so it is to end.
     pub(crate) is_gone: AtomicBool,
 }
@@ -166,10 +168,23 @@ impl Burning {
         course.as_ref().is_some_and(|course| course.is_gone.load(Ordering::Relaxed))
     }
 
-    /// Takes note of what is learnt from now on, or that nothing is.
-    fn set_course(&self, roots: Option<Roots>) {
-        let course = roots.map(|roots| Arc::new(UnderWay { roots, is_gone: AtomicBool::new(false) }));
-        *self.course.lock().unwrap_or_else(PoisonError::into_inner) = course;
+    /// Takes note of what is learnt from now on, and beside which adapter.
+    fn begin_course(&self, roots: Roots, beside: Option<String>) {
+        let course = UnderWay { roots, beside, is_gone: AtomicBool::new(false) };
+        *self.course.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(course));
+    }
+
+    /// Takes note that nothing is learnt any more.
+    fn end_course(&self) {
+        *self.course.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Ends the course that is learnt here at the moment, if `is_void` says so of it.
+    fn break_off(&self, is_void: impl FnOnce(&UnderWay) -> bool) {
+        let course = self.course.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(course) = course.as_ref().filter(|course| is_void(course)) {
+            course.is_gone.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether adapters take all the room that they may.

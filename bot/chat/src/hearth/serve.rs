@@ -1,7 +1,6 @@
 //! What was learnt serves, is taken back, and is noted.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use azera_memory::{Memory, MindRow, Right, Roots};
@@ -107,10 +106,7 @@ impl Burning {
         };
         unfounded.retain(|learnt| is_void(learnt, &learnt.roots));
         away.retain(|away| is_void(&away.learnt, &away.holds));
-        let course = self.course.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(course) = course.filter(|course| is_unfounded(&course.roots)) {
-            course.is_gone.store(true, Ordering::Relaxed);
-        }
+        self.break_off(|course| is_unfounded(&course.roots));
         unfounded.iter().for_each(|learnt| self.kept.drop_one(learnt));
         for away in &away {
             self.aways.drop_one(away);
@@ -178,7 +174,9 @@ impl Azera {
             let mut versions = versions.into_iter().rev().filter(|learnt| learnt.ground == ground);
             let (newest, before) = (versions.next(), versions.next());
             newest.iter().for_each(|newest| burning.kept.drop_one(newest));
-            // What is learnt beside it has nothing to stand beside any more.
+            // What is learnt beside it, here or elsewhere, has nothing to stand beside any more.
+            burning
+                .break_off(|course| newest.as_ref().is_some_and(|newest| course.beside.as_ref() == Some(&newest.id)));
             let away = burning.aways.of(&home.persona, &home.place);
             (newest, before, away.filter(|away| burning.aways.drop_one(away)))
         };

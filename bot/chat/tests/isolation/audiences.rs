@@ -115,6 +115,35 @@ async fn what_is_forgotten_while_it_is_learnt_ends_that() {
 }
 
 #[tokio::test]
+async fn taking_back_ends_what_is_learnt_beside_it() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.school.count(), 1);
+    let [begun, go_on] = [Arc::new(Notify::new()), Arc::new(Notify::new())];
+    *it.school.held.lock().unwrap() = Some([begun.clone(), go_on.clone()]);
+    for thing in THINGS {
+        it.scene.say(ANN, DM_ANN, &format!("magpie {thing} quiet")).await;
+    }
+    it.scene.wait(2 * 60).await;
+    let taken_back = async {
+        begun.notified().await;
+        let said = it.scene.command_meanwhile(ANN, DM_ANN, "/hearth rollback").await;
+        assert!(said.contains("lesson 1"), "{said}");
+        go_on.notify_one();
+    };
+    let nights = async {
+        for _ in 0..3 {
+            it.scene.wait(4 * HOUR).await;
+        }
+    };
+    tokio::join!(nights, taken_back);
+    // What it was learnt from beside that may be learnt another night, beside nothing.
+    let courses = it.school.courses.lock().unwrap();
+    assert!(courses.iter().all(|course| course.beside.is_none()), "nobody goes on learning it");
+}
+
+#[tokio::test]
 async fn whoever_talks_comes_before_what_is_learnt() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;

@@ -108,12 +108,17 @@ impl Scene {
     }
 
     pub async fn command(&self, who: usize, place: usize, text: &str) -> String {
+        let answer = self.command_meanwhile(who, place, text).await;
+        self.house.azera.settle().await.unwrap();
+        answer
+    }
+
+    /// The same while something else is under way, whose end is not waited for.
+    pub async fn command_meanwhile(&self, who: usize, place: usize, text: &str) -> String {
         self.pass(90);
         let name = PEOPLE[who].1.to_owned();
         let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about: None };
-        let answer = self.house.azera.command(self.house.platform.sim.id(), line).await.unwrap();
-        self.house.azera.settle().await.unwrap();
-        answer.text
+        self.house.azera.command(self.house.platform.sim.id(), line).await.unwrap().text
     }
 
     /// The id of what was said last.
