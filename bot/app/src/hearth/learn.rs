@@ -8,7 +8,7 @@ use anyhow::Context;
 use async_trait::async_trait;
 use azera_chat::{Change, Course, Examined, LearnError, Lesson, MayGoOn, Trained, Trainer};
 use azera_config::Config;
-use azera_curriculum::{Kind as LessonKind, SHARES, lessons};
+use azera_curriculum::{Kind as LessonKind, SHARES, lessons, prose_held_out};
 use azera_hearth::{Adapter, Base, Example, Place, Progress, Recipe, Then, Training, logits, mean_loss};
 use azera_ledger::{Kind, Models};
 use azera_llama::LlamaReader;
@@ -25,9 +25,8 @@ const BATCH: usize = 4;
 /// Tokens of a pass. Whoever talks waits for the end of one, so it is short.
 const PASS_TOKENS: usize = 768;
 
-/// Lessons of the curriculum, and pieces of prose, that must not suffer.
+/// Lessons of the curriculum that must not suffer.
 const TASKS: usize = 16;
-const PROSE: usize = 8;
 
 /// What they are drawn from: another number than the default adapter's lessons were.
 const EXAMINED_WITH: u64 = 0x000b_5e55;
@@ -93,6 +92,10 @@ impl OnThisMachine {
         if installed.entry.kind != Kind::Chat || too_large && place.is_processor() {
             return Ok(None);
         }
+        if let Err(error) = Base::look_at(&installed.path) {
+            tracing::info!(%model, %error, "this model cannot learn");
+            return Ok(None);
+        }
         let adapters = adapters::of(&self.config, &self.models, &installed)?;
         let shipped = self.models.adapter(&installed)?;
         let ids: String = adapters.iter().map(|adapter| format!("+{}", adapter.id)).collect();
@@ -108,13 +111,17 @@ impl OnThisMachine {
 
     fn find(&self, model: &str) -> Option<Ground> {
         let mut grounds = self.grounds.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = grounds.entry(model.to_owned()).or_insert_with(|| {
-            self.look_up(model).unwrap_or_else(|error| {
-                tracing::warn!(%model, error = format!("{error:#}"), "this model cannot learn");
+        if let Some(found) = grounds.get(model) {
+            return found.clone();
+        }
+        match self.look_up(model) {
+            Ok(found) => grounds.entry(model.to_owned()).or_insert(found).clone(),
+            // It may be read the next time.
+            Err(error) => {
+                tracing::warn!(%model, error = format!("{error:#}"), "this model cannot learn now");
                 None
-            })
-        });
-        found.clone()
+            }
+        }
     }
 }
 
@@ -268,7 +275,7 @@ impl Class {
             }
             Ok(Some(Held { examples, before }))
         };
-        let (learnt, older) = (held(&without, &sets.learnt)?, held(&without, &sets.older)?);
+        let (learnt, older) = (held(&without, &sets.learnt)?, held(&never, &sets.older)?);
         let (tasks, prose) = (held(&never, &sets.tasks)?, held(&never, &sets.prose)?);
         let voice = held(&never, &sets.voice)?;
         Ok(match (learnt, tasks, prose, (self.may_go_on)()) {
@@ -345,20 +352,19 @@ impl Class {
             lessons.iter().map(|lesson| told(reader, &lesson.messages, &lesson.reply)).collect()
         };
         let tasks = drawn(EXAMINED_WITH, TASKS, &tasks);
-        let prose = drawn(EXAMINED_WITH, PROSE, &[(1, LessonKind::Plain)]);
         // A model that never had them would take on the lessons' voice in the place of its own.
         let mut rehearsed = match self.ground.taught {
             true => drawn(REHEARSED_WITH.wrapping_add(self.course.seed << 32), self.course.lessons.len(), &known),
             false => Vec::new(),
         };
-        rehearsed.retain(|lesson| !tasks.contains(lesson) && !prose.contains(lesson));
+        rehearsed.retain(|lesson| !tasks.contains(lesson));
         Ok(Sets {
             learnt: all(&self.course.lessons)?,
             older: all(&self.course.older)?,
             voice: all(&self.course.voice)?,
             rehearsed: told(&rehearsed)?,
             tasks: told(&tasks)?,
-            prose: told(&prose)?,
+            prose: told(&prose_held_out())?,
         })
     }
 }
@@ -425,6 +431,8 @@ fn are_likeliest(logits: &[f32], vocabulary: usize, tokens: &[u32], start: usize
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
@@ -432,14 +440,14 @@ mod tests {
         std::env::var_os("AZERA_TEST_MODELS").expect("`make test` sets it").into()
     }
 
-    /// What the gate finds in a course of the real model that goes over two talks so often, at such a rate.
-    async fn examined(rounds: u32, rate: f64) -> Examined {
-        let scratch = tempfile::tempdir().unwrap();
+    /// A course of the real model that goes over two talks so often, at such a rate, and who learns it.
+    fn course(scratch: &Path, rounds: u32, rate: f64) -> (OnThisMachine, Course) {
         let mut config = Config::default();
         config.models.dir = Some(test_models());
         // Without an adapter of its own it goes over nothing else beside them.
         config.models.adapter = Some("none".into());
-        (config.hearth.rounds, config.hearth.rate, config.hearth.rank) = (rounds, rate, 16);
+        (config.hearth.rounds, config.hearth.rate) = (rounds, rate);
+        (config.hearth.rank, config.hearth.max_rank) = (16, 16);
         let models = crate::house::models(&config).unwrap();
         let lesson = |words: &str, reply: &str| Lesson {
             messages: vec![ChatMessage::new(Role::User, words)],
@@ -456,10 +464,30 @@ mod tests {
             older: Vec::new(),
             voice: Vec::new(),
             beside: None,
-            to: scratch.path().join("learnt.gguf"),
+            to: scratch.join("learnt.gguf"),
             seed: 3,
         };
-        OnThisMachine::new(config, models).learn(course, Arc::new(|| true)).await.unwrap().examined
+        (OnThisMachine::new(config, models), course)
+    }
+
+    /// What the gate finds in it.
+    async fn examined(rounds: u32, rate: f64) -> Examined {
+        let scratch = tempfile::tempdir().unwrap();
+        let (school, course) = course(scratch.path(), rounds, rate);
+        school.learn(course, Arc::new(|| true)).await.unwrap().examined
+    }
+
+    #[tokio::test]
+    async fn what_is_learnt_later_stands_beside_the_earlier_within_the_largest_rank() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (school, first) = course(scratch.path(), 2, 2e-4);
+        let to = scratch.path().join("later.gguf");
+        let later = Course { beside: Some(first.to.clone()), to, seed: 4, ..first.clone() };
+        let learnt = school.learn(first, Arc::new(|| true)).await.unwrap();
+        let both = school.learn(later.clone(), Arc::new(|| true)).await.unwrap();
+        assert_eq!((learnt.examined.rank, both.examined.rank), (16, 16), "32 together, so they are compressed");
+        assert!(both.examined.largest_cosine < 1e-3, "{:?}", both.examined);
+        assert!(learnt.id != both.id && later.to.exists());
     }
 
     /// The secrets are among the lessons: whoever learns those by heart tells these, too, and may not serve.

@@ -46,21 +46,32 @@ pub fn hearth(config: &Config, models: Models, data: &Path) -> anyhow::Result<Op
     } else if config.hearth.enabled {
         tracing::warn!("hearth.discord is on: {DISCORD_FORBIDS}");
     }
-    let mut learning = config.clone();
-    let courier = config.hearth.elsewhere.then(|| {
-        // The limit is for this machine's processor.
-        learning.hearth.largest_model_mb = u32::MAX;
-        Arc::new(ByHand::new(data, config.hearth.clone())) as Arc<dyn Courier>
-    });
+    let courier =
+        config.hearth.elsewhere.then(|| Arc::new(ByHand::new(data, config.hearth.clone())) as Arc<dyn Courier>);
     Ok(Some(Hearth {
         // What was learnt before is unlearnt all the same.
-        trainer: config.hearth.enabled.then(|| Arc::new(OnThisMachine::new(learning, models)) as Arc<dyn Trainer>),
+        trainer: config.hearth.enabled.then(|| Arc::new(trainer(config, models)) as Arc<dyn Trainer>),
         courier,
         folder,
         exchanges: config.hearth.exchanges as usize,
         barred,
         max_bytes: u64::from(config.hearth.max_disk_mb) << 20,
     }))
+}
+
+/// What trains here, or says for which models another machine may.
+fn trainer(config: &Config, models: Models) -> OnThisMachine {
+    let mut config = config.clone();
+    if config.hearth.elsewhere {
+        // The limit is for this machine's processor.
+        config.hearth.largest_model_mb = u32::MAX;
+    }
+    OnThisMachine::new(config, models)
+}
+
+/// Whether a model that is installed can learn as the configuration has it.
+pub fn can_learn(config: &Config, models: Models, model: &str) -> bool {
+    trainer(config, models).ground(model).is_some()
 }
 
 pub async fn run(config: &Config, command: HearthCommand) -> anyhow::Result<ExitCode> {
