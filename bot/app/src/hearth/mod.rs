@@ -6,6 +6,7 @@ mod lessons;
 mod measure;
 mod merge;
 mod sealed;
+mod secret;
 mod train;
 
 use std::collections::BTreeMap;
