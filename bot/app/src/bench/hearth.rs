@@ -54,7 +54,7 @@ pub async fn hearth(config: &Config, options: &BenchHearth) -> anyhow::Result<Va
     trainer.ground(&model).with_context(|| format!("{model} cannot learn here"))?;
     let count = options.exchanges + options.exchanges.div_ceil(LEFT_OUT);
     let mut lived = exchanges(&family)?.into_iter();
-    let enough = lived.len() / count;
+    let enough = lived.len().checked_div(count).unwrap_or_default();
     ensure!(
         (1..=enough).contains(&options.courses),
         "there is talk for {enough} courses of {} exchanges, not for {}",
