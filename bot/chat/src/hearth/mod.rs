@@ -181,8 +181,9 @@ impl Burning {
 
     /// Ends the course that is learnt here at the moment, if `is_void` says so of it.
     fn break_off(&self, is_void: impl FnOnce(&UnderWay) -> bool) {
-        let course = self.course.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(course) = course.as_ref().filter(|course| is_void(course)) {
+        // Asking may read the record; learning asks after the course meanwhile.
+        let course = self.course.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(course) = course.filter(|course| is_void(course)) {
             course.is_gone.store(true, Ordering::Relaxed);
         }
     }
