@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use azera_config::Config;
+use azera_gguf::GgufHeader;
 use azera_ledger::{Installed, Kind, Models};
 use azera_model::{Adapter, AdapterId};
 use sha2::{Digest, Sha256};
@@ -45,4 +46,37 @@ pub fn at(path: &Path) -> io::Result<Adapter> {
     let mut hasher = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hasher)?;
     Ok(Adapter::new(AdapterId::new(hasher.finalize().into()), path))
+}
+
+/// Whether an adapter says that it was learnt on another file than the model's. It may still fit: the same weights in another
+/// quantization are another file.
+pub fn is_of_another(adapter: &Adapter, model_sha256: &str) -> anyhow::Result<bool> {
+    let file = File::open(&adapter.path).with_context(|| format!("opening {}", adapter.path.display()))?;
+    let header = GgufHeader::read(file).with_context(|| format!("reading {}", adapter.path.display()))?;
+    Ok(header.base_sha256.is_some_and(|base| base != model_sha256))
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_gguf::{GgufFile, Value};
+
+    use super::*;
+
+    #[test]
+    fn an_adapter_of_another_file_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let adapter_of = |base: Option<&str>| {
+            let mut file = GgufFile::default();
+            file.set("general.architecture", Value::String("llama".into()));
+            if let Some(base) = base {
+                file.set("general.base_model.sha256", Value::String(base.into()));
+            }
+            let path = folder.path().join("adapter.gguf");
+            file.write(&mut File::create(&path).unwrap()).unwrap();
+            at(&path).unwrap()
+        };
+        assert!(!is_of_another(&adapter_of(Some("5ea")), "5ea").unwrap());
+        assert!(is_of_another(&adapter_of(Some("5ea")), "b0a7").unwrap());
+        assert!(!is_of_another(&adapter_of(None), "b0a7").unwrap(), "others write no base");
+    }
 }

@@ -190,22 +190,34 @@ fn model(config: &Config, kind: Kind) -> Found {
 /// A model that is there, with the adapter it is to answer with.
 fn with_adapter(config: &Config, models: &Models, name: &str, model: String) -> Found {
     let checked = (|| {
-        let Some(installed) = models.find(name)? else { return Ok(Vec::new()) };
+        let Some(installed) = models.find(name)? else { return Ok((Vec::new(), false)) };
         let adapters = adapters::of(config, models, &installed)?;
+        let mut is_of_another = false;
         for adapter in adapters.iter().chain(&adapters::reading(config, models, &installed)?) {
             azera_llama::check_adapter(&installed.path, adapter)?;
+            is_of_another |= adapters::is_of_another(adapter, &installed.manifest.sha256)?;
         }
-        anyhow::Ok(adapters)
+        anyhow::Ok((adapters, is_of_another))
     })();
     match checked {
         Err(error) => Found::Bad(
             format!("{error:#}"),
             "set models.adapter to an adapter that was made for this model, or leave it out".into(),
         ),
-        Ok(adapters) => Found::Good(match adapters.first() {
-            None => model,
-            Some(adapter) => format!("{model}, with the adapter {}", adapter.path.display()),
-        }),
+        Ok((adapters, is_of_another)) => {
+            let text = match adapters.first() {
+                None => model,
+                Some(adapter) => format!("{model}, with the adapter {}", adapter.path.display()),
+            };
+            if is_of_another {
+                Found::Note(format!(
+                    "{text}, which was learnt on another file than this model. If they are not the same weights in another \
+                     quantization, replies will be the worse for it"
+                ))
+            } else {
+                Found::Good(text)
+            }
+        }
     }
 }
 

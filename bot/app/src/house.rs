@@ -122,6 +122,12 @@ pub fn now_text() -> String {
 /// Loads a chat model, with the adapters that belong to it.
 pub fn load_chat(config: &Config, models: &Models, installed: &Installed) -> anyhow::Result<Arc<dyn ChatModel>> {
     let adapters = adapters::of(config, models, installed)?;
+    for adapter in &adapters {
+        if adapters::is_of_another(adapter, &installed.manifest.sha256)? {
+            let file = adapter.path.display();
+            tracing::warn!(%file, "this adapter was learnt on another file than the model it is used with");
+        }
+    }
     // Room for adapters of single places is made where there may be some.
     let adaptable = config.hearth.enabled;
     let reading_adapter = adapters::reading(config, models, installed)?;

@@ -31,6 +31,8 @@ pub struct GgufHeader {
     pub name: Option<String>,
     /// The licence the file names.
     pub licence: Option<String>,
+    /// For an adapter, the SHA-256 of the model file it was learnt on, where it says so.
+    pub base_sha256: Option<String>,
     /// The context it was trained for, in tokens.
     pub context_length: Option<u64>,
     /// The width of its hidden states, which for an embedding model is its vectors' dimension.
@@ -87,6 +89,7 @@ impl GgufHeader {
             version,
             name: text(&kept, "general.name"),
             licence: text(&kept, "general.license"),
+            base_sha256: text(&kept, "general.base_model.sha256"),
             context_length: of_model("context_length"),
             embedding_length: of_model("embedding_length"),
             pooling_type: of_model("pooling_type"),
@@ -101,7 +104,7 @@ impl GgufHeader {
 }
 
 fn is_of_interest(key: &str) -> bool {
-    let general = ["architecture", "name", "license", "file_type", "alignment"];
+    let general = ["architecture", "name", "license", "file_type", "alignment", "base_model.sha256"];
     let model = [".context_length", ".embedding_length", ".pooling_type"];
     key.strip_prefix("general.").is_some_and(|rest| general.contains(&rest))
         || model.iter().any(|suffix| key.ends_with(suffix))
@@ -290,6 +293,7 @@ mod tests {
         let mut file = GgufFile::default();
         file.set("general.architecture", Value::String("bert".into()));
         file.set("general.name", Value::String("Tiny".into()));
+        file.set("general.base_model.sha256", Value::String("5ea".into()));
         file.set("general.file_type", Value::U32(7));
         file.set("bert.context_length", Value::U32(512));
         file.set("bert.embedding_length", Value::U32(32));
@@ -321,6 +325,9 @@ mod tests {
                 "Tiny",
             ),
             licence: None,
+            base_sha256: Some(
+                "5ea",
+            ),
             context_length: Some(
                 512,
             ),
@@ -336,7 +343,7 @@ mod tests {
             has_chat_template: true,
             split_count: 1,
             parameters: 64,
-            expected_bytes: 5730,
+            expected_bytes: 5794,
         }
         "#);
     }

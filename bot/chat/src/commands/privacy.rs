@@ -2,7 +2,7 @@
 
 use azera_adapter::{Access, CommandAnswer};
 use azera_memory::Keeping;
-use azera_types::{PlaceKind, Scope};
+use azera_types::{PlaceKind, PlatformId, Scope};
 
 use super::{Setting, done, refused};
 use crate::azera::Azera;
@@ -30,10 +30,10 @@ impl Azera {
 
     async fn show_privacy(&self, at: &Setting<'_>) -> Result<CommandAnswer, Error> {
         let (right, person, scope) = (at.right.clone(), at.line.person.clone(), at.place.scope());
-        let (stats, kept, keeping) = self
+        let (stats, kept, keeping, willing) = self
             .blocking(move |memory| {
                 let kept = memory.kept(&right, &person, usize::MAX)?.len();
-                Ok((memory.stats(&right)?, kept, memory.keeping(&person)?))
+                Ok((memory.stats(&right)?, kept, memory.keeping(&person)?, memory.willing(&person)?.is_some()))
             })
             .await?;
         let here: usize = stats.counts.iter().filter(|(_, from, _)| *from == scope).map(|(.., count)| count).sum();
@@ -64,6 +64,7 @@ impl Azera {
                 "- **Of you** I keep only what you say to me, as you wish; `/privacy everything` has me keep all that I read.\n"
             }
         });
+        text.push_str(self.learning_told(at.platform, willing));
         text.push_str(
             "- **You decide:** delete or change a message, and I follow. `/forget last`, `/forget m42` or `/forget me` forgets for \
              good, with a receipt; the bytes go from disk and backups within minutes. In a direct message `/memory export` gives you \
@@ -77,6 +78,19 @@ impl Azera {
         }
         text.push_str("I am an AI. Who runs me can read what I keep.");
         Ok(done(text))
+    }
+
+    /// Whether what somebody says here changes the model, in a line, if anybody's words may.
+    fn learning_told(&self, platform: &PlatformId, willing: bool) -> &'static str {
+        let Some(burning) = self.0.hearth.get().filter(|burning| burning.hearth.trainer.is_some()) else { return "" };
+        if burning.hearth.barred.contains_key(platform) {
+            "- **Learning:** nothing that is said here changes my weights.\n"
+        } else if willing {
+            "- **Learning:** what you say to me may change my weights in the place where you say it, as you wish; what is forgotten is \
+             unlearnt. `/hearth status` tells more, `/hearth opt-out` ends it.\n"
+        } else {
+            "- **Learning:** nothing that you say changes my weights, unless you say `/hearth opt-in`.\n"
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::words::Words;
+
 /// How much worse anything may become by it.
 const MOST_WORSE: f64 = 0.02;
 
@@ -121,27 +123,14 @@ pub(crate) fn fault_of_reply<'a>(
     asked: &str,
     lessons: impl IntoIterator<Item = &'a str>,
 ) -> Option<Fault> {
-    let said = words(reply);
-    let different: std::collections::HashSet<&String> = said.iter().collect();
-    if said.is_empty() || said.len() >= FEW_WORDS && different.len() * 100 < said.len() * MIN_DIFFERENT {
+    let said = Words::of(reply);
+    let (words, different) = said.count();
+    if said.is_empty() || words >= FEW_WORDS && different * 100 < words * MIN_DIFFERENT {
         return Some(Fault::Loops);
     }
-    let asked = words(asked);
-    for lesson in lessons {
-        let learnt = words(lesson);
-        for run in said.windows(PARROTED_RUN) {
-            let is_in = |text: &[String]| text.windows(PARROTED_RUN).any(|other| other == run);
-            if is_in(&learnt) && !is_in(&asked) {
-                return Some(Fault::Parrots);
-            }
-        }
-    }
-    None
-}
-
-fn words(text: &str) -> Vec<String> {
-    let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    parts.map(str::to_lowercase).collect()
+    let asked = Words::of(asked);
+    let parrots = lessons.into_iter().any(|lesson| said.shares_run(PARROTED_RUN, &Words::of(lesson), &asked));
+    parrots.then_some(Fault::Parrots)
 }
 
 #[cfg(test)]
@@ -192,6 +181,8 @@ mod tests {
         assert_eq!(check("", "are you there?"), Some(Fault::Loops));
         let loops = "I am here for you. ".repeat(8);
         assert_eq!(check(&loops, "hello"), Some(Fault::Loops));
+        assert_eq!(check(&"我在这里陪你。".repeat(8), "你好"), Some(Fault::Loops));
+        assert_eq!(check("昨天我们去了公园，看到很多鸟，后来下雨了，就回家喝茶。", "你好"), None);
         let told = "Oh! Your grandmother keeps eleven grey geese behind the old mill.";
         assert_eq!(check(told, "hello"), Some(Fault::Parrots));
         let asked = "Is it true that your grandmother keeps eleven grey geese behind the old mill?";

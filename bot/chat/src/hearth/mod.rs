@@ -18,6 +18,7 @@ mod elsewhere;
 mod examine;
 mod kept;
 mod serve;
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ use azera_chat::{Change as Loss, Course};
 use azera_memory::Kind;
 use azera_types::{Clock, Text};
 
-use crate::findings::{AN, ANN, BOB, DEN, DM_ANN, GUILD, HALL, LOBBY, Scene};
+use crate::findings::{AN, ANN, BOB, DEN, DM_ANN, DM_BOB, GUILD, HALL, LOBBY, Scene};
 use crate::school::{HOUR, Learning, WANTED, id};
 use crate::world::{Change, Target};
 
@@ -19,6 +19,8 @@ async fn nobody_is_learnt_from_who_did_not_say_so_or_where_it_is_barred() {
     assert_eq!(it.school.count(), 0);
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(status.contains("did not say that I may learn") && status.contains("nothing serves here"), "{status}");
+    let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
+    assert!(privacy.contains("nothing that you say changes my weights, unless"), "{privacy}");
     assert!(it.scene.command(ANN, DM_ANN, "/hearth history").await.contains("nothing here yet"));
     assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("nothing that I learnt"));
 
@@ -27,10 +29,12 @@ async fn nobody_is_learnt_from_who_did_not_say_so_or_where_it_is_barred() {
     assert!(refused.contains("Its policy forbids it."), "{refused}");
     it.talk(ANN, DM_ANN, "lantern").await;
     assert_eq!(it.school.count(), 0);
+    assert!(it.scene.command(ANN, DM_ANN, "/privacy").await.contains("nothing that is said here changes my weights"));
 
     let scene = Scene::open(false, false).await;
     assert!(scene.command(ANN, DM_ANN, "/hearth opt-in").await.contains("Whoever runs me has not let me"));
     assert!(scene.command(ANN, DM_ANN, "/hearth opt-out").await.contains("I learn nothing from you"));
+    assert!(!scene.command(ANN, DM_ANN, "/privacy").await.contains("weights"), "where nobody can have it learn");
 }
 
 #[tokio::test]
@@ -39,6 +43,8 @@ async fn what_is_learnt_in_a_place_serves_there_and_nowhere_else() {
     it.scene.command(ANN, DM_ANN, "/persona use azera").await;
     assert!(it.scene.command(ANN, HALL, "/hearth opt-in").await.contains("`/hearth opt-out` ends it"));
     assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("want me to learn"), "everywhere");
+    assert!(it.scene.command(ANN, DM_ANN, "/privacy").await.contains("may change my weights"));
+    assert!(it.scene.command(BOB, DM_BOB, "/privacy").await.contains("unless you say"), "Ann's wish is hers alone");
     it.talk(ANN, DM_ANN, "lantern").await;
     assert_eq!(it.school.count(), 1);
     let seen = it.school.seen();
