@@ -340,10 +340,10 @@ adapter() {
     local dir
     dir="$(dirname "$CARGO_TARGET_DIR")/adapter"
     mkdir -p "$dir"
-    "$azera" hearth curriculum --seed 1 --count 4500 --share claim=0 "$dir/lessons.jsonl"
+    "$azera" hearth curriculum --seed 1 --count 4000 --share claim=0 "$dir/lessons.jsonl"
     # Where the second was paused, the first is there.
     [ -f "$dir/smollm2-135m-reading.checkpoint" ] ||
-        "$azera" hearth train "$dir/lessons.jsonl" --out "$dir/smollm2-135m.gguf" --seed 1 --steps 560 --rate 7e-4 --pass-tokens 1280 --scale 0.8125
+        "$azera" hearth train "$dir/lessons.jsonl" --out "$dir/smollm2-135m.gguf" --seed 1 --steps 400 --rate 16e-4 --pass-tokens 1280 --keep-prose
     # A paused one leaves its checkpoint, beside which an adapter of another day may lie.
     [ ! -f "$dir/smollm2-135m.checkpoint" ] || die "the training was paused." "To go on: make adapter"
     local kind others=()

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 pub enum HearthCommand {
     /// Write lessons, a JSON object a line: what stands before the model, and what it should say
     #[command(
-        after_help = "Example:\n  azera hearth curriculum --seed 1 --count 4500 lessons.jsonl\n  azera hearth curriculum --share near=20 --share talk=15 lessons.jsonl"
+        after_help = "Example:\n  azera hearth curriculum --seed 1 --count 4000 lessons.jsonl\n  azera hearth curriculum --share near=20 --share talk=15 lessons.jsonl"
     )]
     Curriculum(Curriculum),
     /// Train an adapter on lessons; Ctrl-C pauses it, and the same command goes on. Or learn a course of another machine

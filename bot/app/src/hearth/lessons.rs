@@ -147,12 +147,12 @@ mod tests {
         let out = dir.path().join("lessons.jsonl");
         let others = SHARES.iter().filter(|(_, kind)| *kind != Kind::Claim);
         let others: Vec<String> = others.map(|(_, kind)| format!("{}=0", name(*kind))).collect();
-        for (count, share) in [(4500, vec!["claim=0".to_owned()]), (4000, others)] {
+        for share in [vec!["claim=0".to_owned()], others] {
             let family = "smollm2".to_owned();
-            write(&Curriculum { out: out.clone(), seed: 1, count, share, family }).unwrap();
+            write(&Curriculum { out: out.clone(), seed: 1, count: 4000, share: share.clone(), family }).unwrap();
             let sha256 = Sha256::digest(std::fs::read(&out).unwrap());
             let sha256: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
-            assert!(card.contains(&sha256), "{count} lessons: {sha256}");
+            assert!(card.contains(&sha256), "{share:?}: {sha256}");
         }
     }
 
