@@ -338,7 +338,8 @@ adapter() {
     export AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE"
     "$azera" models pull "${models[@]}" || die "the model that learns is missing: see above." "With network, once: make adapter"
     local dir
-    dir="$(dirname "$CARGO_TARGET_DIR")/adapter"
+    # What another recipe left behind is not gone on with.
+    dir="$(dirname "$CARGO_TARGET_DIR")/adapter-$(declare -f adapter | sha256sum | cut -c 1-12)"
     mkdir -p "$dir"
     "$azera" hearth curriculum --seed 1 --count 4000 --share claim=0 "$dir/lessons.jsonl"
     # Where the second was paused, the first is there.

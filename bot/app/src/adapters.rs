@@ -48,12 +48,20 @@ pub fn at(path: &Path) -> io::Result<Adapter> {
     Ok(Adapter::new(AdapterId::new(hasher.finalize().into()), path))
 }
 
-/// Whether an adapter says that it was learnt on another file than the model's. It may still fit: the same weights in another
-/// quantization are another file.
-pub fn is_of_another(adapter: &Adapter, model_sha256: &str) -> anyhow::Result<bool> {
-    let file = File::open(&adapter.path).with_context(|| format!("opening {}", adapter.path.display()))?;
-    let header = GgufHeader::read(file).with_context(|| format!("reading {}", adapter.path.display()))?;
-    Ok(header.base_sha256.is_some_and(|base| base != model_sha256))
+/// The first of these adapters that says that it was learnt on another file than the model's. It may still fit: the same weights in
+/// another quantization are another file.
+pub fn of_another<'a>(
+    adapters: impl IntoIterator<Item = &'a Adapter>,
+    model_sha256: &str,
+) -> anyhow::Result<Option<&'a Adapter>> {
+    for adapter in adapters {
+        let file = File::open(&adapter.path).with_context(|| format!("opening {}", adapter.path.display()))?;
+        let header = GgufHeader::read(file).with_context(|| format!("reading {}", adapter.path.display()))?;
+        if header.base_sha256.is_some_and(|base| base != model_sha256) {
+            return Ok(Some(adapter));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -71,12 +79,13 @@ mod tests {
             if let Some(base) = base {
                 file.set("general.base_model.sha256", Value::String(base.into()));
             }
-            let path = folder.path().join("adapter.gguf");
+            let path = folder.path().join(base.unwrap_or("none"));
             file.write(&mut File::create(&path).unwrap()).unwrap();
             at(&path).unwrap()
         };
-        assert!(!is_of_another(&adapter_of(Some("5ea")), "5ea").unwrap());
-        assert!(is_of_another(&adapter_of(Some("5ea")), "b0a7").unwrap());
-        assert!(!is_of_another(&adapter_of(None), "b0a7").unwrap(), "others write no base");
+        let all = [adapter_of(None), adapter_of(Some("5ea")), adapter_of(Some("b0a7"))];
+        let told = |adapters: &[Adapter]| of_another(adapters, "5ea").unwrap().map(|it| it.path.clone());
+        assert_eq!(told(&all[..2]), None, "others write no base");
+        assert_eq!(told(&all), Some(all[2].path.clone()));
     }
 }

@@ -190,32 +190,33 @@ fn model(config: &Config, kind: Kind) -> Found {
 /// A model that is there, with the adapter it is to answer with.
 fn with_adapter(config: &Config, models: &Models, name: &str, model: String) -> Found {
     let checked = (|| {
-        let Some(installed) = models.find(name)? else { return Ok((Vec::new(), false)) };
+        let Some(installed) = models.find(name)? else { return Ok((None, None)) };
         let adapters = adapters::of(config, models, &installed)?;
-        let mut is_of_another = false;
-        for adapter in adapters.iter().chain(&adapters::reading(config, models, &installed)?) {
+        let reading = adapters::reading(config, models, &installed)?;
+        let all = || adapters.iter().chain(&reading);
+        for adapter in all() {
             azera_llama::check_adapter(&installed.path, adapter)?;
-            is_of_another |= adapters::is_of_another(adapter, &installed.manifest.sha256)?;
         }
-        anyhow::Ok((adapters, is_of_another))
+        let of_another = adapters::of_another(all(), &installed.manifest.sha256)?.map(|it| it.path.clone());
+        anyhow::Ok((adapters.first().map(|it| it.path.clone()), of_another))
     })();
     match checked {
         Err(error) => Found::Bad(
             format!("{error:#}"),
             "set models.adapter to an adapter that was made for this model, or leave it out".into(),
         ),
-        Ok((adapters, is_of_another)) => {
-            let text = match adapters.first() {
+        Ok((adapter, of_another)) => {
+            let text = match adapter {
                 None => model,
-                Some(adapter) => format!("{model}, with the adapter {}", adapter.path.display()),
+                Some(adapter) => format!("{model}, with the adapter {}", adapter.display()),
             };
-            if is_of_another {
-                Found::Note(format!(
-                    "{text}, which was learnt on another file than this model. If they are not the same weights in another \
-                     quantization, replies will be the worse for it"
-                ))
-            } else {
-                Found::Good(text)
+            match of_another {
+                None => Found::Good(text),
+                Some(path) => Found::Note(format!(
+                    "{text}. The adapter {} was learnt on another file than this model: if they are not the same weights in another \
+                     quantization, replies will be the worse for it",
+                    path.display()
+                )),
             }
         }
     }

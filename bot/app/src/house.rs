@@ -122,15 +122,18 @@ pub fn now_text() -> String {
 /// Loads a chat model, with the adapters that belong to it.
 pub fn load_chat(config: &Config, models: &Models, installed: &Installed) -> anyhow::Result<Arc<dyn ChatModel>> {
     let adapters = adapters::of(config, models, installed)?;
-    for adapter in &adapters {
-        if adapters::is_of_another(adapter, &installed.manifest.sha256)? {
-            let file = adapter.path.display();
-            tracing::warn!(%file, "this adapter was learnt on another file than the model it is used with");
-        }
-    }
     // Room for adapters of single places is made where there may be some.
     let adaptable = config.hearth.enabled;
     let reading_adapter = adapters::reading(config, models, installed)?;
+    match adapters::of_another(adapters.iter().chain(&reading_adapter), &installed.manifest.sha256) {
+        Ok(None) => {}
+        Ok(Some(adapter)) => {
+            let file = adapter.path.display();
+            tracing::warn!(%file, "this adapter was learnt on another file than the model it is used with");
+        }
+        // Whoever loads it says what is wrong with it.
+        Err(error) => tracing::debug!(%error, "what an adapter was learnt on cannot be read"),
+    }
     Ok(LlamaChat::load(LlamaChatConfig { adapters, reading_adapter, adaptable, ..llama_config(config, installed)? })?)
 }
 

@@ -1,7 +1,7 @@
 //! `/privacy`: what is kept of what is said here, who may be shown it, and how it is forgotten.
 
 use azera_adapter::{Access, CommandAnswer};
-use azera_memory::Keeping;
+use azera_memory::{Keeping, Willing};
 use azera_types::{PlaceKind, PlatformId, Scope};
 
 use super::{Setting, done, refused};
@@ -33,7 +33,7 @@ impl Azera {
         let (stats, kept, keeping, willing) = self
             .blocking(move |memory| {
                 let kept = memory.kept(&right, &person, usize::MAX)?.len();
-                Ok((memory.stats(&right)?, kept, memory.keeping(&person)?, memory.willing(&person)?.is_some()))
+                Ok((memory.stats(&right)?, kept, memory.keeping(&person)?, memory.willing(&person)?))
             })
             .await?;
         let here: usize = stats.counts.iter().filter(|(_, from, _)| *from == scope).map(|(.., count)| count).sum();
@@ -64,7 +64,7 @@ impl Azera {
                 "- **Of you** I keep only what you say to me, as you wish; `/privacy everything` has me keep all that I read.\n"
             }
         });
-        text.push_str(self.learning_told(at.platform, willing));
+        text.push_str(&self.learning_told(at.platform, willing));
         text.push_str(
             "- **You decide:** delete or change a message, and I follow. `/forget last`, `/forget m42` or `/forget me` forgets for \
              good, with a receipt; the bytes go from disk and backups within minutes. In a direct message `/memory export` gives you \
@@ -81,16 +81,32 @@ impl Azera {
     }
 
     /// Whether what somebody says here changes the model, in a line, if anybody's words may.
-    fn learning_told(&self, platform: &PlatformId, willing: bool) -> &'static str {
-        let Some(burning) = self.0.hearth.get().filter(|burning| burning.hearth.trainer.is_some()) else { return "" };
-        if burning.hearth.barred.contains_key(platform) {
-            "- **Learning:** nothing that is said here changes my weights.\n"
-        } else if willing {
-            "- **Learning:** what you say to me may change my weights in the place where you say it, as you wish; what is forgotten is \
-             unlearnt. `/hearth status` tells more, `/hearth opt-out` ends it.\n"
+    fn learning_told(&self, platform: &PlatformId, willing: Option<Willing>) -> String {
+        let Some(burning) = self.0.hearth.get().filter(|burning| burning.hearth.trainer.is_some()) else {
+            return String::new();
+        };
+        let told = if burning.hearth.barred.contains_key(platform) {
+            "nothing that is said here changes my weights."
+        } else if burning.ground(&self.model().info().name).is_none() {
+            "the model that answers cannot learn here, so nothing that you say changes my weights."
         } else {
-            "- **Learning:** nothing that you say changes my weights, unless you say `/hearth opt-in`.\n"
-        }
+            match (willing, burning.hearth.courier.is_some()) {
+                (None, _) => "nothing that you say changes my weights, unless you say `/hearth opt-in`.",
+                (Some(willing), true) if !willing.elsewhere => {
+                    "I learn on another machine by now, which you did not agree to: nothing of yours goes there, and nothing new that you say \
+                     changes my weights, unless you say `/hearth opt-in` once more."
+                }
+                (Some(_), true) => {
+                    "what you say to me may change my weights for the place where you say it, as you wish. It is learnt on another machine: \
+                     what is forgotten is unlearnt here, and a copy that was left there is beyond my reach. `/hearth opt-out` ends it."
+                }
+                (Some(_), false) => {
+                    "what you say to me may change my weights for the place where you say it (the public channels of a server are one), as you \
+                     wish. What is forgotten is unlearnt, and `/hearth opt-out` ends it."
+                }
+            }
+        };
+        format!("- **Learning:** {told}\n")
     }
 }
 

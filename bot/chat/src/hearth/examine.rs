@@ -124,8 +124,7 @@ pub(crate) fn fault_of_reply<'a>(
     lessons: impl IntoIterator<Item = &'a str>,
 ) -> Option<Fault> {
     let said = Words::of(reply);
-    let (words, different) = said.count();
-    if said.is_empty() || words >= FEW_WORDS && different * 100 < words * MIN_DIFFERENT {
+    if said.is_empty() || said.len() >= FEW_WORDS && said.different() < MIN_DIFFERENT {
         return Some(Fault::Loops);
     }
     let asked = Words::of(asked);

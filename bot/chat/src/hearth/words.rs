@@ -1,5 +1,7 @@
 //! Texts cut into pieces that can be compared, also where words are written without blanks.
 
+use std::collections::HashSet;
+
 /// Quarters of a word.
 const WORD: usize = 4;
 
@@ -38,24 +40,16 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// How many words there are, about, and how many different ones.
-    pub(super) fn count(&self) -> (usize, usize) {
-        let mut words: Vec<Vec<&str>> = Vec::new();
-        let mut filled = WORD;
-        for piece in &self.0 {
-            match words.last_mut() {
-                Some(word) if filled + piece.quarters <= WORD => {
-                    word.push(&piece.text);
-                    filled += piece.quarters;
-                }
-                _ => {
-                    words.push(vec![&piece.text]);
-                    filled = piece.quarters;
-                }
-            }
-        }
-        let different: std::collections::HashSet<&Vec<&str>> = words.iter().collect();
-        (words.len(), different.len())
+    /// How many words there are, about.
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|piece| piece.quarters).sum::<usize>() / WORD
+    }
+
+    /// The share of its words that are different from each other, in percent. Where words are not set apart, one begins at every letter.
+    pub(super) fn different(&self) -> usize {
+        let words: Vec<&[Piece]> = (0..self.0.len()).filter_map(|first| run_from(&self.0[first..], 1)).collect();
+        let different: HashSet<&[Piece]> = words.iter().copied().collect();
+        (different.len() * 100).checked_div(words.len()).unwrap_or(100)
     }
 
     /// Whether it has `run` words in a row in common with `other` that are not in `but`.
@@ -88,10 +82,12 @@ fn finish(begun: &mut String, pieces: &mut Vec<Piece>) {
 /// two letters, Thai, Lao, Burmese and Khmer ones about four.
 fn quarters(c: char) -> Option<usize> {
     match c {
-        '\u{3040}'..='\u{30ff}'
+        '\u{3005}'..='\u{3007}'
+        | '\u{3040}'..='\u{30ff}'
         | '\u{3400}'..='\u{4dbf}'
         | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}'
+        | '\u{ff66}'..='\u{ff9f}'
         | '\u{20000}'..='\u{3ffff}' => Some(2),
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => Some(1),
         _ => None,
@@ -105,15 +101,32 @@ mod tests {
     #[test]
     fn words_are_counted_in_any_script() {
         #[track_caller]
-        fn check(text: &str, want: (usize, usize)) {
-            assert_eq!(Words::of(text).count(), want, "{text}");
+        fn check(text: &str, words: usize, different: usize) {
+            let of = Words::of(text);
+            assert_eq!((of.len(), of.different()), (words, different), "{text}");
         }
-        check("", (0, 0));
-        check("Tea, tea and more tea!", (5, 3));
-        check("我昨天去了公园", (4, 4));
-        check("公园公园公园", (3, 1));
-        check("ชาเย็น ชาเย็น", (3, 3));
-        check("GPU很热", (2, 2));
+        check("", 0, 100);
+        check("Tea, tea and more tea!", 5, 60);
+        check("我昨天去了公园", 3, 100);
+        check("公园公园公园", 3, 40);
+        check("GPU很热", 2, 100);
+        check("人々", 1, 100);
+        check("ｱｲｱｲ", 2, 66);
+    }
+
+    #[test]
+    fn a_loop_has_few_different_words_whatever_its_length() {
+        for phrase in [
+            "我昨天去了公园",
+            "我在这里陪你",
+            "ยายของฉันเลี้ยงห่านสีเทา",
+            "I am here for you",
+            "おばあさんは川の近くに住んでいます",
+        ] {
+            let once = Words::of(phrase).different();
+            let again = Words::of(&format!("{phrase}。").repeat(6)).different();
+            assert!(once >= 90 && again < 35, "{phrase}: {once}, then {again}");
+        }
     }
 
     #[test]

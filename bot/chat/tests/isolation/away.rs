@@ -233,11 +233,15 @@ async fn who_agreed_to_this_machine_alone_is_not_learnt_from_on_another() {
     assert_eq!((all_away(&it), it.school.count()), (0, 1), "neither what she said nor what was learnt of it goes away");
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(status.contains("nothing of yours goes there unless") && status.contains("Held up"), "{status}");
+    let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
+    assert!(privacy.contains("another machine by now, which you did not agree to"), "{privacy}");
     // Now she knows of it. What she said since she agreed first counts, and what was learnt stays.
     let told = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     assert!(told.contains("another machine") && told.contains("Since "), "{told}");
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(!status.contains("nothing of yours goes there unless") && !status.contains("Held up"), "{status}");
+    let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
+    assert!(privacy.contains("a copy that was left there is beyond my reach"), "{privacy}");
     assert_eq!(it.files().len(), 2);
     it.talk(ANN, DM_ANN, "thimble").await;
     it.scene.wait(24 * HOUR).await;
