@@ -90,6 +90,54 @@ fn what_is_posted_does_not_depend_on_whether_a_file_was_read_before_its_message_
     live(&files_amid_answers(), &Arc::default()).unwrap();
 }
 
+/// What was deleted before Ann and Bob were one human had left a mood in his direct messages, which she reads in hers since.
+fn deleted_before_they_were_linked() -> World {
+    World {
+        careless: false,
+        realms: vec![founding(0b10110, 0b10110, false), founding(0, 0, false)],
+        private: vec![
+            founding(0, 0, false),
+            founding(0b00010, 0, false),
+            founding(0b11110, 0, false),
+            founding(0b01010, 0, false),
+        ],
+        acts: vec![
+            Act::Command { who: 4, chat: 7, what: "/garden publish 1" },
+            Act::Branch { who: 0, chat: 0 },
+            say(3, 11, Way::Silent, 3),
+            Act::Command { who: 0, chat: 2, what: "/persona use luna" },
+            Act::Remember { who: 0, chat: 7, hostile: 6 },
+            Act::Point { who: 0, chat: 3, nth: 4, reply: true, what: "/why" },
+            say(2, 1, Way::Launder, 5),
+            say(4, 0, Way::Launder, 4),
+            Act::Again { who: 2, chat: 10 },
+            say(2, 0, Way::Launder, 3),
+            say(2, 0, Way::Launder, 2),
+            Act::Wait { hours: 2 },
+            say(1, 0, Way::Parrot, 0),
+            say(2, 0, Way::Quiet, 8),
+            Act::Change(Change::Join(3, Target::Realm(0))),
+            Act::Say { who: 3, chat: 11, way: Way::Launder, hostile: 3, fate: Fate::Delivered, called: true },
+            say(0, 11, Way::Launder, 5),
+            Act::Again { who: 2, chat: 7 },
+            Act::Delete { nth: 4 },
+            Act::Command { who: 3, chat: 3, what: "/garden publish 1" },
+            say(3, 0, Way::Silent, 1),
+            say(0, 0, Way::Silent, 0),
+            Act::Delete { nth: 0 },
+            Act::Branch { who: 4, chat: 11 },
+            Act::Link { who: 0, other: 4 },
+        ],
+        observer: (7, 1),
+    }
+}
+
+/// Nothing of its words is left; that a mood stays is so for everybody who reads the place, whenever they came to.
+#[test]
+fn what_is_forgotten_has_left_a_mood_where_it_was_told() {
+    live(&deleted_before_they_were_linked(), &Arc::default()).unwrap();
+}
+
 /// A message whose file was read before it was answered was not remembered: the file stood for it.
 #[tokio::test]
 async fn a_message_is_remembered_beside_what_came_with_it_and_that_goes_when_it_is_changed() {

@@ -298,8 +298,8 @@ async fn forget(house: &House, who: usize, place: usize, what: usize) {
     }
     // Refused or not, it may have gone a part of the way.
     match forms[what] {
-        "me quotes" if ok => oracle.forget(|_, by| by == who),
-        "chat quotes" if ok => oracle.forget(|chat, _| chat == place),
+        "me quotes" if ok => oracle.forget_person(who),
+        "chat quotes" if ok => oracle.forget_chat(place),
         "me" => oracle.forget_without_quotes(|by| by == who),
         // Something of the persona's may be among it, by which others quote what anybody said.
         "chat" | "last" | "m7" => oracle.forget_without_quotes(|_| true),

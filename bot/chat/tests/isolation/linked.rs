@@ -134,7 +134,7 @@ async fn three_accounts_are_one_human_until_one_is_forgotten() {
     // Forgetting an account takes it out: it is data about them, as anything else.
     scene.command(BOB, DM_BOB, "/forget me quotes").await;
     scene.house.watch.oracle().unlink(BOB);
-    scene.house.watch.oracle().forget(|_, by| by == BOB);
+    scene.house.watch.oracle().forget_person(BOB);
     assert!(scene.command(BOB, DM_BOB, "/link list").await.contains("linked with no other"));
     assert_eq!(scene.learns(BOB, DM_BOB).await, BTreeSet::new());
     assert_eq!(scene.learns(AN, DM_AN).await, [anns, ans].into());

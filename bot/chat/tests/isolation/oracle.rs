@@ -66,7 +66,10 @@ pub struct Oracle {
     unquoted: BTreeSet<usize>,
     /// Secrets that are names of branches, which no forgetting of messages reaches.
     pub names: BTreeSet<usize>,
-    /// By chat, the secrets that everybody who read there could read at some time.
+    /// Forgotten secrets that may have left a mood somewhere: moods go with their place or, in direct messages, the person.
+    moods_left: BTreeSet<usize>,
+    /// By chat, the secrets that everybody who read there could read at some time, or could have if they had not been forgotten
+    /// and left a mood.
     seen: Vec<BTreeSet<usize>>,
     pub messages: HashMap<String, Message>,
     /// Ids of messages, oldest first.
@@ -99,6 +102,7 @@ impl Oracle {
             gone: BTreeSet::new(),
             unquoted: BTreeSet::new(),
             names: BTreeSet::new(),
+            moods_left: BTreeSet::new(),
             seen: vec![BTreeSet::new(); CHATS.len()],
             messages: HashMap::new(),
             order: Vec::new(),
@@ -282,8 +286,11 @@ impl Oracle {
         for chat in 0..CHATS.len() {
             for persona in [self.persona(chat), self.hearer(chat, true)] {
                 let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
-                let mut seen: BTreeSet<usize> =
-                    (0..self.secrets.len()).filter(|secret| self.judge(*secret, &showing).is_ok()).collect();
+                let shows = |secret: &usize| match self.moods_left.contains(secret) {
+                    true => self.allow(*secret, &showing).is_ok(),
+                    false => self.judge(*secret, &showing).is_ok(),
+                };
+                let mut seen: BTreeSet<usize> = (0..self.secrets.len()).filter(shows).collect();
                 self.seen[chat].append(&mut seen);
             }
         }
@@ -302,24 +309,29 @@ impl Oracle {
     /// Whether a secret may be shown so because people are linked, and not otherwise.
     pub fn is_by_a_link(&self, secret: usize, showing: &Showing<'_>) -> bool {
         let alone = |person, _| BTreeSet::from([person]);
-        self.judge(secret, showing).is_ok() && self.judge_by(secret, showing, alone).is_err()
+        self.judge(secret, showing).is_ok() && self.allow_by(secret, showing, alone).is_err()
     }
 
     /// Whether a secret may be shown so; the reason if not.
     pub fn judge(&self, secret: usize, showing: &Showing<'_>) -> Result<(), String> {
-        self.judge_by(secret, showing, |person, chat| self.eyes(person, chat))
+        if self.gone.contains(&secret) {
+            return Err("it was forgotten".into());
+        }
+        self.allow(secret, showing)
     }
 
-    fn judge_by(
+    /// The same, forgotten or not.
+    fn allow(&self, secret: usize, showing: &Showing<'_>) -> Result<(), String> {
+        self.allow_by(secret, showing, |person, chat| self.eyes(person, chat))
+    }
+
+    fn allow_by(
         &self,
         secret: usize,
         showing: &Showing<'_>,
         eyes: impl Fn(usize, usize) -> BTreeSet<usize>,
     ) -> Result<(), String> {
         let Some(origin) = self.secrets.get(secret) else { return Err("nobody ever told it".into()) };
-        if self.gone.contains(&secret) {
-            return Err("it was forgotten".into());
-        }
         let mut audience = self.readers(showing.chat);
         audience.extend(showing.asker.filter(|asker| !audience.contains(asker)));
         match origin {
@@ -346,14 +358,27 @@ impl Oracle {
         }
     }
 
-    /// Everything said that is so was forgotten, with all that quoted it.
-    pub fn forget(&mut self, so: impl Fn(usize, usize) -> bool) {
-        let said = self.said(so);
+    /// Everything that somebody said was forgotten, with all that quoted it, and with the mood of their direct messages.
+    pub fn forget_person(&mut self, who: usize) {
+        let said = self.said(|_, by| by == who);
+        let in_dms = |secret: &usize| match &self.secrets[*secret] {
+            Origin::Told { chat, .. } => matches!(CHATS[*chat].1, Kind::Dm(_)),
+            Origin::Persona(_) | Origin::Operator => false,
+        };
+        let (in_dms, elsewhere): (Vec<usize>, Vec<usize>) = said.into_iter().partition(in_dms);
+        self.forget_secrets(elsewhere);
+        self.gone.extend(in_dms.into_iter().filter(|secret| !self.unquoted.contains(secret)));
+    }
+
+    /// Everything said in a chat was forgotten, with all that quoted it.
+    pub fn forget_chat(&mut self, place: usize) {
+        let said = self.said(|chat, _| chat == place);
         self.forget_secrets(said);
     }
 
-    /// These were forgotten, with all that quoted them.
-    pub fn forget_secrets(&mut self, secrets: impl IntoIterator<Item = usize>) {
+    /// These were forgotten, with all that quoted them, and not the moods that they left.
+    pub fn forget_secrets(&mut self, secrets: Vec<usize>) {
+        self.moods_left.extend(&secrets);
         self.gone.extend(secrets.into_iter().filter(|secret| !self.unquoted.contains(secret)));
     }
 
