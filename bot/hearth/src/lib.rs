@@ -38,7 +38,7 @@ pub use adapter::Adapter;
 pub use base::{Base, PROJECTIONS, Rope, Shape};
 pub use device::Place;
 pub use error::{Error, Result};
-pub use loss::mean_loss;
+pub use loss::{mean_loss, mean_loss_while};
 pub use pack::Example;
 pub use pass::logits;
 pub use stack::Compressed;

@@ -4,13 +4,14 @@ mod peer;
 mod stack;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
 use crate::adapter::Adapter;
 use crate::pack::pack;
 use crate::pass::pass;
-use crate::{Base, Example, Recipe, Then, Training, logits, mean_loss, tiny};
+use crate::{Base, Example, Recipe, Then, Training, logits, mean_loss, mean_loss_while, tiny};
 
 fn base(folder: &TempDir, architecture: &str) -> (PathBuf, Base) {
     let path = folder.path().join(format!("{architecture}.gguf"));
@@ -277,6 +278,19 @@ fn examples_passed_together_do_not_see_each_other() {
     let (together, tokens) = mean_loss(&base, Some(&adapter), &examples, 90, 2).unwrap();
     assert_eq!(tokens, 21);
     assert!((together - mean).abs() < 1e-4, "{together} among others, {mean} alone");
+    // It asks before each pass, and ends where it is to.
+    let passes = pack(&examples.iter().collect::<Vec<_>>(), 40).len();
+    assert!(passes > 1);
+    let asked = AtomicUsize::new(0);
+    let found = |most| {
+        asked.store(0, Ordering::Relaxed);
+        let goes_on = || asked.fetch_add(1, Ordering::Relaxed) < most;
+        mean_loss_while(&base, Some(&adapter), &examples, 40, 2, &goes_on).unwrap()
+    };
+    let (apart, tokens) = found(passes).unwrap();
+    assert!((apart - mean).abs() < 1e-4 && tokens == 21, "{apart} in {passes} passes");
+    assert_eq!(asked.load(Ordering::Relaxed), passes);
+    assert_eq!(found(passes - 1), None);
 }
 
 #[track_caller]

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use azera_chat::{Change, Course, Examined, LearnError, Lesson, MayGoOn, Trained, Trainer};
 use azera_config::Config;
 use azera_curriculum::{Kind as LessonKind, SHARES, lessons, prose_held_out};
-use azera_hearth::{Adapter, Base, Example, Place, Progress, Recipe, Then, Training, mean_loss};
+use azera_hearth::{Adapter, Base, Example, Place, Progress, Recipe, Then, Training, mean_loss_while};
 use azera_ledger::{Kind, Models};
 use azera_llama::LlamaReader;
 
@@ -44,8 +44,13 @@ pub struct OnThisMachine {
     models: Models,
     /// By the name of a model; looked up once, as files do not change while they serve.
     grounds: Mutex<HashMap<String, Option<Ground>>>,
+    unlearnt: Unlearnt,
     watch: Watch,
 }
+
+/// By the name and the family of a ground, the losses of what is examined in every course, tasks and prose, before anything was
+/// learnt there: they are always the same.
+type Unlearnt = Arc<Mutex<HashMap<[String; 2], [f64; 2]>>>;
 
 /// Is told how far a training is.
 pub type Watch = Arc<dyn Fn(&Progress) + Send + Sync>;
@@ -75,7 +80,7 @@ impl OnThisMachine {
 
     /// The same, watched.
     pub fn watched(config: Config, models: Models, watch: Watch) -> Self {
-        Self { config, models, grounds: Mutex::default(), watch }
+        Self { config, models, grounds: Mutex::default(), unlearnt: Unlearnt::default(), watch }
     }
 
     fn look_up(&self, model: &str) -> anyhow::Result<Option<Ground>> {
@@ -128,10 +133,10 @@ impl Trainer for OnThisMachine {
     async fn learn(&self, course: Course, may_go_on: MayGoOn) -> Result<Trained, LearnError> {
         let failed = |error: anyhow::Error| LearnError::Failed(format!("{error:#}"));
         let ground = self.find(&course.model).context("the model is not here any more").map_err(failed)?;
-        let (config, watch) = (self.config.clone(), Arc::clone(&self.watch));
+        let (config, unlearnt, watch) = (self.config.clone(), Arc::clone(&self.unlearnt), Arc::clone(&self.watch));
         let done = tokio::task::spawn_blocking(move || {
             let to = course.to.clone();
-            let trained = Class { config, ground, course, may_go_on, watch }.learn();
+            let trained = Class { config, ground, course, may_go_on, unlearnt, watch }.learn();
             if !matches!(trained, Ok(Some(_))) && to.exists() {
                 std::fs::remove_file(&to)?;
             }
@@ -152,6 +157,7 @@ struct Class {
     ground: Ground,
     course: Course,
     may_go_on: MayGoOn,
+    unlearnt: Unlearnt,
     watch: Watch,
 }
 
@@ -202,23 +208,31 @@ impl Class {
         let (models_own, earlier) = frozen.split_at(of_model);
         let Some(held) = self.hold(&base, &sets, models_own, earlier)? else { return Ok(None) };
         let mut trained = None;
-        for share in SHARES_WRITTEN {
+        'shares: for share in SHARES_WRITTEN {
+            if !(self.may_go_on)() {
+                return Ok(None);
+            }
             let next = self.write(&base, earlier, learnt.clone().scaled(share))?;
             let rank = next.rank();
             let with = Adapter::joined(&[models_own, &[next]].concat())?;
             let change = |held: &Held<'_>| self.change(&base, &with, held);
-            let either = |held: Option<&Held<'_>>| held.map_or(Ok(None), change);
             let mut tells_secrets = false;
             for secret in &secrets {
                 tells_secrets |= secret.comes_out(&base, &with)?;
             }
-            let (Some(tasks), Some(prose)) = (change(&held.tasks)?, change(&held.prose)?) else { return Ok(None) };
-            let (older, voice) = (either(held.older.as_ref())?, either(held.voice.as_ref())?);
-            let suffers = [Some(tasks), Some(prose), older, voice].into_iter().flatten().any(Change::is_worse);
-            if suffers && !tells_secrets && Some(&share) != SHARES_WRITTEN.last() {
-                tracing::debug!(share, "something else suffers by what was learnt: less of it is tried");
-                continue;
+            let may_be_less = !tells_secrets && Some(&share) != SHARES_WRITTEN.last();
+            let mut changes = [None; 4];
+            let all = [Some(&held.tasks), Some(&held.prose), held.older.as_ref(), held.voice.as_ref()];
+            for (found, held) in changes.iter_mut().zip(all) {
+                let Some(held) = held else { continue };
+                let Some(changed) = change(held)? else { return Ok(None) };
+                if may_be_less && changed.is_worse() {
+                    tracing::debug!(share, "something else suffers by what was learnt: less of it is tried");
+                    continue 'shares;
+                }
+                *found = Some(changed);
             }
+            let [Some(tasks), Some(prose), older, voice] = changes else { return Ok(None) };
             let Some(learnt) = change(&held.learnt)? else { return Ok(None) };
             if !(self.may_go_on)() {
                 return Ok(None);
@@ -254,28 +268,49 @@ impl Class {
         models_own: &[Adapter],
         earlier: &[Adapter],
     ) -> anyhow::Result<Option<Yardsticks<'a>>> {
-        let without = vec![joined(&[models_own, earlier].concat())?];
-        let mut never = without.clone();
-        if !earlier.is_empty() {
-            // A little worse each night would be much worse in the end: so also without all that was ever learnt.
-            never.push(joined(models_own)?);
-        }
-        let held = |without: &[Option<Adapter>], examples: &'a [Example]| -> anyhow::Result<Option<Held<'a>>> {
-            let mut before = f64::INFINITY;
-            for adapter in without {
-                let Some(loss) = self.loss(base, adapter.as_ref(), examples)? else { return Ok(None) };
+        let own = joined(models_own)?;
+        let now = (!earlier.is_empty()).then(|| joined(&[models_own, earlier].concat())).transpose()?;
+        let loss = |adapter: &Option<Adapter>, examples: &[Example]| self.loss(base, adapter.as_ref(), examples);
+        // A little worse each night would be much worse in the end: so also without all that was ever learnt.
+        let least = |unlearnt: Option<f64>, examples: &'a [Example]| -> anyhow::Result<Option<Held<'a>>> {
+            let Some(mut before) = unlearnt else { return Ok(None) };
+            if let Some(now) = &now {
+                let Some(loss) = loss(now, examples)? else { return Ok(None) };
                 // What is no number is told as such.
                 before = if before.is_nan() || loss.is_nan() { f64::NAN } else { before.min(loss) };
             }
             Ok(Some(Held { examples, before }))
         };
-        let (learnt, older) = (held(&without, &sets.learnt)?, held(&never, &sets.older)?);
-        let (tasks, prose) = (held(&never, &sets.tasks)?, held(&never, &sets.prose)?);
-        let voice = held(&never, &sets.voice)?;
+        let learnt = loss(now.as_ref().unwrap_or(&own), &sets.learnt)?;
+        let learnt = learnt.map(|before| Held { examples: &sets.learnt, before });
+        let older = least(loss(&own, &sets.older)?, &sets.older)?;
+        let Some([tasks, prose]) = self.unlearnt(sets, |examples| loss(&own, examples))? else { return Ok(None) };
+        let (tasks, prose) = (least(Some(tasks), &sets.tasks)?, least(Some(prose), &sets.prose)?);
+        let voice = least(loss(&own, &sets.voice)?, &sets.voice)?;
         Ok(match (learnt, tasks, prose, (self.may_go_on)()) {
             (Some(learnt), Some(tasks), Some(prose), true) => Some(Yardsticks { learnt, older, voice, tasks, prose }),
             _ => None,
         })
+    }
+
+    /// The losses of tasks and prose with what the model always serves with alone, by `loss` where they are not known yet; `None` if it
+    /// was to end.
+    fn unlearnt(
+        &self,
+        sets: &Sets,
+        loss: impl Fn(&[Example]) -> anyhow::Result<Option<f64>>,
+    ) -> anyhow::Result<Option<[f64; 2]>> {
+        let known = || self.unlearnt.lock().unwrap_or_else(PoisonError::into_inner);
+        let ground = [self.ground.name.clone(), self.ground.family.clone()];
+        if let Some(known) = known().get(&ground) {
+            return Ok(Some(*known));
+        }
+        let (Some(tasks), Some(prose)) = (loss(&sets.tasks)?, loss(&sets.prose)?) else { return Ok(None) };
+        // What is no number may be one the next time.
+        if tasks.is_finite() && prose.is_finite() {
+            known().insert(ground, [tasks, prose]);
+        }
+        Ok(Some([tasks, prose]))
     }
 
     /// What an adapter changes; `None` if it was to end.
@@ -289,17 +324,8 @@ impl Class {
         if examples.is_empty() {
             return Ok(None);
         }
-        // A few at a time, so that whoever talks need not wait for all of them.
-        let (mut sum, mut tokens) = (0.0, 0);
-        for some in examples.chunks(BATCH) {
-            if !(self.may_go_on)() {
-                return Ok(None);
-            }
-            let (mean, count) = mean_loss(base, adapter, some, PASS_TOKENS, self.threads())?;
-            sum += mean * count as f64;
-            tokens += count;
-        }
-        Ok(Some(sum / tokens as f64))
+        let found = mean_loss_while(base, adapter, examples, PASS_TOKENS, self.threads(), &*self.may_go_on)?;
+        Ok(found.map(|(mean, _)| mean))
     }
 
     fn threads(&self) -> usize {
