@@ -1,5 +1,6 @@
 //! AdamW (Loshchilov and Hutter 2019), with the norm of all gradients clipped.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::Adapter;
@@ -116,13 +117,16 @@ impl Moments {
         let square = |matrix: &crate::adapter::Matrix| {
             matrix.values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>()
         };
-        let length = grads.matrices().map(square).sum::<f64>().sqrt() as f32;
+        // Added in their order, however many threads there are.
+        let squares: Vec<f64> = grads.matrices().collect::<Vec<_>>().into_par_iter().map(square).collect();
+        let length = squares.iter().sum::<f64>().sqrt() as f32;
         let shrink = if length > recipe.clip { recipe.clip / length } else { 1.0 };
         let rate = recipe.rate_at(step);
         let count = i32::try_from(step + 1).unwrap_or(i32::MAX);
         let (unbias_1, unbias_2) = (1.0 - BETA_1.powi(count), 1.0 - BETA_2.powi(count));
         let moments = self.first.matrices_mut().zip(self.second.matrices_mut());
-        for ((matrix, grads), (first, second)) in adapter.matrices_mut().zip(grads.matrices()).zip(moments) {
+        let all: Vec<_> = adapter.matrices_mut().zip(grads.matrices()).zip(moments).collect();
+        all.into_par_iter().for_each(|((matrix, grads), (first, second))| {
             let moments = first.values.iter_mut().zip(&mut second.values);
             for ((value, grad), (first, second)) in matrix.values.iter_mut().zip(&grads.values).zip(moments) {
                 let grad = grad * shrink;
@@ -131,7 +135,7 @@ impl Moments {
                 let pace = (*first / unbias_1) / ((*second / unbias_2).sqrt() + EPSILON);
                 *value -= rate * (pace + recipe.weight_decay * *value);
             }
-        }
+        });
         length
     }
 }

@@ -20,11 +20,13 @@ impl Place {
         Self(Device::Cpu)
     }
 
-    /// The first GPU, in a build for one (`--features cuda`); in others the processor.
+    /// The first GPU, in a build for one (`--features cuda`); in others the processor. From now on GPUs that can (Ampere and later)
+    /// multiply matrices by 19 bits of each number (TF32): more than the 16 that others train in, and many times as fast as all 32.
     ///
     /// # Errors
     /// Where a build for one finds none that answers.
     pub fn best() -> Result<Self> {
+        candle_core::cuda::set_gemm_reduced_precision_f32(true);
         Ok(Self(Device::cuda_if_available(0)?))
     }
 

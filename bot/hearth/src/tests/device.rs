@@ -48,11 +48,18 @@ fn a_gpu_computes_what_the_processor_does() {
         let adapter = stirred(&base);
         for examples in [examples(6), keeping(6), questions()] {
             let (loss, grads) = taught(&base, &adapter, &others, &examples, 1000);
-            let (loss_there, grads_there) = taught(&there, &adapter, &others, &examples, 1000);
-            // TF32 is off by default; what is left are sums in another order.
-            assert!((loss - loss_there).abs() < 1e-4 * loss, "{architecture}: a loss of {loss} and {loss_there}");
-            let apart = apart(&grads, &grads_there);
-            assert!(apart < 1e-3, "{architecture}: gradients {apart} apart");
+            // By all bits what is left are sums in another order; by TF32's it is rounding to eleven bits.
+            for (rounds, of_loss, of_grads) in [(false, 1e-4, 1e-3), (true, 2e-3, 2e-2)] {
+                candle_core::cuda::set_gemm_reduced_precision_f32(rounds);
+                let (loss_there, grads_there) = taught(&there, &adapter, &others, &examples, 1000);
+                let apart = apart(&grads, &grads_there);
+                println!("{architecture}, rounding {rounds}: losses {loss} and {loss_there}, gradients {apart} apart");
+                assert!(
+                    (loss - loss_there).abs() < of_loss * loss,
+                    "{architecture}: a loss of {loss} and {loss_there}"
+                );
+                assert!(apart < of_grads, "{architecture}: gradients {apart} apart");
+            }
         }
     }
 }
