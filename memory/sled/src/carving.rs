@@ -362,6 +362,25 @@ mod tests {
         check(&[hole, neighbour, freed], &["row11"]);
     }
 
+    #[test]
+    fn what_was_written_last_and_cannot_be_read_is_told_of() {
+        let check = |behind: &[u8], told: bool| {
+            let dir = TempDir::new().unwrap();
+            let first = state(5, "row11", "", "row11");
+            fs::write(dir.path().join("db"), [&[0; 20], &first[..], behind].concat()).unwrap();
+            let (found, gaps) = carved(dir.path());
+            assert_eq!((found.len(), gaps), (1, told), "{behind:?}");
+        };
+        let change = message(10, 5, &[&[0, 2], &b"13"[..], &[0]].concat());
+        let mut damaged = change.clone();
+        damaged[9] ^= 1;
+        check(&[], false);
+        check(&[0; 100], false);
+        check(&damaged, true);
+        check(&change[..change.len() - 1], true);
+        check(&[&[0; 100], &damaged[..]].concat(), true);
+    }
+
     proptest! {
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {

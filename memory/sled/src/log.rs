@@ -84,13 +84,17 @@ impl Log {
         let what = "reading the log of a damaged store";
         let mut runs = Runs::default();
         let (mut segment, mut start) = (Vec::new(), 0);
+        let mut last = Tail::default();
         self.file.rewind().map_err(Error::io(what))?;
         loop {
             segment.clear();
             if self.file.by_ref().take(SEGMENT_BYTES).read_to_end(&mut segment).map_err(Error::io(what))? == 0 {
-                return Ok(runs.joined());
+                let mut runs = runs.joined();
+                runs.holes += usize::from(last.torn);
+                return Ok(runs);
             }
             let (mut at, mut newest) = (SEGMENT_HEADER, None);
+            let (mut end, mut used_before) = (at, false);
             while at + LEAST_LEFT <= SEGMENT_BYTES {
                 let Some(bytes) = segment.get(at as usize..) else { break };
                 let Some(mut message) = message(bytes, start, at) else {
@@ -101,9 +105,10 @@ impl Log {
                 let number = message.lsn / SEGMENT_BYTES;
                 // What is left of an earlier use of the segment was all written elsewhere before it was used again.
                 if newest.is_some_and(|newest| number < newest) {
+                    used_before = true;
                     continue;
                 }
-                newest = Some(number);
+                (newest, end) = (Some(number), at);
                 if let Kind::State(Place::Blob(blob)) = message.kind
                     && read_blob(&self.blobs, blob).is_none()
                 {
@@ -111,6 +116,9 @@ impl Log {
                 }
                 runs.add(&message);
                 take(&message);
+            }
+            if newest > last.segment {
+                last = Tail { segment: newest, torn: !used_before && is_written(&segment, end) };
             }
             runs.holes += usize::from(newest.is_none() && segment.iter().any(|byte| *byte != 0));
             start += SEGMENT_BYTES;
@@ -128,6 +136,23 @@ impl Log {
         read.map_err(Error::io("reading the log of a damaged store"))?;
         Ok(Some(body))
     }
+}
+
+/// The segment that was written last.
+#[derive(Default)]
+struct Tail {
+    segment: Option<u64>,
+    /// Whether something stands behind its last message that came through: nothing newer tells that this was one, too.
+    /// Where the segment had been used before, it may be what is left of that.
+    torn: bool,
+}
+
+/// Whether anything but zeros stands in a segment from `end` on. sled, which puts zeros behind the last message at each
+/// start, leaves out the last byte.
+fn is_written(segment: &[u8], end: u64) -> bool {
+    let room = SEGMENT_BYTES as usize - 1;
+    let rest = segment.get(end as usize..segment.len().min(room));
+    rest.is_some_and(|rest| rest.iter().any(|byte| *byte != 0))
 }
 
 /// The message that `bytes` begin with, if it is whole; they lie at `at` in a segment that lies at `start` in the file.

@@ -20,7 +20,7 @@ pub struct Salvaged {
     /// Rows that were handed out.
     pub rows: usize,
     /// Places at which something could not be read. There may be none although rows are missing: where a file is cut off,
-    /// nothing tells what stood behind.
+    /// or damage hit what was written last and in a place that had been used before, nothing tells what stood there.
     pub gaps: usize,
 }
 

@@ -325,8 +325,8 @@ fn large_store(dir: &Path) -> Vec<String> {
     keys
 }
 
-/// Wherever a few pages are overwritten, pages that lead to others and the first in the order of keys included, all
-/// others come back.
+/// Wherever a few pages are overwritten, pages that lead to others, the first in the order of keys and those written last
+/// included, all others come back.
 #[test]
 fn damage_in_the_middle_leaves_most() {
     let dir = TempDir::new().unwrap();
@@ -335,8 +335,9 @@ fn damage_in_the_middle_leaves_most() {
     let first: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&keys[0].as_bytes()[..10])).collect();
     assert!(!first.is_empty());
     let places = (0..PARTS).map(|part| (vec![(bytes.len() - DAMAGE) / (PARTS - 1) * part], DAMAGE));
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
     let mut struck = 0;
-    for (places, length) in places.chain([(first, 10)]) {
+    for (places, length) in places.chain([(first, 10), (vec![end - DAMAGE], DAMAGE)]) {
         let damaged = TempDir::new().unwrap();
         conformance::copy_dir(dir.path(), damaged.path());
         let mut bytes = bytes.clone();
