@@ -199,9 +199,9 @@ async fn what_came_back_and_cannot_be_examined_is_given_up() {
     let course = away(&it, COURSE).remove(0);
     bring_back(&it, &course, 1);
     // First another model answers, then the key is gone: each may be as before tomorrow.
-    *it.school.ground.lock().unwrap() = "another".to_owned();
+    *it.school.ground.lock().unwrap() = Some("another".to_owned());
     it.scene.wait(HOUR).await;
-    *it.school.ground.lock().unwrap() = "ground".to_owned();
+    *it.school.ground.lock().unwrap() = Some("ground".to_owned());
     *post.has_no_key.lock().unwrap() = true;
     it.scene.wait(29 * 24 * HOUR).await;
     assert_eq!((away(&it, LEARNT).len(), it.files().len()), (1, 0), "it waits, and no draft of it is left");
@@ -331,11 +331,11 @@ async fn what_comes_late_has_a_day_to_be_of_use() {
     it.talk(ANN, DM_ANN, "lantern").await;
     let course = away(&it, COURSE).remove(0);
     bring_back(&it, &course, 1);
-    *it.school.ground.lock().unwrap() = "another".to_owned();
+    *it.school.ground.lock().unwrap() = Some("another".to_owned());
     it.scene.house.reopen().await;
     it.scene.wait(31 * 24 * HOUR).await;
     assert_eq!(away(&it, LEARNT).len(), 1, "another model answers, for an hour");
-    *it.school.ground.lock().unwrap() = "ground".to_owned();
+    *it.school.ground.lock().unwrap() = Some("ground".to_owned());
     it.scene.wait(HOUR).await;
     assert_eq!((all_away(&it), it.files().len()), (0, 2));
 }

@@ -38,6 +38,24 @@ async fn nobody_is_learnt_from_who_did_not_say_so_or_where_it_is_barred() {
 }
 
 #[tokio::test]
+async fn with_a_model_that_cannot_learn_nothing_is_learnt_or_serves_and_people_are_told() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!((it.school.count(), it.reply(ANN, DM_ANN).await), (1, vec![id(1)]));
+    *it.school.ground.lock().unwrap() = None;
+    it.talk(ANN, DM_ANN, "teapot").await;
+    assert_eq!((it.school.count(), it.reply(ANN, DM_ANN).await), (1, vec![]));
+    let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
+    assert!(privacy.contains("cannot learn here, so nothing that you say changes my weights"), "{privacy}");
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(status.contains("cannot learn here"), "{status}");
+    // What was learnt is kept for the model that it was learnt for.
+    *it.school.ground.lock().unwrap() = Some("ground".to_owned());
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+}
+
+#[tokio::test]
 async fn what_is_learnt_in_a_place_serves_there_and_nowhere_else() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/persona use azera").await;

@@ -102,8 +102,8 @@ impl Scorer for Asked {
 pub struct School {
     pub courses: Mutex<Vec<Course>>,
     pub examined: Mutex<Examined>,
-    /// What it trains for.
-    pub ground: Mutex<String>,
+    /// What it trains for; nothing that could learn, if nothing.
+    pub ground: Mutex<Option<String>>,
     /// It tells the first that it is at it, and waits for the second before it goes on, once.
     pub held: Mutex<Option<[Arc<Notify>; 2]>>,
     /// Whether it was ever let go on.
@@ -113,7 +113,7 @@ pub struct School {
 #[async_trait]
 impl Trainer for School {
     fn ground(&self, _: &str) -> Option<String> {
-        Some(self.ground.lock().unwrap().clone())
+        self.ground.lock().unwrap().clone()
     }
 
     async fn learn(&self, course: Course, may_go_on: MayGoOn) -> Result<Trained, LearnError> {
@@ -203,7 +203,7 @@ impl Learning {
         let school = Arc::new(School {
             courses: Mutex::default(),
             examined: Mutex::new(examined),
-            ground: Mutex::new("ground".into()),
+            ground: Mutex::new(Some("ground".into())),
             held: Mutex::default(),
             went_on: AtomicBool::default(),
         });

@@ -143,18 +143,28 @@ fn stored(path: &Path, to: &Path, short: GgmlDType, long: GgmlDType) {
 
 #[test]
 fn the_trainer_agrees_with_the_engine_however_weights_are_stored() {
-    use GgmlDType::{BF16, F16, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K};
+    use GgmlDType::{BF16, F16, Q2K, Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K};
     let path = model("smollm2-135m");
     let messages = [system("You are a calm companion."), user("My kite is called Bertha. What is my kite called?")];
     let (tokens, _) = LlamaReader::open(&path).unwrap().exchange(&messages, "Your kite is called Bertha.").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let kinds = [(Q4_0, Q4K), (Q5_0, Q5K), (Q5_1, Q6K), (Q4_1, Q4K), (F16, F16), (BF16, BF16)];
-    for (short, long) in kinds {
+    // How much logits are alike at least, and probabilities apart at most. So small a model in so few bits makes more of what
+    // llama.cpp rounds; one that is read wrongly correlates with nothing.
+    let kinds = [
+        (Q4_0, Q4K, 0.98, 0.05),
+        (Q5_0, Q5K, 0.98, 0.05),
+        (Q5_1, Q6K, 0.98, 0.05),
+        (Q4_1, Q4K, 0.98, 0.05),
+        (Q4_0, Q3K, 0.98, 0.05),
+        (Q4_0, Q2K, 0.97, 0.10),
+        (F16, F16, 0.998, 0.01),
+        (BF16, BF16, 0.998, 0.01),
+    ];
+    for (short, long, least_alike, most_apart) in kinds {
         let file = folder.path().join("model.gguf");
         stored(&path, &file, short, long);
         let base = Base::open(&file).unwrap();
-        // So small a model in so few bits makes more of what is rounded; one that is read wrongly correlates with nothing.
-        compare_within(&logits(&base, None, &tokens).unwrap(), &llama(&file, None, &tokens), 0.98, 0.05);
+        compare_within(&logits(&base, None, &tokens).unwrap(), &llama(&file, None, &tokens), least_alike, most_apart);
     }
 }
 
