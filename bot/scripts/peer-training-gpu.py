@@ -8,20 +8,17 @@ to their longest, as a trainer of the field does; embeddings and the last projec
     python3 bot/scripts/peer-training-gpu.py TOKENIZER lessons.jsonl --checkpointed
 """
 
-import json
 import statistics
 import sys
 import time
 
 import bitsandbytes
 import torch
-from peft import LoraConfig, get_peft_model
+from peer_lessons import BATCH, adapted, padded, read_lessons
 from tokenizers import Tokenizer
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 STEPS = 12
-BATCH = 8
-RANK = 16
 
 torch.manual_seed(1)
 reader = Tokenizer.from_file(f"{sys.argv[1]}/tokenizer.json")
@@ -62,24 +59,8 @@ with torch.device("cuda"):
 torch.cuda.empty_cache()
 for weight in model.parameters():
     weight.requires_grad_(False)
-projections = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-model = get_peft_model(model, LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=projections, task_type="CAUSAL_LM"))
-if "--checkpointed" in sys.argv:
-    model.enable_input_require_grads()
-    model.gradient_checkpointing_enable()
-model.train()
-
-
-def example(row):
-    said = "".join(f"<|im_start|>{it['role']}\n{it['content']}<|im_end|>\n" for it in row["messages"])
-    before = reader.encode(said + "<|im_start|>assistant\n", add_special_tokens=False).ids
-    reply = reader.encode(row["reply"] + "<|im_end|>", add_special_tokens=False).ids
-    if not row["messages"]:
-        before, reply = reply[:1], reply[1:-1]
-    return before + reply, [-100] * len(before) + reply
-
-
-lessons = [example(json.loads(line)) for line in open(sys.argv[2]) if line.strip()]
+model = adapted(model, "--checkpointed" in sys.argv)
+lessons = read_lessons(sys.argv[2], lambda text: reader.encode(text, add_special_tokens=False).ids)
 order = torch.randperm(len(lessons)).tolist()
 learned = [weight for weight in model.parameters() if weight.requires_grad]
 adam = torch.optim.AdamW(learned, lr=6e-4)
@@ -89,13 +70,10 @@ torch.cuda.reset_peak_memory_stats()
 seconds, tokens = [], []
 for step in range(STEPS):
     batch = [lessons[order[(step * BATCH + place) % len(order)]] for place in range(BATCH)]
-    longest = max(len(read) for read, _ in batch)
     began = time.perf_counter()
-    read = torch.tensor([it + [0] * (longest - len(it)) for it, _ in batch], device="cuda")
-    told = torch.tensor([it + [-100] * (longest - len(it)) for _, it in batch], device="cuda")
-    seen = torch.tensor([[1] * len(it) + [0] * (longest - len(it)) for it, _ in batch], device="cuda")
+    read = padded(batch, "cuda")
     with torch.autocast("cuda", torch.bfloat16):
-        loss = model(input_ids=read, attention_mask=seen, labels=told).loss
+        loss = model(**read).loss
     loss.backward()
     torch.nn.utils.clip_grad_norm_(learned, 1.0)
     adam.step()

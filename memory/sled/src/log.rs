@@ -89,9 +89,8 @@ impl Log {
         loop {
             segment.clear();
             if self.file.by_ref().take(SEGMENT_BYTES).read_to_end(&mut segment).map_err(Error::io(what))? == 0 {
-                let mut runs = runs.joined();
                 runs.holes += usize::from(last.torn);
-                return Ok(runs);
+                return Ok(runs.joined());
             }
             let (mut at, mut newest) = (SEGMENT_HEADER, None);
             let (mut end, mut used_before) = (at, false);
