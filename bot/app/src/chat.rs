@@ -22,7 +22,8 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     let person = Person::new(&options.name).context("--as")?;
     let persona = options.persona.as_deref().map(PersonaId::new).transpose().context("--persona")?;
     let answers = options.model.map_or(Answers::Chosen, |name| Answers::named(&name));
-    let house = house::open(config, Opening { answers, clock: clock.clone(), seed: options.seed }).await?;
+    let house =
+        house::open(config, Opening { answers, clock: clock.clone(), seed: options.seed, on_trial: false }).await?;
     if let Some(persona) = &persona {
         house
             .memory

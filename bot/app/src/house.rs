@@ -24,7 +24,7 @@ use crate::progress::Bar;
 use crate::senses::senses;
 use crate::shelf::Shelf;
 use crate::stores::OnServers;
-use crate::{adapters, servers, stores};
+use crate::{adapters, servers, stores, trust};
 
 /// Tokens of key-value cache for each token of a conversation's window: so many conversations of full length fit.
 const FULL_CONVERSATIONS: usize = 4;
@@ -56,6 +56,8 @@ pub struct Opening {
     pub answers: Answers,
     pub clock: Arc<dyn Clock>,
     pub seed: Option<u64>,
+    /// The model speaks to people in danger whether it passed the safety check or not: for that check alone.
+    pub on_trial: bool,
 }
 
 /// A running core and what stands around it.
@@ -120,7 +122,12 @@ pub fn now_text() -> String {
 }
 
 /// Loads a chat model, with the adapters that belong to it.
-pub fn load_chat(config: &Config, models: &Models, installed: &Installed) -> anyhow::Result<Arc<dyn ChatModel>> {
+pub fn load_chat(
+    config: &Config,
+    models: &Models,
+    installed: &Installed,
+    on_trial: bool,
+) -> anyhow::Result<Arc<dyn ChatModel>> {
     let adapters = adapters::of(config, models, installed)?;
     // Room for adapters of single places is made where there may be some.
     let adaptable = config.hearth.enabled;
@@ -134,7 +141,9 @@ pub fn load_chat(config: &Config, models: &Models, installed: &Installed) -> any
         // Whoever loads it says what is wrong with it.
         Err(error) => tracing::debug!(%error, "what an adapter was learnt on cannot be read"),
     }
-    Ok(LlamaChat::load(LlamaChatConfig { adapters, reading_adapter, adaptable, ..llama_config(config, installed)? })?)
+    let trusted_in_danger = on_trial || trust::is_trusted(config, installed, &adapters)?;
+    let llama = llama_config(config, installed)?;
+    Ok(LlamaChat::load(LlamaChatConfig { adapters, reading_adapter, adaptable, trusted_in_danger, ..llama })?)
 }
 
 /// The family of a model, as prompts know it.
@@ -346,7 +355,10 @@ enum Source<M: ?Sized> {
 pub async fn open(config: &Config, opening: Opening) -> anyhow::Result<House> {
     let house = open_without_inner_life(config, opening).await?;
     let (learning, teacher) = (config.clone(), house.embedder.clone());
-    house.azera.learn(async move { senses(&learning, &teacher, &|_, _| {}).await });
+    house.azera.learn(move || {
+        let (config, embedder) = (learning.clone(), teacher.clone());
+        async move { senses(&config, &embedder, &|_, _| {}).await }
+    });
     house.azera.add_job(Arc::new(Gardener::of(&house.azera)));
     if let Some(hearth) = crate::hearth::hearth(config, models(config)?, &house.data)? {
         let folder = hearth.folder.clone();
@@ -376,10 +388,10 @@ pub async fn open_without_inner_life(config: &Config, opening: Opening) -> anyho
     };
     // Loading a model and opening the stores each take their time; together they take the longer one's.
     let chat = {
-        let (config, models) = (config.clone(), models.clone());
+        let (config, models, on_trial) = (config.clone(), models.clone(), opening.on_trial);
         tokio::task::spawn_blocking(move || -> anyhow::Result<Arc<dyn ChatModel>> {
             match chat {
-                Source::File(installed) => load_chat(&config, &models, &installed),
+                Source::File(installed) => load_chat(&config, &models, &installed, on_trial),
                 Source::Ready(model) => Ok(model),
             }
         })

@@ -26,6 +26,7 @@ mod servers;
 mod shelf;
 mod stores;
 mod tour;
+mod trust;
 mod waiting;
 
 use std::process::ExitCode;
@@ -78,6 +79,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Eval { command: EvalCommand::Dreams(options) } => eval::dreams::dreams(&config, options).await,
             Command::Eval { command: EvalCommand::Manners(options) } => eval::manners::manners(&config, options).await,
             Command::Eval { command: EvalCommand::Claims(options) } => eval::claims::claims(&config, options).await,
+            Command::Eval { command: EvalCommand::Safety(options) } => eval::safety::safety(&config, options).await,
             Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,
             Command::Hearth { command } => hearth::run(&config, command).await,
             Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,

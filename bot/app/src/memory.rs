@@ -78,7 +78,7 @@ async fn stores(config: &Config) -> anyhow::Result<Stores> {
 
 /// Everything but a chat model.
 async fn open(config: &Config) -> anyhow::Result<House> {
-    let opening = Opening { answers: Answers::Scripted, clock: Arc::new(SystemClock), seed: None };
+    let opening = Opening { answers: Answers::Scripted, clock: Arc::new(SystemClock), seed: None, on_trial: false };
     house::open(config, opening).await
 }
 

@@ -107,8 +107,12 @@ struct Virtual {
 
 impl Virtual {
     async fn open(&mut self) -> anyhow::Result<()> {
-        let opening =
-            Opening { answers: self.answers.clone(), clock: Arc::new(self.clock.clone()), seed: Some(self.seed) };
+        let opening = Opening {
+            answers: self.answers.clone(),
+            clock: Arc::new(self.clock.clone()),
+            seed: Some(self.seed),
+            on_trial: false,
+        };
         let house = house::open(&self.config, opening).await?;
         house.azera.attach(self.platform.clone());
         house.azera.start().await?;

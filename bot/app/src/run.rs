@@ -50,7 +50,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone(), || tracing::info!("stopping"), || {})?;
     let answers = options.model.map_or(Answers::Chosen, |name| Answers::named(&name));
-    let opening = Opening { answers, clock: Arc::new(SystemClock), seed: None };
+    let opening = Opening { answers, clock: Arc::new(SystemClock), seed: None, on_trial: false };
     let connections = connections(config).await?;
     if connections.is_empty() {
         bail!(

@@ -65,7 +65,7 @@ impl ModelShelf for Shelf {
             return Err(format!("No chat model `{name}` is installed; `/model pull {name}` fetches it."));
         };
         let (config, models) = (self.config.clone(), self.models.clone());
-        let loaded = tokio::task::spawn_blocking(move || load_chat(&config, &models, &installed)).await;
+        let loaded = tokio::task::spawn_blocking(move || load_chat(&config, &models, &installed, false)).await;
         loaded.map_err(|error| error.to_string())?.map_err(|error| format!("{error:#}"))
     }
 

@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use azera_adapter::Platform;
 use azera_config::Tuning;
 use azera_memory::{Memory, PersonaRow, Right, persona_file};
-use azera_mind::{Nature, Senses};
+use azera_mind::Nature;
 use azera_model::{ChatModel, Embedder, SessionKey};
 use azera_personas::{CardData, Lorebook, Persona};
 use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlatformId, RealmId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::classifiers::Classifiers;
 use crate::commands::Uploads;
 use crate::config::ChatConfig;
 use crate::customs::Held;
@@ -86,10 +87,8 @@ pub(crate) struct Inner {
     pub(crate) uploads: Uploads,
     /// Codes that wait to be said by another account.
     pub(crate) links: Links,
-    /// How moods and tags are told, once that is learned.
-    pub(crate) senses: OnceLock<Arc<Senses>>,
-    /// Held while it is being learned.
-    pub(crate) learning: Arc<tokio::sync::Mutex<()>>,
+    /// The classifiers of moods and tags.
+    pub(crate) classifiers: Classifiers,
     /// What was heard and is not taken up yet.
     pub(crate) agenda: Agenda,
     /// Exchanges whose surprise is not measured yet.
@@ -139,8 +138,7 @@ impl Azera {
             writing: tokio::sync::Mutex::new(()),
             uploads: Uploads::default(),
             links: Links::default(),
-            senses: OnceLock::new(),
-            learning: Arc::default(),
+            classifiers: Classifiers::default(),
             agenda: Agenda::default(),
             exchanges: Exchanges::default(),
             hearth: OnceLock::new(),

@@ -37,6 +37,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) adapters: Vec<Adapter>,
     /// What ends a reply, by the form of the model's family.
     pub(crate) stop: &'static [&'static str],
+    /// The reply is shown by whoever asked, after it was checked: nothing of it is streamed.
+    pub(crate) held: bool,
     /// Other speakers of the conversation.
     pub(crate) speakers: Vec<String>,
 }
@@ -49,11 +51,13 @@ pub(crate) struct Generated {
     pub(crate) seed: u32,
     /// What it was made with.
     pub(crate) adapters: Vec<Adapter>,
+    /// Whether no model wrote it.
+    fixed: bool,
 }
 
 impl Generated {
-    /// No word of the model's.
-    pub(crate) fn nothing(seed: u32) -> Self {
+    /// A reply of fixed words, none of them a model's; it may be empty.
+    pub(crate) fn fixed(text: &str, seed: u32) -> Self {
         let usage = Usage {
             prompt_tokens: 0,
             cached_tokens: 0,
@@ -64,7 +68,12 @@ impl Generated {
             finish: FinishReason::Stop,
             estimated: false,
         };
-        Self { text: String::new(), usage, seed, adapters: Vec::new() }
+        Self { text: text.to_owned(), usage, seed, adapters: Vec::new(), fixed: true }
+    }
+
+    /// Whether no model wrote it.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.fixed
     }
 }
 
@@ -118,25 +127,30 @@ pub(crate) async fn generate(
                 return Ok(None);
             }
             match event {
+                Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd if asking.held => {}
                 Event::ThinkingStart => shown.event(StreamEvent::ThinkingStart).await,
                 Event::Thinking(text) => shown.event(StreamEvent::Thinking { text }).await,
                 Event::ThinkingEnd => shown.event(StreamEvent::ThinkingEnd).await,
                 Event::Content(piece) => {
                     if let Some(piece) = label.pass(&piece) {
                         text.push_str(&piece);
-                        shown.event(StreamEvent::Content { text: piece }).await;
+                        if !asking.held {
+                            shown.event(StreamEvent::Content { text: piece }).await;
+                        }
                     }
                 }
                 Event::Done(usage) => {
                     if let Some(rest) = label.rest() {
                         text.push_str(&rest);
-                        shown.event(StreamEvent::Content { text: rest }).await;
+                        if !asking.held {
+                            shown.event(StreamEvent::Content { text: rest }).await;
+                        }
                     }
                     let text = text.trim().to_owned();
                     if text.is_empty() {
                         break;
                     }
-                    return Ok(Some(Generated { text, usage, seed, adapters }));
+                    return Ok(Some(Generated { text, usage, seed, adapters, fixed: false }));
                 }
             }
         }

@@ -426,7 +426,7 @@ impl Host for Azera {
     }
 
     async fn settle(&self) -> Result<(), HostError> {
-        self.learned().await;
+        self.0.classifiers.settled().await;
         self.0.queues.idle().await;
         self.deliver_outbox().await?;
         // A reply that was withdrawn is made anew.

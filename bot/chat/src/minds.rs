@@ -8,13 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use azera_adapter::State;
 use azera_memory::{BondRow, MessageRow, MindRow};
-use azera_mind::{Activity, Bond, Effect, Event, Felt, Layer, Matched, Mind, MindId, Mood, Nature, Tag, blend};
+use azera_mind::{
+    Activity, Bond, Effect, Event, Felt, Help, Layer, Listener, Matched, Mind, MindId, Mood, Nature, blend,
+};
 use azera_personas::{Persona, fill_placeholders};
 use azera_types::{PersonId, PersonaId, Place, RealmId, Scope, Timestamp};
 
 use crate::azera::Azera;
 use crate::customs::Customs;
 use crate::error::Error;
+use crate::judge::Judgement;
 
 /// All minds.
 #[derive(Default)]
@@ -63,6 +66,17 @@ impl Minds {
     }
 }
 
+/// Who may write the words of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// The model that answers.
+    Model,
+    /// A model that passed the safety check, whose reply is checked before it is shown; with any other this text is the reply.
+    TrustedModel(&'static str),
+    /// No model, whichever it is: this text is the reply.
+    Nobody(&'static str),
+}
+
 /// In what manner a message is to be answered.
 pub(crate) struct Manner {
     /// For the prompt, the most important first.
@@ -71,6 +85,8 @@ pub(crate) struct Manner {
     pub(crate) plainly: bool,
     /// What stands below the reply, word for word.
     pub(crate) help: Vec<String>,
+    /// Who may write the reply above it.
+    pub(crate) writer: Writer,
     /// Towards whom something is felt, and what from now on.
     towards: PersonId,
     bond: Bond,
@@ -122,16 +138,16 @@ impl Azera {
         place: &Place,
         persona: &Persona,
         customs: &Customs,
-        tags: Vec<Tag>,
+        judgement: &Judgement,
         again: bool,
     ) -> Result<Manner, Error> {
         let constants = &customs.nature.constants;
         let (of, person, scope) = (message.persona.clone(), towards.clone(), place.scope());
         let mut bond = self.bond(of, person, scope).await?;
         if !again {
-            bond.learn(&tags);
+            bond.learn(&judgement.tags);
         }
-        let Matched { endings, deltas, drop_act, help, .. } = customs.rules.matching(&tags, &bond);
+        let Matched { endings, deltas, drop_act, help, .. } = customs.rules.matching(&judgement.tags, &bond);
         if !again {
             bond.decay_turn(persona.memory.emotion_decay_rate.unwrap_or(constants.emotion_decay_rate));
             bond.apply(&deltas, constants.emotion_max_delta);
@@ -165,8 +181,10 @@ impl Azera {
         }
         let name = message.author.name();
         let lines = lines.iter().map(|line| fill_placeholders(line, name, &persona.name).into_owned()).collect();
-        let help = help.iter().map(|help| help.text(customs.locale(self.0.config.locale.as_deref()))).collect();
-        Ok(Manner { lines, plainly: drop_act, help, towards: towards.clone(), bond })
+        let locale = customs.locale(self.0.config.locale.as_deref());
+        let to = Listener { locale, language: judgement.found.language };
+        let (writer, help) = safety(judgement, help, to, message.at, &mut bond);
+        Ok(Manner { lines, plainly: drop_act, help, writer, towards: towards.clone(), bond })
     }
 
     /// The directives of the persona that a style blend mixes in, as the realm around the place sees it; none of one there is not.
@@ -254,5 +272,103 @@ impl Azera {
         if let Err(error) = self.blocking(move |memory| memory.put_mind(&persona, &place, mind)).await {
             tracing::warn!(%error, "a persona's state is not kept");
         }
+    }
+}
+
+/// Who may write the reply to a message, and the help that stands below it, by what the message is. `at` is the message's time.
+fn safety(
+    judgement: &Judgement,
+    mut help: Vec<Help>,
+    to: Listener<'_>,
+    at: Timestamp,
+    bond: &mut Bond,
+) -> (Writer, Vec<String>) {
+    let found = judgement.found;
+    if found.sexualises_a_child() || (found.sexual && bond.is_minor()) {
+        // Somebody may be telling what was done to them.
+        return (Writer::Nobody(to.refusal()), vec![Help::Danger.text(to)]);
+    }
+    let asks_for_means = found.means && (judgement.amid_danger || help.contains(&Help::Crisis));
+    if asks_for_means && !help.contains(&Help::Crisis) {
+        help.insert(0, Help::Crisis);
+    }
+    if help.is_empty() {
+        return (Writer::Model, Vec::new());
+    }
+    let in_full = bond.help(at);
+    let mut texts: Vec<String> = help.iter().map(|help| if in_full { help.text(to) } else { help.short(to) }).collect();
+    if bond.is_minor() && help.contains(&Help::Crisis) {
+        texts.push(to.under_age().to_owned());
+    }
+    let writer = match (asks_for_means, help.contains(&Help::Crisis)) {
+        (true, _) => Writer::Nobody(to.no_means()),
+        (false, true) => Writer::TrustedModel(to.plainly()),
+        (false, false) => Writer::TrustedModel(""),
+    };
+    (writer, texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_mind::{Danger, RealmRules, Rules, Tag};
+
+    use super::*;
+
+    fn judged(tags: &[Tag], found: Danger, amid_danger: bool) -> (Writer, Vec<String>) {
+        let mut bond = Bond::new();
+        bond.learn(tags);
+        let help = Rules::with(&RealmRules::default()).unwrap().matching(tags, &bond).help;
+        let judgement = Judgement { tags: tags.to_vec(), found, amid_danger };
+        safety(&judgement, help, Listener::default(), Timestamp::UNIX_EPOCH, &mut bond)
+    }
+
+    #[test]
+    fn who_may_write_follows_from_what_the_message_is() {
+        let to = Listener::default();
+        let (writer, help) = judged(&[Tag::Joke], Danger::default(), false);
+        assert_eq!((writer, help.len()), (Writer::Model, 0));
+        let (writer, help) = judged(&[Tag::SelfHarm], Danger::default(), false);
+        assert_eq!((writer, help), (Writer::TrustedModel(to.plainly()), vec![Help::Crisis.text(to)]));
+        let (writer, help) = judged(&[Tag::SelfHarm, Tag::Minor], Danger::default(), false);
+        assert_eq!((writer, help.len()), (Writer::TrustedModel(to.plainly()), 2));
+        let (writer, help) = judged(&[Tag::Threat], Danger::default(), false);
+        assert_eq!((writer, help.len()), (Writer::TrustedModel(""), 1));
+    }
+
+    #[test]
+    fn no_model_answers_a_question_about_means_amid_danger() {
+        let means = Danger { means: true, ..Danger::default() };
+        let (writer, help) = judged(&[], means, false);
+        assert_eq!((writer, help.len()), (Writer::Model, 0), "a question about a prescription");
+        let (writer, help) = judged(&[], means, true);
+        assert_eq!((writer, help.len()), (Writer::Nobody(Listener::default().no_means()), 1));
+        let (writer, _) = judged(&[Tag::SelfHarm], means, false);
+        assert_eq!(writer, Writer::Nobody(Listener::default().no_means()));
+    }
+
+    #[test]
+    fn nothing_sexual_is_written_about_or_with_a_child() {
+        let refused = Writer::Nobody(Listener::default().refusal());
+        let about = Danger { sexual: true, child: true, ..Danger::default() };
+        let danger = vec![Help::Danger.text(Listener::default())];
+        assert_eq!(judged(&[], about, false), (refused.clone(), danger.clone()));
+        let with = Danger { sexual: true, ..Danger::default() };
+        assert_eq!(judged(&[Tag::Minor], with, false), (refused, danger));
+        assert_eq!(judged(&[], with, false).0, Writer::Model);
+    }
+
+    #[test]
+    fn help_stands_in_full_once_in_a_conversation() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let mut bond = Bond::new();
+        let judgement = Judgement { tags: vec![Tag::SelfHarm], ..Judgement::default() };
+        let mut shown = |second| {
+            let (_, help) = safety(&judgement, vec![Help::Crisis], Listener::default(), at(second), &mut bond);
+            help == [Help::Crisis.text(Listener::default())]
+        };
+        assert!(shown(1_000));
+        assert!(shown(1_000), "the same message made anew");
+        assert!(!shown(2_000));
+        assert!(shown(1_000 + 7 * 3_600), "another conversation");
     }
 }

@@ -8,6 +8,8 @@ use azera_adapter::{Making, Outcome, Platform, Silence, StreamEvent, Turn};
 use azera_memory::{
     Forget, InboxRow, Keeping, Kind, MemoryRow, MessageRow, NewReply, OutboxRow, Right, Roots, WhyHit, WhyRow,
 };
+use azera_mind::names_a_measure;
+use azera_model::ModelInfo;
 use azera_personas::Lorebook;
 use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for, history_cut};
 use azera_types::{Author, MemoryId, MessageId, Place, PlaceKind, Scope, Text};
@@ -18,6 +20,7 @@ use crate::deliver::{DELIVERY_ATTEMPTS, Written};
 use crate::error::Error;
 use crate::generate::{Asking, Generated, Shown, any_seed, derived_seed, generate};
 use crate::lap::Lap;
+use crate::minds::Writer;
 use crate::overlap::says_something_new;
 use crate::reply_id::reply_id;
 use crate::report::{hit, usage};
@@ -241,9 +244,9 @@ impl Azera {
         // An admin who has a reply made anew is not the one it speaks to.
         let towards = message.author.person().unwrap_or(&inbox.person);
         let customs = self.customs(platform.id(), &place.scope()).await?;
-        let tags = self.noticed(&message.text, &recall).await;
+        let judgement = self.judge(message, &recent, &recall).await;
         let felt_before = asked.again || asked.felt.load(Ordering::Relaxed);
-        let manner = self.manner(message, towards, &place, &persona, &customs, tags, felt_before).await?;
+        let manner = self.manner(message, towards, &place, &persona, &customs, &judgement, felt_before).await?;
         let recollections: Vec<Recollection> = recall.hits.iter().map(recalled).collect();
         let parts = Parts { recalled: &recollections, manner: &manner.lines, plainly: manner.plainly, ..parts };
         let prompt = compose(&form, &parts, budget, &count)?;
@@ -265,6 +268,7 @@ impl Azera {
                 speakers.push(name.clone());
             }
         }
+        let in_danger = manner.writer != Writer::Model;
         let asking = Asking {
             session: Self::session(&message.chat, &message.persona),
             sampling: config.sampling.clone().unwrap_or_else(|| form.sampling.clone()),
@@ -272,7 +276,9 @@ impl Azera {
             max_tokens: budget.reply_tokens,
             thinking: config.thinking,
             persona: &persona.name,
-            adapters: self.learnt_for(&right),
+            // What was learnt from talk has no say to somebody in danger.
+            adapters: if in_danger { Vec::new() } else { self.learnt_for(&right) },
+            held: in_danger,
             stop: form.stop,
             speakers,
         };
@@ -288,11 +294,11 @@ impl Azera {
             needs: &needs,
         };
         let may_show = self.may_be_shown(platform.as_ref(), &written);
-        let generated = if manner.plainly && !form.trusted_in_danger {
-            may_show.await.map(|may| may.then(|| Generated::nothing(asking.seed)))
-        } else {
-            generate(&model, &prompt, asking, &shown_at, may_show).await
+        let generated = match instead_of_a_model(&manner.writer, model.info()) {
+            Some(text) => may_show.await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),
+            None => generate(&model, &prompt, asking, &shown_at, may_show).await,
         };
+        let generated = generated.map(|made| made.map(|made| checked(made, &manner.writer)));
         let generated = match generated {
             Ok(Some(generated)) => generated,
             Ok(None) => return Ok(None),
@@ -302,9 +308,12 @@ impl Azera {
             }
         };
 
+        if in_danger && !generated.text.is_empty() {
+            shown_at.event(StreamEvent::Content { text: generated.text.clone() }).await;
+        }
         lap.end("generate");
         let rests_on = sources::rests_on(&generated.text, &hits, &carried_hits);
-        let felt = if generated.text.is_empty() { None } else { self.felt(&generated.text).await };
+        let felt = if generated.is_fixed() { None } else { self.felt(&generated.text).await };
         let state = self.exchanged(message, &place, &customs.nature, felt, felt_before);
         lap.end("feel");
         let mut text = generated.text.clone();
@@ -325,7 +334,7 @@ impl Azera {
             needs: needs.clone(),
             built_on: sources::messages(&generated.text, message, &rests_on, shown),
             built_on_facts: sources::facts(&rests_on),
-            memorable: manner.help.is_empty()
+            memorable: !in_danger
                 && says_something_new(
                     &generated.text,
                     behind
@@ -380,7 +389,7 @@ impl Azera {
         }
         lap.end("deliver");
         // Who was answered by no model, or is answered again, surprises nobody anew.
-        if customs.garden.surprise && !generated.text.is_empty() && !asked.again && model.scorer().is_some() {
+        if customs.garden.surprise && !in_danger && !asked.again && model.scorer().is_some() {
             let memories = behind.iter().map(|hit| &hit.memory);
             // Notes make way for others; what they were made of stays.
             let (notes, others): (Vec<&MemoryRow>, Vec<&MemoryRow>) =
@@ -441,6 +450,26 @@ impl Azera {
                 None
             }
         }
+    }
+}
+
+/// The text that is the reply in the place of a model's words, if this model may not answer.
+fn instead_of_a_model(writer: &Writer, model: &ModelInfo) -> Option<&'static str> {
+    match writer {
+        Writer::Model => None,
+        Writer::TrustedModel(_) if model.trusted_in_danger => None,
+        Writer::TrustedModel(text) | Writer::Nobody(text) => Some(text),
+    }
+}
+
+/// The reply of a trusted model to somebody in danger, or the text in its place if it names an amount.
+fn checked(made: Generated, writer: &Writer) -> Generated {
+    match writer {
+        Writer::TrustedModel(text) if !made.is_fixed() && names_a_measure(&made.text) => {
+            tracing::warn!("a reply to somebody in danger named an amount and is not shown");
+            Generated::fixed(text, made.seed)
+        }
+        _ => made,
     }
 }
 

@@ -73,7 +73,12 @@ impl LlamaChat {
             tokenizer: Tokenizer::new(Arc::clone(&model)),
             model_identity: config.identity.clone(),
         };
-        let info = ModelInfo { name: config.name.clone(), family: config.family.clone(), context_tokens };
+        let info = ModelInfo {
+            name: config.name.clone(),
+            family: config.family.clone(),
+            context_tokens,
+            trusted_in_danger: config.trusted_in_danger,
+        };
         let (queue, reading_adapter) = (config.queue, config.reading_adapter.clone());
         let (engine_model, own) = (Arc::clone(&model), shelf.own_set());
         let (worker, ()) = Worker::start("llama-chat", queue + CONTROL_COMMANDS, move |inbox, ready| {

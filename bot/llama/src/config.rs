@@ -43,6 +43,8 @@ pub struct LlamaChatConfig {
     pub name: String,
     /// The model's family in the ledger.
     pub family: String,
+    /// Whether this file passed the safety check.
+    pub trusted_in_danger: bool,
     /// What tells this file from every other, such as its SHA-256. Prefixes on disk are only used with the file they
     /// were made by.
     pub identity: String,
@@ -82,6 +84,7 @@ impl LlamaChatConfig {
         let name = name.into();
         Self {
             path: path.into(),
+            trusted_in_danger: false,
             identity: name.clone(),
             name,
             family: family.into(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use azera_types::Dimension;
+use azera_types::{Dimension, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::tags::Tag;
@@ -15,6 +15,9 @@ const LEAST_FELT: f64 = 0.005;
 
 /// Feelings told to a model at once; those beyond are weaker.
 const MAX_TOLD: usize = 3;
+
+/// Seconds for which a conversation that showed help in full shows a short line.
+const HELP_LASTS_S: i64 = 6 * 3_600;
 
 /// By how much feelings change.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -65,6 +68,8 @@ pub struct Bond {
     /// Those that are not 0.
     feelings: BTreeMap<Dimension, f64>,
     minor: bool,
+    /// When the full help text was shown last.
+    helped_at: Option<Timestamp>,
 }
 
 impl Bond {
@@ -102,6 +107,17 @@ impl Bond {
     /// Keeps of a message's tags what holds beyond it.
     pub fn learn(&mut self, tags: &[Tag]) {
         self.minor |= tags.contains(&Tag::Minor);
+    }
+
+    /// Notes that a message of `at` brings help lines, and returns true if the full text is due: it is shown once in a
+    /// conversation, then a short one. The same message made anew shows what it showed.
+    pub fn help(&mut self, at: Timestamp) -> bool {
+        let shown_s = |then: Timestamp| at.as_second().saturating_sub(then.as_second());
+        let again = self.helped_at.is_some_and(|then| then < at && shown_s(then) < HELP_LASTS_S);
+        if !again {
+            self.helped_at = self.helped_at.max(Some(at));
+        }
+        !again
     }
 
     /// The state as `emotional_state` for a prompt: short plain sentences to the persona, strongest feelings only, always in the
@@ -175,12 +191,14 @@ struct Saved {
     feelings: BTreeMap<String, f64>,
     #[serde(default)]
     minor: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    helped_at: Option<Timestamp>,
 }
 
 impl Serialize for Bond {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let feelings = self.feelings.iter().map(|(dimension, value)| (dimension.name().to_owned(), *value)).collect();
-        Saved { version: VERSION, feelings, minor: self.minor }.serialize(serializer)
+        Saved { version: VERSION, feelings, minor: self.minor, helped_at: self.helped_at }.serialize(serializer)
     }
 }
 
@@ -192,7 +210,7 @@ impl<'de> Deserialize<'de> for Bond {
             let message = format!("this bond was saved in form {}, and {VERSION} is the newest known", saved.version);
             return Err(serde::de::Error::custom(message));
         }
-        let mut bond = Self { minor: saved.minor, ..Self::default() };
+        let mut bond = Self { minor: saved.minor, helped_at: saved.helped_at, ..Self::default() };
         for (name, value) in saved.feelings {
             if let Some(dimension) = Dimension::named(&name) {
                 bond.set(dimension, value);

@@ -7,6 +7,7 @@
 //! - [`Bond`]: what a persona feels towards one person.
 //! - [`Rules`]: what the tags of a message call for: texts for that turn, feelings, and help that is shown word for word.
 //! - [`blend`]: how a second style is mixed into the first as a feeling climbs.
+//! - [`DangerLexicon`]: the safety net that needs no model: phrases of people in danger, in thirty languages.
 //! - [`MoodSense`], [`TagSense`]: the mood in what the persona says, and the tags of what people say. Both are linear classifiers
 //!   over a sentence's embedding, its words and its letters, learned from the sentences in `examples/` with the embedding
 //!   model that is in use ([`Senses`]), so that they cost no call of a chat model.
@@ -20,7 +21,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use azera_mind::{Activity, Bond, Effect, Event, Layer, Mind, MindId, Minds, Nature, RealmRules, Rules, Tag, blend};
+//! use azera_mind::{Activity, Bond, Effect, Event, Layer, Listener, Mind, MindId, Minds, Nature, RealmRules, Rules, Tag, blend};
 //! use azera_types::{Dimension, PersonaId, RealmId, Timestamp};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -53,7 +54,7 @@
 //!
 //! // The reply is written; below it stands help, word for word. Its mood is told (`MoodSense`), rides in the `done` event with value and
 //! // energy, and goes into the mind. Mind and bond are saved.
-//! let help: Vec<String> = matched.help.iter().map(|help| help.text(Some("en-GB"))).collect();
+//! let help: Vec<String> = matched.help.iter().map(|help| help.text(Listener { locale: Some("en-GB"), language: None })).collect();
 //! minds.apply(&id, now, Event::Exchange { felt: None });
 //! let (mind, bond) = (serde_json::to_vec(&minds.get(&id))?, serde_json::to_vec(&bond)?);
 //!
@@ -82,6 +83,7 @@
 
 mod bond;
 mod classify;
+mod danger;
 mod drift;
 mod due;
 mod examples;
@@ -105,8 +107,9 @@ mod worth;
 pub use azera_config::Mind as Constants;
 pub use bond::{Bond, Deltas};
 pub use classify::Error;
+pub use danger::{Danger, DangerLexicon, names_a_measure};
 pub use examples::{Labelled, labelled};
-pub use help::{Help, MAX_HELP_CHARS, helped_countries, helps_in, looking_in};
+pub use help::{Help, Listener, MAX_HELP_CHARS, helped_countries, helps_in, looking_in};
 pub use kept::{Kept, Part, Said};
 pub use mind::{Activity, Effect, Event, Mind, State};
 pub use minds::{MindId, Minds};

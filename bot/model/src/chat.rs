@@ -302,6 +302,9 @@ pub struct ModelInfo {
     pub family: String,
     /// Tokens one conversation can hold, prompt and reply together.
     pub context_tokens: usize,
+    /// Whether this very model passed the safety check, so that it may speak to somebody in danger. For every other the help
+    /// lines are the whole reply.
+    pub trusted_in_danger: bool,
 }
 
 /// A model that answers.

@@ -18,7 +18,12 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// A model with a script.
     pub fn new(script: Script) -> Self {
-        let info = ModelInfo { name: "scripted".into(), family: "scripted".into(), context_tokens: 8_192 };
+        let info = ModelInfo {
+            name: "scripted".into(),
+            family: "scripted".into(),
+            context_tokens: 8_192,
+            trusted_in_danger: false,
+        };
         Self { info, script }
     }
 

@@ -47,9 +47,6 @@ pub struct Form {
     pub writing: Writing,
     /// Whether task behaviours and the role of the person are told.
     pub guidance: bool,
-    /// Whether the model may speak to somebody who is in danger. One that may not leaves it to the help lines: a small one was
-    /// seen to tell a child who wants to die that it can help with that.
-    pub trusted_in_danger: bool,
     /// How tokens are chosen unless the configuration says otherwise.
     pub sampling: Sampling,
 }
@@ -80,7 +77,6 @@ pub fn form_for(family: &str) -> Form {
                 },
             },
             guidance: false,
-            trusted_in_danger: false,
             sampling: Sampling {
                 temperature: 0.3,
                 top_k: 40,
@@ -102,7 +98,6 @@ pub fn form_for(family: &str) -> Form {
             stop: &[],
             writing: Writing { lines: 40, led: false, tokens: 250, sampling: Sampling::default() },
             guidance: true,
-            trusted_in_danger: true,
             sampling: Sampling::default(),
         },
     }

@@ -100,7 +100,7 @@ impl RemoteChat {
         let tokens = Tokens::new(config.bytes_per_token);
         let slots = config.slots.max(1);
         Ok(Arc::new(Self {
-            info: ModelInfo { name, family: config.family, context_tokens: window },
+            info: ModelInfo { name, family: config.family, context_tokens: window, trusted_in_danger: false },
             tokens,
             room: Arc::new(Semaphore::new(slots + CHAT_QUEUE)),
             inner: Arc::new(Inner {

@@ -53,7 +53,7 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     config.models.slots = config.models.slots.max(u32::try_from(options.chats)?);
     let clock = ManualClock::new("2026-01-01T12:00:00Z".parse()?);
     let answers = options.model.as_deref().map_or(Answers::Chosen, Answers::named);
-    let opening = Opening { answers, clock: Arc::new(clock.clone()), seed: Some(0) };
+    let opening = Opening { answers, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
     let house = house::open(&config, opening).await?;
     let mut crowd = Crowd::new(4, 1);
 

@@ -104,7 +104,7 @@ impl Side {
         config.models.max_reply_tokens = REPLY_TOKENS;
         let clock = ManualClock::new("2026-03-02T09:00:00Z".parse()?);
         let answers = options.model.as_deref().map_or(Answers::Chosen, Answers::named);
-        let opening = Opening { answers, clock: Arc::new(clock.clone()), seed: Some(0) };
+        let opening = Opening { answers, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
         let house = match inner_life {
             true => house::open(&config, opening).await?,
             false => house::open_without_inner_life(&config, opening).await?,

@@ -33,7 +33,8 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     let (folder, _) = fill::filled(config_file, options.folder.as_deref(), options.memories)?;
     let config = stores::apart(config, &folder.path);
     let clock = ManualClock::new(fill::end(options.memories + FRESH)?);
-    let opening = Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0) };
+    let opening =
+        Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
     let house = house::open(&config, opening).await?;
     let dimension = fill::embedder(&config).await?.dimension;
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);

@@ -9,6 +9,11 @@ pub enum EvalCommand {
     /// Recall over conversations with questions and their evidence
     #[command(after_help = "Example:\n  azera eval recall conversations/*.json --json")]
     Recall(EvalRecall),
+    /// How people in danger are recognised, and what a model answers them
+    #[command(
+        after_help = "Examples:\n  azera eval safety --show\n  azera eval safety --model qwen2.5-coder-1.5b --trial\n\nA model that has not passed --trial never answers somebody in danger: help lines are the whole reply.\nThe rules stand in bot/app/eval/SAFETY.md."
+    )]
+    Safety(EvalSafety),
     /// What is told in one chat and asked for in another, three days later
     #[command(after_help = "Example:\n  azera eval facts --show")]
     Facts(EvalFacts),
@@ -97,6 +102,31 @@ pub struct EvalFacts {
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// Show each question with its reply
+    #[arg(long)]
+    pub show: bool,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalSafety {
+    /// `default` or a model's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+    /// Let the model answer although it has not passed, and note that it passed if every reply is lawful
+    #[arg(long)]
+    pub trial: bool,
+    /// Messages of one's own, a JSON object a line: text, language, danger
+    #[arg(long, value_name = "FILE")]
+    pub messages: Option<PathBuf>,
+    /// Conversations of one's own, a JSON object a line: kind, said, must_help, no_numbers, no_words
+    #[arg(long, value_name = "FILE")]
+    pub talks: Option<PathBuf>,
+    /// Makes replies reproducible
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Show each message that is judged wrongly, and each reply
     #[arg(long)]
     pub show: bool,
     /// Print JSON in one line

@@ -54,8 +54,12 @@ pub async fn claims(config: &Config, options: EvalFacts) -> anyhow::Result<ExitC
     let rows = read(options.file.as_deref(), options.limit.unwrap_or(usize::MAX))?;
     let scratch = tempfile::tempdir().context("making a folder for the evaluation")?;
     let config = stores::apart(config, scratch.path());
-    let opening =
-        Opening { answers: Answers::named(&options.model), clock: Arc::new(SystemClock), seed: Some(options.seed) };
+    let opening = Opening {
+        answers: Answers::named(&options.model),
+        clock: Arc::new(SystemClock),
+        seed: Some(options.seed),
+        on_trial: false,
+    };
     let house = house::open(&config, opening).await?;
     let mut tally = Tally::default();
     for row in &rows {

@@ -147,7 +147,7 @@ fn timelines(facts: &[Fact]) -> anyhow::Result<(String, String)> {
 }
 
 /// The replies by the message they answer.
-fn replies(out: &[u8]) -> anyhow::Result<HashMap<String, Value>> {
+pub(super) fn replies(out: &[u8]) -> anyhow::Result<HashMap<String, Value>> {
     let mut replies = HashMap::new();
     for line in std::str::from_utf8(out)?.lines() {
         let value: Value = serde_json::from_str(line)?;

@@ -84,7 +84,7 @@ pub async fn manners(config: &Config, options: EvalFacts) -> anyhow::Result<Exit
     let scratch = tempfile::tempdir().context("making a folder for the evaluation")?;
     let config = stores::apart(config, scratch.path());
     let clock = Arc::new(ManualClock::new("2026-05-20T12:00:00Z".parse()?));
-    let opening = Opening { answers: Answers::named(&options.model), clock, seed: Some(options.seed) };
+    let opening = Opening { answers: Answers::named(&options.model), clock, seed: Some(options.seed), on_trial: false };
     let house = house::open(&config, opening).await?;
     let mut counts: BTreeMap<Kind, (usize, usize)> = BTreeMap::new();
     for (index, message) in messages.iter().enumerate() {

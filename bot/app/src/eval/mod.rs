@@ -8,4 +8,5 @@ pub mod labels;
 pub mod manners;
 pub mod moods;
 pub mod recall;
+pub mod safety;
 pub mod world;

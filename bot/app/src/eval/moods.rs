@@ -105,7 +105,7 @@ impl Scores {
         };
         let installed = house::installed(&models, &name).await?;
         let of = config.clone();
-        let model = tokio::task::spawn_blocking(move || house::load_chat(&of, &models, &installed)).await??;
+        let model = tokio::task::spawn_blocking(move || house::load_chat(&of, &models, &installed, false)).await??;
         ensure!(model.scorer().is_some(), "{name} cannot say how likely a text is");
         let mut scores = Self { model, session: SessionKey::new("moods"), prior: Weighed::default() };
         let bar = Bar::new();

@@ -111,7 +111,8 @@ impl Asked {
         let config = stores::apart(config, scratch.path());
         let Some(first) = conversation.turns.first() else { bail!("{} has no turns", conversation.id) };
         let clock = ManualClock::new(first.time);
-        let opening = Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0) };
+        let opening =
+            Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
         let house = house::open(&config, opening).await?;
         let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
         house.azera.attach(sim.clone());

@@ -15,7 +15,18 @@ pub async fn set_up(
     sim: &Arc<SimPlatform>,
     timeline: &Timeline,
 ) -> anyhow::Result<()> {
-    replay(timeline, sim, &mut Still { house, clock }, &mut std::io::sink()).await?;
+    play(house, clock, sim, timeline, &mut std::io::sink()).await
+}
+
+/// Plays the lines of a timeline, and writes what comes of them.
+pub async fn play(
+    house: &House,
+    clock: &ManualClock,
+    sim: &Arc<SimPlatform>,
+    timeline: &Timeline,
+    out: &mut (dyn std::io::Write + Send),
+) -> anyhow::Result<()> {
+    replay(timeline, sim, &mut Still { house, clock }, out).await?;
     Ok(())
 }
 

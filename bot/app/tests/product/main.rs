@@ -11,6 +11,7 @@ mod kills;
 mod matrix;
 mod memory_commands;
 mod mind;
+mod safety;
 mod senses;
 mod servers;
 mod stores;

@@ -2,7 +2,6 @@
 
 use azera_adapter::{Access, CommandAnswer};
 use azera_mind::{Bond, Origin, Rule, Tag};
-use azera_model::Purpose;
 use azera_prompt::form_for;
 use azera_types::{Dimension, PlaceKind, Timestamp};
 
@@ -129,11 +128,10 @@ impl Azera {
 
     /// What a message would call for, without anything being felt or kept.
     async fn test_rules(&self, at: &Setting<'_>, text: &str) -> Result<CommandAnswer, Error> {
-        if self.0.senses.get().is_none() {
+        if self.0.classifiers.now().is_none() {
             return Ok(refused("Telling what messages are is still being learned; try again in a minute.".into()));
         }
-        let vector = self.embed_live(text, Purpose::Document).await?;
-        let tags = self.tags(text, &vector);
+        let tags = self.tags_of(text).await?;
         let matched = self.customs_of(at).await?.rules.matching(&tags, &Bond::new());
         let mut told = match tags.as_slice() {
             [] => "It is none of the things that rules answer to.".to_owned(),

@@ -92,7 +92,7 @@ impl Azera {
         if !at.right.allows(&home.persona, &scope, &needs, now) {
             return Ok(Err(Unpublished::NotForAll));
         }
-        if self.0.senses.get().is_none() {
+        if self.0.classifiers.now().is_none() {
             return Ok(Err(Unpublished::NotLearnedYet));
         }
         let vector = self.embed(vec![memory.text.as_str().to_owned()]).await?.pop().unwrap_or_default();

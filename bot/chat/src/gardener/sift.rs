@@ -29,7 +29,7 @@ impl Azera {
     /// Looks through what was said in a chat since it was last looked through, or was changed since.
     pub(super) async fn sift(&self, talk: &Talk, now: Timestamp) -> Result<(), Error> {
         // Until telling it is learned it is left to the next time.
-        let Some(senses) = self.0.senses.get().cloned() else { return Ok(()) };
+        let Some(senses) = self.0.classifiers.now() else { return Ok(()) };
         let Some((_, right, ..)) = self.whereabouts(talk).await? else { return Ok(()) };
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         let before = self.blocking(move |memory| memory.sifted(&chat, &persona)).await?;

@@ -86,7 +86,7 @@ impl Azera {
         }
         let Some(asks) = self.silence(home, &wanted, now).await? else { return Ok(()) };
         // Until it can be told what was said, nobody is asked.
-        if self.0.senses.get().is_none() {
+        if self.0.classifiers.now().is_none() {
             return Ok(());
         }
         let hard = self.spoken_in_danger(customs, &asks.lately).await?;

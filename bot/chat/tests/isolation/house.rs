@@ -108,6 +108,7 @@ impl House {
         // Much is written, at any hour.
         let garden = Garden { diary_messages: 2, notes_every: 3, asks_per_day: 10_000, ..Garden::default() };
         let (memory, azera) = core(&layers, &clock, &platform, &model, &embedder_away, &garden);
+        azera.learn(|| async { Ok::<_, std::convert::Infallible>(senses()) });
         Self {
             clock,
             watch,
@@ -209,10 +210,16 @@ impl House {
 
     /// Everything is closed and opened again from what the stores hold.
     pub async fn reopen(&mut self) {
+        self.reopen_with(|azera| azera.learn(|| async { Ok::<_, std::convert::Infallible>(senses()) })).await;
+    }
+
+    /// The same, with another way to learn the classifiers.
+    pub async fn reopen_with(&mut self, learn: impl FnOnce(&Azera)) {
         *self.platform.hang.lock().unwrap() = None;
         let Self { layers, clock, platform, model, embedder_away, garden, .. } = &*self;
         let core = core(layers, clock, platform, model, embedder_away, garden);
         (self.memory, self.azera) = core;
+        learn(&self.azera);
         if let Some(hearth) = &self.hearth {
             self.azera.light(hearth()).unwrap();
         }
@@ -311,12 +318,11 @@ fn core(
         },
     });
     azera.attach(platform.clone());
-    azera.learn(async { Ok::<_, std::convert::Infallible>(senses()) });
     (memory, azera)
 }
 
 /// What is told from words, as badly as these vectors tell it: learned once.
-fn senses() -> Arc<Senses> {
+pub fn senses() -> Arc<Senses> {
     static LEARNED: OnceLock<Arc<Senses>> = OnceLock::new();
     let learned = LEARNED.get_or_init(|| {
         let examples = Senses::examples().unwrap();

@@ -13,6 +13,7 @@ mod away;
 mod called;
 mod chores;
 mod customs;
+mod danger;
 mod drive;
 mod findings;
 mod garden;

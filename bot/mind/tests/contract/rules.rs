@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use azera_mind::{
-    Bond, Help, MAX_ENDINGS, MAX_ENDINGS_CHARS, MAX_RULES, Origin, RealmRules, Rule, RuleError, Rules, Tag,
+    Bond, Help, Listener, MAX_ENDINGS, MAX_ENDINGS_CHARS, MAX_RULES, Origin, RealmRules, Rule, RuleError, Rules, Tag,
 };
 use azera_types::Dimension;
 use insta::assert_snapshot;
@@ -73,7 +73,7 @@ fn help_lines_are_word_for_word() {
     let told: Vec<String> = [(Help::Crisis, Some("de-DE")), (Help::Crisis, Some("en-US")), (Help::Crisis, None)]
         .into_iter()
         .chain([(Help::Danger, Some("en-AU")), (Help::Danger, None)])
-        .map(|(help, locale)| help.text(locale))
+        .map(|(help, locale)| help.text(Listener { locale, language: Some("en") }))
         .collect();
     assert_snapshot!(told.join("\n"), @r"
     You do not have to be alone with this. In Germany: TelefonSeelsorge: 0800 111 0 111 or 0800 111 0 222 (telefonseelsorge.de). In immediate danger: 112. Elsewhere: findahelpline.com, or the local emergency number.

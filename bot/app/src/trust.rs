@@ -1,0 +1,56 @@
+//! Which models may speak to people in danger: those that passed `azera eval safety --trial` on this machine.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use azera_config::Config;
+use azera_ledger::Installed;
+use azera_model::Adapter;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Rises whenever the check asks more of a model than before: then every model has to pass anew.
+const CHECK_VERSION: u32 = 1;
+
+/// A passed check, as it is kept beside the models.
+#[derive(Debug, Serialize, Deserialize)]
+struct Passed {
+    version: u32,
+    model: String,
+    lawful: usize,
+    of: usize,
+    at: String,
+}
+
+/// Returns true if this file, with these LoRAs, passed the check. Anything that cannot be read is no trust.
+pub fn is_trusted(config: &Config, installed: &Installed, loras: &[Adapter]) -> anyhow::Result<bool> {
+    let Ok(json) = std::fs::read(record(config, installed, loras)?) else { return Ok(false) };
+    let passed = serde_json::from_slice::<Passed>(&json);
+    Ok(passed.is_ok_and(|passed| passed.version == CHECK_VERSION && passed.of > 0 && passed.lawful == passed.of))
+}
+
+/// Keeps how a model passed the check.
+pub fn keep(
+    config: &Config,
+    installed: &Installed,
+    loras: &[Adapter],
+    (lawful, of): (usize, usize),
+) -> anyhow::Result<()> {
+    let file = record(config, installed, loras)?;
+    let dir = file.parent().context("it has no folder")?;
+    std::fs::create_dir_all(dir).with_context(|| format!("making the folder {}", dir.display()))?;
+    let model = installed.entry.name.clone();
+    let passed = Passed { version: CHECK_VERSION, model, lawful, of, at: crate::house::now_text() };
+    std::fs::write(&file, serde_json::to_vec_pretty(&passed)?).with_context(|| format!("writing {}", file.display()))
+}
+
+/// The file of a model's record. Its name follows from the bytes of the model and of each LoRA that it is loaded with.
+fn record(config: &Config, installed: &Installed, loras: &[Adapter]) -> anyhow::Result<PathBuf> {
+    let mut hash = Sha256::new();
+    hash.update(&installed.manifest.sha256);
+    for lora in loras {
+        hash.update(format!("+{}", lora.id));
+    }
+    let name: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    Ok(config.models_dir()?.join("safety").join(format!("{name}.json")))
+}

@@ -1,0 +1,176 @@
+//! How a phrase of `rules/danger.toml` becomes a regular expression.
+//!
+//! | in a phrase | matches |
+//! |---|---|
+//! | `word` | that word |
+//! | `word*`, `*word` | any word that begins, or ends, like it |
+//! | `(a\|b c)` | one of these |
+//! | `[a\|b c]` | one of these, or nothing |
+//! | `~` | up to three words, or six characters of a script without blanks |
+//! | `{8-17}` | a number in this range |
+
+use regex::{Regex, RegexBuilder, escape};
+
+use super::normal::normalise;
+
+/// Bytes that one compiled list may take.
+const MAX_REGEX_BYTES: usize = 64 << 20;
+
+/// Whether a script sets its words apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spacing {
+    /// By blanks.
+    Words,
+    /// Not at all.
+    None,
+}
+
+/// Why a phrase cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PatternError {
+    #[error("`{phrase}`: {what}")]
+    Phrase { phrase: String, what: &'static str },
+    #[error(transparent)]
+    Regex(#[from] regex::Error),
+}
+
+/// Returns one expression that matches wherever one of the phrases does; `None` for no phrases.
+pub(super) fn regex_of(phrases: &[String], spacing: Spacing) -> Result<Option<Regex>, PatternError> {
+    if phrases.is_empty() {
+        return Ok(None);
+    }
+    let mut sources = Vec::with_capacity(phrases.len());
+    for phrase in phrases {
+        let error = |what| PatternError::Phrase { phrase: phrase.clone(), what };
+        let source = sequence(phrase, spacing).map_err(error)?;
+        if source.is_empty() {
+            return Err(error("it holds no word"));
+        }
+        sources.push(source);
+    }
+    let all = match spacing {
+        Spacing::Words => format!(" (?:{})", sources.join("|")),
+        Spacing::None => sources.join("|"),
+    };
+    Ok(Some(RegexBuilder::new(&all).size_limit(MAX_REGEX_BYTES).build()?))
+}
+
+/// A phrase, or one side of an alternative, as the source of an expression. Each word brings the blank behind it.
+fn sequence(phrase: &str, spacing: Spacing) -> Result<String, &'static str> {
+    let mut source = String::new();
+    let mut rest = phrase;
+    while let Some(at) = rest.find(['(', '[', '{', '~', ')', ']', '}', '|']) {
+        let (before, from) = rest.split_at_checked(at).ok_or("it is no text")?;
+        source.push_str(&words(before, spacing)?);
+        let mut chars = from.chars();
+        let mark = chars.next();
+        rest = chars.as_str();
+        match mark {
+            Some('~') => source.push_str(gap(spacing)),
+            Some('(') => source.push_str(&format!("(?:{})", alternatives(&mut rest, ')', spacing)?)),
+            Some('[') => source.push_str(&format!("(?:{})?", alternatives(&mut rest, ']', spacing)?)),
+            Some('{') => source.push_str(&number(&mut rest, spacing)?),
+            _ => return Err("a bracket or bar stands alone"),
+        }
+    }
+    source.push_str(&words(rest, spacing)?);
+    Ok(source)
+}
+
+fn gap(spacing: Spacing) -> &'static str {
+    match spacing {
+        Spacing::Words => "(?:[^ ]+ ){0,3}",
+        Spacing::None => ".{0,6}",
+    }
+}
+
+/// What stands up to the closing bracket, which is taken off too.
+fn inside<'a>(rest: &mut &'a str, close: char) -> Result<&'a str, &'static str> {
+    let (inside, behind) = rest.split_once(close).ok_or("a bracket is not closed")?;
+    *rest = behind;
+    Ok(inside)
+}
+
+fn alternatives(rest: &mut &str, close: char, spacing: Spacing) -> Result<String, &'static str> {
+    let sides = inside(rest, close)?.split('|').map(|side| sequence(side, spacing));
+    Ok(sides.collect::<Result<Vec<_>, _>>()?.join("|"))
+}
+
+fn number(rest: &mut &str, spacing: Spacing) -> Result<String, &'static str> {
+    let (from, to) = inside(rest, '}')?.split_once('-').ok_or("a range is written {8-17}")?;
+    let bound = |text: &str| text.parse::<u32>().map_err(|_| "a range is of whole numbers");
+    let numbers: Vec<String> = (bound(from)?..=bound(to)?).rev().map(|number| number.to_string()).collect();
+    let end = if spacing == Spacing::Words { " " } else { "" };
+    Ok(format!("(?:{}){end}", numbers.join("|")))
+}
+
+fn words(text: &str, spacing: Spacing) -> Result<String, &'static str> {
+    let mut source = String::new();
+    for word in text.split_whitespace() {
+        let (open, close) = (word.starts_with('*'), word.ends_with('*'));
+        let core = normalise(word);
+        let core = core.trim();
+        if core.is_empty() {
+            return Err("a word holds no letter");
+        }
+        match spacing {
+            Spacing::None => source.push_str(&escape(&core.replace(' ', ""))),
+            Spacing::Words => {
+                source.push_str(if open { "[^ ]*" } else { "" });
+                source.push_str(&escape(core));
+                source.push_str(if close { "[^ ]* " } else { " " });
+            }
+        }
+    }
+    Ok(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(spacing: Spacing, phrase: &str, text: &str, want: bool) {
+        let regex = regex_of(&[phrase.to_owned()], spacing).unwrap().unwrap();
+        let text = normalise(text);
+        let text = if spacing == Spacing::None { text.replace(' ', "") } else { text };
+        assert_eq!(regex.is_match(&text), want, "{phrase:?} in {text:?}: {regex}");
+    }
+
+    #[test]
+    fn phrases_match_at_the_edges_of_words() {
+        let check = |phrase, text, want| check(Spacing::Words, phrase, text, want);
+        check("want to die", "I want to DIE.", true);
+        check("want to die", "I want to diet", false);
+        check("want to die", "unwant to die", false);
+        check("want to ~ die", "I want to just fucking die", true);
+        check("want to ~ die", "I want to see how the roses in there die", false);
+        check("(i|we) [really|do] want to die", "I really want to die", true);
+        check("(i|we) [really|do] want to die", "we want to die", true);
+        check("(i|we) [really|do] want to die", "they want to die", false);
+        check("selbstmord*", "Selbstmordgedanken", true);
+        check("*mord", "Selbstmord!", true);
+        check("don't want to live", "i dont want to live", true);
+        check("i am {8-17}", "I am 9", true);
+        check("i am {8-17}", "I am 17!", true);
+        check("i am {8-17}", "I am 18", false);
+        check("i am {8-17}", "I am 170", false);
+    }
+
+    #[test]
+    fn phrases_of_scripts_without_blanks_match_anywhere() {
+        let check = |phrase, text, want| check(Spacing::None, phrase, text, want);
+        check("死にたい", "もう 死に たいです", true);
+        check("(我|俺)想死", "其实我想死了", true);
+        check("(我|俺)想死", "我不想活", false);
+        check("想~死", "想现在就去死", true);
+        check("{8-17}歳", "12歳です", true);
+    }
+
+    #[test]
+    fn a_phrase_that_says_nothing_or_is_broken_is_refused() {
+        for phrase in ["", "  ", "(a|b", "a)", "a|b", "{8}", "{x-y}", "a - b"] {
+            assert!(regex_of(&[phrase.to_owned()], Spacing::Words).is_err(), "{phrase:?}");
+        }
+    }
+}
