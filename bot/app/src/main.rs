@@ -15,13 +15,7 @@ mod doctor;
 mod eval;
 mod hearth;
 mod house;
-#[cfg(not(all(
-    feature = "discord",
-    feature = "learning",
-    feature = "matrix",
-    feature = "qdrant",
-    feature = "redis"
-)))]
+#[cfg(not(all(feature = "discord", feature = "learning", feature = "matrix", feature = "qdrant", feature = "redis")))]
 mod left_out;
 #[cfg(feature = "matrix")]
 mod matrix;

@@ -154,7 +154,7 @@ async fn from_hub(
 ) -> Result<Option<(String, bool)>, Error> {
     let Source::Hub { repo, file, revision, convert, sha256, size } = source else { return Ok(None) };
     let endpoint = &options.hub_endpoint;
-    let hub = Hub::new(endpoint, options.hub_token.as_deref(), options.hub_attempts, &store.staging_root())?;
+    let hub = Hub::new(endpoint, options.hub_token.as_deref(), options.hub_attempts)?;
     let single = *convert == Convert::None;
     let mut vouched = None;
     for (path, required) in convert.inputs(file) {

@@ -82,7 +82,6 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("candle-core", &["bot/hearth"]),
     ("clap", &["bot/app"]),
     ("crossterm", &["adapters/console"]),
-    ("hf-hub", &["bot/ledger"]),
     ("llama-cpp-2", &["bot/llama"]),
     ("llama-cpp-sys-2", &["bot/llama"]),
     ("matrix-sdk", &["adapters/matrix"]),

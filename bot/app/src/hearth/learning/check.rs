@@ -57,9 +57,6 @@ mod tests {
         config.hearth.largest_model_mb = 1;
         assert!(matches!(check(&config), Found::Note(said) if said.contains("at most 1 MB")));
         config.hearth.elsewhere = true;
-        assert!(
-            matches!(check(&config), Found::Note(said) if said.contains(DISCORD_FORBIDS)),
-            "another machine may"
-        );
+        assert!(matches!(check(&config), Found::Note(said) if said.contains(DISCORD_FORBIDS)), "another machine may");
     }
 }
