@@ -71,6 +71,7 @@ pub const EDGES: &[Edge] = &[
         uses: &["azera-types", "azera-model", "azera-mind", "azera-personas", "azera-prompt", "azera-chat"],
     },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
+    Edge { package: "workspace-hack", uses: &[] },
     Edge { package: "azera", uses: &["*"] },
 ];
 
