@@ -19,17 +19,22 @@ export KILLS ?= 200
 export DISCORD_SECONDS ?= 120
 # What `make run` hands on to `azera chat`.
 export ARGS ?=
+# Where `make install` puts bin/azera.
+export PREFIX ?= $(HOME)/.local
 
 task := @bash bot/scripts/make.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak lint fuzz adapter doctor demo-matrix setup clean
+.PHONY: help run install test soak lint fuzz adapter doctor demo-matrix setup clean
 
 help: ## List the commands.
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
-run: ## Install what is missing, build, fetch the default models, and chat with Azera.
+run: ## Install what is missing, build what a chat needs, fetch the default models, and chat with Azera.
 	$(task) run
+
+install: ## Build every part, Discord and Matrix included, and install it as PREFIX/bin/azera (~/.local).
+	$(task) install
 
 test: ## The same set-up, then every test.
 	$(task) test

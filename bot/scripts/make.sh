@@ -12,6 +12,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # The default models, by their names in the ledger.
 readonly models=(smollm2-135m minilm-l6-v2)
 readonly azera="$CARGO_TARGET_DIR/release/azera"
+# Is there once the binary has every part (the features of bot/app/Cargo.toml).
+readonly has_all_parts="$CARGO_TARGET_DIR/release/has-all-parts"
 
 say() { printf '==> %s\n' "$*" >&2; }
 
@@ -124,9 +126,35 @@ setup() {
     crates
 }
 
+# What a chat in the terminal needs, so that the first one starts soon. Where every part was built before, every part is
+# kept up to date.
 build() {
+    if [[ -e $has_all_parts ]]; then
+        build_all
+        return
+    fi
+    say "building in $CARGO_TARGET_DIR, for now without Discord, Matrix, Redis, Qdrant and training (make install)"
+    cargo build --release --locked --package azera --no-default-features ${FEATURES:+--features "$FEATURES"}
+}
+
+build_all() {
     say "building in $CARGO_TARGET_DIR"
     cargo build --release --locked --package azera ${FEATURES:+--features "$FEATURES"}
+    touch "$has_all_parts"
+}
+
+install_binary() {
+    setup
+    build_all
+    install -D "$azera" "$PREFIX/bin/azera" || die "$PREFIX/bin cannot be written." "Elsewhere: make install PREFIX=/elsewhere"
+    say "installed $PREFIX/bin/azera"
+    [[ :$PATH: == *:$PREFIX/bin:* ]] || say "$PREFIX/bin is not on your PATH"
+}
+
+# What Cargo is asked besides for the tests: a validator of JSON schemas takes long to compile and is used only with a file to
+# validate against.
+test_options() {
+    [[ ! -e ${AZERA_DISCORD_OPENAPI:-} ]] || echo --features azera-discord-peer/openapi
 }
 
 run() {
@@ -225,8 +253,10 @@ build_tests() {
     matrix_js
     discord_js
     say "building the tests in $CARGO_TARGET_DIR"
-    # The binary comes along; building it first and alone would compile the heavy crates twice, with other features.
-    cargo test --release --workspace --locked --no-run
+    # The binary comes along, with every part.
+    # shellcheck disable=SC2046
+    cargo test --release --workspace --locked $(test_options) --no-run
+    touch "$has_all_parts"
     # The models for tests are no matter of somebody's own configuration.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
         die "the tests need these models: ${models[*]}; see above." "With network, once: make test"
@@ -251,7 +281,8 @@ scratch() {
 test_all() {
     build_tests
     scratch
-    cargo test --release --workspace --locked
+    # shellcheck disable=SC2046
+    cargo test --release --workspace --locked $(test_options)
     [[ -e ${AZERA_DISCORD_OPENAPI:-} ]] ||
         say "AZERA_DISCORD_OPENAPI names no file: requests to Discord were not checked against its own description"
     [[ -e $AZERA_TEST_DISCORD_JS ]] ||
@@ -262,11 +293,14 @@ test_all() {
 soak() {
     build_tests
     say "killing the process $KILLS times"
-    AZERA_SOAK_KILLS="$KILLS" cargo test --release --workspace --locked --test product -- kills killed_again --nocapture
+    # shellcheck disable=SC2046
+    AZERA_SOAK_KILLS="$KILLS" cargo test --release --workspace --locked $(test_options) --test product -- kills killed_again --nocapture
     say "a hundred Matrix rooms, ten messages to each"
-    AZERA_SOAK_MESSAGES=10 cargo test --release --workspace --locked --test product matrix::many -- --nocapture
+    # shellcheck disable=SC2046
+    AZERA_SOAK_MESSAGES=10 cargo test --release --workspace --locked $(test_options) --test product matrix::many -- --nocapture
     say "a hundred channels of Discord at once for $DISCORD_SECONDS s"
-    AZERA_SOAK_DISCORD_SECONDS="$DISCORD_SECONDS" cargo test --release --workspace --locked --test discord load -- \
+    # shellcheck disable=SC2046
+    AZERA_SOAK_DISCORD_SECONDS="$DISCORD_SECONDS" cargo test --release --workspace --locked $(test_options) --test discord load -- \
         --nocapture --test-threads 1
 }
 
@@ -275,8 +309,11 @@ lint() {
     cargo fmt --version >/dev/null 2>&1 || die "rustfmt is missing: add that component to the Rust toolchain."
     cargo clippy --version >/dev/null 2>&1 || die "clippy is missing: add that component to the Rust toolchain."
     cargo fmt --all -- --check
-    cargo run --quiet --release --locked --package azera-tidy
-    cargo clippy --release --workspace --all-targets --locked --keep-going -- --deny warnings
+    # Without --package: the features are then those of the whole workspace.
+    cargo run --quiet --release --locked --bin azera-tidy
+    local clippy=(cargo clippy --release --locked --keep-going)
+    "${clippy[@]}" --workspace --all-targets --features azera-discord-peer/openapi -- --deny warnings
+    "${clippy[@]}" --package azera --no-default-features -- --deny warnings
     if have cargo-deny; then
         # Advisories change by the day and want network; `cargo deny check` looks at them too.
         cargo deny --offline check bans licenses sources
@@ -316,7 +353,7 @@ fuzz() {
 demo_matrix() {
     setup
     homeserver
-    build
+    build_all
     "$azera" models pull || die "without its models Azera cannot speak: see above." "With network, once: make run"
     local folder
     folder=$(mktemp -d)
@@ -334,7 +371,7 @@ doctor() {
 # The adapters that ship with Azera, by their recipes (bot/ledger/adapters/README.md). Paused, it goes on when it is called again.
 adapter() {
     setup
-    build
+    build_all
     export AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE"
     "$azera" models pull "${models[@]}" || die "the model that learns is missing: see above." "With network, once: make adapter"
     local dir
@@ -369,6 +406,7 @@ adapter() {
 case ${1:-} in
     run | lint | fuzz | doctor | setup | soak | adapter) "$1" ;;
     test) test_all ;;
+    install) install_binary ;;
     demo-matrix) demo_matrix ;;
     clean) cargo clean ;;
     *) die "no such task: ${1:-none}" ;;

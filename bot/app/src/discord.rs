@@ -12,10 +12,13 @@ use azera_config::Config;
 use azera_types::SystemClock;
 use tokio_util::sync::CancellationToken;
 
+use crate::doctor::Found;
 use crate::run::Connection;
 
+pub use azera_adapter_discord::PLATFORM;
+
 /// The bot on Discord, if one is configured.
-pub fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
+fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
     let own = &config.discord;
     let Some(token) = &own.token else { return Ok(None) };
     let operator = |id: &String| id.parse().with_context(|| format!("discord.operators: {id} is no user id"));
@@ -32,10 +35,12 @@ pub fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
     }))
 }
 
-/// The bot, not connected yet.
-pub fn connection(config: &Config, settings: Settings) -> anyhow::Result<Arc<dyn Connection>> {
-    let discord = Discord::new(settings, &config.data_dir()?, Arc::new(SystemClock), COMMANDS, MESSAGE_ACTIONS)?;
-    Ok(Arc::new(OnDiscord(Arc::new(discord))))
+/// The bot, not connected yet; `None` if none is configured.
+pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connection>>> {
+    let Some(settings) = settings(config)? else { return Ok(None) };
+    let (data, clock) = (config.data_dir()?, Arc::new(SystemClock));
+    let discord = Discord::new(settings, &data, clock, COMMANDS, MESSAGE_ACTIONS).context("Discord")?;
+    Ok(Some(Arc::new(OnDiscord(Arc::new(discord)))))
 }
 
 struct OnDiscord(Arc<Discord>);
@@ -66,10 +71,32 @@ impl Connection for OnDiscord {
 }
 
 /// What Discord says about the configured bot; `None` if none is.
-pub async fn about(config: &Config) -> anyhow::Result<Option<Result<Application, Error>>> {
+async fn about(config: &Config) -> anyhow::Result<Option<Result<Application, Error>>> {
     match settings(config)? {
         None => Ok(None),
         Some(settings) => Ok(Some(azera_adapter_discord::application(&settings).await)),
+    }
+}
+
+/// What `azera doctor` says about Discord.
+pub async fn check(config: &Config) -> Found {
+    let portal = "the Bot page of the developer portal";
+    match about(config).await {
+        Ok(None) => Found::Good("not configured".into()),
+        Ok(Some(Ok(bot))) => match (bot.message_content, bot.members) {
+            (true, true) => Found::Good(format!("the bot {}; `azera discord invite` lets it into a server", bot.name)),
+            (false, _) => Found::Note(format!(
+                "the bot {} hears mentions, replies and DMs alone: switch on Message Content on {portal}",
+                bot.name
+            )),
+            (true, false) => Found::Note(format!(
+                "the bot {} is not told who is in a server, and asks each time: switch on Server Members on {portal}",
+                bot.name
+            )),
+        },
+        Ok(Some(Err(error))) if error.is_transient() => Found::Note(format!("{error}; `azera run` waits for it")),
+        Ok(Some(Err(error))) => Found::Bad(error.to_string(), "see [discord] in the configuration".into()),
+        Err(error) => Found::Bad(format!("{error:#}"), "see [discord] in the configuration".into()),
     }
 }
 

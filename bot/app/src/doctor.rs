@@ -8,14 +8,14 @@ use azera_ledger::{Kind, Models, State};
 use azera_model::Embedder;
 use azera_remote::{About, ServerConfig};
 
-use crate::hearth::{DISCORD_FORBIDS, can_learn};
-use crate::{adapters, house, servers, stores};
+use crate::{adapters, discord, hearth, house, matrix, servers, stores};
 
 /// Free disk below which it is time to make room.
 const LOW_DISK_BYTES: u64 = 2 << 30;
 
 /// One check's outcome.
-enum Found {
+pub enum Found {
+    /// It works.
     Good(String),
     /// It works, but somebody should know.
     Note(String),
@@ -32,13 +32,13 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("chat model", chat(config).await),
         ("embedding model", embedding(config).await),
         ("python with pip", pip()),
-        ("record and indexes", stores(config).await),
-        ("working memory", working(config)),
-        ("vector index", vectors(config).await),
-        ("Discord", discord(config).await),
-        ("learning in the weights", learning(config)),
+        ("record and indexes", record(config).await),
+        ("working memory", stores::check_working(config)),
+        ("vector index", stores::check_vectors(config).await),
+        ("Discord", discord::check(config).await),
+        ("learning in the weights", hearth::check(config)),
         ("backups", backups(config)),
-        ("Matrix", matrix(config).await),
+        ("Matrix", matrix::check(config).await),
     ] {
         let (mark, text) = match found {
             Found::Good(text) => ("ok  ", text),
@@ -143,9 +143,7 @@ fn on_server(server: &ServerConfig, about: &About, what: &str) -> Found {
         return Found::Note(format!("{what}, which does not list it; it lists: {names}"));
     }
     if about.readable {
-        return Found::Note(format!(
-            "{what}; what is said goes there unencrypted: use https where others share the network"
-        ));
+        return unencrypted(what, "what is said", "https");
     }
     Found::Good(what.to_owned())
 }
@@ -234,7 +232,7 @@ fn pip() -> Found {
 }
 
 /// Whether the embedding model is on a server or here: what is not here yet is not fetched to look.
-fn has_embedder(config: &Config) -> anyhow::Result<bool> {
+pub fn has_embedder(config: &Config) -> anyhow::Result<bool> {
     if servers::configured(config, Kind::Embedding).is_some() {
         return Ok(true);
     }
@@ -243,7 +241,7 @@ fn has_embedder(config: &Config) -> anyhow::Result<bool> {
     Ok(models.find(&name)?.is_some())
 }
 
-async fn stores(config: &Config) -> Found {
+async fn record(config: &Config) -> Found {
     let opened = async {
         if !has_embedder(config)? {
             return Ok(None);
@@ -275,108 +273,9 @@ async fn stores(config: &Config) -> Found {
     }
 }
 
-fn working(config: &Config) -> Found {
-    match stores::working_server(config) {
-        Ok(None) => Found::Good("on this machine".into()),
-        Ok(Some(server)) => match server.about() {
-            Ok(about) => {
-                let what = format!("{} on {}", about.version, about.server);
-                if about.readable { unencrypted(&what) } else { Found::Good(what) }
-            }
-            Err(error) => Found::Note(format!(
-                "{error}; until it answers, files on this machine stand in: see [working_server] in the configuration"
-            )),
-        },
-        Err(error) => Found::Bad(format!("{error:#}"), "see [working_server] in the configuration".into()),
-    }
-}
-
-async fn vectors(config: &Config) -> Found {
-    if config.vector_server.url.is_none() {
-        return Found::Good("on this machine".into());
-    }
-    let server = async {
-        if !has_embedder(config)? {
-            return Ok(None);
-        }
-        let dimension = house::present_embedder_info(config).await?.dimension;
-        stores::vector_server(config, &config.data_dir()?, dimension)
-    };
-    match server.await {
-        Ok(None) => Found::Note("on a server, which is looked at once the embedding model is here".into()),
-        Ok(Some(server)) => match server.about() {
-            Ok(about) => {
-                let points = about
-                    .points
-                    .map_or_else(|| "nothing there yet".into(), |points| format!("{points} memories there"));
-                let url = config.vector_server.url.as_deref().unwrap_or_default();
-                let what = format!("Qdrant {} at {url}, {points}", about.version);
-                if about.readable { unencrypted(&what) } else { Found::Good(what) }
-            }
-            Err(error) => Found::Note(format!(
-                "{error}; until it answers, the index on this machine is searched: see [vector_server] in the configuration"
-            )),
-        },
-        Err(error) => {
-            Found::Bad(format!("{error:#}"), "see [vector_server] and [embedding_server] in the configuration".into())
-        }
-    }
-}
-
-fn unencrypted(what: &str) -> Found {
-    Found::Note(format!("{what}; it goes there unencrypted: use TLS where others share the network"))
-}
-
-fn learning(config: &Config) -> Found {
-    if !config.hearth.enabled {
-        return Found::Good("off".into());
-    }
-    if let Some(why) = why_nothing_is_learnt(config) {
-        return Found::Note(format!("on, but {why}"));
-    }
-    if config.hearth.discord {
-        return Found::Note(format!("on, Discord included. {DISCORD_FORBIDS} Otherwise: hearth.discord = false"));
-    }
-    let place = if config.hearth.elsewhere { ", on another machine: see `azera hearth pack`" } else { "" };
-    Found::Good(format!("on, for everybody who says `/hearth opt-in`{place}"))
-}
-
-/// Why the model that talks cannot learn; that it is not here is told elsewhere.
-fn why_nothing_is_learnt(config: &Config) -> Option<String> {
-    if servers::configured(config, Kind::Chat).is_some() {
-        return Some("the model that talks is on a server, and it takes one on this machine".into());
-    }
-    let models = house::models(config).ok()?;
-    let name = house::chosen(config, &models, Kind::Chat).ok()?;
-    models.find(&name).ok()??;
-    (!can_learn(config, models, &name)).then(|| {
-        format!(
-            "{name} cannot learn: it takes a model of the llama or qwen3 architecture, and without a GPU one of at most {} MB \
-             (hearth.largest_model_mb)",
-            config.hearth.largest_model_mb
-        )
-    })
-}
-
-async fn discord(config: &Config) -> Found {
-    let portal = "the Bot page of the developer portal";
-    match crate::discord::about(config).await {
-        Ok(None) => Found::Good("not configured".into()),
-        Ok(Some(Ok(bot))) => match (bot.message_content, bot.members) {
-            (true, true) => Found::Good(format!("the bot {}; `azera discord invite` lets it into a server", bot.name)),
-            (false, _) => Found::Note(format!(
-                "the bot {} hears mentions, replies and DMs alone: switch on Message Content on {portal}",
-                bot.name
-            )),
-            (true, false) => Found::Note(format!(
-                "the bot {} is not told who is in a server, and asks each time: switch on Server Members on {portal}",
-                bot.name
-            )),
-        },
-        Ok(Some(Err(error))) if error.is_transient() => Found::Note(format!("{error}; `azera run` waits for it")),
-        Ok(Some(Err(error))) => Found::Bad(error.to_string(), "see [discord] in the configuration".into()),
-        Err(error) => Found::Bad(format!("{error:#}"), "see [discord] in the configuration".into()),
-    }
+/// A server that works, and that `goods` reach unencrypted; `remedy` would encrypt them.
+pub fn unencrypted(server: &str, goods: &str, remedy: &str) -> Found {
+    Found::Note(format!("{server}; {goods} goes there unencrypted: use {remedy} where others share the network"))
 }
 
 fn backups(config: &Config) -> Found {
@@ -402,49 +301,5 @@ fn backups(config: &Config) -> Found {
             (None, None) if config.backup.enabled => Found::Good(format!("none in {dir} yet")),
             (None, None) => Found::Note("off, and there is none; `azera backup` makes one".into()),
         },
-    }
-}
-
-/// The homeserver is asked, the session looked at and left alone: two of one device would take each other's messages.
-async fn matrix(config: &Config) -> Found {
-    let settings = match crate::matrix::settings(config) {
-        Ok(Some(settings)) => settings,
-        Ok(None) => return Found::Good("not configured".into()),
-        Err(error) => return Found::Bad(format!("{error:#}"), "see [matrix] in the configuration".into()),
-    };
-    match azera_adapter_matrix::look(&settings).await {
-        Ok(look) if look.may_log_in => match look.health.and_then(|health| health.trouble()) {
-            None => Found::Good(look.what),
-            Some(trouble) => Found::Note(format!("{}; {trouble}", look.what)),
-        },
-        Ok(look) => Found::Bad(
-            look.what,
-            "set AZERA__MATRIX__PASSWORD for the first start, or AZERA__MATRIX__TOKEN with an access token".into(),
-        ),
-        Err(error) => Found::Bad(error.to_string(), "see [matrix] in the configuration".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
-    fn learning_is_on_only_where_something_can_learn() {
-        let mut config = Config::default();
-        config.models.dir = Some(std::env::var_os("AZERA_TEST_MODELS").expect("`make test` sets it").into());
-        assert!(matches!(learning(&config), Found::Good(said) if said == "off"));
-        config.hearth.enabled = true;
-        assert!(matches!(learning(&config), Found::Good(said) if said.contains("/hearth opt-in")));
-        config.hearth.discord = true;
-        assert!(matches!(learning(&config), Found::Note(said) if said.contains(DISCORD_FORBIDS)));
-        config.hearth.largest_model_mb = 1;
-        assert!(matches!(learning(&config), Found::Note(said) if said.contains("at most 1 MB")));
-        config.hearth.elsewhere = true;
-        assert!(
-            matches!(learning(&config), Found::Note(said) if said.contains(DISCORD_FORBIDS)),
-            "another machine may"
-        );
     }
 }

@@ -6,11 +6,21 @@ mod bench;
 mod chat;
 mod cli;
 mod data;
+#[cfg(feature = "discord")]
+mod discord;
+#[cfg(not(feature = "discord"))]
+#[path = "discord_left_out.rs"]
 mod discord;
 mod doctor;
 mod eval;
 mod hearth;
 mod house;
+#[cfg(not(all(feature = "discord", feature = "learning", feature = "matrix", feature = "qdrant", feature = "redis")))]
+mod left_out;
+#[cfg(feature = "matrix")]
+mod matrix;
+#[cfg(not(feature = "matrix"))]
+#[path = "matrix_left_out.rs"]
 mod matrix;
 mod measure;
 mod memory;

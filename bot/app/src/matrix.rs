@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use async_trait::async_trait;
 use azera_adapter::{Host, Platform, Portraits};
 use azera_adapter_matrix::{Invites, Limits, Login, Matrix, Settings};
 use azera_config::{Config, MatrixInvites};
 use tokio_util::sync::CancellationToken;
 
+use crate::doctor::Found;
 use crate::run::Connection;
 
 /// What the adapter is to know; `None` where no homeserver is configured.
-pub fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
+fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
     let matrix = &config.matrix;
     let (Some(homeserver), Some(user)) = (&matrix.homeserver, &matrix.user) else { return Ok(None) };
     Ok(Some(Settings {
@@ -33,9 +35,31 @@ pub fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
     }))
 }
 
-/// Logs in, or takes up the session.
-pub async fn connect(settings: Settings) -> anyhow::Result<Arc<dyn Connection>> {
-    Ok(Arc::new(Connected(Matrix::connect(settings).await?)))
+/// Logs in, or takes up the session; `None` if no homeserver is configured.
+pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connection>>> {
+    let Some(settings) = settings(config)? else { return Ok(None) };
+    let matrix = Matrix::connect(settings).await.context("Matrix")?;
+    Ok(Some(Arc::new(Connected(matrix))))
+}
+
+/// What `azera doctor` says about Matrix. The homeserver is asked, the session looked at and left alone: two of one device would take each other's messages.
+pub async fn check(config: &Config) -> Found {
+    let settings = match settings(config) {
+        Ok(Some(settings)) => settings,
+        Ok(None) => return Found::Good("not configured".into()),
+        Err(error) => return Found::Bad(format!("{error:#}"), "see [matrix] in the configuration".into()),
+    };
+    match azera_adapter_matrix::look(&settings).await {
+        Ok(look) if look.may_log_in => match look.health.and_then(|health| health.trouble()) {
+            None => Found::Good(look.what),
+            Some(trouble) => Found::Note(format!("{}; {trouble}", look.what)),
+        },
+        Ok(look) => Found::Bad(
+            look.what,
+            "set AZERA__MATRIX__PASSWORD for the first start, or AZERA__MATRIX__TOKEN with an access token".into(),
+        ),
+        Err(error) => Found::Bad(error.to_string(), "see [matrix] in the configuration".into()),
+    }
 }
 
 struct Connected(Arc<Matrix>);

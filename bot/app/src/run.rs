@@ -36,14 +36,10 @@ pub trait Connection: Send + Sync {
 
 /// The platforms that are configured.
 async fn connections(config: &Config) -> anyhow::Result<Vec<Arc<dyn Connection>>> {
-    let mut connections: Vec<Arc<dyn Connection>> = Vec::new();
-    if let Some(settings) = matrix::settings(config)? {
-        connections.push(matrix::connect(settings).await.context("Matrix")?);
-    }
-    if let Some(settings) = discord::settings(config)? {
-        connections.push(discord::connection(config, settings).context("Discord")?);
-    }
-    Ok(connections)
+    // Discord is not asked yet, so what is wrong there is said before Matrix is.
+    let discord = discord::connect(config).await?;
+    let matrix = matrix::connect(config).await?;
+    Ok(matrix.into_iter().chain(discord).collect())
 }
 
 pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCode> {

@@ -1,18 +1,14 @@
 //! Files from the model hub.
 //!
-//! Addresses, metadata (commit, ETag, size) and the authenticated HTTP client are hf-hub's. The transfer itself is done
-//! here, since hf-hub 0.5 takes a broken one up again only at ten-million-byte steps, keeps each step in memory, goes on
-//! in the background after an error or a cancellation, and never checks a SHA-256.
+//! The hub describes a file in the headers of its own answer, before it redirects to the host that stores the file: commit, ETag
+//! and, for large files, an ETag that is the SHA-256.
 
 use std::{path::Path, time::Duration};
 
-use hf_hub::{
-    Cache, Repo, RepoType,
-    api::tokio::{Api, ApiBuilder, ApiError},
-};
 use reqwest::{
-    StatusCode,
-    header::{CONTENT_RANGE, RANGE},
+    Client, RequestBuilder, Response, StatusCode,
+    header::{CONTENT_RANGE, ETAG, LOCATION, RANGE},
+    redirect::{Action, Attempt, Policy},
 };
 use tokio::{fs, io::AsyncWriteExt, time::timeout};
 
@@ -26,6 +22,8 @@ use crate::{
 
 /// The hub that is asked where the configuration names no other.
 pub const DEFAULT_HUB_ENDPOINT: &str = "https://huggingface.co";
+/// How Azera names itself to a hub.
+const USER_AGENT: &str = concat!("azera/", env!("CARGO_PKG_VERSION"));
 /// How long the hub may take to describe a file.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a transfer may stand still before it counts as broken.
@@ -34,12 +32,21 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 const WORTHWHILE_BYTES: u64 = 1 << 20;
 /// The pause before the second attempt to go on; it doubles with each further one, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The commit that a file belongs to. Every hub names it, and hardly anything else that answers at an address does.
+const COMMIT: &str = "x-repo-commit";
+/// The ETag of a large file, which its host would answer otherwise.
+const LINKED_ETAG: &str = "x-linked-etag";
+/// Redirects that are followed in a row.
+const MAX_REDIRECTS: usize = 10;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A hub, ready to be asked.
 pub(crate) struct Hub {
-    api: Api,
+    client: Client,
+    /// Stops at a redirect to another host: the headers that describe a file are the hub's own.
+    same_host: Client,
+    token: Option<String>,
     endpoint: String,
     attempts: u32,
 }
@@ -66,17 +73,23 @@ struct Offer {
 
 impl Hub {
     /// A hub at `endpoint`. A transfer that breaks is taken up `attempts` times without success before it fails.
-    pub(crate) fn new(endpoint: &str, token: Option<&str>, attempts: u32, cache: &Path) -> Result<Self, Error> {
+    pub(crate) fn new(endpoint: &str, token: Option<&str>, attempts: u32) -> Result<Self, Error> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
-        // hf-hub wants a cache folder to build a client; nothing is kept there, and no token file counts.
-        let api = ApiBuilder::from_cache(Cache::new(cache.to_owned()))
-            .with_endpoint(endpoint.clone())
-            .with_token(token.map(str::to_owned))
-            .with_user_agent("azera", env!("CARGO_PKG_VERSION"))
-            .with_progress(false)
-            .build()
-            .map_err(|error| Error::HubProtocol { endpoint: endpoint.clone(), reason: error.to_string() })?;
-        Ok(Self { api, endpoint, attempts })
+        let client = |policy| Client::builder().user_agent(USER_AGENT).redirect(policy).build();
+        let clients = client(Policy::limited(MAX_REDIRECTS))
+            .and_then(|follows| Ok((follows, client(Policy::custom(stay_on_host))?)))
+            .map_err(|error| Error::HubProtocol { endpoint: endpoint.clone(), reason: reason_of(error) });
+        let (client, same_host) = clients?;
+        Ok(Self { client, same_host, token: token.map(str::to_owned), endpoint, attempts })
+    }
+
+    /// A request to the hub. The token does not follow a redirect to another host.
+    fn get(&self, client: &Client, url: &str) -> RequestBuilder {
+        let request = client.get(url);
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
     }
 
     /// Fetches a file to `target`, going on from what an earlier call left beside it. Returns its SHA-256 and whether
@@ -128,18 +141,39 @@ impl Hub {
     }
 
     async fn describe(&self, file: &HubFile<'_>) -> Result<Offer, Error> {
-        let repo = Repo::with_revision(file.repo.to_owned(), RepoType::Model, file.revision.to_owned());
-        let url = self.api.repo(repo).url(file.file);
-        let metadata = match timeout(METADATA_TIMEOUT, self.api.metadata(&url)).await {
-            Ok(metadata) => metadata.map_err(|error| match error {
-                ApiError::RequestError(error) => self.request_failed(file, error),
-                other => Error::HubProtocol { endpoint: self.endpoint.clone(), reason: other.to_string() },
-            })?,
-            Err(_) => return Err(self.unreachable("no answer in time".to_owned())),
+        let offer = timeout(METADATA_TIMEOUT, self.ask(file)).await;
+        offer.unwrap_or_else(|_| Err(self.unreachable("no answer in time".to_owned())))
+    }
+
+    async fn ask(&self, file: &HubFile<'_>) -> Result<Offer, Error> {
+        let revision = file.revision.replace('/', "%2F");
+        let url = format!("{}/{}/resolve/{revision}/{}", self.endpoint, file.repo, file.file);
+        // One byte is enough: the answer says how many there are.
+        let described = self.describing(file, self.get(&self.same_host, &url)).await?;
+        let etag = self.header(&described, LINKED_ETAG).or_else(|_| self.header(&described, ETAG.as_str()))?;
+        let etag = etag.replace('"', "");
+        self.header(&described, COMMIT)?;
+        let sized = if described.status().is_redirection() {
+            let stored_at = self.header(&described, LOCATION.as_str())?;
+            self.describing(file, self.client.get(stored_at)).await?
+        } else {
+            described
         };
-        let etag = metadata.etag().to_owned();
+        let range = self.header(&sized, CONTENT_RANGE.as_str())?;
+        let size = range.rsplit('/').next().and_then(|total| total.parse().ok());
+        let size = size.ok_or_else(|| self.no_hub(format!("the header {CONTENT_RANGE} says {range}")))?;
         let sha256 = is_sha256(&etag).then(|| etag.clone());
-        Ok(Offer { url, etag, size: metadata.size() as u64, sha256 })
+        Ok(Offer { url, etag, size, sha256 })
+    }
+
+    async fn describing(&self, file: &HubFile<'_>, request: RequestBuilder) -> Result<Response, Error> {
+        let answer = request.header(RANGE, "bytes=0-0").send().await.and_then(Response::error_for_status);
+        answer.map_err(|error| self.request_failed(file, error))
+    }
+
+    fn header<'a>(&self, response: &'a Response, name: &str) -> Result<&'a str, Error> {
+        let value = response.headers().get(name).and_then(|value| value.to_str().ok());
+        value.ok_or_else(|| self.no_hub(format!("the header {name} is missing")))
     }
 
     /// Brings `partial` up to the offered size, taking up broken transfers.
@@ -182,7 +216,7 @@ impl Hub {
         start: u64,
         progress: Progress<'_>,
     ) -> Result<(), Broken> {
-        let mut request = self.api.client().get(&offer.url);
+        let mut request = self.get(&self.client, &offer.url);
         if start > 0 {
             request = request.header(RANGE, format!("bytes={start}-"));
         }
@@ -193,8 +227,7 @@ impl Hub {
             StatusCode::PARTIAL_CONTENT => {
                 let range = response.headers().get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
                 if !range.is_some_and(|range| range.starts_with(&format!("bytes {start}-"))) {
-                    let reason = format!("asked for bytes from {start} on, it sent others");
-                    return Err(Error::HubProtocol { endpoint: self.endpoint.clone(), reason }.into());
+                    return Err(self.no_hub(format!("asked for bytes from {start} on, it sent others")).into());
                 }
             }
             status if status.is_server_error() => return Err(Broken::Network(format!("status {}", status.as_u16()))),
@@ -241,9 +274,22 @@ impl Hub {
         }
     }
 
+    fn no_hub(&self, reason: String) -> Error {
+        Error::HubProtocol { endpoint: self.endpoint.clone(), reason }
+    }
+
     fn unreachable(&self, reason: String) -> Error {
         Error::HubUnreachable { endpoint: self.endpoint.clone(), reason }
     }
+}
+
+/// Follows a redirect to the same scheme, host and port alone.
+fn stay_on_host(attempt: Attempt<'_>) -> Action {
+    if attempt.previous().len() > MAX_REDIRECTS {
+        return attempt.error("too many redirects");
+    }
+    let leaves = attempt.previous().last().is_some_and(|last| last.origin() != attempt.url().origin());
+    if leaves { attempt.stop() } else { attempt.follow() }
 }
 
 /// Why a request did not bring the whole rest of a file.

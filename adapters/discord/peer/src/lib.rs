@@ -5,6 +5,10 @@
 //! reference says.
 
 mod changes;
+#[cfg(feature = "openapi")]
+mod check;
+#[cfg(not(feature = "openapi"))]
+#[path = "check_left_out.rs"]
 mod check;
 mod faults;
 mod gateway;

@@ -3,7 +3,6 @@
 mod adapters;
 mod crowd;
 mod fill;
-mod hearth;
 mod inference;
 mod inner;
 mod recall;
@@ -15,6 +14,7 @@ use std::process::ExitCode;
 use azera_config::Config;
 
 use crate::cli::BenchCommand;
+use crate::hearth;
 
 /// `config_file` is handed on to the process that fills a folder.
 pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchCommand) -> anyhow::Result<ExitCode> {
@@ -23,7 +23,7 @@ pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchComm
         BenchCommand::Recall(options) => (recall::recall(config, config_file, &options).await?, options.json),
         BenchCommand::Inference(options) => (inference::inference(config, &options).await?, options.json),
         BenchCommand::Inner(options) => (inner::inner(config, &options).await?, options.json),
-        BenchCommand::Hearth(options) => (hearth::hearth(config, &options).await?, options.json),
+        BenchCommand::Hearth(options) => (hearth::bench(config, &options).await?, options.json),
         BenchCommand::Fill(options) => (fill::fill(config, &options.folder, options.memories).await?, true),
     };
     println!("{}", if json { report.to_string() } else { serde_json::to_string_pretty(&report)? });
@@ -31,6 +31,6 @@ pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchComm
 }
 
 /// Rounds a figure to three decimals: more is noise.
-fn rounded(value: f64) -> f64 {
+pub fn rounded(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0
 }

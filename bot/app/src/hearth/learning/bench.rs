@@ -13,14 +13,15 @@ use azera_prompt::{Budget, Line, Parts, compose, form_for};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::rounded;
+use super::learn::OnThisMachine;
+use super::train::{bar, show};
+use crate::bench::rounded;
 use crate::cli::BenchHearth;
-use crate::hearth::{OnThisMachine, bar, show};
 use crate::house::{chosen, family, models};
 use crate::measure::Resident;
 
 /// What two people tell over some weeks, and what they are answered.
-const TALK: &str = include_str!("../../eval/talk.jsonl");
+const TALK: &str = include_str!("../../../eval/talk.jsonl");
 
 /// Room enough for each of it.
 const BUDGET: Budget = Budget { context_tokens: 8192, reply_tokens: 512 };
@@ -35,7 +36,7 @@ struct Exchange {
 /// Exchanges that are learnt for one that is left out.
 const LEFT_OUT: usize = 8;
 
-pub async fn hearth(config: &Config, options: &BenchHearth) -> anyhow::Result<Value> {
+pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Value> {
     let models = models(config)?;
     let model = match &options.model {
         Some(name) => name.clone(),

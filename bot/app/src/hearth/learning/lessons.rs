@@ -142,7 +142,7 @@ mod tests {
     /// Whoever changes a lesson finds here that `make adapter` makes another adapter than the one that ships.
     #[test]
     fn the_lessons_are_those_that_the_adapters_card_names() {
-        let card = include_str!("../../../ledger/adapters/README.md");
+        let card = include_str!("../../../../ledger/adapters/README.md");
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("lessons.jsonl");
         let others = SHARES.iter().filter(|(_, kind)| *kind != Kind::Claim);

@@ -26,9 +26,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::learn::OnThisMachine;
 use super::sealed::{Key, invalid};
-use super::{FOLDER, train};
+use super::train;
 use crate::adapters;
 use crate::cli::{Install, Pack, Train};
+use crate::hearth::FOLDER;
 use crate::house::models;
 use crate::run::cancel_on_signal;
 
