@@ -154,7 +154,7 @@ install_binary() {
 # What Cargo is asked besides for the tests: a validator of JSON schemas takes long to compile and is used only with a file to
 # validate against.
 test_options() {
-    [[ ! -e ${AZERA_DISCORD_OPENAPI:-} ]] || echo --features azera-discord-peer/openapi
+    [[ ! -e ${AZERA_DISCORD_OPENAPI:-} ]] || echo --features azera-fake-discord/openapi
 }
 
 run() {
@@ -312,7 +312,7 @@ lint() {
     # Without --package: the features are then those of the whole workspace.
     cargo run --quiet --release --locked --bin azera-tidy
     local clippy=(cargo clippy --release --locked --keep-going)
-    "${clippy[@]}" --workspace --all-targets --features azera-discord-peer/openapi -- --deny warnings
+    "${clippy[@]}" --workspace --all-targets --features azera-fake-discord/openapi -- --deny warnings
     "${clippy[@]}" --package azera --no-default-features -- --deny warnings
     if have cargo-deny; then
         # Advisories change by the day and want network; `cargo deny check` looks at them too.
@@ -368,7 +368,7 @@ doctor() {
     exec "$azera" doctor
 }
 
-# The adapters that ship with Azera, by their recipes (bot/ledger/adapters/README.md). Paused, it goes on when it is called again.
+# The adapters that ship with Azera, by their recipes (bot/models/registry/loras/README.md). Paused, it goes on when it is called again.
 adapter() {
     setup
     build_all
@@ -393,9 +393,9 @@ adapter() {
     [ ! -f "$dir/smollm2-135m-reading.checkpoint" ] || die "the training was paused." "To go on: make adapter"
     local name same=yes
     for name in smollm2-135m smollm2-135m-reading; do
-        cmp -s "$dir/$name.gguf" "bot/ledger/adapters/$name.gguf" || same=no
+        cmp -s "$dir/$name.gguf" "bot/models/registry/loras/$name.gguf" || same=no
     done
-    sha256sum "$dir"/*.gguf bot/ledger/adapters/*.gguf
+    sha256sum "$dir"/*.gguf bot/models/registry/loras/*.gguf
     if [ "$same" = yes ]; then
         echo "Both are bit for bit those that ship."
     else

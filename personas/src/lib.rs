@@ -53,7 +53,7 @@
 //! | Task Behaviours | `If coding`, `If storytelling`, ...: one is chosen per message, by cue words |
 //! | Example interaction | conversations with `**User:**`, the persona's name, and `**Remembered:**` for what memory brought up |
 //! | Sentiments | manners that its style blend may name, besides the built-in ones: `### name` and a directive a line |
-//! | any other | kept as it is |
+//! | any other | retained as it is |
 //!
 //! Sections begin with `## Title`. Parts of Prime Directive, Psychological Profile and Task Behaviours begin with
 //! `### Title`, or are bullets such as `- **Tone:** dry`. A task may begin with a line `Cues: compiler, stack trace`; a

@@ -234,7 +234,7 @@ fn read_body(settings: FrontMatter, body: &str, first: usize, problems: &mut Pro
 /// meant to be `##`.
 fn take_file_title<'a>(lines: Vec<Line<'a>>, name: &str, complete: bool, problems: &mut Problems) -> Vec<Line<'a>> {
     let mut started = false;
-    let mut kept = Vec::with_capacity(lines.len());
+    let mut retained = Vec::with_capacity(lines.len());
     let shown = format!("# {name}");
     let own = heading(&shown).map(|(_, own)| own);
     for line in lines {
@@ -256,11 +256,11 @@ fn take_file_title<'a>(lines: Vec<Line<'a>>, name: &str, complete: bool, problem
                 if !line.code && line.text.starts_with("##") && found.is_none() {
                     problems.warning(line.number, "this is no heading; put a space after the `#` to make it one");
                 }
-                kept.push(line);
+                retained.push(line);
             }
         }
     }
-    kept
+    retained
 }
 
 fn read_section(

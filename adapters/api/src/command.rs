@@ -84,8 +84,8 @@ pub struct MessageAction {
 }
 
 impl OptionKind {
-    /// Whether there is a list of what it may be, which [`crate::Host::offer`] tells.
-    pub fn is_offered(self) -> bool {
+    /// Whether there is a list of what it may be, which [`crate::Host::autocomplete`] tells.
+    pub fn has_autocomplete(self) -> bool {
         matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory | Self::Theme)
     }
 }

@@ -119,7 +119,7 @@ pub struct Turn {
 /// Why a message was not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Silence {
+pub enum SkipReason {
     /// It was meant for somebody else.
     NotAddressed,
     /// It mentions or answers another person.
@@ -132,7 +132,7 @@ pub enum Silence {
     Empty,
 }
 
-impl Silence {
+impl SkipReason {
     /// The reason in words.
     pub fn why(self) -> &'static str {
         match self {
@@ -151,7 +151,7 @@ pub enum Outcome {
     /// It was answered, and the answer delivered.
     Replied(Box<Turn>),
     /// It was recorded and remembered, not answered.
-    Silent(Silence),
+    Skipped(SkipReason),
 }
 
 /// A command a person gave in a chat, as typed, with its leading slash.
@@ -199,7 +199,7 @@ pub struct Choice {
 
 /// What somebody has typed of an option, for platforms that offer what it may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfferLine {
+pub struct AutocompleteRequest {
     /// Where.
     pub chat: ChatId,
     /// Who types.
@@ -214,7 +214,7 @@ pub struct OfferLine {
 
 /// Something that an option may be, for the person who types it alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offered {
+pub struct AutocompleteOption {
     /// What is shown, in one line.
     pub label: String,
     /// What stands in the command.
@@ -222,11 +222,11 @@ pub struct Offered {
 }
 
 /// What is offered at most.
-pub const MAX_OFFERED: usize = 25;
+pub const MAX_AUTOCOMPLETE_OPTIONS: usize = 25;
 
 /// A recall asked for by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProbeLine {
+pub struct SearchRequest {
     /// In which chat; decides what may be shown.
     pub chat: ChatId,
     /// By whom.
@@ -283,11 +283,15 @@ pub trait Host: Send + Sync {
     /// Runs a command.
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError>;
 
-    /// What somebody may mean by what they type, at most [`MAX_OFFERED`]; nothing for a person who cannot read the chat.
-    async fn offer(&self, platform: &PlatformId, line: OfferLine) -> Result<Vec<Offered>, HostError>;
+    /// What somebody may mean by what they type, at most [`MAX_AUTOCOMPLETE_OPTIONS`]; nothing for a person who cannot read the chat.
+    async fn autocomplete(
+        &self,
+        platform: &PlatformId,
+        line: AutocompleteRequest,
+    ) -> Result<Vec<AutocompleteOption>, HostError>;
 
     /// Recall alone: no reply, nothing remembered. Nothing for a person who cannot read the chat.
-    async fn probe(&self, platform: &PlatformId, line: ProbeLine) -> Result<Vec<Hit>, HostError>;
+    async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError>;
 
     /// Waits until nothing is under way any more: turns answered, replies delivered, memories indexed, and every job
     /// done that is due by now.

@@ -7,6 +7,7 @@
 //! - A platform's word about who may read what holds for the moment it is given and is never cached by the core.
 //! - [`Platform::deliver`] is idempotent by the reply's id: delivering twice shows it once.
 
+mod avatar;
 mod chart;
 mod command;
 mod event;
@@ -14,18 +15,17 @@ mod given;
 mod host;
 mod outbound;
 mod platform;
-mod portrait;
 mod reaction;
 
+pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, Column, Theme};
 pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
 pub use event::{Making, StreamEvent};
 pub use given::{MAX_GIVEN_BYTES, given};
 pub use host::{
-    ChatInfo, Choice, CommandAnswer, CommandLine, Hit, Host, HostError, MAX_OFFERED, MemoryIdText, OfferLine, Offered,
-    Outcome, ProbeLine, Silence, Turn, TurnUsage,
+    AutocompleteOption, AutocompleteRequest, ChatInfo, Choice, CommandAnswer, CommandLine, Hit, Host, HostError,
+    MAX_AUTOCOMPLETE_OPTIONS, MemoryIdText, Outcome, SearchRequest, SkipReason, Turn, TurnUsage,
 };
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
-pub use platform::{Access, Platform, PlatformError, RealmWishes, Streaming};
-pub use portrait::{Picture, Portraits};
+pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach, RealmId, Timestamp};
+use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp};
 use thiserror::Error;
 
 use crate::{Making, Outbound, Post, StreamEvent};
@@ -35,7 +35,7 @@ pub enum Access {
 
 /// How a realm wants things, by its platform's own settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RealmWishes {
+pub struct RealmPreferences {
     /// The IANA name of its time zone.
     pub time_zone: Option<String>,
     /// The chat that dreams and journal entries go to, as long as nobody says otherwise by command.
@@ -52,7 +52,7 @@ pub trait Platform: Send + Sync {
     async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError>;
 
     /// Where else `person` can read now, DMs apart.
-    async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError>;
+    async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError>;
 
     /// What `person` may do in `chat` now.
     async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError>;
@@ -71,8 +71,8 @@ pub trait Platform: Send + Sync {
     }
 
     /// What the platform itself knows of how a realm wants things.
-    async fn realm(&self, _realm: &RealmId) -> Result<RealmWishes, PlatformError> {
-        Ok(RealmWishes::default())
+    async fn realm(&self, _realm: &RealmId) -> Result<RealmPreferences, PlatformError> {
+        Ok(RealmPreferences::default())
     }
 
     /// Shows something a persona wrote unasked, as [`Platform::deliver`] shows a reply.

@@ -63,10 +63,10 @@ impl Editor {
         }
         let printer = ExternalPrinter::new(MAX_ABOVE_PROMPT);
         let above = printer.sender();
-        let (ask, asked) = mpsc::channel::<(String, Answer)>();
+        let (ask, questions) = mpsc::channel::<(String, Answer)>();
         let typing = move || {
             let mut line_editor = build(commands, history, colour).with_external_printer(printer);
-            while let Ok((name, answer)) = asked.recv() {
+            while let Ok((name, answer)) = questions.recv() {
                 let typed = match line_editor.read_line(&Name(name)) {
                     Ok(Signal::Success(text)) => Ok(Typed::Text(joined(&text))),
                     Ok(Signal::CtrlD) => Ok(Typed::End),

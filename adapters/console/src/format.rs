@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use azera_adapter::{CommandAnswer, Outbound, Silence, StreamEvent, Turn};
+use azera_adapter::{CommandAnswer, Outbound, SkipReason, StreamEvent, Turn};
 use azera_types::{ChatId, MessageId};
 
 use crate::json::JsonLines;
@@ -40,7 +40,7 @@ pub(crate) trait View: Send {
     /// The turn is over.
     fn turn(&mut self, turn: &Turn) -> io::Result<()>;
     /// The message is not answered.
-    fn silent(&mut self, chat: &ChatId, to: &MessageId, why: Silence) -> io::Result<()>;
+    fn silent(&mut self, chat: &ChatId, to: &MessageId, why: SkipReason) -> io::Result<()>;
     /// A command was answered.
     fn command(&mut self, chat: &ChatId, answer: &CommandAnswer) -> io::Result<()>;
     /// Something went wrong with `to`, or with what was typed.

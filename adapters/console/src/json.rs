@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use azera_adapter::{CommandAnswer, Hit, Outbound, Silence, State, StreamEvent, Turn, TurnUsage};
+use azera_adapter::{CommandAnswer, Hit, Outbound, SkipReason, State, StreamEvent, Turn, TurnUsage};
 use azera_types::{ChatId, MessageId, PersonaId};
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ struct Streamed<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Told<'a> {
+enum JsonEvent<'a> {
     Reply {
         id: &'a MessageId,
         to: Option<&'a MessageId>,
@@ -44,11 +44,8 @@ enum Told<'a> {
         usage: &'a TurnUsage,
         recalled: &'a [Hit],
     },
-    Silent {
-        to: &'a MessageId,
-        chat: &'a ChatId,
-        why: &'static str,
-    },
+    #[serde(rename = "silent")]
+    Skipped { to: &'a MessageId, chat: &'a ChatId, why: &'static str },
     Command {
         chat: &'a ChatId,
         ok: bool,
@@ -77,7 +74,7 @@ impl JsonLines {
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> JsonEvent<'a> {
     fn reply(outbound: &'a Outbound, again: bool) -> Self {
         Self::Reply {
             id: &outbound.id,
@@ -106,11 +103,11 @@ impl View for JsonLines {
     }
 
     fn reply(&mut self, outbound: &Outbound) -> io::Result<()> {
-        self.line(&Told::reply(outbound, false))
+        self.line(&JsonEvent::reply(outbound, false))
     }
 
     fn reply_again(&mut self, outbound: &Outbound) -> io::Result<()> {
-        self.line(&Told::reply(outbound, true))
+        self.line(&JsonEvent::reply(outbound, true))
     }
 
     fn reply_text(&self, outbound: &Outbound) -> String {
@@ -118,7 +115,7 @@ impl View for JsonLines {
     }
 
     fn turn(&mut self, turn: &Turn) -> io::Result<()> {
-        self.line(&Told::Turn {
+        self.line(&JsonEvent::Turn {
             reply: &turn.reply,
             to: &turn.to,
             chat: &turn.chat,
@@ -128,16 +125,16 @@ impl View for JsonLines {
         })
     }
 
-    fn silent(&mut self, chat: &ChatId, to: &MessageId, why: Silence) -> io::Result<()> {
-        self.line(&Told::Silent { to, chat, why: why.why() })
+    fn silent(&mut self, chat: &ChatId, to: &MessageId, why: SkipReason) -> io::Result<()> {
+        self.line(&JsonEvent::Skipped { to, chat, why: why.why() })
     }
 
     fn command(&mut self, chat: &ChatId, answer: &CommandAnswer) -> io::Result<()> {
-        self.line(&Told::Command { chat, ok: answer.ok, text: &answer.text, go_to: answer.go_to.as_ref() })
+        self.line(&JsonEvent::Command { chat, ok: answer.ok, text: &answer.text, go_to: answer.go_to.as_ref() })
     }
 
     fn error(&mut self, chat: &ChatId, to: Option<&MessageId>, message: &str) -> io::Result<()> {
-        self.line(&Told::Error { chat, to, message })
+        self.line(&JsonEvent::Error { chat, to, message })
     }
 
     fn notice(&mut self, _: &str) -> io::Result<()> {

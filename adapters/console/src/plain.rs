@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use azera_adapter::{CommandAnswer, Outbound, Silence, StreamEvent, Turn};
+use azera_adapter::{CommandAnswer, Outbound, SkipReason, StreamEvent, Turn};
 use azera_types::{ChatId, MessageId};
 
 use crate::format::{Sink, View, printable};
@@ -54,7 +54,7 @@ impl View for Plain {
         Ok(())
     }
 
-    fn silent(&mut self, _: &ChatId, _: &MessageId, _: Silence) -> io::Result<()> {
+    fn silent(&mut self, _: &ChatId, _: &MessageId, _: SkipReason) -> io::Result<()> {
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
 use azera_types::{
-    ChatId, Clock, IdError, MessageId, PersonId, Place, PlaceKind, PlatformId, Reach, RealmId, Timestamp,
+    ChatId, Clock, IdError, MessageId, PersonId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Timestamp,
 };
 use tokio::sync::Notify;
 
@@ -194,10 +194,10 @@ impl Platform for Console {
     }
 
     /// Everybody at this machine belongs to it, as long as they are people of the console.
-    async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
+    async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
         let local = person.as_str().strip_prefix(PLATFORM).is_some_and(|rest| rest.starts_with(':'));
         let realms = if local { vec![(self.realm.clone(), None)] } else { Vec::new() };
-        Ok(Reach { realms, ..Reach::default() })
+        Ok(ReadableScopes { realms, ..ReadableScopes::default() })
     }
 
     /// Who sits at the machine runs the bot; whom they let speak manages their own chats.
@@ -272,9 +272,9 @@ impl Streaming for Console {
             return;
         }
         if matches!(event, StreamEvent::Error { .. })
-            && let Some(told_error) = state.turns.get_mut(chat)
+            && let Some(had_error) = state.turns.get_mut(chat)
         {
-            *told_error = true;
+            *had_error = true;
         }
         if let Err(e) = state.view.event(chat, reply, event) {
             self.note_broken(&mut state, e);

@@ -297,16 +297,16 @@ impl Talk<'_> {
     /// Shows how a turn ended, as far as it was not shown while it was under way.
     fn tell(&mut self, ended: Ended) -> Result<(), Error> {
         let Ended { chat, message, outcome } = ended;
-        let told_error = self.console.end_turn(&chat);
+        let had_error = self.console.end_turn(&chat);
         let shown = match outcome {
             Ok(Outcome::Replied(turn)) => {
                 self.summary.answered += 1;
                 self.console.show(|view| view.turn(&turn))
             }
-            Ok(Outcome::Silent(why)) => self.console.show(|view| view.silent(&chat, &message, why)),
+            Ok(Outcome::Skipped(why)) => self.console.show(|view| view.silent(&chat, &message, why)),
             Err(e) => {
                 self.summary.failed += 1;
-                if told_error {
+                if had_error {
                     Ok(())
                 } else {
                     self.console.show(|view| view.error(&chat, Some(&message), &e.to_string()))

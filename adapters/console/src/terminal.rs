@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use azera_adapter::{CommandAnswer, Outbound, Silence, StreamEvent, Turn};
+use azera_adapter::{CommandAnswer, Outbound, SkipReason, StreamEvent, Turn};
 use azera_types::{ChatId, MessageId};
 use nu_ansi_term::{Color, Style};
 
@@ -20,7 +20,7 @@ pub(crate) struct Terminal {
     colour: bool,
     /// Whether the line holds [`WAITING`] alone.
     waits: bool,
-    live: Option<Live>,
+    current: Option<ReplyInProgress>,
     /// The name that spoke last in a chat, for the replies whose pieces come before their name does.
     names: HashMap<ChatId, String>,
     /// The name that spoke last of all, which is the likeliest where nobody spoke yet.
@@ -28,7 +28,7 @@ pub(crate) struct Terminal {
 }
 
 /// The reply that is being shown.
-struct Live {
+struct ReplyInProgress {
     reply: MessageId,
     /// The name shown before it.
     name: Option<String>,
@@ -40,7 +40,7 @@ struct Live {
 
 impl Terminal {
     pub(crate) fn new(out: Sink, colour: bool) -> Self {
-        Self { out, colour, waits: false, live: None, names: HashMap::new(), last_name: None }
+        Self { out, colour, waits: false, current: None, names: HashMap::new(), last_name: None }
     }
 
     fn paint(&self, style: Style, text: &str) -> String {
@@ -54,18 +54,18 @@ impl Terminal {
     /// Ends the line of a reply that broke off.
     fn break_off(&mut self) -> io::Result<()> {
         self.stop_waiting()?;
-        if let Some(mut live) = self.live.take()
-            && (live.thinking || !live.text.is_empty())
+        if let Some(mut current) = self.current.take()
+            && (current.thinking || !current.text.is_empty())
         {
-            self.end(&mut live)?;
+            self.end(&mut current)?;
         }
         Ok(())
     }
 
     /// Ends the line of a reply and goes back to the terminal's own style.
-    fn end(&mut self, live: &mut Live) -> io::Result<()> {
-        let rest = if self.colour { live.markdown.finish() } else { String::new() };
-        writeln!(self.out, "{rest}{}", if live.thinking { self.reset() } else { "" })
+    fn end(&mut self, current: &mut ReplyInProgress) -> io::Result<()> {
+        let rest = if self.colour { current.markdown.finish() } else { String::new() };
+        writeln!(self.out, "{rest}{}", if current.thinking { self.reset() } else { "" })
     }
 
     fn reset(&self) -> &'static str {
@@ -78,35 +78,41 @@ impl Terminal {
     }
 
     /// The live reply, begun if it is another one.
-    fn begin(&mut self, chat: &ChatId, reply: &MessageId) -> io::Result<Live> {
-        if let Some(live) = self.live.take_if(|live| live.reply == *reply) {
-            return Ok(live);
+    fn begin(&mut self, chat: &ChatId, reply: &MessageId) -> io::Result<ReplyInProgress> {
+        if let Some(current) = self.current.take_if(|current| current.reply == *reply) {
+            return Ok(current);
         }
         self.break_off()?;
         let name = self.names.get(chat).or(self.last_name.as_ref()).cloned();
-        Ok(Live { reply: reply.clone(), name, text: String::new(), thinking: false, markdown: Markdown::default() })
+        Ok(ReplyInProgress {
+            reply: reply.clone(),
+            name,
+            text: String::new(),
+            thinking: false,
+            markdown: Markdown::default(),
+        })
     }
 
-    fn content(&mut self, live: &mut Live, text: &str) -> io::Result<()> {
-        self.stop_thinking(live)?;
+    fn content(&mut self, current: &mut ReplyInProgress, text: &str) -> io::Result<()> {
+        self.stop_thinking(current)?;
         // Models like to begin with a line end, which would tear the name from what it says.
-        let text = if live.text.is_empty() { text.trim_start() } else { text };
+        let text = if current.text.is_empty() { text.trim_start() } else { text };
         if text.is_empty() {
             return Ok(());
         }
-        if live.text.is_empty() {
+        if current.text.is_empty() {
             self.stop_waiting()?;
-            let label = self.label(live.name.as_deref());
+            let label = self.label(current.name.as_deref());
             write!(self.out, "{label} ")?;
         }
-        live.text.push_str(text);
+        current.text.push_str(text);
         let text = printable(text);
-        let text = if self.colour { live.markdown.push(&text) } else { text };
+        let text = if self.colour { current.markdown.push(&text) } else { text };
         self.out.write_all(text.as_bytes())
     }
 
-    fn thinking(&mut self, live: &mut Live, text: &str) -> io::Result<()> {
-        if !std::mem::replace(&mut live.thinking, true) {
+    fn thinking(&mut self, current: &mut ReplyInProgress, text: &str) -> io::Result<()> {
+        if !std::mem::replace(&mut current.thinking, true) {
             self.stop_waiting()?;
             let dim = if self.colour { Style::new().dimmed().prefix().to_string() } else { String::new() };
             write!(self.out, "{dim}thinking: ")?;
@@ -114,8 +120,8 @@ impl Terminal {
         self.out.write_all(printable(text).as_bytes())
     }
 
-    fn stop_thinking(&mut self, live: &mut Live) -> io::Result<()> {
-        if std::mem::take(&mut live.thinking) { writeln!(self.out, "{}", self.reset()) } else { Ok(()) }
+    fn stop_thinking(&mut self, current: &mut ReplyInProgress) -> io::Result<()> {
+        if std::mem::take(&mut current.thinking) { writeln!(self.out, "{}", self.reset()) } else { Ok(()) }
     }
 
     /// Markdown as it goes to the terminal.
@@ -161,44 +167,45 @@ impl View for Terminal {
     }
 
     fn event(&mut self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) -> io::Result<()> {
-        let mut live = self.begin(chat, reply)?;
+        let mut current = self.begin(chat, reply)?;
         match event {
-            StreamEvent::Thinking { text } => self.thinking(&mut live, text)?,
-            StreamEvent::ThinkingEnd => self.stop_thinking(&mut live)?,
-            StreamEvent::Content { text } => self.content(&mut live, text)?,
+            StreamEvent::Thinking { text } => self.thinking(&mut current, text)?,
+            StreamEvent::ThinkingEnd => self.stop_thinking(&mut current)?,
+            StreamEvent::Content { text } => self.content(&mut current, text)?,
             StreamEvent::Error { message } => {
-                self.live = Some(live);
+                self.current = Some(current);
                 return self.error(chat, None, message);
             }
             // The line ends when the whole reply is there to compare with.
             _ => {}
         }
-        self.live = Some(live);
+        self.current = Some(current);
         self.out.flush()
     }
 
     fn reply(&mut self, outbound: &Outbound) -> io::Result<()> {
-        let mut live = self.begin(&outbound.chat, &outbound.id)?;
+        let mut current = self.begin(&outbound.chat, &outbound.id)?;
         self.names.insert(outbound.chat.clone(), outbound.persona_name.clone());
         self.last_name = Some(outbound.persona_name.clone());
-        if live.text.is_empty() {
-            live.name = Some(outbound.persona_name.clone());
+        if current.text.is_empty() {
+            current.name = Some(outbound.persona_name.clone());
         }
-        match outbound.text.trim_start().strip_prefix(live.text.trim_end()) {
+        match outbound.text.trim_start().strip_prefix(current.text.trim_end()) {
             Some(rest) => {
-                let rest = rest.strip_prefix(live.text.get(live.text.trim_end().len()..).unwrap_or("")).unwrap_or(rest);
-                self.content(&mut live, rest.trim_end())?;
-                self.end(&mut live)?;
+                let rest =
+                    rest.strip_prefix(current.text.get(current.text.trim_end().len()..).unwrap_or("")).unwrap_or(rest);
+                self.content(&mut current, rest.trim_end())?;
+                self.end(&mut current)?;
             }
             // What was streamed is not what was said in the end.
             None => {
-                self.end(&mut live)?;
+                self.end(&mut current)?;
                 let label = self.label(Some(&outbound.persona_name));
                 let text = self.rendered(outbound.text.trim());
                 writeln!(self.out, "{label} {text}")?;
             }
         }
-        if live.name.as_deref() != Some(&outbound.persona_name) {
+        if current.name.as_deref() != Some(&outbound.persona_name) {
             let name = self.paint(Style::new().dimmed(), &format!("({})", printable(&outbound.persona_name)));
             writeln!(self.out, "{name}")?;
         }
@@ -220,7 +227,7 @@ impl View for Terminal {
         self.out.flush()
     }
 
-    fn silent(&mut self, _: &ChatId, _: &MessageId, why: Silence) -> io::Result<()> {
+    fn silent(&mut self, _: &ChatId, _: &MessageId, why: SkipReason) -> io::Result<()> {
         let text = self.paint(Style::new().dimmed(), &format!("(no answer: {})", why.why()));
         self.line(&text)
     }

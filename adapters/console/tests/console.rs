@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Making, OfferLine, Offered, Outbound, Outcome,
-    Platform, PlatformError, ProbeLine, Silence, State, StreamEvent, Turn, TurnUsage,
+    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError,
+    Making, Outbound, Outcome, Platform, PlatformError, SearchRequest, SkipReason, State, StreamEvent, Turn, TurnUsage,
 };
 use azera_adapter_console::{Console, Error, ExitSummary, Format, Input, Options, Person, chat_id, run};
 use azera_types::{
@@ -79,7 +79,7 @@ impl Host for Core {
         let outbound = self.outbound(n, &inbound);
         let streaming = self.console.streaming().unwrap();
         let events = match &*inbound.text {
-            "be quiet" => return Ok(Outcome::Silent(Silence::Muted)),
+            "be quiet" => return Ok(Outcome::Skipped(SkipReason::Muted)),
             "fail" => return Err(HostError::Busy),
             "break" => {
                 let content = StreamEvent::Content { text: "I was ab".into() };
@@ -164,11 +164,11 @@ impl Host for Core {
         Ok(())
     }
 
-    async fn offer(&self, _: &PlatformId, _: OfferLine) -> Result<Vec<Offered>, HostError> {
+    async fn autocomplete(&self, _: &PlatformId, _: AutocompleteRequest) -> Result<Vec<AutocompleteOption>, HostError> {
         Ok(Vec::new())
     }
 
-    async fn probe(&self, _: &PlatformId, _: ProbeLine) -> Result<Vec<Hit>, HostError> {
+    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Vec<Hit>, HostError> {
         Ok(Vec::new())
     }
 
@@ -336,14 +336,14 @@ async fn in_json_people_talk_at_once() {
     Ann in console:ann:main: four
     command in console:ann:main: /nonsense
     ");
-    let told: Vec<(&str, &str)> = session
+    let reported: Vec<(&str, &str)> = session
         .out
         .lines()
         .filter_map(|line| Some((line.split_once("\"chat\":\"console:")?.1.split_once(':')?.0, line)))
         .filter(|(_, line)| line.contains("\"type\":\"turn\"") || line.contains("\"type\":\"command\""))
         .map(|(person, line)| (person, if line.contains("turn") { "turn" } else { "command" }))
         .collect();
-    assert_eq!(told, [("bob", "turn"), ("ann", "turn"), ("ann", "turn"), ("ann", "command")]);
+    assert_eq!(reported, [("bob", "turn"), ("ann", "turn"), ("ann", "turn"), ("ann", "command")]);
     assert_eq!(session.summary, ExitSummary { answered: 3, failed: 1 });
 }
 

@@ -21,13 +21,13 @@ pub struct Application {
 }
 
 pub(crate) async fn application_now(settings: &Settings) -> Result<Application, Error> {
-    asked(&settings.http()?).await
+    fetch(&settings.http()?).await
 }
 
-pub(crate) async fn asked(http: &Http) -> Result<Application, Error> {
+pub(crate) async fn fetch(http: &Http) -> Result<Application, Error> {
     let why = |error: serenity::Error| match failure(&error) {
         Failure::Token => Error::Token,
-        Failure::Unknown => Error::Away(in_words(&error)),
+        Failure::Unknown => Error::Unreachable(in_words(&error)),
         Failure::Gone | Failure::Refused => Error::Refused(in_words(&error)),
     };
     let user = http.get_current_user().await.map_err(why)?;

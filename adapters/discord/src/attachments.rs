@@ -100,8 +100,8 @@ fn pieces(name: &str, text: &str) -> impl Iterator<Item = Text> {
             line = behind;
         }
     }
-    let told = pieces.into_iter().filter(|piece| !piece.trim().is_empty());
-    told.enumerate().map(move |(number, piece)| Text::new(format!("{name}, {}: {}", number + 2, piece.trim())))
+    let texts = pieces.into_iter().filter(|piece| !piece.trim().is_empty());
+    texts.enumerate().map(move |(number, piece)| Text::new(format!("{name}, {}: {}", number + 2, piece.trim())))
 }
 
 fn is_text(attachment: &Attachment) -> bool {

@@ -19,10 +19,10 @@ use crate::attachments::{Attached, read};
 use crate::directory::Directory;
 use crate::error::{Failure, failure, in_words};
 use crate::inbound::{at, inbound, is_for_bot, is_said, readable, with_attached};
-use crate::ledger::Ledger;
-use crate::manners::{Manners, SLOWER, Verdict};
+use crate::rate_limit::{RateDecision, RateLimiter, SLOWER};
+use crate::replies::{Replies, nobody};
 use crate::search::PAGE;
-use crate::shown::{Shown, nobody};
+use crate::sync_cursor::SyncCursor;
 use crate::typing::Typing;
 use crate::{Settings, id};
 
@@ -39,11 +39,11 @@ const READERS: usize = 4;
 const CATCH_UP_PAGES: usize = 5;
 
 /// How often a message is offered that the core has no room for, and the wait before the second time, which doubles.
-const OFFERS: u32 = 8;
+const ATTEMPTS: u32 = 8;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 /// Something that happened in a channel.
-pub(crate) enum Happened {
+pub(crate) enum ChannelEvent {
     Said(Box<Message>),
     Edited(Box<MessageUpdateEvent>),
     Deleted(Vec<MessageId>),
@@ -62,36 +62,36 @@ fn version(message: &Message) -> Option<Timestamp> {
 }
 
 /// What every channel's work needs.
-pub(crate) struct Around {
+pub(crate) struct ChannelContext {
     pub(crate) platform: PlatformId,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) http: Arc<Http>,
     /// For what people attach.
     pub(crate) files: reqwest::Client,
     pub(crate) directory: Arc<Directory>,
-    pub(crate) shown: Arc<Shown>,
+    pub(crate) shown: Arc<Replies>,
     pub(crate) typing: Arc<Typing>,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) sync_cursor: Arc<SyncCursor>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
 }
 
 /// The channels in which something happens.
-pub(crate) struct Hall {
-    pub(crate) around: Around,
-    pub(crate) manners: Manners,
+pub(crate) struct ChannelRegistry {
+    pub(crate) context: ChannelContext,
+    pub(crate) rate_limiter: RateLimiter,
     readers: Semaphore,
     /// Something did not fit into a queue.
     behind: AtomicBool,
-    channels: Mutex<HashMap<ChannelId, mpsc::Sender<Happened>>>,
+    channels: Mutex<HashMap<ChannelId, mpsc::Sender<ChannelEvent>>>,
 }
 
-impl Hall {
-    pub(crate) fn new(around: Around) -> Self {
-        let manners = Manners::new(around.settings.limits);
+impl ChannelRegistry {
+    pub(crate) fn new(context: ChannelContext) -> Self {
+        let rate_limiter = RateLimiter::new(context.settings.limits);
         Self {
-            around,
-            manners,
+            context,
+            rate_limiter,
             readers: Semaphore::new(READERS),
             behind: AtomicBool::new(false),
             channels: Mutex::default(),
@@ -104,7 +104,7 @@ impl Hall {
     }
 
     /// Puts something in its channel's queue.
-    pub(crate) fn happened(self: &Arc<Self>, channel: ChannelId, what: Happened) {
+    pub(crate) fn dispatch(self: &Arc<Self>, channel: ChannelId, what: ChannelEvent) {
         let mut channels = self.lock();
         let what = match channels.get(&channel) {
             None => what,
@@ -113,9 +113,9 @@ impl Hall {
                 Err(mpsc::error::TrySendError::Closed(what)) => what,
                 Err(mpsc::error::TrySendError::Full(what)) => {
                     tracing::warn!(%channel, "too much happens at once; the rest is read from the history");
-                    if let Happened::Said(message) = what {
+                    if let ChannelEvent::Said(message) = what {
                         // The mark stays before it until it was read.
-                        self.around.ledger.taken_up(channel, message.id);
+                        self.context.sync_cursor.taken_up(channel, message.id);
                     }
                     self.behind.store(true, Ordering::Release);
                     return;
@@ -129,7 +129,7 @@ impl Hall {
         tokio::spawn(self.clone().follow(channel, waiting));
     }
 
-    async fn follow(self: Arc<Self>, channel: ChannelId, mut waiting: mpsc::Receiver<Happened>) {
+    async fn follow(self: Arc<Self>, channel: ChannelId, mut waiting: mpsc::Receiver<ChannelEvent>) {
         loop {
             let what = match tokio::time::timeout(QUIET, waiting.recv()).await {
                 Ok(Some(what)) => what,
@@ -146,13 +146,13 @@ impl Hall {
                 }
             };
             match what {
-                Happened::Said(message) => {
+                ChannelEvent::Said(message) => {
                     self.meet(&message).await;
                     self.said(*message).await;
                 }
-                Happened::Edited(event) => self.edited(*event).await,
-                Happened::Deleted(messages) => self.deleted(channel, messages),
-                Happened::Missed => self.catch_up(channel).await,
+                ChannelEvent::Edited(event) => self.edited(*event).await,
+                ChannelEvent::Deleted(messages) => self.deleted(channel, messages),
+                ChannelEvent::Missed => self.catch_up(channel).await,
             }
         }
     }
@@ -162,61 +162,61 @@ impl Hall {
     async fn meet(&self, message: &Message) {
         let (channel, dm) = (message.channel_id, message.guild_id.is_none());
         if dm && is_said(message) {
-            self.around.directory.directs.note(channel, message.author.id);
+            self.context.directory.directs.note(channel, message.author.id);
         }
-        if self.around.ledger.begin(channel, message.id.get().saturating_sub(1), message.guild_id) && dm {
-            self.around.ledger.clone().keep_soon().await;
+        if self.context.sync_cursor.begin(channel, message.id.get().saturating_sub(1), message.guild_id) && dm {
+            self.context.sync_cursor.clone().keep_soon().await;
         }
     }
 
     /// Hands a message in. It takes its place in the chat's queue at once, so that messages stay in order; the rest goes on
     /// by itself.
     async fn said(self: &Arc<Self>, message: Message) {
-        let Some(mut offered) = self.take_up(message).await else { return };
-        if offered.as_mut().now_or_never().is_none() {
-            tokio::spawn(offered);
+        let Some(mut pending) = self.take_up(message).await else { return };
+        if pending.as_mut().now_or_never().is_none() {
+            tokio::spawn(pending);
         }
     }
 
     /// What is to be done about a message; nothing if it is none to be taken in.
     async fn take_up(self: &Arc<Self>, message: Message) -> Option<BoxFuture<'static, ()>> {
         let (channel, said) = (message.channel_id, message.id);
-        self.around.ledger.taken_up(channel, said);
+        self.context.sync_cursor.taken_up(channel, said);
         if !is_said(&message) || !self.within_limits(&message) {
-            self.around.ledger.handled(channel, said);
+            self.context.sync_cursor.handled(channel, said);
             return None;
         }
-        let Attached { notes, pieces } = read(&self.around.files, &message.attachments).await;
-        let inbound = match inbound(&message, &notes, &self.around.directory, &self.around.shown) {
+        let Attached { notes, pieces } = read(&self.context.files, &message.attachments).await;
+        let inbound = match inbound(&message, &notes, &self.context.directory, &self.context.shown) {
             Ok(inbound) => inbound,
             Err(error) => {
                 tracing::error!(message = %said, %error, "a message cannot be taken in");
-                self.around.ledger.handled(channel, said);
+                self.context.sync_cursor.handled(channel, said);
                 return None;
             }
         };
-        let (hall, brought) = (self.clone(), Brought { version: version(&message), pieces });
+        let (registry, brought) = (self.clone(), Brought { version: version(&message), pieces });
         Some(Box::pin(async move {
-            let for_bot = is_for_bot(&message, &hall.around.directory);
-            let sign = for_bot.then(|| hall.around.typing.start(channel, hall.around.shown.clone()));
-            hall.offer(channel, said, inbound, brought).await;
+            let for_bot = is_for_bot(&message, &registry.context.directory);
+            let sign = for_bot.then(|| registry.context.typing.start(channel, registry.context.shown.clone()));
+            registry.submit_inbound(channel, said, inbound, brought).await;
             drop(sign);
         }))
     }
 
     /// Whether a message is within what one person and one server may say in a minute. Who says more is told so once.
     fn within_limits(self: &Arc<Self>, message: &Message) -> bool {
-        match self.manners.judge(message.author.id, message.guild_id) {
-            Verdict::Fine => true,
-            Verdict::TooMuch => false,
-            Verdict::TellThem => {
-                let (hall, channel) = (self.clone(), message.channel_id);
+        match self.rate_limiter.judge(message.author.id, message.guild_id) {
+            RateDecision::Fine => true,
+            RateDecision::TooMuch => false,
+            RateDecision::TellThem => {
+                let (registry, channel) = (self.clone(), message.channel_id);
                 let reference = MessageReference::from((channel, message.id)).fail_if_not_exists(false);
                 tokio::spawn(async move {
                     let notice =
                         CreateMessage::new().content(SLOWER).reference_message(reference).allowed_mentions(nobody());
-                    hall.around.shown.pace.turn().await;
-                    if let Err(error) = hall.around.http.send_message(channel, Vec::new(), &notice).await {
+                    registry.context.shown.pace.turn().await;
+                    if let Err(error) = registry.context.http.send_message(channel, Vec::new(), &notice).await {
                         tracing::debug!(error = in_words(&error), "nobody was told of the limit");
                     }
                 });
@@ -225,18 +225,24 @@ impl Hall {
         }
     }
 
-    async fn offer(&self, channel: ChannelId, said: MessageId, inbound: azera_types::Inbound, brought: Brought) {
+    async fn submit_inbound(
+        &self,
+        channel: ChannelId,
+        said: MessageId,
+        inbound: azera_types::Inbound,
+        brought: Brought,
+    ) {
         let mut wait = FIRST_WAIT;
-        for attempt in 1..=OFFERS {
-            match self.around.host.message(&self.around.platform, inbound.clone()).await {
+        for attempt in 1..=ATTEMPTS {
+            match self.context.host.message(&self.context.platform, inbound.clone()).await {
                 Ok(outcome) => {
-                    if let Outcome::Silent(silence) = outcome {
-                        tracing::debug!(message = %said, why = silence.why(), "left unanswered");
+                    if let Outcome::Skipped(reason) = outcome {
+                        tracing::debug!(message = %said, why = reason.why(), "left unanswered");
                     }
                     self.hand_in(&inbound.id, brought).await;
                     break;
                 }
-                Err(error @ (HostError::Busy | HostError::Full)) if attempt < OFFERS => {
+                Err(error @ (HostError::Busy | HostError::Full)) if attempt < ATTEMPTS => {
                     tracing::warn!(message = %said, %error, "offered again later");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
@@ -251,7 +257,7 @@ impl Hall {
                 }
             }
         }
-        self.around.ledger.handled(channel, said);
+        self.context.sync_cursor.handled(channel, said);
     }
 
     /// Has the rest of long texts remembered with the message that they came with.
@@ -259,7 +265,7 @@ impl Hall {
         if pieces.is_empty() {
             return;
         }
-        if let Err(error) = self.around.host.attached(&self.around.platform, message, version, pieces).await {
+        if let Err(error) = self.context.host.attached(&self.context.platform, message, version, pieces).await {
             tracing::warn!(%message, %error, "the rest of a long file is not remembered");
         }
     }
@@ -269,38 +275,40 @@ impl Hall {
         let Some((content, edited)) = event.content.zip(event.edited_timestamp) else { return };
         let by_person = event.author.as_ref().is_some_and(|author| !author.bot) && event.webhook_id.flatten().is_none();
         let Ok(id) = id::message(event.id) else { return };
-        if !by_person || !self.manners.is_new_edit(event.id, at(edited).as_millisecond()) {
+        if !by_person || !self.rate_limiter.is_new_edit(event.id, at(edited).as_millisecond()) {
             return;
         }
         let mentioned = event.mentions.unwrap_or_default();
-        let Attached { notes, pieces } = read(&self.around.files, &event.attachments.unwrap_or_default()).await;
-        let text = with_attached(readable(&content, &mentioned, event.guild_id, &self.around.directory), &notes);
+        let Attached { notes, pieces } = read(&self.context.files, &event.attachments.unwrap_or_default()).await;
+        let text = with_attached(readable(&content, &mentioned, event.guild_id, &self.context.directory), &notes);
         if text.is_empty() {
             // Discord does not show what is said to others.
             return;
         }
-        let (hall, channel) = (self.clone(), event.channel_id);
-        let mut offered = Box::pin(async move {
-            let sign = hall.around.typing.start(channel, hall.around.shown.clone());
-            if let Err(error) = hall.around.host.edited(&hall.around.platform, &id, Text::new(text), at(edited)).await {
+        let (registry, channel) = (self.clone(), event.channel_id);
+        let mut pending = Box::pin(async move {
+            let sign = registry.context.typing.start(channel, registry.context.shown.clone());
+            if let Err(error) =
+                registry.context.host.edited(&registry.context.platform, &id, Text::new(text), at(edited)).await
+            {
                 tracing::warn!(message = %id, %error, "an edited message was not answered anew");
             }
-            hall.hand_in(&id, Brought { version: Some(at(edited)), pieces }).await;
+            registry.hand_in(&id, Brought { version: Some(at(edited)), pieces }).await;
             drop(sign);
         });
-        if offered.as_mut().now_or_never().is_none() {
-            tokio::spawn(offered);
+        if pending.as_mut().now_or_never().is_none() {
+            tokio::spawn(pending);
         }
     }
 
     /// Messages were deleted: what people said is forgotten, and so is what the bot said there.
     fn deleted(self: &Arc<Self>, channel: ChannelId, messages: Vec<MessageId>) {
-        let hall = self.clone();
+        let registry = self.clone();
         tokio::spawn(async move {
             for message in messages {
-                let own = hall.around.shown.forget_message(message).map(|reply| reply.id());
+                let own = registry.context.shown.forget_message(message).map(|reply| reply.id());
                 let Ok(id) = own.unwrap_or_else(|| id::message(message)) else { continue };
-                if let Err(error) = hall.around.host.deleted(&hall.around.platform, &id).await {
+                if let Err(error) = registry.context.host.deleted(&registry.context.platform, &id).await {
                     tracing::error!(message = %id, %channel, %error, "a deleted message was not forgotten");
                 }
             }
@@ -309,15 +317,15 @@ impl Hall {
 
     /// Reads what was said in a channel since it was last looked at.
     async fn catch_up(self: &Arc<Self>, channel: ChannelId) {
-        let Some(mark) = self.around.ledger.mark(channel) else { return };
+        let Some(mark) = self.context.sync_cursor.mark(channel) else { return };
         let needed = Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY;
-        let guild = self.around.directory.locate(channel).map(|at| at.guild);
-        if guild.is_some() && !self.around.directory.own_permissions(channel).contains(needed) {
+        let guild = self.context.directory.locate(channel).map(|at| at.guild);
+        if guild.is_some() && !self.context.directory.own_permissions(channel).contains(needed) {
             return;
         }
         let Ok(_reader) = self.readers.acquire().await else { return };
-        let window = i64::from(self.around.settings.catch_up_hours) * 3_600_000;
-        let oldest = id::first_of(self.around.clock.now().as_millisecond() - window);
+        let window = i64::from(self.context.settings.catch_up_hours) * 3_600_000;
+        let oldest = id::first_of(self.context.clock.now().as_millisecond() - window);
         let mut after = mark.max(oldest);
         for page in 1..=CATCH_UP_PAGES {
             let Some(messages) = self.page(channel, after).await else { return };
@@ -345,22 +353,22 @@ impl Hall {
     /// cannot be done now.
     async fn take_in(&self, message: Message) -> bool {
         let (channel, said) = (message.channel_id, message.id);
-        self.around.ledger.taken_up(channel, said);
+        self.context.sync_cursor.taken_up(channel, said);
         let (inbound, pieces) = if is_said(&message) {
-            let Attached { notes, pieces } = read(&self.around.files, &message.attachments).await;
-            (Some(inbound(&message, &notes, &self.around.directory, &self.around.shown)), pieces)
+            let Attached { notes, pieces } = read(&self.context.files, &message.attachments).await;
+            (Some(inbound(&message, &notes, &self.context.directory, &self.context.shown)), pieces)
         } else {
             (None, Vec::new())
         };
         let mut wait = FIRST_WAIT;
-        for attempt in 1..=OFFERS {
+        for attempt in 1..=ATTEMPTS {
             let Some(Ok(inbound)) = &inbound else { break };
-            match self.around.host.take_in(&self.around.platform, inbound.clone()).await {
+            match self.context.host.take_in(&self.context.platform, inbound.clone()).await {
                 Ok(_) => {
                     self.hand_in(&inbound.id, Brought { version: version(&message), pieces }).await;
                     break;
                 }
-                Err(error @ (HostError::Busy | HostError::Full)) if attempt < OFFERS => {
+                Err(error @ (HostError::Busy | HostError::Full)) if attempt < ATTEMPTS => {
                     tracing::warn!(message = %said, %error, "offered again later");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
@@ -372,22 +380,22 @@ impl Hall {
                 }
             }
         }
-        self.around.ledger.handled(channel, said);
+        self.context.sync_cursor.handled(channel, said);
         true
     }
 
     /// A page of history, the oldest first.
     async fn page(&self, channel: ChannelId, after: u64) -> Option<Vec<Message>> {
         let mut wait = FIRST_WAIT;
-        for attempt in 1..=OFFERS {
-            self.around.shown.pace.turn().await;
+        for attempt in 1..=ATTEMPTS {
+            self.context.shown.pace.turn().await;
             let after = MessagePagination::After(MessageId::new(after.max(1)));
-            match self.around.http.get_messages(channel, Some(after), Some(PAGE)).await {
+            match self.context.http.get_messages(channel, Some(after), Some(PAGE)).await {
                 Ok(mut messages) => {
                     messages.sort_by_key(|message| message.id);
                     return Some(messages);
                 }
-                Err(error) if failure(&error) == Failure::Unknown && attempt < OFFERS => {
+                Err(error) if failure(&error) == Failure::Unknown && attempt < ATTEMPTS => {
                     tracing::warn!(%channel, error = in_words(&error), "history could not be read, trying again");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
@@ -401,7 +409,7 @@ impl Hall {
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ChannelId, mpsc::Sender<Happened>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ChannelId, mpsc::Sender<ChannelEvent>>> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,12 +14,12 @@ use serenity::all::{
 };
 
 use crate::attachments;
-use crate::channels::Hall;
+use crate::buttons::{ACTIONS, PartId};
+use crate::channels::ChannelRegistry;
 use crate::error::in_words;
 use crate::id;
-use crate::mark::{ACTIONS, Mark};
-use crate::pages;
-use crate::shown::nobody;
+use crate::modals;
+use crate::replies::nobody;
 use crate::split::split;
 
 /// Characters of what a person writes into an option.
@@ -62,18 +62,18 @@ fn declare(command: &Command) -> CreateCommand {
         Access::Admin | Access::Operator => made.default_member_permissions(Permissions::MANAGE_GUILD),
     };
     match alone(command) {
-        Some(form) => asked(form).fold(made, |made, one| made.add_option(option(one))),
+        Some(form) => form_options(form).fold(made, |made, one| made.add_option(option(one))),
         None => command.forms.iter().fold(made, |made, form| {
             let help = if form.help.is_empty() { command.help } else { form.help };
             let sub = CreateCommandOption::new(CommandOptionType::SubCommand, form.name, help);
-            let sub = asked(form).fold(sub, |sub, one| sub.add_sub_option(option(one)));
+            let sub = form_options(form).fold(sub, |sub, one| sub.add_sub_option(option(one)));
             made.add_option(sub)
         }),
     }
 }
 
 /// What is asked for in the menu itself: what fills pages is not.
-fn asked(form: &Form) -> impl Iterator<Item = &CommandOption> {
+fn form_options(form: &Form) -> impl Iterator<Item = &CommandOption> {
     form.options.iter().filter(|option| option.kind != OptionKind::Page)
 }
 
@@ -114,7 +114,7 @@ fn option(one: &CommandOption) -> CreateCommandOption {
     match one.kind {
         OptionKind::Count => made.min_int_value(0),
         OptionKind::Flag | OptionKind::File => made,
-        words => made.max_length(OPTION_CHARS).set_autocomplete(words.is_offered()),
+        words => made.max_length(OPTION_CHARS).set_autocomplete(words.has_autocomplete()),
     }
 }
 
@@ -142,32 +142,32 @@ fn written(value: &CommandDataOptionValue, files: &Files) -> Option<String> {
 }
 
 /// Runs a command. That it was heard is said at once, whatever else is under way; what it answers is for the person alone.
-pub(crate) async fn run(hall: Arc<Hall>, commands: &'static [Command], given: CommandInteraction) {
-    let by = By::gave(&given);
-    if let Some(page) = pages::wanted(commands, &given) {
-        return pages::open(&hall, by, page).await;
+pub(crate) async fn run(registry: Arc<ChannelRegistry>, commands: &'static [Command], given: CommandInteraction) {
+    let by = Requester::gave(&given);
+    if let Some(page) = modals::wanted(commands, &given) {
+        return modals::open(&registry, by, page).await;
     }
-    if !acknowledge(&hall, &by).await {
+    if !acknowledge(&registry, &by).await {
         return;
     }
     let mut files = Files::new();
     for attachment in given.data.resolved.attachments.values() {
-        match attachments::given(&hall.around.files, attachment).await {
+        match attachments::given(&registry.context.files, attachment).await {
             Ok(text) => files.insert(attachment.id, text),
             Err(why) => {
                 let answer = refused(format!("{} cannot be used: {why}.", attachment.filename));
-                return show(&hall, &by, &answer).await;
+                return show(&registry, &by, &answer).await;
             }
         };
     }
     let line = line(commands, &given.data.name, &given.data.options, &files);
-    let answer = answer(&hall, &by, line.unwrap_or_else(|| "/help".to_owned()), None).await;
-    show(&hall, &by, &answer).await;
+    let answer = answer(&registry, &by, line.unwrap_or_else(|| "/help".to_owned()), None).await;
+    show(&registry, &by, &answer).await;
 }
 
 /// Does what a button says: about the reply it stands under, whenever that was written, or about the channel.
-pub(crate) async fn pressed(hall: Arc<Hall>, button: ComponentInteraction) {
-    let marked = Mark::read(&button.data.custom_id);
+pub(crate) async fn pressed(registry: Arc<ChannelRegistry>, button: ComponentInteraction) {
+    let marked = PartId::read(&button.data.custom_id);
     let about = match marked {
         Some((mark, verb)) => {
             let action = ACTIONS.iter().find(|action| action.verb == verb);
@@ -177,7 +177,7 @@ pub(crate) async fn pressed(hall: Arc<Hall>, button: ComponentInteraction) {
         None => button.data.custom_id.strip_prefix(LINE).map(|line| (line, None)),
     };
     let Some((line, reply)) = about else { return };
-    let by = By {
+    let by = Requester {
         interaction: button.id,
         token: button.token,
         channel: button.channel_id,
@@ -186,18 +186,18 @@ pub(crate) async fn pressed(hall: Arc<Hall>, button: ComponentInteraction) {
         name: name(button.member.as_ref(), &button.user),
         user: button.user.id,
     };
-    obey(&hall, by, line.to_owned(), reply).await;
+    obey(&registry, by, line.to_owned(), reply).await;
 }
 
 /// Says why something is not done.
-pub(crate) async fn refuse(hall: &Hall, by: By, why: String) {
-    if acknowledge(hall, &by).await {
-        show(hall, &by, &refused(why)).await;
+pub(crate) async fn refuse(registry: &ChannelRegistry, by: Requester, why: String) {
+    if acknowledge(registry, &by).await {
+        show(registry, &by, &refused(why)).await;
     }
 }
 
 /// Who wants something, and how they are answered.
-pub(crate) struct By {
+pub(crate) struct Requester {
     pub(crate) interaction: InteractionId,
     /// Good for a quarter of an hour.
     pub(crate) token: String,
@@ -209,14 +209,14 @@ pub(crate) struct By {
     name: String,
 }
 
-impl By {
+impl Requester {
     /// The channel in which it is wanted. Where the bot is not itself, people who brought it along are answered as in their
     /// direct messages with it: nobody else sees what they are told. `None` if those cannot be opened now.
-    pub(crate) async fn channel(&self, hall: &Hall) -> Option<ChannelId> {
-        let directory = &hall.around.directory;
+    pub(crate) async fn channel(&self, registry: &ChannelRegistry) -> Option<ChannelId> {
+        let directory = &registry.context.directory;
         let here = match self.guild {
             // A server with an outage is one that the bot is in.
-            Some(guild) => directory.cache.guild(guild).is_some() || hall.around.ledger.is_in(guild),
+            Some(guild) => directory.cache.guild(guild).is_some() || registry.context.sync_cursor.is_in(guild),
             None => self.direct,
         };
         if self.direct {
@@ -240,14 +240,14 @@ impl By {
         }
     }
 
-    pub(crate) fn filled(hall: &Hall, form: &ModalInteraction) -> Self {
+    pub(crate) fn filled(registry: &ChannelRegistry, form: &ModalInteraction) -> Self {
         Self {
             interaction: form.id,
             token: form.token.clone(),
             channel: form.channel_id,
             guild: form.guild_id,
             // Forms do not say where they are filled in; the command before them did.
-            direct: hall.around.directory.directs.known(form.channel_id) == Some(form.user.id),
+            direct: registry.context.directory.directs.known(form.channel_id) == Some(form.user.id),
             name: name(form.member.as_ref(), &form.user),
             user: form.user.id,
         }
@@ -261,17 +261,17 @@ pub(crate) fn name(member: Option<&Member>, user: &User) -> String {
 }
 
 /// Says that something was heard, has it done, and shows what came of it.
-pub(crate) async fn obey(hall: &Hall, by: By, line: String, about: Option<MessageId>) {
-    if acknowledge(hall, &by).await {
-        let answer = answer(hall, &by, line, about).await;
-        show(hall, &by, &answer).await;
+pub(crate) async fn obey(registry: &ChannelRegistry, by: Requester, line: String, about: Option<MessageId>) {
+    if acknowledge(registry, &by).await {
+        let answer = answer(registry, &by, line, about).await;
+        show(registry, &by, &answer).await;
     }
 }
 
 /// Says that something was heard; false if that is too late.
-async fn acknowledge(hall: &Hall, by: &By) -> bool {
+async fn acknowledge(registry: &ChannelRegistry, by: &Requester) -> bool {
     let heard = CreateInteractionResponse::Defer(CreateInteractionResponseMessage::new().ephemeral(true));
-    let said = hall.around.http.create_interaction_response(by.interaction, &by.token, &heard, Vec::new()).await;
+    let said = registry.context.http.create_interaction_response(by.interaction, &by.token, &heard, Vec::new()).await;
     if let Err(error) = said {
         tracing::warn!(error = in_words(&error), "a command could not be acknowledged");
         return false;
@@ -279,13 +279,18 @@ async fn acknowledge(hall: &Hall, by: &By) -> bool {
     true
 }
 
-pub(crate) async fn answer(hall: &Hall, by: &By, line: String, about: Option<MessageId>) -> CommandAnswer {
-    let channel = by.channel(hall).await;
+pub(crate) async fn answer(
+    registry: &ChannelRegistry,
+    by: &Requester,
+    line: String,
+    about: Option<MessageId>,
+) -> CommandAnswer {
+    let channel = by.channel(registry).await;
     let (Some(Ok(chat)), Ok(person)) = (channel.map(id::chat), id::person(by.user)) else {
         return refused("That cannot be done here now.".to_owned());
     };
     let line = CommandLine { chat, person, name: by.name.clone(), text: Text::new(line), about };
-    match hall.around.host.command(&hall.around.platform, line).await {
+    match registry.context.host.command(&registry.context.platform, line).await {
         Ok(answer) => answer,
         Err(error) => refused(format!("That did not work: {error}.")),
     }
@@ -295,8 +300,8 @@ fn refused(text: String) -> CommandAnswer {
     CommandAnswer { ok: false, text, ..CommandAnswer::default() }
 }
 
-async fn show(hall: &Hall, by: &By, answer: &CommandAnswer) {
-    if let Err(error) = try_to_show(&hall.around.http, &by.token, answer).await {
+async fn show(registry: &ChannelRegistry, by: &Requester, answer: &CommandAnswer) {
+    if let Err(error) = try_to_show(&registry.context.http, &by.token, answer).await {
         tracing::warn!(error = in_words(&error), "a command's answer was not shown");
     }
 }
@@ -332,7 +337,7 @@ async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> sereni
 async fn drawn(answer: &CommandAnswer) -> Option<(CreateAttachment, String)> {
     let chart = answer.chart.clone()?;
     let caption = split(&chart.caption).into_iter().next().unwrap_or_default();
-    let drawing = tokio::task::spawn_blocking(move || azera_cards::draw(&chart));
+    let drawing = tokio::task::spawn_blocking(move || azera_charts::draw(&chart));
     let picture = match drawing.await.ok()? {
         Ok(picture) => picture,
         Err(error) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azera_adapter::{Access, PlatformError};
-use azera_types::{ChatId, IdError, PersonId, Place, PlaceKind, Reach, Timestamp};
+use azera_types::{ChatId, IdError, PersonId, Place, PlaceKind, ReadableScopes, Timestamp};
 use serenity::all::{
     Cache, Channel, ChannelId, ChannelType, Guild, GuildChannel, GuildId, Http, Member, PermissionOverwriteType,
     Permissions, RoleId, UserId,
@@ -11,11 +11,11 @@ use serenity::all::{
 use serenity::json::json;
 
 use crate::error::{Failure, failure, in_words, refusal};
-use crate::{direct::Directs, id};
+use crate::{dm_channels::DmChannels, id};
 
 /// Guilds asked one by one about a person where Discord does not tell who their members are. Where there are more, a DM
 /// recalls nothing of the others.
-const MAX_GUILDS_ASKED: usize = 20;
+const MAX_GUILDS_QUERIED: usize = 20;
 
 /// What lets somebody read a channel from its beginning.
 const READS: Permissions = Permissions::VIEW_CHANNEL.union(Permissions::READ_MESSAGE_HISTORY);
@@ -25,17 +25,17 @@ pub(crate) struct Directory {
     pub(crate) cache: Arc<Cache>,
     pub(crate) http: Arc<Http>,
     /// Discord tells of every change of a member.
-    pub(crate) members_told: bool,
+    pub(crate) members_known: bool,
     pub(crate) operators: Vec<UserId>,
     pub(crate) me: UserId,
     /// When this process began to look.
     pub(crate) began: Timestamp,
-    pub(crate) directs: Directs,
+    pub(crate) directs: DmChannels,
 }
 
 /// A channel with the guild around it.
 #[derive(Debug, Clone)]
-pub(crate) struct Located {
+pub(crate) struct ChannelLocation {
     pub(crate) guild: GuildId,
     /// The channel whose permissions count: of a thread, the one it hangs on.
     pub(crate) channel: GuildChannel,
@@ -45,7 +45,7 @@ pub(crate) struct Located {
 
 /// What a channel turned out to be.
 enum Found {
-    Guild(Box<Located>),
+    Guild(Box<ChannelLocation>),
     Direct(UserId),
     Nothing,
 }
@@ -63,9 +63,9 @@ impl Directory {
     }
 
     /// Where a channel lies; `None` if it is a DM or unknown.
-    pub(crate) fn locate(&self, channel: ChannelId) -> Option<Located> {
+    pub(crate) fn locate(&self, channel: ChannelId) -> Option<ChannelLocation> {
         if let Some(found) = self.channel(channel) {
-            return Some(Located { guild: found.guild_id, channel: found, private_thread: false });
+            return Some(ChannelLocation { guild: found.guild_id, channel: found, private_thread: false });
         }
         // Threads are kept with their guild.
         self.cache.guilds().into_iter().find_map(|id| {
@@ -73,7 +73,7 @@ impl Directory {
             let thread = guild.threads.iter().find(|thread| thread.id == channel)?;
             let parent = guild.channels.get(&thread.parent_id?)?;
             let private_thread = thread.kind == ChannelType::PrivateThread;
-            Some(Located { guild: id, channel: parent.clone(), private_thread })
+            Some(ChannelLocation { guild: id, channel: parent.clone(), private_thread })
         })
     }
 
@@ -94,7 +94,7 @@ impl Directory {
                 let parent = thread.parent_id.and_then(|parent| self.channel(parent));
                 let Some(parent) = parent else { return Err(unavailable()) };
                 let private_thread = thread.kind == ChannelType::PrivateThread;
-                Ok(Found::Guild(Box::new(Located { guild: thread.guild_id, channel: parent, private_thread })))
+                Ok(Found::Guild(Box::new(ChannelLocation { guild: thread.guild_id, channel: parent, private_thread })))
             }
             Ok(_) => Ok(Found::Nothing),
             Err(error) => match failure(&error) {
@@ -105,7 +105,7 @@ impl Directory {
     }
 
     /// The member's permissions in the channel; `None` if they do not belong to the guild.
-    async fn permissions(&self, at: &Located, user: UserId) -> Result<Option<Permissions>, PlatformError> {
+    async fn permissions(&self, at: &ChannelLocation, user: UserId) -> Result<Option<Permissions>, PlatformError> {
         let Some(member) = self.member(at.guild, user).await? else { return Ok(None) };
         let Some(guild) = self.cache.guild(at.guild) else { return Err(unavailable()) };
         Ok(Some(guild.user_permissions_in(&at.channel, &member)))
@@ -113,7 +113,7 @@ impl Directory {
 
     /// The member as they are now.
     pub(crate) async fn member(&self, guild: GuildId, user: UserId) -> Result<Option<Member>, PlatformError> {
-        if self.members_told || user == self.me {
+        if self.members_known || user == self.me {
             let known = self.cache.guild(guild).and_then(|guild| {
                 let complete = guild.members.len() as u64 >= guild.member_count;
                 match guild.members.get(&user) {
@@ -181,7 +181,7 @@ impl Directory {
         }
     }
 
-    fn place_at(&self, chat: &ChatId, at: &Located) -> Result<Option<Place>, PlatformError> {
+    fn place_at(&self, chat: &ChatId, at: &ChannelLocation) -> Result<Option<Place>, PlatformError> {
         let place = |kind, since| Ok(Some(Place { chat: chat.clone(), kind, since }));
         let Some(guild) = self.cache.guild(at.guild) else { return Err(unavailable()) };
         let realm = id::realm(at.guild).map_err(unusable)?;
@@ -197,7 +197,7 @@ impl Directory {
     async fn in_thread(
         &self,
         thread: ChannelId,
-        at: &Located,
+        at: &ChannelLocation,
         user: UserId,
         granted: Permissions,
     ) -> Result<bool, PlatformError> {
@@ -216,7 +216,7 @@ impl Directory {
             let granted = guild.user_permissions_in(channel, member);
             granted.contains(Permissions::VIEW_CHANNEL) && !granted.contains(Permissions::READ_MESSAGE_HISTORY)
         });
-        let complete = self.members_told && guild.members.len() as u64 >= guild.member_count;
+        let complete = self.members_known && guild.members.len() as u64 >= guild.member_count;
         let first = blind.next();
         if first.is_none() && (complete || everybody_scrolls_back(guild, channel)) {
             return None;
@@ -228,19 +228,19 @@ impl Directory {
         Some(joined.fold(self.began, Timestamp::max))
     }
 
-    pub(crate) async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
-        let Some(user) = id::user_of(person) else { return Ok(Reach::default()) };
-        let mut reach = Reach::default();
+    pub(crate) async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
+        let Some(user) = id::user_of(person) else { return Ok(ReadableScopes::default()) };
+        let mut reach = ReadableScopes::default();
         let guilds = self.cache.guilds();
-        let asked = if self.members_told { guilds.len() } else { MAX_GUILDS_ASKED };
-        for guild in guilds.into_iter().take(asked) {
+        let question = if self.members_known { guilds.len() } else { MAX_GUILDS_QUERIED };
+        for guild in guilds.into_iter().take(question) {
             let Some(member) = self.member(guild, user).await? else { continue };
             self.reach_in(guild, &member, &mut reach).map_err(unusable)?;
         }
         Ok(reach)
     }
 
-    fn reach_in(&self, guild: GuildId, member: &Member, reach: &mut Reach) -> Result<(), IdError> {
+    fn reach_in(&self, guild: GuildId, member: &Member, reach: &mut ReadableScopes) -> Result<(), IdError> {
         let Some(guild) = self.cache.guild(guild) else { return Ok(()) };
         reach.realms.push((id::realm(guild.id)?, None));
         for channel in guild.channels.values().filter(|channel| !open_to_all(&guild, channel)) {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, Command, Host, Making, MessageAction, Outbound, Platform, PlatformError, Portraits, Post, StreamEvent,
+    Access, Avatars, Command, Host, Making, MessageAction, Outbound, Platform, PlatformError, Post, StreamEvent,
     Streaming,
 };
-use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, Reach, Timestamp};
+use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
 use serenity::all::{
     ActivityData, ApplicationId, ChannelId, ChannelType, CommandType, Guild, GuildChannel, GuildId, Http, UserId,
 };
@@ -17,23 +17,23 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, timeout_at};
 
-use crate::application::{asked, intents};
-use crate::arrival;
-use crate::channels::{Around, Hall, Happened};
+use crate::application::{fetch, intents};
+use crate::autocomplete;
+use crate::channels::{ChannelContext, ChannelEvent, ChannelRegistry};
 use crate::commands;
-use crate::direct::Directs;
 use crate::directory::Directory;
+use crate::dm_channels::DmChannels;
 use crate::error::{Error, in_words};
 use crate::gateway::{Event, Gateway};
+use crate::greeting;
 use crate::id::{PLATFORM, Target};
-use crate::ledger::Ledger;
 use crate::menus;
-use crate::offers;
 use crate::presence::Presence;
 use crate::reactions;
+use crate::replies::{Replies, ReplyPart};
 use crate::settings::Settings;
-use crate::shown::{Saying, Shown};
 use crate::stream::Streams;
+use crate::sync_cursor::SyncCursor;
 use crate::typing::Typing;
 use crate::webhooks::{Speaker, Webhooks};
 
@@ -60,34 +60,34 @@ pub struct Discord {
     pub(crate) clock: Arc<dyn Clock>,
     commands: &'static [Command],
     actions: &'static [MessageAction],
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) sync_cursor: Arc<SyncCursor>,
     /// The newest snowflake handled before this start: what is newer was made while nobody looked.
     handled_before: Option<u64>,
     /// What there is once Discord said who the bot is.
-    live: OnceLock<Live>,
+    connected: OnceLock<Connected>,
     connection: AsyncMutex<Option<Connection>>,
     /// Where pictures of personas come from.
-    portraits: Arc<OnceLock<Arc<dyn Portraits>>>,
+    avatars: Arc<OnceLock<Arc<dyn Avatars>>>,
     /// Ends [`Discord::listen`].
     shards: Mutex<Option<Arc<ShardManager>>>,
 }
 
 /// The bot on Discord.
-struct Live {
+struct Connected {
     http: Arc<Http>,
     directory: Arc<Directory>,
-    shown: Arc<Shown>,
+    shown: Arc<Replies>,
     typing: Arc<Typing>,
     streams: Streams,
     presence: Presence,
 }
 
-impl Live {
+impl Connected {
     /// Shows a reply, or what was written unasked at a time.
     async fn show(&self, outbound: &Outbound, at: Option<Timestamp>) -> Result<Target, PlatformError> {
         let target = target(&outbound.chat, &outbound.id, at)?;
         let speaker = Speaker { persona: outbound.persona.clone(), name: outbound.persona_name.clone() };
-        self.shown.show(Saying { target, speaker: &speaker }, &outbound.text).await?;
+        self.shown.show(ReplyPart { target, speaker: &speaker }, &outbound.text).await?;
         Ok(target)
     }
 }
@@ -112,25 +112,25 @@ impl Discord {
         actions: &'static [MessageAction],
     ) -> Result<Self, Error> {
         settings.http()?;
-        let ledger = Arc::new(Ledger::open(folder)?);
+        let sync_cursor = Arc::new(SyncCursor::open(folder)?);
         Ok(Self {
             id: PlatformId::new(PLATFORM)?,
             settings,
             clock,
             commands,
             actions,
-            handled_before: ledger.newest(),
-            ledger,
-            live: OnceLock::new(),
+            handled_before: sync_cursor.newest(),
+            sync_cursor,
+            connected: OnceLock::new(),
             connection: AsyncMutex::new(None),
-            portraits: Arc::default(),
+            avatars: Arc::default(),
             shards: Mutex::new(None),
         })
     }
 
     /// Says where pictures of personas come from; the first word counts.
-    pub fn show_portraits(&self, portraits: Arc<dyn Portraits>) {
-        self.portraits.get_or_init(|| portraits);
+    pub fn set_avatars(&self, avatars: Arc<dyn Avatars>) {
+        self.avatars.get_or_init(|| avatars);
     }
 
     pub(crate) async fn begin_now(&self) -> Result<(), Error> {
@@ -149,7 +149,7 @@ impl Discord {
 
     async fn connect(&self) -> Result<(), Error> {
         let http = Arc::new(self.settings.http()?);
-        let application = asked(&http).await?;
+        let application = fetch(&http).await?;
         let mut gateway = Gateway::open(self.settings.http()?, intents(&application)).await?;
         let early = match described(&mut gateway).await {
             Ok(early) => early,
@@ -164,62 +164,69 @@ impl Discord {
         let directory = Arc::new(Directory {
             cache: gateway.cache.clone(),
             http: http.clone(),
-            members_told: application.members,
+            members_known: application.members,
             operators: self.settings.operators(),
             me,
             began: self.clock.now(),
-            directs: Directs::default(),
+            directs: DmChannels::default(),
         });
-        let webhooks = Webhooks::new(http.clone(), id, directory.clone(), self.portraits.clone());
-        let shown = Arc::new(Shown::new(http.clone(), me, id, webhooks));
+        let webhooks = Webhooks::new(http.clone(), id, directory.clone(), self.avatars.clone());
+        let shown = Arc::new(Replies::new(http.clone(), me, id, webhooks));
         let typing = Arc::new(Typing::default());
         let streams = Streams::new(shown.clone(), typing.clone());
         *self.shards.lock().unwrap_or_else(PoisonError::into_inner) = Some(gateway.shards());
         *self.connection.lock().await = Some(Connection { gateway, early });
-        self.live.get_or_init(|| Live { http, directory, shown, typing, streams, presence: Presence::default() });
+        self.connected.get_or_init(|| Connected {
+            http,
+            directory,
+            shown,
+            typing,
+            streams,
+            presence: Presence::default(),
+        });
         tracing::info!(bot = application.name, "on Discord");
         Ok(())
     }
 
-    fn live(&self) -> Result<&Live, PlatformError> {
-        self.live.get().ok_or_else(|| PlatformError::Transient("Discord is not connected yet".to_owned()))
+    fn connected(&self) -> Result<&Connected, PlatformError> {
+        self.connected.get().ok_or_else(|| PlatformError::Transient("Discord is not connected yet".to_owned()))
     }
 
     pub(crate) async fn listen_until_closed(&self, host: Arc<dyn Host>) -> Result<(), Error> {
         let Some(Connection { mut gateway, early }) = self.connection.lock().await.take() else { return Ok(()) };
-        let Some(live) = self.live.get() else { return Ok(()) };
-        let hall = Arc::new(Hall::new(Around {
+        let Some(connected) = self.connected.get() else { return Ok(()) };
+        let registry = Arc::new(ChannelRegistry::new(ChannelContext {
             platform: self.id.clone(),
             host,
-            http: live.http.clone(),
+            http: connected.http.clone(),
             files: self.settings.client()?,
-            directory: live.directory.clone(),
-            shown: live.shown.clone(),
-            typing: live.typing.clone(),
-            ledger: self.ledger.clone(),
+            directory: connected.directory.clone(),
+            shown: connected.shown.clone(),
+            typing: connected.typing.clone(),
+            sync_cursor: self.sync_cursor.clone(),
             clock: self.clock.clone(),
             settings: self.settings.clone(),
         }));
-        tokio::spawn(offer(live.http.clone(), self.commands, self.actions));
+        tokio::spawn(declare_commands(connected.http.clone(), self.commands, self.actions));
         // Ends with this.
         let mut beside = JoinSet::new();
-        beside.spawn(self.farewell(&hall).go_on());
+        beside.spawn(self.farewell(&registry).go_on());
         for event in early {
-            self.take(&hall, event);
+            self.take(&registry, event);
         }
         let mut keep = tokio::time::interval(KEEP);
         keep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ended = loop {
             tokio::select! {
                 event = gateway.events.recv() => match event {
-                    Some(event) => self.take(&hall, event),
+                    Some(event) => self.take(&registry, event),
                     None => break Ok(()),
                 },
                 why = &mut gateway.ended => break Err(why.unwrap_or_else(|_| Error::Refused("it was closed".to_owned()))),
                 _ = keep.tick() => {
-                    self.ledger.clone().keep_soon().await;
-                    if gateway.missed.swap(false, Ordering::AcqRel) || hall.is_behind() {
-                        self.look_everywhere(&hall);
+                    self.sync_cursor.clone().keep_soon().await;
+                    if gateway.missed.swap(false, Ordering::AcqRel) || registry.is_behind() {
+                        self.look_everywhere(&registry);
                     }
                 }
             }
@@ -235,64 +242,64 @@ impl Discord {
         if let Some(shards) = shards {
             shards.shutdown_all().await;
         }
-        self.ledger.clone().keep_soon().await;
+        self.sync_cursor.clone().keep_soon().await;
     }
 
-    fn take(&self, hall: &Arc<Hall>, event: Event) {
+    fn take(&self, registry: &Arc<ChannelRegistry>, event: Event) {
         match event {
             Event::Ready(session) => {
                 self.came_back(&session);
-                for channel in self.ledger.directs() {
-                    hall.happened(channel, Happened::Missed);
+                for channel in self.sync_cursor.directs() {
+                    registry.dispatch(channel, ChannelEvent::Missed);
                 }
             }
             Event::Resumed => tracing::info!("Discord told what happened meanwhile"),
-            Event::Guild(guild) => self.guild(hall, &guild),
+            Event::Guild(guild) => self.guild(registry, &guild),
             Event::GuildGone(guild) => self.left(guild),
-            Event::Channel(channel) => self.channel(hall, &channel),
+            Event::Channel(channel) => self.channel(registry, &channel),
             Event::Said(message) => {
-                hall.around.shown.fresh(message.id);
-                hall.happened(message.channel_id, Happened::Said(message));
+                registry.context.shown.fresh(message.id);
+                registry.dispatch(message.channel_id, ChannelEvent::Said(message));
             }
-            Event::Edited(event) => hall.happened(event.channel_id, Happened::Edited(event)),
+            Event::Edited(event) => registry.dispatch(event.channel_id, ChannelEvent::Edited(event)),
             Event::Command(given) if given.data.kind == CommandType::Message => {
-                tokio::spawn(menus::chosen(hall.clone(), self.actions, *given));
+                tokio::spawn(menus::chosen(registry.clone(), self.actions, *given));
             }
             Event::Command(given) => {
-                tokio::spawn(commands::run(hall.clone(), self.commands, *given));
+                tokio::spawn(commands::run(registry.clone(), self.commands, *given));
             }
             Event::Typing(given) => {
-                tokio::spawn(offers::typed(hall.clone(), self.commands, *given));
+                tokio::spawn(autocomplete::typed(registry.clone(), self.commands, *given));
             }
             Event::Pressed(button) => {
-                tokio::spawn(commands::pressed(hall.clone(), *button));
+                tokio::spawn(commands::pressed(registry.clone(), *button));
             }
             Event::Filled(form) => {
-                tokio::spawn(menus::filled(hall.clone(), self.actions, *form));
+                tokio::spawn(menus::filled(registry.clone(), self.actions, *form));
             }
             Event::Reacted(reaction) => {
-                tokio::spawn(reactions::given(hall.clone(), *reaction));
+                tokio::spawn(reactions::given(registry.clone(), *reaction));
             }
-            Event::Deleted(channel, messages) => hall.happened(channel, Happened::Deleted(messages)),
+            Event::Deleted(channel, messages) => registry.dispatch(channel, ChannelEvent::Deleted(messages)),
         }
     }
 
     /// A guild as it is at the beginning of a session: what was said since the last one is looked up. In one that was never
     /// seen the bot says what it is.
-    fn guild(&self, hall: &Arc<Hall>, guild: &Guild) {
+    fn guild(&self, registry: &Arc<ChannelRegistry>, guild: &Guild) {
         let mut channels = guild.channels.values().chain(&guild.threads);
-        let known = channels.any(|channel| self.ledger.mark(channel.id).is_some());
-        if let Some(place) = arrival::place(guild, &hall.around.directory).filter(|_| !known) {
-            tokio::spawn(arrival::greet(hall.clone(), guild.id, place));
+        let known = channels.any(|channel| self.sync_cursor.mark(channel.id).is_some());
+        if let Some(place) = greeting::place(guild, &registry.context.directory).filter(|_| !known) {
+            tokio::spawn(greeting::greet(registry.clone(), guild.id, place));
         }
-        self.ledger.in_server(guild.id);
+        self.sync_cursor.in_server(guild.id);
         for channel in guild.channels.values().chain(&guild.threads) {
-            self.channel(hall, channel);
+            self.channel(registry, channel);
         }
         tracing::info!(guild = %guild.id, channels = guild.channels.len(), "in a server");
     }
 
-    fn channel(&self, hall: &Arc<Hall>, channel: &GuildChannel) {
+    fn channel(&self, registry: &Arc<ChannelRegistry>, channel: &GuildChannel) {
         if !is_talked_in(channel.kind) {
             return;
         }
@@ -300,16 +307,16 @@ impl Discord {
         // A channel made while nobody looked is read from its beginning; of one that was there before, nothing.
         let made_meanwhile = self.handled_before.is_some_and(|handled| channel.id.get() > handled);
         let begin = if made_meanwhile { channel.id.get().saturating_sub(1) } else { newest };
-        self.ledger.begin(channel.id, begin, Some(channel.guild_id));
-        if self.ledger.mark(channel.id).is_some_and(|mark| mark < newest) {
-            hall.happened(channel.id, Happened::Missed);
+        self.sync_cursor.begin(channel.id, begin, Some(channel.guild_id));
+        if self.sync_cursor.mark(channel.id).is_some_and(|mark| mark < newest) {
+            registry.dispatch(channel.id, ChannelEvent::Missed);
         }
     }
 
     /// Lets the presence follow the mood of a reply, where everybody may know it.
-    async fn show_mood(&self, live: &Live, channel: ChannelId, outbound: &Outbound) {
-        let (Some(mood), Some(guild)) = (&outbound.state.mood, live.directory.open_in(channel)) else { return };
-        let words = live.presence.said(guild, &outbound.persona, &outbound.persona_name, mood);
+    async fn show_mood(&self, connected: &Connected, channel: ChannelId, outbound: &Outbound) {
+        let (Some(mood), Some(guild)) = (&outbound.state.mood, connected.directory.open_in(channel)) else { return };
+        let words = connected.presence.said(guild, &outbound.persona, &outbound.persona_name, mood);
         let shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let (Some(words), Some(shards)) = (words, shards) {
             for shard in shards.runners.lock().await.values() {
@@ -319,28 +326,28 @@ impl Discord {
     }
 
     /// Looks for what was missed in every channel there is.
-    fn look_everywhere(&self, hall: &Arc<Hall>) {
-        let cache = &hall.around.directory.cache;
+    fn look_everywhere(&self, registry: &Arc<ChannelRegistry>) {
+        let cache = &registry.context.directory.cache;
         for guild in cache.guilds() {
             let channels: Vec<_> = match cache.guild(guild) {
                 Some(guild) => guild.channels.values().chain(&guild.threads).map(|channel| channel.id).collect(),
                 None => Vec::new(),
             };
             for channel in channels {
-                hall.happened(channel, Happened::Missed);
+                registry.dispatch(channel, ChannelEvent::Missed);
             }
         }
-        for channel in self.ledger.directs() {
-            hall.happened(channel, Happened::Missed);
+        for channel in self.sync_cursor.directs() {
+            registry.dispatch(channel, ChannelEvent::Missed);
         }
     }
 }
 
 /// Tells Discord which commands there are.
-async fn offer(http: Arc<Http>, declared: &'static [Command], actions: &'static [MessageAction]) {
-    let mut offered = commands::declared(declared);
-    offered.extend(menus::declared(actions));
-    match http.create_global_commands(&offered).await {
+async fn declare_commands(http: Arc<Http>, declared: &'static [Command], actions: &'static [MessageAction]) {
+    let mut declarations = commands::declared(declared);
+    declarations.extend(menus::declared(actions));
+    match http.create_global_commands(&declarations).await {
         Ok(commands) => tracing::debug!(commands = commands.len(), "commands are offered"),
         Err(error) => tracing::error!(error = in_words(&error), "commands are not offered"),
     }
@@ -369,7 +376,7 @@ async fn described(gateway: &mut Gateway) -> Result<Vec<Event>, Error> {
                 tracing::warn!("some servers have an outage; they are taken up when they are back");
                 break;
             }
-            Err(_) => return Err(Error::Away("no session was opened".to_owned())),
+            Err(_) => return Err(Error::Unreachable("no session was opened".to_owned())),
         };
         match &event {
             Event::Ready(session) => open = Some(session.servers.clone()),
@@ -392,46 +399,46 @@ impl Platform for Discord {
     }
 
     async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
-        self.live()?.directory.place(chat, asker).await
+        self.connected()?.directory.place(chat, asker).await
     }
 
     async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
-        self.live()?.directory.place_for_all(chat).await
+        self.connected()?.directory.place_for_all(chat).await
     }
 
-    async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
-        self.live()?.directory.reach(person).await
+    async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
+        self.connected()?.directory.readable_scopes(person).await
     }
 
     async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
-        self.live()?.directory.access(chat, person).await
+        self.connected()?.directory.access(chat, person).await
     }
 
     async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
-        let live = self.live()?;
-        live.streams.finish(&outbound.id).await;
-        let target = live.show(outbound, None).await?;
-        self.show_mood(live, target.channel, outbound).await;
+        let connected = self.connected()?;
+        connected.streams.finish(&outbound.id).await;
+        let target = connected.show(outbound, None).await?;
+        self.show_mood(connected, target.channel, outbound).await;
         Ok(())
     }
 
     async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
-        self.live()?.show(outbound, None).await.map(drop)
+        self.connected()?.show(outbound, None).await.map(drop)
     }
 
     async fn post(&self, post: &Post) -> Result<(), PlatformError> {
-        self.live()?.show(&post.outbound, Some(post.at)).await.map(drop)
+        self.connected()?.show(&post.outbound, Some(post.at)).await.map(drop)
     }
 
     async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
-        let live = self.live()?;
-        live.streams.finish(reply).await;
+        let connected = self.connected()?;
+        connected.streams.finish(reply).await;
         let target = target(chat, reply, Some(at))?;
-        if self.ledger.is_left(target.channel) {
+        if self.sync_cursor.is_left(target.channel) {
             // It stands where the bot cannot reach it any more.
             return Ok(());
         }
-        live.shown.retract(target).await
+        connected.shown.retract(target).await
     }
 
     fn streaming(&self) -> Option<&dyn Streaming> {
@@ -442,8 +449,8 @@ impl Platform for Discord {
 #[async_trait]
 impl Streaming for Discord {
     async fn event(&self, making: Making<'_>, event: &StreamEvent) {
-        if let Ok(live) = self.live() {
-            live.streams.event(making, event);
+        if let Ok(connected) = self.connected() {
+            connected.streams.event(making, event);
         }
     }
 }

@@ -17,13 +17,13 @@ pub enum Error {
     Settings(String),
     /// Discord could not be reached, or had a fault of its own; it may work later.
     #[error("Discord cannot be reached: {0}")]
-    Away(String),
+    Unreachable(String),
     /// Discord closed the connection for good.
     #[error("Discord refuses the connection: {0}")]
     Refused(String),
     /// What was handled could not be kept.
     #[error("{path}: {source}")]
-    Ledger {
+    SyncCursor {
         /// Which file.
         path: String,
         /// Why not.
@@ -37,7 +37,7 @@ pub enum Error {
 impl Error {
     /// Whether the same call may succeed later without anybody changing anything.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Away(_))
+        matches!(self, Self::Unreachable(_))
     }
 }
 

@@ -222,7 +222,7 @@ fn why(error: &serenity::Error) -> Error {
         }
         other => match failure(other) {
             Failure::Token => Error::Token,
-            Failure::Unknown => Error::Away(in_words(other)),
+            Failure::Unknown => Error::Unreachable(in_words(other)),
             Failure::Gone | Failure::Refused => Error::Refused(in_words(other)),
         },
     }

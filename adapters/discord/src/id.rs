@@ -79,7 +79,7 @@ impl Spot {
 impl fmt::Display for Spot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Answers(asked) => write!(f, "{asked}"),
+            Self::Answers(question) => write!(f, "{question}"),
             Self::Post(number) => write!(f, "{POST_MARK}{number}"),
         }
     }
@@ -99,15 +99,15 @@ impl ReplyKey {
         if let Some(number) = reply.as_str().strip_prefix(POST) {
             return Some(Self { spot: Spot::Post(number.parse().ok()?), number: 0 });
         }
-        let (asked, number) = reply.as_str().rsplit_once(REPLY_MARK)?;
-        let spot = Spot::Answers(discord::MessageId::new(snowflake(asked)?));
+        let (question, number) = reply.as_str().rsplit_once(REPLY_MARK)?;
+        let spot = Spot::Answers(discord::MessageId::new(snowflake(question)?));
         Some(Self { spot, number: number.parse().ok()? })
     }
 
     /// The core's id of the reply.
     pub(crate) fn id(self) -> Result<MessageId, IdError> {
         MessageId::new(match self.spot {
-            Spot::Answers(asked) => format!("{PLATFORM}:{asked}{REPLY_MARK}{}", self.number),
+            Spot::Answers(question) => format!("{PLATFORM}:{question}{REPLY_MARK}{}", self.number),
             Spot::Post(number) => format!("{POST}{number}"),
         })
     }
@@ -127,7 +127,7 @@ impl Target {
     pub(crate) fn of(chat: &ChatId, reply: &MessageId, at: Option<Timestamp>) -> Option<Self> {
         let (channel, reply) = (channel_of(chat)?, ReplyKey::of(reply)?);
         let since = match reply.spot {
-            Spot::Answers(asked) => asked,
+            Spot::Answers(question) => question,
             Spot::Post(_) => discord::MessageId::new(first_of(at?.as_millisecond()).max(1)),
         };
         Some(Self { channel, reply, since })

@@ -5,7 +5,7 @@ use serenity::all::{ChannelId, GuildId, Message, MessageType, RoleId, User, User
 
 use crate::directory::Directory;
 use crate::id;
-use crate::shown::Shown;
+use crate::replies::Replies;
 
 /// Whether somebody said it. Bots and webhooks are not listened to, the bot's own above all; nor are notices such as
 /// "somebody joined".
@@ -31,7 +31,7 @@ pub(crate) fn inbound(
     message: &Message,
     attached: &[String],
     directory: &Directory,
-    shown: &Shown,
+    shown: &Replies,
 ) -> Result<Inbound, IdError> {
     let replied = message.referenced_message.as_deref();
     let to_bot = replied.filter(|replied| shown.is_own(replied));

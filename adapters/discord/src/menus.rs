@@ -9,11 +9,11 @@ use serenity::all::{
     ModalInteraction,
 };
 
-use crate::channels::Hall;
-use crate::commands::{By, obey};
+use crate::channels::ChannelRegistry;
+use crate::commands::{Requester, obey};
 use crate::error::in_words;
 use crate::id;
-use crate::pages;
+use crate::modals;
 
 /// What the id of a form begins with; behind it come the command and the message it is about.
 const FORM: &str = "azera-form";
@@ -33,29 +33,33 @@ pub(crate) fn declared(actions: &[MessageAction]) -> impl Iterator<Item = Create
 }
 
 /// Does what was chosen in a message's menu, or asks what it needs to know first.
-pub(crate) async fn chosen(hall: Arc<Hall>, actions: &'static [MessageAction], given: CommandInteraction) {
+pub(crate) async fn chosen(
+    registry: Arc<ChannelRegistry>,
+    actions: &'static [MessageAction],
+    given: CommandInteraction,
+) {
     let Some(action) = actions.iter().find(|action| action.name == given.data.name) else { return };
     let target = given.data.target_id.and_then(|target| given.data.resolved.messages.get(&target.to_message_id()));
-    let Some(about) = target.and_then(|message| about(&hall, message)) else { return };
-    let by = By::gave(&given);
+    let Some(about) = target.and_then(|message| about(&registry, message)) else { return };
+    let by = Requester::gave(&given);
     let Some(asks) = action.asks else {
-        return obey(&hall, by, action.line.to_owned(), Some(about)).await;
+        return obey(&registry, by, action.line.to_owned(), Some(about)).await;
     };
     // Where it is wanted is known when the form comes back.
-    by.channel(&hall).await;
+    by.channel(&registry).await;
     let field = CreateInputText::new(InputTextStyle::Short, asks.help, asks.name).max_length(FIELD_CHARS);
     let form = CreateModal::new(form_id(action, about.as_str()), action.name)
         .components(vec![CreateActionRow::InputText(field)]);
     let shown = CreateInteractionResponse::Modal(form);
-    let http = &hall.around.http;
+    let http = &registry.context.http;
     if let Err(error) = http.create_interaction_response(given.id, &given.token, &shown, Vec::new()).await {
         tracing::warn!(error = in_words(&error), "a form could not be shown");
     }
 }
 
 /// Does what a form was for.
-pub(crate) async fn filled(hall: Arc<Hall>, actions: &'static [MessageAction], form: ModalInteraction) {
-    let Some(form) = pages::filled(&hall, form).await else { return };
+pub(crate) async fn filled(registry: Arc<ChannelRegistry>, actions: &'static [MessageAction], form: ModalInteraction) {
+    let Some(form) = modals::filled(&registry, form).await else { return };
     let Some((action, about)) = read(actions, &form.data.custom_id) else { return };
     let fields = form.data.components.iter().flat_map(|row| &row.components);
     let written = fields.filter_map(|field| match field {
@@ -63,13 +67,13 @@ pub(crate) async fn filled(hall: Arc<Hall>, actions: &'static [MessageAction], f
         _ => None,
     });
     let line = format!("{} {}", action.line, written.collect::<Vec<_>>().join(" ").trim());
-    obey(&hall, By::filled(&hall, &form), line, Some(about)).await;
+    obey(&registry, Requester::filled(&registry, &form), line, Some(about)).await;
 }
 
 /// The core's id of a message that is pointed at: one of a person's, or a reply.
-fn about(hall: &Hall, message: &Message) -> Option<azera_types::MessageId> {
-    if hall.around.shown.is_own(message) {
-        return hall.around.shown.reply_of(message)?.id().ok();
+fn about(registry: &ChannelRegistry, message: &Message) -> Option<azera_types::MessageId> {
+    if registry.context.shown.is_own(message) {
+        return registry.context.shown.reply_of(message)?.id().ok();
     }
     id::message(message.id).ok()
 }

@@ -4,12 +4,12 @@
 use azera_adapter::PlatformError;
 use serenity::all::{ChannelId, Message, MessageId, MessagePagination};
 
+use crate::buttons::PartId;
 use crate::error::{Failure, failure, refusal};
 use crate::id::{Spot, Target};
-use crate::mark::Mark;
-use crate::places::{Answer, Part};
-use crate::shown::Shown;
-use crate::webhooks::Face;
+use crate::replies::Replies;
+use crate::reply_cache::{Answer, Part};
+use crate::webhooks::WebhookIdentity;
 
 /// Messages of one request for history
 /// (<https://discord.com/developers/docs/resources/message#get-channel-messages>).
@@ -22,7 +22,7 @@ const PAGES: usize = 10;
 /// A part that was found: which it is, of which of the answers, and the message.
 type Found = (usize, Option<u32>, Message);
 
-impl Shown {
+impl Replies {
     /// Looks for what stands where a reply belongs.
     pub(crate) async fn find(&self, target: Target) -> Result<Answer, PlatformError> {
         let Target { channel, reply, since } = target;
@@ -65,7 +65,7 @@ impl Shown {
         let parts = found.into_iter().enumerate().take_while(|(at, (part, _, _))| at == part);
         // What their buttons say is not looked at: they are made anew.
         let parts = parts.map(|(_, (_, _, message))| {
-            let face = message.webhook_id.map(|hook| Face { hook, name: message.author.name });
+            let face = message.webhook_id.map(|hook| WebhookIdentity { hook, name: message.author.name });
             Part { id: message.id, content: message.content, of: None, face }
         });
         Ok(Answer { number, parts: parts.collect() })
@@ -92,11 +92,11 @@ impl Shown {
 /// Which part of what stands in a place a message of the bot's own is; one that bears no mark is known by what it replies
 /// to, but not which of the answers it is.
 fn stands_for(message: &Message, spot: Spot) -> Option<(usize, Option<u32>)> {
-    match (Mark::of(message), spot) {
+    match (PartId::of(message), spot) {
         (Some(mark), _) => (mark.reply.spot == spot).then_some((mark.part, Some(mark.reply.number))),
-        (None, Spot::Answers(asked)) => {
+        (None, Spot::Answers(question)) => {
             let reference = message.message_reference.as_ref()?;
-            (reference.message_id == Some(asked)).then_some((0, None))
+            (reference.message_id == Some(question)).then_some((0, None))
         }
         (None, Spot::Post(_)) => None,
     }

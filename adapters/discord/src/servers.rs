@@ -8,11 +8,11 @@ use azera_types::{Clock, Timestamp};
 use serenity::all::GuildId;
 use tokio::time::MissedTickBehavior;
 
-use crate::channels::Hall;
+use crate::channels::ChannelRegistry;
 use crate::discord::Discord;
 use crate::gateway::Session;
 use crate::id;
-use crate::ledger::Ledger;
+use crate::sync_cursor::SyncCursor;
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 3_600 * 1_000;
@@ -27,7 +27,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 impl Discord {
     /// Servers that a new session does not tell of were left while nobody looked.
     pub(crate) fn came_back(&self, session: &Session) {
-        for server in self.ledger.servers() {
+        for server in self.sync_cursor.servers() {
             if session.covers(server) && !session.servers.contains(&server) {
                 self.left(server);
             }
@@ -38,30 +38,30 @@ impl Discord {
     pub(crate) fn left(&self, server: GuildId) {
         let days = self.settings.keep_removed_days;
         tracing::info!(%server, "the bot was removed from a server; in {days} days what was said there is forgotten");
-        self.ledger.left_server(server, self.clock.now());
+        self.sync_cursor.left_server(server, self.clock.now());
     }
 
     /// What has forgotten what was said in servers that the bot left long ago.
-    pub(crate) fn farewell(&self, hall: &Arc<Hall>) -> Farewell {
-        Farewell {
-            hall: hall.clone(),
-            ledger: self.ledger.clone(),
+    pub(crate) fn farewell(&self, registry: &Arc<ChannelRegistry>) -> LeaveCleanup {
+        LeaveCleanup {
+            registry: registry.clone(),
+            sync_cursor: self.sync_cursor.clone(),
             clock: self.clock.clone(),
-            kept_ms: i64::from(self.settings.keep_removed_days) * DAY_MS,
+            retention_ms: i64::from(self.settings.keep_removed_days) * DAY_MS,
         }
     }
 }
 
 /// Has forgotten what was said in servers that the bot left long ago, one server at a time. That may take long, so it has a task
 /// of its own.
-pub(crate) struct Farewell {
-    hall: Arc<Hall>,
-    ledger: Arc<Ledger>,
+pub(crate) struct LeaveCleanup {
+    registry: Arc<ChannelRegistry>,
+    sync_cursor: Arc<SyncCursor>,
     clock: Arc<dyn Clock>,
-    kept_ms: i64,
+    retention_ms: i64,
 }
 
-impl Farewell {
+impl LeaveCleanup {
     pub(crate) async fn go_on(self) {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -80,14 +80,14 @@ impl Farewell {
     /// False if one could not be forgotten.
     async fn let_go(&self) -> bool {
         let mut all = true;
-        for server in self.ledger.left_before(self.before()) {
+        for server in self.sync_cursor.left_before(self.before()) {
             // While the one before was forgotten, this one may have let the bot in again.
-            let Some(channels) = self.ledger.to_be_forgotten(server, self.before()) else { continue };
+            let Some(channels) = self.sync_cursor.to_be_forgotten(server, self.before()) else { continue };
             let chats = channels.into_iter().map(id::chat).collect::<Result<Vec<_>, _>>();
             let (Ok(realm), Ok(chats)) = (id::realm(server), chats) else { continue };
-            match self.hall.around.host.left(&self.hall.around.platform, &realm, chats).await {
+            match self.registry.context.host.left(&self.registry.context.platform, &realm, chats).await {
                 Ok(()) => {
-                    self.ledger.forget_server(server);
+                    self.sync_cursor.forget_server(server);
                     tracing::info!(%server, "what was said in a server that removed the bot is forgotten");
                 }
                 Err(error) => {
@@ -101,7 +101,7 @@ impl Farewell {
 
     /// What was left before this time is forgotten.
     fn before(&self) -> Timestamp {
-        let before = self.clock.now().as_millisecond().saturating_sub(self.kept_ms);
+        let before = self.clock.now().as_millisecond().saturating_sub(self.retention_ms);
         Timestamp::from_millisecond(before).unwrap_or(Timestamp::MIN)
     }
 }

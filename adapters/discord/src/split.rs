@@ -65,7 +65,7 @@ fn split_at(text: &str, limit: usize) -> Vec<String> {
         }
         let cut = cut(rest, &open, room.saturating_sub(CLOSING_CHARS).max(1));
         let (body, after) = rest.split_at(cut);
-        open = kept(walk(&open, body), after);
+        open = still_open(walk(&open, body), after);
         let body = if open.fence.is_some() { body.trim_end_matches('\n') } else { body.trim_end() };
         parts.push(format!("{opening}{body}{}", open.closing()));
         rest = match open.fence {
@@ -79,7 +79,7 @@ fn split_at(text: &str, limit: usize) -> Vec<String> {
 }
 
 /// Marks count as open only where what follows closes them: a lone asterisk is no emphasis.
-fn kept(open: Open, after: &str) -> Open {
+fn still_open(open: Open, after: &str) -> Open {
     let paragraph = after.split("\n\n").next().unwrap_or_default();
     let marks = open.marks.into_iter().filter(|mark| paragraph.contains(mark)).collect();
     Open { fence: open.fence, marks }
@@ -93,7 +93,8 @@ fn cut(text: &str, open: &Open, most: usize) -> usize {
     let before = text.get(..latest).unwrap_or(text);
     let found = |separator: &str, least: usize, whole_marks: bool| {
         before.rmatch_indices(separator).map(|(at, found)| at + found.len()).take_while(|at| *at > least).find(|at| {
-            let open = kept(walk(open, before.get(..*at).unwrap_or_default()), text.get(*at..).unwrap_or_default());
+            let open =
+                still_open(walk(open, before.get(..*at).unwrap_or_default()), text.get(*at..).unwrap_or_default());
             let begins_a_fence = open.fence.is_some() && last_line(before, *at).trim_start().starts_with("```");
             whole.binary_search(at).is_ok() && !begins_a_fence && (!whole_marks || open.marks.is_empty())
         })

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use crate::id::Target;
-use crate::shown::{Saying, Shown};
+use crate::replies::{Replies, ReplyPart};
 use crate::typing::Typing;
 use crate::webhooks::Speaker;
 
@@ -19,23 +19,23 @@ use crate::webhooks::Speaker;
 const BETWEEN_EDITS: Duration = Duration::from_secs(1);
 
 /// Replies shown while they are made, at a time. More are shown when they are complete.
-const MAX_LIVE: usize = 256;
+const MAX_STREAMS: usize = 256;
 
 /// Replies in the making.
 pub(crate) struct Streams {
-    shown: Arc<Shown>,
+    shown: Arc<Replies>,
     typing: Arc<Typing>,
-    live: Mutex<HashMap<MessageId, Live>>,
+    streams: Mutex<HashMap<MessageId, ReplyStream>>,
 }
 
-struct Live {
+struct ReplyStream {
     text: watch::Sender<String>,
     task: JoinHandle<()>,
 }
 
 impl Streams {
-    pub(crate) fn new(shown: Arc<Shown>, typing: Arc<Typing>) -> Self {
-        Self { shown, typing, live: Mutex::default() }
+    pub(crate) fn new(shown: Arc<Replies>, typing: Arc<Typing>) -> Self {
+        Self { shown, typing, streams: Mutex::default() }
     }
 
     /// Takes an event of a reply.
@@ -52,24 +52,24 @@ impl Streams {
     }
 
     fn content(&self, target: Target, making: Making<'_>, piece: &str) {
-        let mut live = self.lock();
-        if let Some(live) = live.get(making.reply) {
-            live.text.send_modify(|text| text.push_str(piece));
+        let mut streams = self.lock();
+        if let Some(streams) = streams.get(making.reply) {
+            streams.text.send_modify(|text| text.push_str(piece));
             return;
         }
-        if live.len() >= MAX_LIVE {
+        if streams.len() >= MAX_STREAMS {
             return;
         }
         let (text, growing) = watch::channel(piece.to_owned());
         let speaker = Speaker { persona: making.persona.clone(), name: making.persona_name.to_owned() };
         let task = tokio::spawn(grow(self.shown.clone(), self.typing.clone(), target, speaker, growing));
-        live.insert(making.reply.clone(), Live { text, task });
+        streams.insert(making.reply.clone(), ReplyStream { text, task });
     }
 
     /// The reply is complete: waits until nothing more comes of its making.
     pub(crate) async fn finish(&self, reply: &MessageId) {
-        let live = self.lock().remove(reply);
-        if let Some(Live { text, task }) = live {
+        let streams = self.lock().remove(reply);
+        if let Some(ReplyStream { text, task }) = streams {
             drop(text);
             task.await.ok();
         }
@@ -77,7 +77,7 @@ impl Streams {
 
     /// Nothing will be delivered: what was seen of it goes.
     fn break_off(&self, target: Target, reply: &MessageId) {
-        let Some(Live { text, task }) = self.lock().remove(reply) else { return };
+        let Some(ReplyStream { text, task }) = self.lock().remove(reply) else { return };
         drop(text);
         let shown = self.shown.clone();
         tokio::spawn(async move {
@@ -88,14 +88,14 @@ impl Streams {
         });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<MessageId, Live>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<MessageId, ReplyStream>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Shows the beginning of a reply as it grows, until nobody writes on it any more.
 async fn grow(
-    shown: Arc<Shown>,
+    shown: Arc<Replies>,
     typing: Arc<Typing>,
     target: Target,
     speaker: Speaker,
@@ -105,7 +105,7 @@ async fn grow(
     loop {
         let text = growing.borrow_and_update().clone();
         if text != seen && !text.trim().is_empty() && shown.pace.spare() {
-            if shown.show_beginning(Saying { target, speaker: &speaker }, &text).await {
+            if shown.show_beginning(ReplyPart { target, speaker: &speaker }, &text).await {
                 typing.stop(target.channel);
             }
             seen = text;

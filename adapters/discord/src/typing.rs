@@ -7,7 +7,7 @@ use std::time::Duration;
 use serenity::all::ChannelId;
 use tokio::task::AbortHandle;
 
-use crate::shown::Shown;
+use crate::replies::Replies;
 
 /// Discord shows the sign for ten seconds.
 const AGAIN: Duration = Duration::from_secs(8);
@@ -20,14 +20,14 @@ const TIMES: usize = 40;
 pub(crate) struct Typing(Mutex<HashMap<ChannelId, AbortHandle>>);
 
 /// The sign in one channel, until this is dropped.
-pub(crate) struct Sign {
+pub(crate) struct TypingGuard {
     typing: Arc<Typing>,
     channel: ChannelId,
 }
 
 impl Typing {
     /// Shows the sign in a channel.
-    pub(crate) fn start(self: &Arc<Self>, channel: ChannelId, shown: Arc<Shown>) -> Sign {
+    pub(crate) fn start(self: &Arc<Self>, channel: ChannelId, shown: Arc<Replies>) -> TypingGuard {
         let task = tokio::spawn(async move {
             for _ in 0..TIMES {
                 shown.typing(channel).await;
@@ -37,7 +37,7 @@ impl Typing {
         if let Some(before) = self.lock().insert(channel, task.abort_handle()) {
             before.abort();
         }
-        Sign { typing: self.clone(), channel }
+        TypingGuard { typing: self.clone(), channel }
     }
 
     /// Shows it no more.
@@ -52,7 +52,7 @@ impl Typing {
     }
 }
 
-impl Drop for Sign {
+impl Drop for TypingGuard {
     fn drop(&mut self) {
         self.typing.stop(self.channel);
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use azera_adapter::{Picture, PlatformError, Portraits};
+use azera_adapter::{Avatars, Picture, PlatformError};
 use azera_types::PersonaId;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -58,7 +58,7 @@ pub(crate) struct Speaker {
 
 /// A webhook to speak through, and the name to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Face {
+pub(crate) struct WebhookIdentity {
     pub(crate) hook: WebhookId,
     pub(crate) name: String,
 }
@@ -99,7 +99,7 @@ pub(crate) struct Webhooks {
     http: Arc<Http>,
     application: ApplicationId,
     directory: Arc<Directory>,
-    portraits: Arc<OnceLock<Arc<dyn Portraits>>>,
+    avatars: Arc<OnceLock<Arc<dyn Avatars>>>,
     channels: Mutex<HashMap<ChannelId, Arc<AsyncMutex<Wardrobe>>>>,
 }
 
@@ -108,14 +108,18 @@ impl Webhooks {
         http: Arc<Http>,
         application: ApplicationId,
         directory: Arc<Directory>,
-        portraits: Arc<OnceLock<Arc<dyn Portraits>>>,
+        avatars: Arc<OnceLock<Arc<dyn Avatars>>>,
     ) -> Self {
-        Self { http, application, directory, portraits, channels: Mutex::default() }
+        Self { http, application, directory, avatars, channels: Mutex::default() }
     }
 
     /// How a persona shows itself in a channel; `None` if that is a plain message of the bot's: because it is called like the
     /// bot or as no webhook may be, or the bot may make none there.
-    pub(crate) async fn face(&self, channel: ChannelId, speaker: &Speaker) -> Result<Option<Face>, PlatformError> {
+    pub(crate) async fn face(
+        &self,
+        channel: ChannelId,
+        speaker: &Speaker,
+    ) -> Result<Option<WebhookIdentity>, PlatformError> {
         let is_the_bots = speaker.name.eq_ignore_ascii_case(self.directory.cache.current_user().display_name());
         if is_the_bots || !may_be_called(&speaker.name) {
             return Ok(None);
@@ -130,7 +134,9 @@ impl Webhooks {
             return Ok(None);
         }
         let error = match self.hook_for(home, speaker, &mut wardrobe).await {
-            Ok(hook) => return Ok(Some(Face { hook, name: speaker.name.chars().take(NAME_CHARS).collect() })),
+            Ok(hook) => {
+                return Ok(Some(WebhookIdentity { hook, name: speaker.name.chars().take(NAME_CHARS).collect() }));
+            }
             Err(error) => error,
         };
         // Whether one was made or changed is not known.
@@ -151,8 +157,8 @@ impl Webhooks {
         speaker: &Speaker,
         wardrobe: &mut Wardrobe,
     ) -> serenity::Result<WebhookId> {
-        let portrait = match self.portraits.get() {
-            Some(portraits) => portraits.picture(&speaker.persona).await,
+        let portrait = match self.avatars.get() {
+            Some(avatars) => avatars.picture(&speaker.persona).await,
             None => None,
         };
         let whose = format!("{PREFIX} {}", digest(speaker.persona.as_str().as_bytes()));
@@ -193,7 +199,7 @@ impl Webhooks {
     pub(crate) async fn say(
         &self,
         channel: ChannelId,
-        face: &Face,
+        face: &WebhookIdentity,
         message: ExecuteWebhook,
     ) -> serenity::Result<Message> {
         let hook = self.hook(channel, face.hook).await?;
@@ -259,9 +265,9 @@ impl Webhooks {
     }
 
     /// What was asked, as an address: what a webhook says cannot be a reply.
-    pub(crate) fn link(&self, channel: ChannelId, asked: MessageId) -> Option<String> {
+    pub(crate) fn link(&self, channel: ChannelId, question: MessageId) -> Option<String> {
         let guild = self.directory.locate(channel)?.guild;
-        Some(asked.link(channel, Some(guild)))
+        Some(question.link(channel, Some(guild)))
     }
 
     /// Takes note that a webhook was not let speak.

@@ -5,7 +5,7 @@
 //! that person's. A thread is read by whoever reads its room.
 
 use azera_adapter::Access;
-use azera_types::{ChatId, PersonId, Place, PlaceKind, Reach, RealmId, Timestamp};
+use azera_types::{ChatId, PersonId, Place, PlaceKind, ReadableScopes, RealmId, Timestamp};
 use futures::StreamExt;
 use matrix_sdk::deserialized_responses::RawMemberEvent;
 use matrix_sdk::room::ParentSpace;
@@ -21,8 +21,8 @@ use matrix_sdk_base::deserialized_responses::RawSyncOrStrippedState;
 
 use crate::Error;
 use crate::ids::{realm_id, user_of};
-use crate::ledger::Ledger;
-use crate::succession::Succession;
+use crate::room_upgrades::RoomUpgrades;
+use crate::sync_state::SyncState;
 
 /// The power level from which somebody manages a room: that of moderators, by custom.
 const MANAGES: i64 = 50;
@@ -31,8 +31,8 @@ const MANAGES: i64 = 50;
 #[derive(Debug, Clone)]
 pub(crate) struct Audience {
     client: Client,
-    ledger: Ledger,
-    succession: Succession,
+    sync_state: SyncState,
+    succession: RoomUpgrades,
     own: OwnedUserId,
 }
 
@@ -46,8 +46,8 @@ enum Past {
 }
 
 impl Audience {
-    pub(crate) fn new(client: Client, ledger: Ledger, succession: Succession, own: OwnedUserId) -> Self {
-        Self { client, ledger, succession, own }
+    pub(crate) fn new(client: Client, sync_state: SyncState, succession: RoomUpgrades, own: OwnedUserId) -> Self {
+        Self { client, sync_state, succession, own }
     }
 
     fn room(&self, chat: &ChatId) -> Option<Room> {
@@ -105,9 +105,9 @@ impl Audience {
         Ok(Some(Place { chat, kind, since }))
     }
 
-    /// See [`azera_adapter::Platform::reach`].
-    pub(crate) async fn reach(&self, person: &PersonId) -> Result<Reach, Error> {
-        let mut reach = Reach::default();
+    /// See [`azera_adapter::Platform::readable_scopes`].
+    pub(crate) async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, Error> {
+        let mut reach = ReadableScopes::default();
         let Some(user) = user_of(person).filter(|user| *user != self.own) else { return Ok(reach) };
         for room in self.client.joined_rooms() {
             if self.succession.is_over(room.room_id()) || !self.is_in(&room, &user).await? {
@@ -204,7 +204,7 @@ impl Audience {
         let past = self.past(room).await?;
         let before = self.succession.before(room.room_id());
         let first = match &before {
-            Some(_) => self.ledger.first(room.room_id()).await?.map(time),
+            Some(_) => self.sync_state.first(room.room_id()).await?.map(time),
             None => None,
         };
         let (mut latest, mut were_there) = (None, Vec::new());
@@ -281,9 +281,9 @@ impl Audience {
 
     /// Notes when somebody came into a room, unless it is known.
     pub(crate) async fn note_came(&self, room: &Room, user: &UserId) -> Result<(), Error> {
-        if self.ledger.came(room.room_id(), user).await?.is_none() {
+        if self.sync_state.came(room.room_id(), user).await?.is_none() {
             let came = self.came(room, user).await?;
-            self.ledger.set_came(room.room_id(), user, came.as_millisecond()).await?;
+            self.sync_state.set_came(room.room_id(), user, came.as_millisecond()).await?;
         }
         Ok(())
     }
@@ -296,7 +296,7 @@ impl Audience {
         let seen = match before {
             // A change of name: when they came was another event.
             Some(before) if before.membership == MembershipState::Join => {
-                self.ledger.came(room.room_id(), user).await?
+                self.sync_state.came(room.room_id(), user).await?
             }
             _ => None,
         };

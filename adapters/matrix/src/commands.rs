@@ -6,7 +6,7 @@ use matrix_sdk::ruma::{OwnedUserId, TransactionId, UserId};
 use matrix_sdk::{Room, RoomState};
 
 use crate::content::transaction;
-use crate::events::{Heard, Said, heard};
+use crate::events::{RoomEvent, Said, heard};
 use crate::ids::{message_id, person_id, place_of};
 use crate::markdown::{PART_BYTES, parts};
 use crate::media::given_file;
@@ -16,10 +16,10 @@ use crate::{Error, Matrix};
 const PERSONAL: [&str; 4] = ["me", "memory", "why", "chats"];
 
 /// Of those, the ones that are asked there too: with the right of the direct chat, which shows more than a room may.
-const ASKED_THERE: [&str; 3] = ["me", "memory", "chats"];
+const CONSOLE_ONLY: [&str; 3] = ["me", "memory", "chats"];
 
 /// Commands of the terminal. Rooms and threads are made by people here.
-const ELSEWHERE: [&str; 3] = ["new", "quit", "as"];
+const CONSOLE_COMMANDS: [&str; 3] = ["new", "quit", "as"];
 
 /// Commands whose `import` takes a file, too.
 const IMPORTS: [&str; 3] = ["/dream", "/journal", "/garden"];
@@ -95,7 +95,7 @@ impl Matrix {
         let Some(room) = self.room_of(said) else { return Ok(()) };
         let here = self.succession.chat(room.room_id(), said.thread.as_deref())?;
         let name = line.trim_start_matches('/').split_whitespace().next().unwrap_or_default().to_lowercase();
-        if ELSEWHERE.contains(&name.as_str()) {
+        if CONSOLE_COMMANDS.contains(&name.as_str()) {
             let text = format!("`/{name}` is for the terminal. Here, open another room or a thread.");
             return self.tell(&here, Some(said), &text).await;
         }
@@ -129,15 +129,15 @@ impl Matrix {
             let text = "That is for you alone: I have invited you to a direct chat. Come in and ask again.";
             return self.tell(&here, Some(said), text).await;
         };
-        let asked_in = if ASKED_THERE.contains(&name.as_str()) { there.clone() } else { here.clone() };
-        let text = self.ask(host, said, asked_in, line, about).await;
+        let typed_in = if CONSOLE_ONLY.contains(&name.as_str()) { there.clone() } else { here.clone() };
+        let text = self.ask(host, said, typed_in, line, about).await;
         self.tell(&there, None, &text).await?;
         self.tell(&here, Some(said), "I have told you in our direct chat.").await
     }
 
     /// What a command begins with in a room.
     pub(crate) async fn prefix_in(&self, room: &Room) -> String {
-        let chosen = self.ledger.prefix(&self.succession.origin(room.room_id())).await;
+        let chosen = self.sync_state.prefix(&self.succession.origin(room.room_id())).await;
         chosen.ok().flatten().unwrap_or_else(|| self.settings.prefix.clone())
     }
 
@@ -157,7 +157,7 @@ impl Matrix {
         if !fits {
             return Ok(format!("A prefix has at most {MAX_PREFIX_CHARS} letters, digits and signs, and no space."));
         }
-        self.ledger.set_prefix(&origin, Some(chosen.as_str()).filter(|chosen| *chosen != "off")).await?;
+        self.sync_state.set_prefix(&origin, Some(chosen.as_str()).filter(|chosen| *chosen != "off")).await?;
         Ok(format!("From now on a command here begins with `{}`.", self.prefix_in(room).await))
     }
 
@@ -226,7 +226,7 @@ impl Matrix {
         let file = match (&said.file, &said.reply_to) {
             (Some(file), _) => Some(file.clone()),
             (None, Some(target)) => match heard(&room.event(target, None).await?, room.room_id()) {
-                Some(Heard::Said(target)) => target.file,
+                Some(RoomEvent::Said(target)) => target.file,
                 _ => None,
             },
             (None, None) => None,

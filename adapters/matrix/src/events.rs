@@ -56,7 +56,7 @@ impl Said {
 
 /// Something that happened in a room and concerns the bot.
 #[derive(Debug, Clone)]
-pub(crate) enum Heard {
+pub(crate) enum RoomEvent {
     /// Somebody wrote.
     Said(Box<Said>),
     /// Somebody changed what stands in another event.
@@ -91,9 +91,9 @@ pub(crate) enum Heard {
 }
 
 /// What an event says; `None` if it is nothing to the bot. What the bot did itself is not told apart here.
-pub(crate) fn heard(event: &TimelineEvent, room: &RoomId) -> Option<Heard> {
+pub(crate) fn heard(event: &TimelineEvent, room: &RoomId) -> Option<RoomEvent> {
     if let TimelineEventKind::UnableToDecrypt { .. } = &event.kind {
-        return Some(Heard::Undecryptable);
+        return Some(RoomEvent::Undecryptable);
     }
     match event.raw().deserialize().ok()? {
         AnySyncTimelineEvent::MessageLike(AnySyncMessageLikeEvent::RoomMessage(SyncMessageLikeEvent::Original(
@@ -107,12 +107,12 @@ pub(crate) fn heard(event: &TimelineEvent, room: &RoomId) -> Option<Heard> {
         }
         AnySyncTimelineEvent::MessageLike(AnySyncMessageLikeEvent::RoomEncrypted(SyncMessageLikeEvent::Original(
             _,
-        ))) => Some(Heard::Undecryptable),
+        ))) => Some(RoomEvent::Undecryptable),
         AnySyncTimelineEvent::MessageLike(AnySyncMessageLikeEvent::Reaction(SyncMessageLikeEvent::Original(
             reaction,
         ))) => {
             let relation = reaction.content.relates_to;
-            Some(Heard::Reacted { target: relation.event_id, key: relation.key, by: reaction.sender })
+            Some(RoomEvent::Reacted { target: relation.event_id, key: relation.key, by: reaction.sender })
         }
         AnySyncTimelineEvent::MessageLike(AnySyncMessageLikeEvent::RoomRedaction(_)) => {
             // Rooms before version 11 name the target beside the content.
@@ -121,17 +121,17 @@ pub(crate) fn heard(event: &TimelineEvent, room: &RoomId) -> Option<Heard> {
                 let content = event.raw().get_field::<serde_json::Value>("content").ok().flatten()?;
                 OwnedEventId::try_from(content.get("redacts")?.as_str()?).ok()
             };
-            beside.or_else(within).map(Heard::Redacted)
+            beside.or_else(within).map(RoomEvent::Redacted)
         }
         AnySyncTimelineEvent::State(AnySyncStateEvent::RoomMember(member)) => {
             let member = member.as_original()?;
             let was = member.prev_content().map(|before| &before.membership);
             let came = member.content.membership == MembershipState::Join && was != Some(&MembershipState::Join);
             let at = i64::from(member.origin_server_ts.get());
-            came.then(|| Heard::Came { user: member.state_key.clone(), at })
+            came.then(|| RoomEvent::Came { user: member.state_key.clone(), at })
         }
         AnySyncTimelineEvent::State(AnySyncStateEvent::RoomTombstone(tombstone)) => {
-            Some(Heard::Upgraded(tombstone.as_original()?.content.replacement_room.clone()))
+            Some(RoomEvent::Upgraded(tombstone.as_original()?.content.replacement_room.clone()))
         }
         _ => None,
     }
@@ -171,7 +171,7 @@ pub(crate) fn thread_of(event: &TimelineEvent) -> Option<OwnedEventId> {
     OwnedEventId::try_from(relation.get("event_id")?.as_str()?).ok()
 }
 
-fn said(message: OriginalSyncRoomMessageEvent, room: &RoomId) -> Option<Heard> {
+fn said(message: OriginalSyncRoomMessageEvent, room: &RoomId) -> Option<RoomEvent> {
     let at = Timestamp::from_millisecond(message.origin_server_ts.get().into()).ok()?;
     let mut said = Said {
         room: room.to_owned(),
@@ -208,8 +208,8 @@ fn said(message: OriginalSyncRoomMessageEvent, room: &RoomId) -> Option<Heard> {
         None => html.map(|html| pills(&html)).unwrap_or_default(),
     };
     Some(match target {
-        Some(target) => Heard::Changed { target, now: Box::new(said) },
-        None => Heard::Said(Box::new(said)),
+        Some(target) => RoomEvent::Changed { target, now: Box::new(said) },
+        None => RoomEvent::Said(Box::new(said)),
     })
 }
 
@@ -278,13 +278,13 @@ mod tests {
         TimelineEvent::from_plaintext(Raw::new(&event).unwrap().cast_unchecked())
     }
 
-    fn message(content: Value) -> Option<Heard> {
+    fn message(content: Value) -> Option<RoomEvent> {
         heard(&event("m.room.message", content, json!({})), room_id!("!r:a"))
     }
 
     fn plain(content: Value) -> Said {
         match message(content) {
-            Some(Heard::Said(said)) => *said,
+            Some(RoomEvent::Said(said)) => *said,
             other => panic!("{other:?}"),
         }
     }
@@ -328,11 +328,11 @@ mod tests {
             "msgtype": "m.text", "body": "* better", "m.new_content": { "msgtype": "m.text", "body": "better" },
             "m.relates_to": { "rel_type": "m.replace", "event_id": "$first" },
         }));
-        let Some(Heard::Changed { target, now }) = edit else { panic!("{edit:?}") };
+        let Some(RoomEvent::Changed { target, now }) = edit else { panic!("{edit:?}") };
         assert_eq!((target.as_str(), &*now.text), ("$first", "better"));
         for (content, more) in [(json!({ "redacts": "$x" }), json!({})), (json!({}), json!({ "redacts": "$x" }))] {
             let redaction = heard(&event("m.room.redaction", content, more), room_id!("!r:a"));
-            assert!(matches!(redaction, Some(Heard::Redacted(gone)) if gone == "$x"));
+            assert!(matches!(redaction, Some(RoomEvent::Redacted(gone)) if gone == "$x"));
         }
     }
 
@@ -344,7 +344,7 @@ mod tests {
             let before = was.map_or_else(|| json!({}), |was| json!({ "prev_content": { "membership": was } }));
             let more = json!({ "state_key": own, "unsigned": before });
             let event = event("m.room.member", json!({ "membership": is }), more);
-            assert_eq!(matches!(heard(&event, room_id!("!r:a")), Some(Heard::Came { .. })), came, "{was:?} {is}");
+            assert_eq!(matches!(heard(&event, room_id!("!r:a")), Some(RoomEvent::Came { .. })), came, "{was:?} {is}");
             assert_eq!(is_beginning(&event, own), begins, "{was:?} {is}");
         }
         check(None, "join", &own, true, true);

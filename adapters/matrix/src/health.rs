@@ -54,22 +54,22 @@ fn messages(number: usize) -> String {
 }
 
 /// What the bot said of itself last, if it ever ran in this folder.
-pub(crate) fn last_told(folder: &Path) -> Result<Option<Health>, Error> {
-    let told = files::read(&Files(folder).health())?;
-    Ok(told.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
+pub(crate) fn last_report(folder: &Path) -> Result<Option<Health>, Error> {
+    let reported = files::read(&Files(folder).health())?;
+    Ok(reported.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
 }
 
 /// What is known between two times it is told.
 #[derive(Debug, Default)]
-pub(crate) struct Vitals {
+pub(crate) struct HealthTracker {
     /// Undecryptable messages by room, where there are any.
     late: Mutex<HashMap<OwnedRoomId, usize>>,
     /// Signed by the account, and its keys recoverable.
     keys: Mutex<(bool, bool)>,
-    told: tokio::sync::Mutex<Option<Health>>,
+    reported: tokio::sync::Mutex<Option<Health>>,
 }
 
-impl Vitals {
+impl HealthTracker {
     /// Notes how many messages of a room cannot be read.
     pub(crate) fn note_late(&self, room: &RoomId, number: usize) {
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,17 +101,17 @@ impl Matrix {
     async fn health(&self) -> Result<Health, Error> {
         let (cross_signed, recoverable) = *self.vitals.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let undecryptable = self.vitals.late.lock().unwrap_or_else(PoisonError::into_inner).values().sum();
-        let given_up = self.ledger.given_up().await?;
+        let given_up = self.sync_state.given_up().await?;
         Ok(Health { rooms: self.client.joined_rooms().len(), cross_signed, recoverable, undecryptable, given_up })
     }
 
     /// How the bot is doing in a room, for those who are in it.
     pub(crate) async fn doctor(&self, room: &Room) -> Result<String, Error> {
         let health = self.health().await?;
-        let late = self.ledger.late(room.room_id()).await?.len();
+        let late = self.sync_state.late(room.room_id()).await?.len();
         let mark = |well: bool| if well { "ok" } else { "note" };
         let mut text = String::new();
-        let mut line = |well: bool, told: String| text.push_str(&format!("- {}: {told}\n", mark(well)));
+        let mut line = |well: bool, reported: String| text.push_str(&format!("- {}: {reported}\n", mark(well)));
         line(true, format!("I am {}, and the homeserver answers", self.own));
         if room.latest_encryption_state().await?.is_encrypted() {
             let strict = if self.settings.strict { ", with devices alone that their owners have verified" } else { "" };
@@ -129,14 +129,14 @@ impl Matrix {
 
     /// Tells how the bot is doing, if that changed.
     pub(crate) async fn tell_health(&self) {
-        let mut told = self.vitals.told.lock().await;
+        let mut reported = self.vitals.reported.lock().await;
         let done = async {
             let now = self.health().await?;
-            if told.as_ref() == Some(&now) {
+            if reported.as_ref() == Some(&now) {
                 return Ok(());
             }
             files::write(&Files(&self.settings.folder).health(), &serde_json::to_vec(&now)?)?;
-            *told = Some(now);
+            *reported = Some(now);
             Ok::<_, Error>(())
         };
         if let Err(error) = done.await {

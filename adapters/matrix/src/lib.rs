@@ -4,7 +4,7 @@
 //! `$`); a thread's chat is its room's id and its root's, with a slash between.
 //!
 //! Each message is handed in once and its answer shown once, whatever happens in between:
-//! - A room's events go through one worker, in order. The last one handed in is noted ([`ledger`]), and after each start and
+//! - A room's events go through one worker, in order. The last one handed in is noted ([`sync_state`]), and after each start and
 //!   each gap in the sync the worker pages back to it. What is handed in twice by that, the record knows already.
 //! - The sync's own token is not relied on: matrix-sdk stores it before anybody has seen what came with it.
 //! - The first event of a reply has a transaction id that follows from the message answered, so a homeserver that has it
@@ -12,34 +12,34 @@
 //! - What cannot be decrypted yet is noted, and tried again after each sync.
 
 mod audience;
+mod avatars;
 mod commands;
+mod connection;
 mod content;
 mod error;
 mod events;
 mod files;
 mod health;
 mod ids;
-mod ledger;
 mod login;
-mod manners;
 mod markdown;
 mod matrix;
 mod media;
-mod outside;
 mod platform;
-mod portraits;
+mod rate_limit;
 mod replies;
+mod room_upgrades;
 mod rooms;
 mod sending;
 mod settings;
-mod succession;
 mod sync;
+mod sync_state;
 mod worker;
 
+pub use connection::look;
 pub use error::Error;
 pub use health::Health;
 pub use ids::{chat_id, person_id};
-pub use login::Look;
+pub use login::LoginStatus;
 pub use matrix::{Matrix, PLATFORM};
-pub use outside::look;
 pub use settings::{Invites, Limits, Login, Settings};

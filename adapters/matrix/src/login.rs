@@ -51,7 +51,7 @@ pub(crate) async fn client(settings: &Settings) -> Result<Client, Error> {
 
 /// What can be seen without logging in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
+pub struct LoginStatus {
     /// Whether there is a session, or a way to get one.
     pub may_log_in: bool,
     /// How the bot was doing when it ran last, or is if it runs.
@@ -60,7 +60,7 @@ pub struct Look {
     pub what: String,
 }
 
-pub(crate) async fn look_now(settings: &Settings) -> Result<Look, Error> {
+pub(crate) async fn look_now(settings: &Settings) -> Result<LoginStatus, Error> {
     let built = Client::builder().server_name_or_homeserver_url(&settings.homeserver);
     let client = built.build().await.map_err(|error| Error::Homeserver(Box::new(error)))?;
     let versions = client.fetch_server_versions(None).await?;
@@ -69,7 +69,7 @@ pub(crate) async fn look_now(settings: &Settings) -> Result<Look, Error> {
     let files = Files(&settings.folder);
     let session = read(&files.session())?.and_then(|bytes| serde_json::from_slice::<MatrixSession>(&bytes).ok());
     let login = settings.login.password.is_some() || settings.login.token.is_some();
-    let health = health::last_told(files.0)?.filter(|_| session.is_some());
+    let health = health::last_report(files.0)?.filter(|_| session.is_some());
     let what = match (&session, login) {
         (Some(session), _) => {
             let keys = if files.recovery().exists() { "keys can be recovered" } else { "no recovery key yet" };
@@ -80,7 +80,7 @@ pub(crate) async fn look_now(settings: &Settings) -> Result<Look, Error> {
         (None, true) => format!("{server}; {} logs in at the first start", settings.login.user),
         (None, false) => format!("{server}; there is neither a session nor a password or token"),
     };
-    Ok(Look { may_log_in: session.is_some() || login, health, what })
+    Ok(LoginStatus { may_log_in: session.is_some() || login, health, what })
 }
 
 /// The session of the last start, if there is one that can be taken up.

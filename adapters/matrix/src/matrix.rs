@@ -2,18 +2,18 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use azera_adapter::Portraits;
+use azera_adapter::Avatars;
 use azera_types::PlatformId;
 use matrix_sdk::Client;
 use matrix_sdk::ruma::{OwnedEventId, OwnedUserId, UserId};
 
 use crate::audience::Audience;
-use crate::health::Vitals;
-use crate::ledger::Ledger;
-use crate::manners::Manners;
-use crate::portraits::Gallery;
+use crate::avatars::AvatarUploads;
+use crate::health::HealthTracker;
+use crate::rate_limit::RateLimiter;
 use crate::replies::Replies;
-use crate::succession::Succession;
+use crate::room_upgrades::RoomUpgrades;
+use crate::sync_state::SyncState;
 use crate::{Error, Settings, login};
 
 /// The platform's name.
@@ -28,14 +28,14 @@ pub struct Matrix {
     pub(crate) client: Client,
     pub(crate) own: OwnedUserId,
     pub(crate) settings: Settings,
-    pub(crate) ledger: Ledger,
+    pub(crate) sync_state: SyncState,
     pub(crate) audience: Audience,
     pub(crate) replies: Replies,
-    pub(crate) manners: Manners,
+    pub(crate) rate_limiter: RateLimiter,
     pub(crate) authors: Arc<Authors>,
-    pub(crate) gallery: Gallery,
-    pub(crate) succession: Succession,
-    pub(crate) vitals: Vitals,
+    pub(crate) gallery: AvatarUploads,
+    pub(crate) succession: RoomUpgrades,
+    pub(crate) vitals: HealthTracker,
     /// The store was lost, and its rooms are to be taken up again.
     pub(crate) lost: AtomicBool,
 }
@@ -44,38 +44,38 @@ impl Matrix {
     pub(crate) async fn connect_now(settings: Settings) -> Result<Arc<Self>, Error> {
         let client = login::client(&settings).await?;
         let own = client.user_id().map(UserId::to_owned).ok_or(Error::LoggedOut)?;
-        let ledger = Ledger::new(client.clone());
-        let succession = Succession::load(client.clone(), ledger.clone()).await?;
-        let audience = Audience::new(client.clone(), ledger.clone(), succession.clone(), own.clone());
+        let sync_state = SyncState::new(client.clone());
+        let succession = RoomUpgrades::load(client.clone(), sync_state.clone()).await?;
+        let audience = Audience::new(client.clone(), sync_state.clone(), succession.clone(), own.clone());
         let authors = Arc::new(Authors::default());
-        let gallery = Gallery::new(client.clone(), ledger.clone());
+        let gallery = AvatarUploads::new(client.clone(), sync_state.clone());
         Ok(Arc::new(Self {
             id: PlatformId::new(PLATFORM)?,
             replies: Replies::new(
                 client.clone(),
-                ledger.clone(),
+                sync_state.clone(),
                 audience.clone(),
                 succession.clone(),
                 authors.clone(),
                 gallery.clone(),
             ),
-            manners: Manners::new(settings.limits),
+            rate_limiter: RateLimiter::new(settings.limits),
             authors,
             gallery,
             succession,
-            vitals: Vitals::default(),
+            vitals: HealthTracker::default(),
             lost: AtomicBool::new(false),
             client,
             own,
             settings,
-            ledger,
+            sync_state,
             audience,
         }))
     }
 
     /// Says where pictures and names of personas come from. To be done before [`Matrix::begin`].
-    pub fn show_portraits(&self, portraits: Arc<dyn Portraits>) {
-        self.gallery.set_portraits(portraits);
+    pub fn set_avatars(&self, avatars: Arc<dyn Avatars>) {
+        self.gallery.set_avatar_source(avatars);
     }
 }
 

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
-use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, Reach, Timestamp};
+use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
 
 use crate::Matrix;
 
@@ -18,8 +18,8 @@ impl Platform for Matrix {
         Ok(self.audience.place_for_all(chat).await?)
     }
 
-    async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
-        Ok(self.audience.reach(person).await?)
+    async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
+        Ok(self.audience.readable_scopes(person).await?)
     }
 
     async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {

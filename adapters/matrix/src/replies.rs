@@ -21,15 +21,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::audience::Audience;
+use crate::avatars::AvatarUploads;
 use crate::content::{Kind, Message, Relation, Speaker, transaction};
 use crate::ids::{event_of, place_of};
-use crate::ledger::{Ledger, Shown};
 use crate::markdown::{PART_BYTES, parts};
 use crate::matrix::Authors;
 use crate::media::text_file;
-use crate::portraits::Gallery;
+use crate::room_upgrades::RoomUpgrades;
 use crate::sending::{EDIT_TIMEOUT, Stage, edits_of, redact, send};
-use crate::succession::Succession;
+use crate::sync_state::{Shown, SyncState};
 
 /// Time between two edits of a reply that is being made.
 const EDIT_EVERY: Duration = Duration::from_secs(1);
@@ -63,11 +63,11 @@ pub(crate) struct Replies(Arc<Inner>);
 
 struct Inner {
     client: Client,
-    ledger: Ledger,
+    sync_state: SyncState,
     audience: Audience,
-    succession: Succession,
+    succession: RoomUpgrades,
     authors: Arc<Authors>,
-    gallery: Gallery,
+    gallery: AvatarUploads,
     /// The account's own display name.
     own_name: OnceLock<String>,
     slots: Mutex<HashMap<MessageId, Arc<Slot>>>,
@@ -78,15 +78,15 @@ struct Inner {
 impl Replies {
     pub(crate) fn new(
         client: Client,
-        ledger: Ledger,
+        sync_state: SyncState,
         audience: Audience,
-        succession: Succession,
+        succession: RoomUpgrades,
         authors: Arc<Authors>,
-        gallery: Gallery,
+        gallery: AvatarUploads,
     ) -> Self {
         Self(Arc::new(Inner {
             client,
-            ledger,
+            sync_state,
             audience,
             succession,
             authors,
@@ -175,35 +175,37 @@ impl Replies {
         let slot = self.0.close(&to, chat);
         // Who shows something of it is waited for.
         let _showing = slot.showing.lock().await;
-        let Some(shown) = self.0.ledger.shown(&to).await? else { return Ok(()) };
+        let Some(shown) = self.0.sync_state.shown(&to).await? else { return Ok(()) };
         let room = self.0.room_of(chat, &shown)?;
         let stands = shown.reply.as_ref().filter(|stands| *stands != reply);
-        let mut kept = shown.taken_back();
-        kept.reply = stands.cloned();
+        let mut left = shown.taken_back();
+        left.reply = stands.cloned();
         for (number, event) in shown.parts.iter().enumerate() {
             let edits = edits_of(&room, event).await?;
             if let Some(stands) = stands {
                 // Another answer stands in events whose past holds this one, so it goes on in new ones.
                 let content = self.0.moved(&room, &slot, number, event, edits.first()).await?;
-                let id = transaction(&kept.making(), stands, number);
-                kept.parts.push(send(&room, content, &id, Stage::Moved).await?);
-                kept.attempted = kept.parts.len();
+                let id = transaction(&left.making(), stands, number);
+                left.parts.push(send(&room, content, &id, Stage::Moved).await?);
+                left.attempted = left.parts.len();
             }
             redact(&room, event, &edits).await?;
         }
-        self.0.ledger.replace_shown(&to, &shown, &kept).await
+        self.0.sync_state.replace_shown(&to, &shown, &left).await
     }
 
     /// Takes back what was shown of a first reply that failed.
     async fn break_off(&self, chat: &ChatId, to: &MessageId) -> Result<(), Error> {
         let slot = self.0.close(to, chat);
         let _showing = slot.showing.lock().await;
-        let Some(shown) = self.0.ledger.shown(to).await?.filter(|shown| shown.reply.is_none()) else { return Ok(()) };
+        let Some(shown) = self.0.sync_state.shown(to).await?.filter(|shown| shown.reply.is_none()) else {
+            return Ok(());
+        };
         let room = self.0.room_of(chat, &shown)?;
         for event in &shown.parts {
             redact(&room, event, &edits_of(&room, event).await?).await?;
         }
-        self.0.ledger.replace_shown(to, &shown, &shown.taken_back()).await
+        self.0.sync_state.replace_shown(to, &shown, &shown.taken_back()).await
     }
 
     /// Tells others that an answer is being written.
@@ -303,7 +305,7 @@ impl Inner {
 
     /// Shows a reply while it is made, until it is finished. Where another answer stands, that stays until then.
     async fn show_making(self: Arc<Self>, slot: Arc<Slot>) {
-        let another = match self.ledger.shown(&slot.to).await {
+        let another = match self.sync_state.shown(&slot.to).await {
             Ok(shown) => shown.is_some_and(|shown| shown.reply.is_some()),
             Err(_) => true,
         };
@@ -338,7 +340,7 @@ impl Inner {
     async fn show(&self, slot: &Slot, showing: &mut Showing, text: &str, stage: Stage<'_>) -> Result<(), Error> {
         let (room, _) = self.place(&slot.chat)?;
         let speaker = lock(&self.speakers).get(&slot.chat).cloned();
-        let mut shown = self.ledger.shown(&slot.to).await?.unwrap_or_default();
+        let mut shown = self.sync_state.shown(&slot.to).await?.unwrap_or_default();
         let origin = place_of(&slot.chat).map(|(origin, _)| origin);
         let here = Some(room.room_id().to_owned()).filter(|here| origin.as_ref() != Some(here));
         if shown.room != here {
@@ -361,14 +363,14 @@ impl Inner {
                     let first = shown.attempted <= number;
                     if first {
                         shown.attempted = number + 1;
-                        self.ledger.set_shown(&slot.to, &shown).await?;
+                        self.sync_state.set_shown(&slot.to, &shown).await?;
                     }
                     let (relation, mentions) = self.relation(&room, slot, number).await?;
                     let message = Message { relation: &relation, mentions: &mentions, ..message.clone() };
                     let event =
                         send(&room, message.content(), &transaction(&shown.making(), &slot.to, number), stage).await?;
                     shown.parts.push(event.clone());
-                    self.ledger.set_shown(&slot.to, &shown).await?;
+                    self.sync_state.set_shown(&slot.to, &shown).await?;
                     if first && let Some(says) = showing.get_mut(number) {
                         says.clone_from(&saying);
                     }
@@ -388,12 +390,12 @@ impl Inner {
             }
         }
         if let Stage::Whole(outbound) | Stage::Again(outbound) = stage {
-            let kept = parts.len().min(shown.parts.len());
-            for event in shown.parts.drain(kept..) {
+            let left = parts.len().min(shown.parts.len());
+            for event in shown.parts.drain(left..) {
                 room.redact(&event, None, None).await?;
             }
             shown.reply = Some(outbound.id.clone());
-            self.ledger.set_shown(&slot.to, &shown).await?;
+            self.sync_state.set_shown(&slot.to, &shown).await?;
         }
         Ok(())
     }
@@ -454,8 +456,8 @@ impl Inner {
         let state = if on { typing::Typing::Yes(typing::TypingInfo::new(TYPING)) } else { typing::Typing::No };
         let (own, room) = (room.own_user_id().to_owned(), room.room_id().to_owned());
         let config = RequestConfig::new().disable_retry().timeout(EDIT_TIMEOUT);
-        let told = self.client.send(typing::Request::new(own, room, state)).with_request_config(config).await;
-        if let Err(error) = told {
+        let sent = self.client.send(typing::Request::new(own, room, state)).with_request_config(config).await;
+        if let Err(error) = sent {
             tracing::debug!(%chat, %error, "typing was not told");
         }
     }

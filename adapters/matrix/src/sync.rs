@@ -28,20 +28,20 @@ const LAST_WAIT: Duration = Duration::from_secs(10);
 impl Matrix {
     pub(crate) async fn begin_now(&self) -> Result<(), Error> {
         let response = self.synced(Duration::ZERO).await?;
-        if !self.ledger.has_begun().await? {
+        if !self.sync_state.has_begun().await? {
             let lost = login::was_lost(&self.settings.folder)?;
             self.lost.store(lost, Ordering::Relaxed);
             for (room, update) in &response.rooms.joined {
                 let Some(last) = update.timeline.events.last() else { continue };
                 match last.event_id() {
                     // What was said may be known or not; what was commanded is not done again.
-                    _ if lost => self.ledger.set_lost(room, said_at(last)).await?,
+                    _ if lost => self.sync_state.set_lost(room, said_at(last)).await?,
                     // What stood there before the bot's first start was not said to it.
-                    Some(last) => self.ledger.set_handled(room, &last).await?,
+                    Some(last) => self.sync_state.set_handled(room, &last).await?,
                     None => {}
                 }
             }
-            self.ledger.begin().await?;
+            self.sync_state.begin().await?;
         }
         login::found_again(&self.settings.folder)?;
         self.look_at_keys().await;
@@ -181,7 +181,7 @@ impl Matrix {
                 rooms.drop_room(&id);
                 continue;
             }
-            let known = self.ledger.handled(&id).await.is_ok_and(|handled| handled.is_some());
+            let known = self.sync_state.handled(&id).await.is_ok_and(|handled| handled.is_some());
             let work =
                 if update.timeline.limited || !known { Work::CatchUp } else { Work::Events(update.timeline.events) };
             rooms.give(&room, work).await;

@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::{Names, line_in};
 use crate::content::transaction;
-use crate::events::{Heard, Said, heard, is_beginning, said_at};
+use crate::events::{RoomEvent, Said, heard, is_beginning, said_at};
 use crate::ids::{message_id, person_id};
-use crate::manners::Heed;
+use crate::rate_limit::RateDecision;
 use crate::rooms::Work;
 use crate::{Error, Matrix};
 
@@ -90,7 +90,7 @@ impl Worker {
     /// Hands in everything since the last event that was handled.
     async fn catch_up(&mut self) -> Result<(), Stopped> {
         self.log(self.matrix.succession.learn(&self.room).await);
-        match self.matrix.ledger.lost(self.room.room_id()).await {
+        match self.matrix.sync_state.lost(self.room.room_id()).await {
             Ok(lost) => self.lost_until = lost,
             Err(error) => self.log(Err(error)),
         }
@@ -109,7 +109,7 @@ impl Worker {
                 }
             }
         };
-        let ends = |event: &TimelineEvent| matches!(heard(event, self.room.room_id()), Some(Heard::Upgraded(_)));
+        let ends = |event: &TimelineEvent| matches!(heard(event, self.room.room_id()), Some(RoomEvent::Upgraded(_)));
         self.over = self.room.successor_room().is_some() && !missed.iter().any(ends);
         self.events(missed, fresh).await?;
         self.retry_late().await
@@ -117,7 +117,7 @@ impl Worker {
 
     /// What happened since, and whether nothing was handled in this room before.
     async fn missed(&self) -> Result<(Vec<TimelineEvent>, bool), Error> {
-        let handled = self.matrix.ledger.handled(self.room.room_id()).await?;
+        let handled = self.matrix.sync_state.handled(self.room.room_id()).await?;
         if handled.is_none() {
             self.note_who_is_there().await?;
         }
@@ -159,7 +159,7 @@ impl Worker {
         Ok(())
     }
 
-    async fn events(&mut self, events: Vec<TimelineEvent>, live: bool) -> Result<(), Stopped> {
+    async fn events(&mut self, events: Vec<TimelineEvent>, is_live: bool) -> Result<(), Stopped> {
         for event in events {
             let Some(id) = event.event_id() else { continue };
             if self.recent.contains(&id) {
@@ -168,8 +168,8 @@ impl Worker {
             if self.stop.is_cancelled() {
                 return Err(Stopped);
             }
-            self.event(&event, &id, live).await?;
-            if let Err(error) = self.matrix.ledger.set_handled(self.room.room_id(), &id).await {
+            self.event(&event, &id, is_live).await?;
+            if let Err(error) = self.matrix.sync_state.set_handled(self.room.room_id(), &id).await {
                 // It is looked at once more after a start, and known then.
                 tracing::warn!(room = %self.room.room_id(), %error, "where the room was left is not noted");
             }
@@ -181,22 +181,24 @@ impl Worker {
         Ok(())
     }
 
-    async fn event(&mut self, event: &TimelineEvent, id: &OwnedEventId, live: bool) -> Result<(), Stopped> {
+    async fn event(&mut self, event: &TimelineEvent, id: &OwnedEventId, is_live: bool) -> Result<(), Stopped> {
         let Some(heard) = heard(event, self.room.room_id()) else { return Ok(()) };
         let own = event.sender().is_some_and(|sender| sender == self.matrix.own);
         let lost = self.lost_until.is_some_and(|until| said_at(event) <= until);
         match heard {
-            Heard::Changed { .. } | Heard::Reacted { .. } if lost => {}
-            Heard::Came { user, at } => self.log(self.matrix.ledger.set_came(self.room.room_id(), &user, at).await),
+            RoomEvent::Changed { .. } | RoomEvent::Reacted { .. } if lost => {}
+            RoomEvent::Came { user, at } => {
+                self.log(self.matrix.sync_state.set_came(self.room.room_id(), &user, at).await)
+            }
             _ if own => {}
-            Heard::Undecryptable => match self.matrix.ledger.add_late(self.room.room_id(), id).await {
+            RoomEvent::Undecryptable => match self.matrix.sync_state.add_late(self.room.room_id(), id).await {
                 Ok(late) => {
                     tracing::warn!(room = %self.room.room_id(), event = %id, "a message cannot be decrypted yet");
                     self.matrix.vitals.note_late(self.room.room_id(), late);
                 }
                 Err(error) => self.log(Err(error)),
             },
-            Heard::Upgraded(to) => {
+            RoomEvent::Upgraded(to) => {
                 let via = event.sender().map(|sender| sender.server_name().to_owned()).into_iter().collect::<Vec<_>>();
                 let joined = self.matrix.client.join_room_by_id_or_alias((&*to).into(), &via).await;
                 match joined {
@@ -206,27 +208,27 @@ impl Worker {
                 }
                 self.over = true;
             }
-            Heard::Said(said) => self.said(*said, live, lost).await?,
-            Heard::Changed { target, now } => self.once(id, self.changed(&target, *now)).await,
-            Heard::Redacted(target) => self.redacted(&target).await,
-            Heard::Reacted { target, key, by } => self.once(id, self.reacted(id, &target, &key, by)).await,
+            RoomEvent::Said(said) => self.said(*said, is_live, lost).await?,
+            RoomEvent::Changed { target, now } => self.once(id, self.changed(&target, *now)).await,
+            RoomEvent::Redacted(target) => self.redacted(&target).await,
+            RoomEvent::Reacted { target, key, by } => self.once(id, self.reacted(id, &target, &key, by)).await,
         }
         Ok(())
     }
 
     /// Does something that must not be done twice: it is noted before it is begun.
     async fn once(&self, id: &OwnedEventId, act: impl Future<Output = Result<(), Error>>) {
-        match self.matrix.ledger.is_done(id).await {
+        match self.matrix.sync_state.is_done(id).await {
             Ok(true) => {}
             Ok(false) => {
-                self.log(self.matrix.ledger.set_done(id).await);
+                self.log(self.matrix.sync_state.set_done(id).await);
                 self.log(act.await);
             }
             Err(error) => self.log(Err(error)),
         }
     }
 
-    async fn said(&mut self, said: Said, live: bool, lost: bool) -> Result<(), Stopped> {
+    async fn said(&mut self, said: Said, is_live: bool, lost: bool) -> Result<(), Stopped> {
         self.matrix.authors.note(&said.event, &said.by);
         if self.over {
             return Ok(());
@@ -234,17 +236,17 @@ impl Worker {
         let direct = self.matrix.audience.is_direct(&self.room).await.unwrap_or(false);
         let names = Names { own: &self.matrix.own, display: self.matrix.replies.own_name() };
         let room = self.room.room_id().to_owned();
-        if live {
-            match self.matrix.manners.heed(&said.by, &room) {
-                Heed::Yes => {}
-                Heed::Tell => {
+        if is_live {
+            match self.matrix.rate_limiter.heed(&said.by, &room) {
+                RateDecision::Yes => {}
+                RateDecision::Tell => {
                     self.log(self.too_much(&said).await);
                     return Ok(());
                 }
-                Heed::No => return Ok(()),
+                RateDecision::No => return Ok(()),
             }
         } else {
-            self.matrix.manners.missed(&said.by, &room);
+            self.matrix.rate_limiter.missed(&said.by, &room);
         }
         let prefix = self.matrix.prefix_in(&self.room).await;
         if let Some(line) = line_in(said.spoken(), &prefix, &names, direct) {
@@ -279,7 +281,7 @@ impl Worker {
     /// What a command that replies to something is about.
     async fn pointed_at(&self, said: &Said) -> Result<Option<MessageId>, Error> {
         let Some(target) = &said.reply_to else { return Ok(None) };
-        Ok(Some(match self.matrix.ledger.reply_in(target).await? {
+        Ok(Some(match self.matrix.sync_state.reply_in(target).await? {
             Some(reply) => reply,
             None => message_id(target)?,
         }))
@@ -338,8 +340,8 @@ impl Worker {
     /// Notes when talk began in a room that may go on from another: who comes later cannot read all of it.
     async fn note_first(&self, inbound: &Inbound) -> Result<(), Error> {
         let room = self.room.room_id();
-        if self.room.predecessor_room().is_some() && self.matrix.ledger.first(room).await?.is_none() {
-            self.matrix.ledger.set_first(room, inbound.at.as_millisecond()).await?;
+        if self.room.predecessor_room().is_some() && self.matrix.sync_state.first(room).await?.is_none() {
+            self.matrix.sync_state.set_first(room, inbound.at.as_millisecond()).await?;
         }
         Ok(())
     }
@@ -360,7 +362,7 @@ impl Worker {
     /// Something was taken away, and is forgotten: what a person said, or a reply.
     async fn redacted(&self, target: &OwnedEventId) {
         let forget = async {
-            let message = match self.matrix.ledger.reply_in(target).await? {
+            let message = match self.matrix.sync_state.reply_in(target).await? {
                 Some(reply) => reply,
                 // A sign that somebody takes off again is nothing to forget.
                 None if self.is_sign(target).await => return Ok(()),
@@ -388,7 +390,7 @@ impl Worker {
         key: &str,
         by: OwnedUserId,
     ) -> Result<(), Error> {
-        let (Some(line), Some(reply)) = (command_of(key), self.matrix.ledger.reply_in(target).await?) else {
+        let (Some(line), Some(reply)) = (command_of(key), self.matrix.sync_state.reply_in(target).await?) else {
             return Ok(());
         };
         let button = self.room.event(target, None).await?;
@@ -399,7 +401,7 @@ impl Worker {
 
     /// Tries what could not be decrypted.
     async fn retry_late(&mut self) -> Result<(), Stopped> {
-        let late = match self.matrix.ledger.late(self.room.room_id()).await {
+        let late = match self.matrix.sync_state.late(self.room.room_id()).await {
             Ok(late) if !late.is_empty() => late,
             Ok(_) => {
                 self.matrix.vitals.note_late(self.room.room_id(), 0);
@@ -424,12 +426,12 @@ impl Worker {
                 }
             };
             match heard(&event, self.room.room_id()) {
-                Some(Heard::Undecryptable) => left.push(id.clone()),
+                Some(RoomEvent::Undecryptable) => left.push(id.clone()),
                 _ => self.event(&event, id, false).await?,
             }
         }
         if left != late {
-            self.log(self.matrix.ledger.set_late(self.room.room_id(), &left).await);
+            self.log(self.matrix.sync_state.set_late(self.room.room_id(), &left).await);
         }
         self.matrix.vitals.note_late(self.room.room_id(), left.len());
         self.matrix.tell_health().await;

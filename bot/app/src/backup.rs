@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use async_trait::async_trait;
-use azera_chat::{Job, JobError};
 use azera_config::Config;
+use azera_engine::{Job, JobError};
 use azera_memory::{Memory, Record};
-use azera_memory_backup::{Backup, Folder, Gone, Listed, Rule};
+use azera_memory_backup::{Backup, Folder, FolderListing, ForgetOutcome, RetentionRule};
 use azera_memory_sled::SledStore;
 use azera_types::{Clock, SystemClock, Timestamp};
 use serde_json::json;
 
+use crate::bootstrap;
 use crate::cli::BackupCommand;
 use crate::data::{DataFolder, remove_aside};
-use crate::house;
 use crate::progress::Bar;
 
 /// How many times as long as a backup took nothing is backed up after it: backups take a twentieth of the time at most.
@@ -41,7 +41,7 @@ pub fn run(config: &Config, command: Option<BackupCommand>, to: Option<PathBuf>)
 
 fn make(config: &Config, to: Option<PathBuf>) -> anyhow::Result<()> {
     let data = config.data_dir()?;
-    let backups = house::backups(config)?;
+    let backups = bootstrap::backups(config)?;
     let folder = DataFolder::take(&data).with_context(|| {
         let every = config.backup.every_minutes;
         let own = format!("a running Azera makes backups itself, every {every} minutes if anything changed, in");
@@ -54,7 +54,7 @@ fn make(config: &Config, to: Option<PathBuf>) -> anyhow::Result<()> {
     let mut progress = |done| bar.bytes("backing up", done, None);
     let now = SystemClock.now();
     let (made, forgot) = match to {
-        Some(path) => (backups.make_as(&record, now, &path, &mut progress)?, Ok(Gone::default())),
+        Some(path) => (backups.make_as(&record, now, &path, &mut progress)?, Ok(ForgetOutcome::default())),
         None => {
             let forgot = forget_in(&record, &backups, &data);
             let made = backups.make(&record, now, &mut progress)?;
@@ -81,19 +81,19 @@ fn give_up(config: &Config, dir: &Path) -> anyhow::Result<()> {
 }
 
 /// Folders of backups that are not where they were, as far as the record can be asked.
-pub fn away(config: &Config, backups: &Folder) -> anyhow::Result<Vec<PathBuf>> {
+pub fn missing_folders(config: &Config, backups: &Folder) -> anyhow::Result<Vec<PathBuf>> {
     let data = config.data_dir()?;
     if !data.join("record").exists() {
         return Ok(Vec::new());
     }
     let folder = DataFolder::take(&data)?;
     let store = SledStore::open(folder.record())?;
-    Ok(backups.away(&Record::of(&store)?)?)
+    Ok(backups.missing_folders(&Record::of(&store)?)?)
 }
 
 fn list(config: &Config, json: bool) -> anyhow::Result<()> {
-    let backups = house::backups(config)?;
-    let Listed { backups: found, unreadable } = backups.list()?;
+    let backups = bootstrap::backups(config)?;
+    let FolderListing { backups: found, unreadable } = backups.list()?;
     if json {
         let found: Vec<_> = found
             .iter()
@@ -115,11 +115,11 @@ fn list(config: &Config, json: bool) -> anyhow::Result<()> {
 }
 
 fn verify(config: &Config, backup: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let backups = house::backups(config)?;
+    let backups = bootstrap::backups(config)?;
     let (mut found, mut broken) = match backup {
         Some(backup) => (vec![find(&backups, &backup)?], 0),
         None => {
-            let Listed { backups, unreadable } = backups.list()?;
+            let FolderListing { backups, unreadable } = backups.list()?;
             for (_, error) in &unreadable {
                 println!("{error}");
             }
@@ -168,23 +168,23 @@ pub fn line(backup: &Backup) -> String {
 }
 
 /// Takes what was forgotten out of the backups, and out of what a restore put aside: that goes altogether.
-pub fn forget(memory: &Memory, backups: &Folder, data: &Path) -> anyhow::Result<Gone> {
+pub fn forget(memory: &Memory, backups: &Folder, data: &Path) -> anyhow::Result<ForgetOutcome> {
     forget_in(&memory.record(), backups, data)
 }
 
 /// The same for a record that nobody else uses.
-pub fn forget_in(record: &Record<'_>, backups: &Folder, data: &Path) -> anyhow::Result<Gone> {
-    if record.unforgotten()?.what.is_empty() {
-        return Ok(Gone::default());
+pub fn forget_in(record: &Record<'_>, backups: &Folder, data: &Path) -> anyhow::Result<ForgetOutcome> {
+    if record.pending_backup_forgets()?.what.is_empty() {
+        return Ok(ForgetOutcome::default());
     }
     remove_aside(data, true, Timestamp::UNIX_EPOCH)?;
     Ok(backups.forget(record)?)
 }
 
 /// How long backups are kept, by the configuration.
-fn rule(config: &azera_config::Backup) -> Rule {
+fn rule(config: &azera_config::Backup) -> RetentionRule {
     let hours = |hours: u32| Duration::from_secs(u64::from(hours) * 3_600);
-    Rule {
+    RetentionRule {
         all: hours(config.keep_all_hours),
         hourly: hours(config.keep_hourly_hours),
         daily: hours(config.keep_daily_days.saturating_mul(24)),
@@ -200,7 +200,7 @@ pub struct BackupJob {
     data: PathBuf,
     enabled: bool,
     every: Duration,
-    rule: Rule,
+    rule: RetentionRule,
     done: Mutex<Done>,
 }
 
@@ -234,7 +234,7 @@ impl BackupJob {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if last || done.forget_not_before.is_none_or(|at| now >= at) {
             match forget(&self.memory, &self.backups, &self.data) {
-                Ok(gone) if gone == Gone::default() => {}
+                Ok(gone) if gone == ForgetOutcome::default() => {}
                 Ok(gone) => {
                     tracing::info!(rewritten = gone.rewritten, removed = gone.removed, "backups forgot");
                     done.forget_not_before = Some(now + FORGET_WAIT);

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use azera_adapter_console::{CommandHint, Console, FIRST_CHAT, Format, Input, Options, Person, chat_id, run as talk};
-use azera_chat::COMMANDS;
 use azera_config::Config;
-use azera_ledger::Kind;
-use azera_memory::Right;
-use azera_types::{PersonaId, Place, PlaceKind, Reach, SystemClock};
+use azera_engine::COMMANDS;
+use azera_memory::ReadScope;
+use azera_model_registry::Kind;
+use azera_types::{PersonaId, Place, PlaceKind, ReadableScopes, SystemClock};
 
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::ChatOptions;
-use crate::house::{self, Answers, House, Opening};
 use crate::{servers, stores};
 
 pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCode> {
@@ -21,12 +21,14 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     let clock = Arc::new(SystemClock);
     let person = Person::new(&options.name).context("--as")?;
     let persona = options.persona.as_deref().map(PersonaId::new).transpose().context("--persona")?;
-    let answers = options.model.map_or(Answers::Chosen, |name| Answers::named(&name));
-    let house =
-        house::open(config, Opening { answers, clock: clock.clone(), seed: options.seed, on_trial: false }).await?;
+    let answers = options.model.map_or(ModelChoice::Chosen, |name| ModelChoice::named(&name));
+    let app = bootstrap::open(
+        config,
+        BootstrapOptions { answers, clock: clock.clone(), seed: options.seed, on_trial: false },
+    )
+    .await?;
     if let Some(persona) = &persona {
-        house
-            .memory
+        app.memory
             .persona(None, persona)?
             .with_context(|| format!("there is no persona {persona}; `azera persona list` names them"))?;
     }
@@ -40,10 +42,10 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     };
     let (out, err) = (Box::new(std::io::stdout()), Box::new(std::io::stderr()));
     let console = Arc::new(Console::new(person.clone(), format, out, err, clock)?);
-    house.azera.attach(console.clone());
-    house.azera.start().await?;
+    app.azera.attach(console.clone());
+    app.azera.start().await?;
     let options = Options {
-        banner: banner(config, &house)?,
+        banner: banner(config, &app)?,
         commands: COMMANDS
             .iter()
             .map(|command| CommandHint {
@@ -52,8 +54,8 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
                 help: command.help.to_owned(),
             })
             .collect(),
-        persona_name: name_of(&house, persona.as_ref().unwrap_or(&PersonaId::new(&config.chat.persona)?))?,
-        earlier: earlier(&house, &person, config)?,
+        persona_name: name_of(&app, persona.as_ref().unwrap_or(&PersonaId::new(&config.chat.persona)?))?,
+        earlier: earlier(&app, &person, config)?,
         persona,
         ..Options::default()
     };
@@ -62,8 +64,8 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     } else {
         Input::Lines(Box::new(tokio::io::BufReader::new(tokio::io::stdin())))
     };
-    let summary = talk(&console, &house.azera, options, input).await;
-    house.azera.stop().await;
+    let summary = talk(&console, &app.azera, options, input).await;
+    app.azera.stop().await;
     let summary = summary?;
     Ok(if summary.failed > 0 && !interactive { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -71,34 +73,34 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
 /// Inputs an arrow key calls back.
 const EARLIER: usize = 200;
 
-fn name_of(house: &House, persona: &PersonaId) -> anyhow::Result<Option<String>> {
-    let row = house.memory.persona(None, persona)?;
+fn name_of(app: &App, persona: &PersonaId) -> anyhow::Result<Option<String>> {
+    let row = app.memory.persona(None, persona)?;
     Ok(row.and_then(|row| azera_personas::parse(&row.markdown).ok()).map(|persona| persona.name))
 }
 
 /// What the person typed in this chat before, read from the record with their own right.
-fn earlier(house: &House, person: &Person, config: &Config) -> anyhow::Result<Vec<String>> {
+fn earlier(app: &App, person: &Person, config: &Config) -> anyhow::Result<Vec<String>> {
     let chat = chat_id(&person.id, FIRST_CHAT)?;
     let place = Place { chat: chat.clone(), kind: PlaceKind::Dm(person.id.clone()), since: None };
-    let right = Right::in_place(PersonaId::new(&config.chat.persona)?, &place, &Reach::default());
-    let history = house.memory.history(&right, &chat, EARLIER)?;
+    let right = ReadScope::in_place(PersonaId::new(&config.chat.persona)?, &place, &ReadableScopes::default());
+    let history = app.memory.history(&right, &chat, EARLIER)?;
     let own = history.into_iter().filter(|row| row.author.person() == Some(&person.id));
     Ok(own.map(|row| row.text.as_str().to_owned()).collect())
 }
 
 /// Which model runs, where everything lies, and how to get something better.
-fn banner(config: &Config, house: &House) -> anyhow::Result<Vec<String>> {
-    let info = house.model.info();
+fn banner(config: &Config, app: &App) -> anyhow::Result<Vec<String>> {
+    let info = app.model.info();
     let mut lines = vec![
-        format!("Azera, on the model {}. I am an AI; {}.", info.name, whereabouts(config, house)),
+        format!("Azera, on the model {}. I am an AI; {}.", info.name, whereabouts(config, app)),
         "/help lists what there is besides talking; /quit leaves.".to_owned(),
     ];
-    let models = house::models(config)?;
-    let machine = azera_ledger::Machine { ram_bytes: crate::doctor::ram_bytes().unwrap_or(0), gpu_bytes: None };
-    let ledger = models.ledger()?;
-    if let Some(better) = ledger
+    let models = bootstrap::models(config)?;
+    let machine = azera_model_registry::Machine { ram_bytes: crate::doctor::ram_bytes().unwrap_or(0), gpu_bytes: None };
+    let registry = models.registry()?;
+    if let Some(better) = registry
         .recommend(Kind::Chat, machine)
-        .filter(|better| ledger.get(&info.name).is_some_and(|present| better.parameters > present.parameters))
+        .filter(|better| registry.get(&info.name).is_some_and(|present| better.parameters > present.parameters))
     {
         lines.push(format!(
             "This machine can run a better one: `azera models pull {0} && azera models use {0}` ({1} MB).",
@@ -109,11 +111,11 @@ fn banner(config: &Config, house: &House) -> anyhow::Result<Vec<String>> {
 }
 
 /// Where what is said is kept, and where it is sent.
-fn whereabouts(config: &Config, house: &House) -> String {
+fn whereabouts(config: &Config, app: &App) -> String {
     let servers = [Kind::Chat, Kind::Embedding].into_iter().filter_map(|kind| servers::configured(config, kind));
     let mut urls: Vec<String> = servers.map(|server| server.url).collect();
     urls.dedup();
-    let data = house.data.display();
+    let data = app.data.display();
     let vectors = match stores::addresses(config).as_slice() {
         [] => String::new(),
         stores => format!("; vectors, from which much of it can be guessed, are sent to {}", stores.join(" and ")),

@@ -46,7 +46,7 @@ const ASIDE: &str = "aside";
 /// What is under way into [`ASIDE`].
 const ASIDE_NEXT: &str = "next";
 
-/// Days for which an exchanged record is kept.
+/// Days for which an exchanged record is retained.
 const ASIDE_DAYS: i64 = 7;
 
 /// A data folder in the hands of this process.

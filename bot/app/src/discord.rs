@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use async_trait::async_trait;
-use azera_adapter::{Host, Platform, Portraits};
+use azera_adapter::{Avatars, Host, Platform};
 use azera_adapter_discord::{Application, Discord, Error, Limits, Settings};
-use azera_chat::{COMMANDS, MESSAGE_ACTIONS};
 use azera_config::Config;
+use azera_engine::{COMMANDS, MESSAGE_ACTIONS};
 use azera_types::SystemClock;
 use tokio_util::sync::CancellationToken;
 
@@ -51,8 +51,8 @@ impl Connection for OnDiscord {
         self.0.clone()
     }
 
-    fn show_portraits(&self, portraits: Arc<dyn Portraits>) {
-        self.0.show_portraits(portraits);
+    fn set_avatars(&self, portraits: Arc<dyn Avatars>) {
+        self.0.set_avatars(portraits);
     }
 
     async fn begin(&self) -> anyhow::Result<()> {

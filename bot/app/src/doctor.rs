@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use azera_config::Config;
-use azera_ledger::{Kind, Models, State};
-use azera_model::Embedder;
-use azera_remote::{About, ServerConfig};
+use azera_model_api::Embedder;
+use azera_model_registry::{Kind, Models, State};
+use azera_model_remote::{About, ServerConfig};
 
-use crate::{adapters, discord, hearth, house, matrix, servers, stores};
+use crate::{bootstrap, discord, hearth, loras, matrix, servers, stores};
 
 /// Free disk below which it is time to make room.
 const LOW_DISK_BYTES: u64 = 2 << 30;
@@ -108,7 +108,7 @@ fn free_bytes(dir: &Path) -> Option<u64> {
 
 async fn chat(config: &Config) -> Found {
     let Some(server) = servers::configured(config, Kind::Chat) else { return model(config, Kind::Chat) };
-    match azera_remote::about(server.clone()).await {
+    match azera_model_remote::about(server.clone()).await {
         Ok(about) => on_server(&server, &about, &format!("{} on {}", server.model, about.server)),
         Err(error) => unusable(&error, &server),
     }
@@ -116,14 +116,14 @@ async fn chat(config: &Config) -> Found {
 
 async fn embedding(config: &Config) -> Found {
     let Some(server) = servers::configured(config, Kind::Embedding) else { return model(config, Kind::Embedding) };
-    let unusable = |error: &azera_remote::Error| {
+    let unusable = |error: &azera_model_remote::Error| {
         let known = config.data_dir().ok().map(|data| servers::is_known(config, server.clone(), &data));
         if error.is_transient() && matches!(known, Some(Ok(true))) {
             return Found::Note(format!("until it answers, memory is searched by words: {error}"));
         }
         unusable(error, &server)
     };
-    let about = match azera_remote::about(server.clone()).await {
+    let about = match azera_model_remote::about(server.clone()).await {
         Ok(about) => about,
         Err(error) => return unusable(&error),
     };
@@ -148,7 +148,7 @@ fn on_server(server: &ServerConfig, about: &About, what: &str) -> Found {
     Found::Good(what.to_owned())
 }
 
-fn unusable(error: &azera_remote::Error, server: &ServerConfig) -> Found {
+fn unusable(error: &azera_model_remote::Error, server: &ServerConfig) -> Found {
     let mend = format!(
         "see [{}] in the configuration; with api = \"none\" there a model on this machine takes its place",
         server.section
@@ -158,8 +158,8 @@ fn unusable(error: &azera_remote::Error, server: &ServerConfig) -> Found {
 
 fn model(config: &Config, kind: Kind) -> Found {
     let found = (|| {
-        let models = house::models(config)?;
-        let name = house::chosen(config, &models, kind)?;
+        let models = bootstrap::models(config)?;
+        let name = bootstrap::chosen(config, &models, kind)?;
         let listed = models.list()?.into_iter().find(|listed| listed.entry.name == name);
         anyhow::Ok((models, name, listed))
     })();
@@ -172,7 +172,7 @@ fn model(config: &Config, kind: Kind) -> Found {
             State::Installed(manifest) => {
                 let text = format!("{name}, {} MB", manifest.size >> 20);
                 match kind {
-                    Kind::Chat => with_adapter(config, &models, &name, text),
+                    Kind::Chat => with_lora(config, &models, &name, text),
                     Kind::Embedding => Found::Good(text),
                 }
             }
@@ -186,27 +186,27 @@ fn model(config: &Config, kind: Kind) -> Found {
 }
 
 /// A model that is there, with the adapter it is to answer with.
-fn with_adapter(config: &Config, models: &Models, name: &str, model: String) -> Found {
+fn with_lora(config: &Config, models: &Models, name: &str, model: String) -> Found {
     let checked = (|| {
         let Some(installed) = models.find(name)? else { return Ok((None, None)) };
-        let adapters = adapters::of(config, models, &installed)?;
-        let reading = adapters::reading(config, models, &installed)?;
-        let all = || adapters.iter().chain(&reading);
-        for adapter in all() {
-            azera_llama::check_adapter(&installed.path, adapter)?;
+        let loras = loras::of(config, models, &installed)?;
+        let reading = loras::reading(config, models, &installed)?;
+        let all = || loras.iter().chain(&reading);
+        for lora in all() {
+            azera_model_llama::check_lora(&installed.path, lora)?;
         }
-        let of_another = adapters::of_another(all(), &installed.manifest.sha256)?.map(|it| it.path.clone());
-        anyhow::Ok((adapters.first().map(|it| it.path.clone()), of_another))
+        let of_another = loras::of_another(all(), &installed.manifest.sha256)?.map(|it| it.path.clone());
+        anyhow::Ok((loras.first().map(|it| it.path.clone()), of_another))
     })();
     match checked {
         Err(error) => Found::Bad(
             format!("{error:#}"),
             "set models.adapter to an adapter that was made for this model, or leave it out".into(),
         ),
-        Ok((adapter, of_another)) => {
-            let text = match adapter {
+        Ok((lora, of_another)) => {
+            let text = match lora {
                 None => model,
-                Some(adapter) => format!("{model}, with the adapter {}", adapter.display()),
+                Some(lora) => format!("{model}, with the adapter {}", lora.display()),
             };
             match of_another {
                 None => Found::Good(text),
@@ -236,8 +236,8 @@ pub fn has_embedder(config: &Config) -> anyhow::Result<bool> {
     if servers::configured(config, Kind::Embedding).is_some() {
         return Ok(true);
     }
-    let models = house::models(config)?;
-    let name = house::chosen(config, &models, Kind::Embedding)?;
+    let models = bootstrap::models(config)?;
+    let name = bootstrap::chosen(config, &models, Kind::Embedding)?;
     Ok(models.find(&name)?.is_some())
 }
 
@@ -250,7 +250,7 @@ async fn record(config: &Config) -> Found {
         if !data.join("record").exists() {
             return Ok(None);
         }
-        let stores = house::open_stores(config, &data, &house::present_embedder_info(config).await?)?;
+        let stores = bootstrap::open_stores(config, &data, &bootstrap::present_embedder_info(config).await?)?;
         anyhow::Ok(Some(stores.memory.audit()?))
     };
     match opened.await {
@@ -280,15 +280,18 @@ pub fn unencrypted(server: &str, goods: &str, remedy: &str) -> Found {
 
 fn backups(config: &Config) -> Found {
     // A record that cannot be opened is told of above.
-    let away = house::backups(config).and_then(|backups| crate::backup::away(config, &backups)).unwrap_or_default();
-    if let Some(away) = away.first() {
+    let missing = bootstrap::backups(config)
+        .and_then(|backups| crate::backup::missing_folders(config, &backups))
+        .unwrap_or_default();
+    if let Some(missing) = missing.first() {
         return Found::Note(format!(
             "{0} is not there, or another folder is in its place: what is forgotten cannot leave the backups in it. Mount it; \
              if it is gone for good, `azera backup give-up {0}`",
-            away.display()
+            missing.display()
         ));
     }
-    let listed = house::backups(config).and_then(|backups| Ok((backups.list()?, backups.dir().display().to_string())));
+    let listed =
+        bootstrap::backups(config).and_then(|backups| Ok((backups.list()?, backups.dir().display().to_string())));
     match listed {
         Err(error) => Found::Bad(format!("{error:#}"), "see backup.dir in the configuration".into()),
         Ok((listed, dir)) => match (listed.backups.last(), listed.unreadable.first()) {

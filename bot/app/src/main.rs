@@ -1,9 +1,11 @@
 //! Azera's binary: the command line, and the one place where the parts are wired together.
 
-mod adapters;
+mod avatars;
 mod backup;
 mod bench;
+mod bootstrap;
 mod chat;
+mod classifiers;
 mod cli;
 mod data;
 #[cfg(feature = "discord")]
@@ -14,9 +16,9 @@ mod discord;
 mod doctor;
 mod eval;
 mod hearth;
-mod house;
 #[cfg(not(all(feature = "discord", feature = "learning", feature = "matrix", feature = "qdrant", feature = "redis")))]
 mod left_out;
+mod loras;
 #[cfg(feature = "matrix")]
 mod matrix;
 #[cfg(not(feature = "matrix"))]
@@ -24,16 +26,14 @@ mod matrix;
 mod matrix;
 mod measure;
 mod memory;
+mod model_catalog;
 mod models;
 mod persona;
-mod portraits;
 mod progress;
 mod replay;
 mod restore;
 mod run;
-mod senses;
 mod servers;
-mod shelf;
 mod stores;
 mod tour;
 mod trust;
@@ -66,7 +66,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
         config.data.dir = Some(dir.to_path_buf());
     }
     if cli.no_adapter {
-        config.models.adapter = Some(adapters::NONE.into());
+        config.models.adapter = Some(loras::NONE.into());
     }
     log(&config, cli.command.quiet())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;

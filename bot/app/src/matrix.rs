@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use azera_adapter::{Host, Platform, Portraits};
+use azera_adapter::{Avatars, Host, Platform};
 use azera_adapter_matrix::{Invites, Limits, Login, Matrix, Settings};
 use azera_config::{Config, MatrixInvites};
 use tokio_util::sync::CancellationToken;
@@ -70,8 +70,8 @@ impl Connection for Connected {
         self.0.clone()
     }
 
-    fn show_portraits(&self, portraits: Arc<dyn Portraits>) {
-        self.0.show_portraits(portraits);
+    fn set_avatars(&self, portraits: Arc<dyn Avatars>) {
+        self.0.set_avatars(portraits);
     }
 
     async fn begin(&self) -> anyhow::Result<()> {

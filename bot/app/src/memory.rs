@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use azera_adapter::{Host, ProbeLine};
+use azera_adapter::{Host, SearchRequest};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
-use azera_memory::{Forget, Receipt, Right, Subject};
+use azera_memory::{DataSubject, Forget, ForgetReceipt, ReadScope};
 use azera_types::{
-    ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId, SystemClock, Text,
-    Timestamp,
+    ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
+    SystemClock, Text, Timestamp,
 };
 use serde_json::json;
 
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice, Stores};
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
-use crate::house::{self, Answers, House, Opening, Stores};
 
 /// How long forgetting waits for each server of a store to forget too, as long as it answers.
 const FORGET_WAIT: Duration = Duration::from_secs(600);
@@ -35,14 +35,14 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
         MemoryCommand::Forget { what, quotes, yes } => forget(config, &target(what)?, quotes, yes).await?,
         MemoryCommand::Export { person } => {
             let Stores { memory, .. } = &stores(config).await?;
-            let export = memory.export(&Subject(PersonId::new(person)?))?;
+            let export = memory.export(&DataSubject(PersonId::new(person)?))?;
             println!("{}", serde_json::to_string_pretty(&export)?);
         }
         MemoryCommand::Rebuild => {
-            let house = open(config).await?;
-            let queued = house.memory.rebuild()?;
+            let app = open(config).await?;
+            let queued = app.memory.rebuild()?;
             eprintln!("building the indexes of {queued} memories anew");
-            let indexed = house.azera.index_all().await?;
+            let indexed = app.azera.index_all().await?;
             println!("{indexed} memories indexed");
         }
         MemoryCommand::Check { deep, mend, json } => return check(config, deep, mend, json).await,
@@ -73,13 +73,14 @@ fn target(what: ForgetWhat) -> anyhow::Result<Forget> {
 
 /// The stores alone, for what needs no model.
 async fn stores(config: &Config) -> anyhow::Result<Stores> {
-    house::open_stores(config, &config.data_dir()?, &house::present_embedder_info(config).await?)
+    bootstrap::open_stores(config, &config.data_dir()?, &bootstrap::present_embedder_info(config).await?)
 }
 
 /// Everything but a chat model.
-async fn open(config: &Config) -> anyhow::Result<House> {
-    let opening = Opening { answers: Answers::Scripted, clock: Arc::new(SystemClock), seed: None, on_trial: false };
-    house::open(config, opening).await
+async fn open(config: &Config) -> anyhow::Result<App> {
+    let opening =
+        BootstrapOptions { answers: ModelChoice::Scripted, clock: Arc::new(SystemClock), seed: None, on_trial: false };
+    bootstrap::open(config, opening).await
 }
 
 fn persona(config: &Config, viewer: &Viewer) -> anyhow::Result<PersonaId> {
@@ -87,15 +88,15 @@ fn persona(config: &Config, viewer: &Viewer) -> anyhow::Result<PersonaId> {
 }
 
 /// What a person at this terminal may see: what they said here, and what the operator wrote for everyone.
-fn right(config: &Config, viewer: &Viewer) -> anyhow::Result<Right> {
+fn right(config: &Config, viewer: &Viewer) -> anyhow::Result<ReadScope> {
     let person = Person::new(&viewer.name).context("--as")?;
     let chat = chat_id(&person.id, FIRST_CHAT)?;
     let place = Place { chat, kind: PlaceKind::Dm(person.id), since: None };
-    Ok(Right::in_place(persona(config, viewer)?, &place, &Reach::default()))
+    Ok(ReadScope::in_place(persona(config, viewer)?, &place, &ReadableScopes::default()))
 }
 
 async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: &Viewer) -> anyhow::Result<()> {
-    let house = open(config).await?;
+    let app = open(config).await?;
     let person = Person::new(&viewer.name).context("--as")?;
     let console = Console::new(
         person.clone(),
@@ -104,14 +105,14 @@ async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: 
         Box::new(std::io::stderr()),
         Arc::new(SystemClock),
     )?;
-    house.azera.attach(Arc::new(console));
+    app.azera.attach(Arc::new(console));
     let platform = PlatformId::new(PLATFORM)?;
     // A chat of its own, so that asking for another persona's memories changes no real chat.
     let chat = chat_id(&person.id, &format!("search-{}", persona(config, viewer)?))?;
     let info = azera_adapter::ChatInfo { chat: chat.clone(), title: None, persona: Some(persona(config, viewer)?) };
-    house.azera.open_chat(&platform, info).await?;
-    let line = ProbeLine { chat, person: person.id, query: Text::new(query), limit: Some(limit) };
-    let hits = house.azera.probe(&platform, line).await?;
+    app.azera.open_chat(&platform, info).await?;
+    let line = SearchRequest { chat, person: person.id, query: Text::new(query), limit: Some(limit) };
+    let hits = app.azera.search(&platform, line).await?;
     if json {
         println!("{}", serde_json::to_string_pretty(&hits)?);
         return Ok(());
@@ -139,21 +140,21 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
             return Ok(());
         }
     }
-    let house = open(config).await?;
-    let receipt = house.memory.forget(what, quotes);
-    let unlearnt = house.azera.withdraw_unfounded(None).await;
+    let app = open(config).await?;
+    let receipt = app.memory.forget(what, quotes);
+    let unlearnt = app.azera.withdraw_unfounded(None).await;
     let receipt = receipt?;
-    house.azera.index_all().await?;
-    house.azera.scrub().await?;
+    app.azera.index_all().await?;
+    app.azera.scrub().await?;
     // The same that the running bot does in time, at once: it does not run, and may not for a long time.
-    let gone = crate::backup::forget(&house.memory, &house.backups, &house.data);
-    let servers = house.servers.clone();
+    let gone = crate::backup::forget(&app.memory, &app.backups, &app.data);
+    let servers = app.servers.clone();
     let servers = match tokio::task::spawn_blocking(move || servers.wait(FORGET_WAIT)).await? {
         None => "none",
         Some(true) => "done",
         Some(false) => "owed",
     };
-    let Receipt { messages, replies, memories, why, chats, quoted_by, .. } = receipt;
+    let ForgetReceipt { messages, replies, memories, why, chats, quoted_by, .. } = receipt;
     println!(
         "{}",
         serde_json::to_string_pretty(&json!({
@@ -202,30 +203,30 @@ async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
 
 async fn check(config: &Config, deep: bool, mend: bool, json: bool) -> anyhow::Result<ExitCode> {
     // Only what compares or makes vectors needs the embedding model.
-    let (opened, house) =
+    let (opened, app) =
         if deep || mend { (None, Some(open(config).await?)) } else { (Some(stores(config).await?), None) };
-    let memory = match (&opened, &house) {
+    let memory = match (&opened, &app) {
         (Some(stores), _) => &stores.memory,
-        (None, Some(house)) => house.memory.as_ref(),
+        (None, Some(app)) => app.memory.as_ref(),
         (None, None) => return Ok(ExitCode::FAILURE),
     };
     let record = memory.check()?;
     let mut mended = 0;
     let mut differ = Vec::new();
-    if let Some(house) = &house {
+    if let Some(app) = &app {
         if mend {
             mended += memory.mend()?;
-            house.azera.index_all().await?;
-            house.azera.scrub().await?;
+            app.azera.index_all().await?;
+            app.azera.scrub().await?;
         }
         if deep {
-            differ = house.azera.compare_vectors().await?;
+            differ = app.azera.compare_vectors().await?;
         }
         if mend && !differ.is_empty() {
             memory.index_again(&differ)?;
-            house.azera.index_all().await?;
+            app.azera.index_all().await?;
             mended += differ.len();
-            differ = house.azera.compare_vectors().await?;
+            differ = app.azera.compare_vectors().await?;
         }
     }
     let audit = memory.audit()?;

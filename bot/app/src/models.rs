@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use azera_config::Config;
-use azera_ledger::{Kind, Listed, State};
-use azera_remote::ServerConfig;
+use azera_model_registry::{Kind, ModelStatus, State};
+use azera_model_remote::ServerConfig;
 
+use crate::bootstrap::{chosen, models, now_text};
 use crate::cli::ModelsCommand;
-use crate::house::{chosen, models, now_text};
 use crate::progress::Bar;
 use crate::servers::configured;
 
@@ -54,9 +54,9 @@ pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<Exit
             if configured(config, Kind::Embedding).is_none()
                 && models.find(&chosen(config, &models, Kind::Embedding)?)?.is_some()
             {
-                let embedder = crate::house::embedder(config).await?;
+                let embedder = crate::bootstrap::embedder(config).await?;
                 let bar = Bar::new();
-                crate::senses::senses(config, &embedder, &|done, of| bar.count(LEARNING, done, of)).await?;
+                crate::classifiers::classifiers(config, &embedder, &|done, of| bar.count(LEARNING, done, of)).await?;
             }
         }
         ModelsCommand::Import { file, name } => {
@@ -93,11 +93,11 @@ fn servers(config: &Config) -> impl Iterator<Item = (Kind, ServerConfig)> {
     [Kind::Chat, Kind::Embedding].into_iter().filter_map(|kind| Some((kind, configured(config, kind)?)))
 }
 
-fn in_use(config: &Config, listed: &Listed) -> bool {
+fn in_use(config: &Config, listed: &ModelStatus) -> bool {
     listed.in_use && configured(config, listed.entry.kind).is_none()
 }
 
-fn state(config: &Config, listed: &Listed) -> &'static str {
+fn state(config: &Config, listed: &ModelStatus) -> &'static str {
     match (&listed.state, in_use(config, listed)) {
         (State::Installed(_), true) => "in use",
         (State::Installed(_), false) => "installed",
@@ -108,7 +108,7 @@ fn state(config: &Config, listed: &Listed) -> &'static str {
     }
 }
 
-fn print(config: &Config, listed: &Listed) {
+fn print(config: &Config, listed: &ModelStatus) {
     let (bytes, exact) = listed.size();
     let about = if exact { "" } else { "~" };
     println!(
@@ -121,7 +121,7 @@ fn print(config: &Config, listed: &Listed) {
     );
 }
 
-fn as_json(config: &Config, listed: &Listed) -> serde_json::Value {
+fn as_json(config: &Config, listed: &ModelStatus) -> serde_json::Value {
     let (bytes, exact) = listed.size();
     serde_json::json!({
         "name": listed.entry.name,

@@ -11,8 +11,8 @@ use azera_types::{Clock, PersonaId, RealmId, SystemClock};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::bootstrap;
 use crate::cli::PersonaCommand;
-use crate::house;
 
 pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<ExitCode> {
     // What needs no record works without one.
@@ -29,7 +29,7 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
         _ => {}
     }
     let data = config.data_dir()?;
-    let stores = house::open_stores(config, &data, &house::present_embedder_info(config).await?)?;
+    let stores = bootstrap::open_stores(config, &data, &bootstrap::present_embedder_info(config).await?)?;
     let memory = &stores.memory;
     bring_personas(memory, &data, &SystemClock)?;
     match command {

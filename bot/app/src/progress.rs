@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use azera_ledger::Step;
+use azera_model_registry::Step;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Draws one bar on the error output; where that is no terminal, a line for each step.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use async_trait::async_trait;
 use azera_adapter::Host;
-use azera_adapter_sim::{Session, SessionError, SimPlatform, Timeline, replay};
 use azera_config::Config;
+use azera_fake_sim::{Session, SessionError, SimPlatform, Timeline, replay};
 use azera_types::{ManualClock, Timestamp};
 
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::ReplayOptions;
-use crate::house::{self, Answers, House, Opening};
 use crate::stores;
 
 /// Virtual time after which what was tried and is still due is looked at again. A running house looks every few seconds, which would
@@ -76,10 +76,10 @@ impl Stage {
                 config
             }
         };
-        let answers = Answers::named(model);
+        let answers = ModelChoice::named(model);
         let clock = ManualClock::new(start.unwrap_or(Timestamp::UNIX_EPOCH));
         let platform = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-        let mut session = Virtual { config, answers, seed, clock, platform: platform.clone(), house: None };
+        let mut session = Virtual { config, answers, seed, clock, platform: platform.clone(), app: None };
         session.open().await?;
         Ok(Self { platform, session, _scratch: scratch })
     }
@@ -98,31 +98,31 @@ impl Stage {
 /// The product on a clock that the timeline moves.
 struct Virtual {
     config: Config,
-    answers: Answers,
+    answers: ModelChoice,
     seed: u64,
     clock: ManualClock,
     platform: Arc<SimPlatform>,
-    house: Option<House>,
+    app: Option<App>,
 }
 
 impl Virtual {
     async fn open(&mut self) -> anyhow::Result<()> {
-        let opening = Opening {
+        let opening = BootstrapOptions {
             answers: self.answers.clone(),
             clock: Arc::new(self.clock.clone()),
             seed: Some(self.seed),
             on_trial: false,
         };
-        let house = house::open(&self.config, opening).await?;
-        house.azera.attach(self.platform.clone());
-        house.azera.start().await?;
-        self.house = Some(house);
+        let app = bootstrap::open(&self.config, opening).await?;
+        app.azera.attach(self.platform.clone());
+        app.azera.start().await?;
+        self.app = Some(app);
         Ok(())
     }
 
     async fn close(&mut self) {
-        if let Some(house) = self.house.take() {
-            house.azera.stop().await;
+        if let Some(app) = self.app.take() {
+            app.azera.stop().await;
         }
     }
 }
@@ -131,14 +131,14 @@ impl Virtual {
 impl Session for Virtual {
     fn host(&self) -> Arc<dyn Host> {
         // A reopening that fails ends the replay, so nobody asks while nothing is open.
-        let house = self.house.as_ref().expect("the house is open whenever a line is played");
-        Arc::new(house.azera.clone())
+        let app = self.app.as_ref().expect("the house is open whenever a line is played");
+        Arc::new(app.azera.clone())
     }
 
     async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {
-        if let Some(house) = &self.house {
+        if let Some(app) = &self.app {
             let mut before: Option<Timestamp> = None;
-            while let Some(due) = house.azera.next_due() {
+            while let Some(due) = app.azera.next_due() {
                 // What stays due was tried: a while later it is looked at again, and with it what has become due by then.
                 let at = match before {
                     Some(before) if due <= before => before.checked_add(LOOK_AGAIN).unwrap_or(Timestamp::MAX),
@@ -148,7 +148,7 @@ impl Session for Virtual {
                     break;
                 }
                 self.clock.advance_to(at);
-                house.azera.run_jobs().await;
+                app.azera.run_jobs().await;
                 before = Some(at);
             }
         }

@@ -6,21 +6,21 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use azera_config::Config;
-use azera_memory::{Record, Unforgotten, relink, restore};
+use azera_memory::{PendingBackupForgets, Record, relink, restore};
 use azera_memory_backup::{Backup, Error, Folder};
-use azera_memory_sled::{Salvaged, SledStore};
+use azera_memory_sled::{SalvageReport, SledStore};
 use azera_types::{Clock, SystemClock};
 
 use crate::backup::{check, find, forget_in, line};
+use crate::bootstrap;
 use crate::cli::RestoreOptions;
 use crate::data::DataFolder;
-use crate::house;
 use crate::progress::Bar;
 
 pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode> {
     let data = config.data_dir()?;
     let mut folder = DataFolder::take(&data)?;
-    let backups = house::backups(config)?;
+    let backups = bootstrap::backups(config)?;
     if options.undo {
         return undo(&mut folder, &backups, &data);
     }
@@ -56,15 +56,15 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
 fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Result<ExitCode> {
     let Some(last) = folder.aside()?.pop() else { bail!("nothing was put aside in {}", data.display()) };
     let now = SystemClock.now();
-    let mut unforgotten = unforgotten(&folder.record()).unwrap_or_else(|error| {
+    let mut unforgotten = pending_backup_forgets(&folder.record()).unwrap_or_else(|error| {
         eprintln!("the present record cannot be read ({error:#})");
-        Unforgotten::default()
+        PendingBackupForgets::default()
     });
     if unforgotten.what.is_empty() {
-        let asked_anew = || -> anyhow::Result<()> {
-            Ok(Record::of(&SledStore::open(DataFolder::record_aside(&last))?)?.take_back_willing()?)
+        let ask_again = || -> anyhow::Result<()> {
+            Ok(Record::of(&SledStore::open(DataFolder::record_aside(&last))?)?.revoke_training_consent()?)
         };
-        if let Err(error) = asked_anew() {
+        if let Err(error) = ask_again() {
             // A record that cannot be read does not start, either.
             eprintln!("the record that was put aside cannot be read ({error:#}); it comes back as it is");
         }
@@ -73,7 +73,7 @@ fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Resul
         let why = "the record that was put aside cannot be read, so what was forgotten since would come back with it";
         let store = SledStore::open(DataFolder::record_aside(&last)).context(why)?;
         let aside = Record::of(&store)?;
-        unforgotten.join(aside.unforgotten()?);
+        unforgotten.join(aside.pending_backup_forgets()?);
         let cleaned = SledStore::open(folder.new_record()?).context("making a record")?;
         let mut cleaning = unforgotten.what.cleaning();
         restore::<azera_memory::Error>(&cleaned, |take| {
@@ -94,8 +94,8 @@ fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Resul
 }
 
 /// What a record still has to forget in backups.
-fn unforgotten(record: &Path) -> anyhow::Result<Unforgotten> {
-    Ok(Record::of(&SledStore::open(record)?)?.unforgotten()?)
+fn pending_backup_forgets(record: &Path) -> anyhow::Result<PendingBackupForgets> {
+    Ok(Record::of(&SledStore::open(record)?)?.pending_backup_forgets()?)
 }
 
 /// What the present record still tells.
@@ -103,7 +103,7 @@ fn unforgotten(record: &Path) -> anyhow::Result<Unforgotten> {
 struct Present {
     identity: Option<String>,
     /// What was forgotten and may still stand in a backup.
-    unforgotten: Unforgotten,
+    unforgotten: PendingBackupForgets,
     /// Whether every backup was gone through with it.
     backups_forgot: bool,
     /// Where backups were made into.
@@ -113,13 +113,13 @@ struct Present {
 /// Asks the present record, if there is one that can be read. What it forgot, backups and what lies aside forget before
 /// one of them comes back; where that fails, it is still known what may not come back.
 fn present(folder: &DataFolder, backups: &Folder, data: &Path) -> Present {
-    let asked = || -> anyhow::Result<Present> {
+    let confirm = || -> anyhow::Result<Present> {
         if !folder.has_record() {
             return Ok(Present::default());
         }
         let store = SledStore::open(folder.record())?;
         let record = Record::of(&store)?;
-        let unforgotten = record.unforgotten()?;
+        let unforgotten = record.pending_backup_forgets()?;
         let forgot = forget_in(&record, backups, data);
         if let Err(error) = &forgot {
             eprintln!("not every backup could forget what was forgotten ({error:#}); the restored record forgets it");
@@ -131,7 +131,7 @@ fn present(folder: &DataFolder, backups: &Folder, data: &Path) -> Present {
             backup_folders: record.backup_folders()?,
         })
     };
-    asked().unwrap_or_else(|error| {
+    confirm().unwrap_or_else(|error| {
         eprintln!("the present record cannot be read ({error:#})");
         Present::default()
     })
@@ -186,16 +186,16 @@ fn fill(folder: &DataFolder, backup: &Backup, present: &Present) -> anyhow::Resu
 fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Result<ExitCode> {
     ensure!(folder.has_record(), "there is no record to salvage");
     let store = SledStore::open(folder.new_record()?).context("making a record")?;
-    let mut salvaged = Salvaged::default();
+    let mut salvaged = SalvageReport::default();
     restore::<azera_memory::Error>(&store, |take| {
         salvaged = SledStore::salvage(folder.record(), take)?;
         Ok(())
     })
     .context("reading the damaged record (`azera restore --replace` brings back the newest backup instead)")?;
     let relinked = relink(&store)?;
-    let kept = |table: &str| relinked.kept.get(table).copied().unwrap_or(0);
+    let rows_kept = |table: &str| relinked.rows_kept.get(table).copied().unwrap_or(0);
     ensure!(
-        kept("messages") + kept("memories") > 0,
+        rows_kept("messages") + rows_kept("memories") > 0,
         "no message of the damaged record can be read, so it was left as it is; `azera restore --replace` brings back the \
          newest backup"
     );
@@ -211,7 +211,7 @@ fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Re
     }
     drop(store);
     let aside = folder.exchange(SystemClock.now())?;
-    println!("salvaged {} messages and {} memories", kept("messages"), kept("memories"));
+    println!("salvaged {} messages and {} memories", rows_kept("messages"), rows_kept("memories"));
     if salvaged.gaps > 0 {
         println!("at {} places rows could not be read", salvaged.gaps);
     }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
-use azera_adapter::{Host, Platform, Portraits};
+use azera_adapter::{Avatars, Host, Platform};
 use azera_config::Config;
 use azera_types::{PersonaId, SystemClock};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::avatars::RecordAvatars;
+use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
 use crate::cli::RunOptions;
 use crate::discord;
-use crate::house::{self, Answers, Opening};
 use crate::matrix;
-use crate::portraits::RecordPortraits;
 
 /// A platform with a connection that is kept up.
 #[async_trait]
@@ -25,7 +25,7 @@ pub trait Connection: Send + Sync {
     fn platform(&self) -> Arc<dyn Platform>;
 
     /// Is told where pictures and names of personas come from, before it begins.
-    fn show_portraits(&self, _portraits: Arc<dyn Portraits>) {}
+    fn set_avatars(&self, _portraits: Arc<dyn Avatars>) {}
 
     /// Learns what the platform must know before anything is delivered there. A server that is away is waited for.
     async fn begin(&self) -> anyhow::Result<()>;
@@ -45,8 +45,8 @@ async fn connections(config: &Config) -> anyhow::Result<Vec<Arc<dyn Connection>>
 pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone(), || tracing::info!("stopping"), || {})?;
-    let answers = options.model.map_or(Answers::Chosen, |name| Answers::named(&name));
-    let opening = Opening { answers, clock: Arc::new(SystemClock), seed: None, on_trial: false };
+    let answers = options.model.map_or(ModelChoice::Chosen, |name| ModelChoice::named(&name));
+    let opening = BootstrapOptions { answers, clock: Arc::new(SystemClock), seed: None, on_trial: false };
     let connections = connections(config).await?;
     if connections.is_empty() {
         bail!(
@@ -54,21 +54,21 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
              key). `azera chat` talks in this terminal"
         );
     }
-    let house = house::open(config, opening).await?;
+    let app = bootstrap::open(config, opening).await?;
     let usual = PersonaId::new(&config.chat.persona).context("chat.persona")?;
-    let portraits = Arc::new(RecordPortraits::new(house.memory.clone(), usual));
+    let portraits = Arc::new(RecordAvatars::new(app.memory.clone(), usual));
     for connection in &connections {
-        connection.show_portraits(portraits.clone());
-        house.azera.attach(connection.platform());
+        connection.set_avatars(portraits.clone());
+        app.azera.attach(connection.platform());
         tokio::select! {
             begun = connection.begin() => begun.with_context(|| connection.platform().id().to_string())?,
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
         }
     }
-    house.azera.start().await?;
+    app.azera.start().await?;
     let mut listening = JoinSet::new();
     for connection in connections {
-        let (host, stop): (Arc<dyn Host>, _) = (Arc::new(house.azera.clone()), stop.clone());
+        let (host, stop): (Arc<dyn Host>, _) = (Arc::new(app.azera.clone()), stop.clone());
         listening.spawn(async move {
             let name = connection.platform().id().to_string();
             connection.listen(host, stop).await.context(name)
@@ -82,7 +82,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
             eprintln!("azera: {error:#}");
         }
     }
-    house.azera.stop().await;
+    app.azera.stop().await;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -90,7 +90,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
 /// `last`.
 pub fn cancel_on_signal(
     stop: CancellationToken,
-    told: impl FnOnce() + Send + 'static,
+    notify: impl FnOnce() + Send + 'static,
     last: impl FnOnce() + Send + 'static,
 ) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("listening for signals")?;
@@ -100,7 +100,7 @@ pub fn cancel_on_signal(
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        told();
+        notify();
         stop.cancel();
         tokio::select! {
             _ = terminate.recv() => {}

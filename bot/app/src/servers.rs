@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use azera_config::{Config, Secret, ServerApi};
-use azera_ledger::Kind;
-use azera_model::{ChatModel, Embedder, EmbedderInfo};
-use azera_remote::{
-    Api, ApiKey, Patience, RemoteChat, RemoteChatConfig, RemoteEmbedder, RemoteEmbedderConfig, ServerConfig,
+use azera_model_api::{ChatModel, Embedder, EmbedderInfo};
+use azera_model_registry::Kind;
+use azera_model_remote::{
+    Api, ApiKey, RemoteChat, RemoteChatConfig, RemoteEmbedder, RemoteEmbedderConfig, RetryPolicy, ServerConfig,
 };
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ fn server(
         model: model.clone().unwrap_or_default(),
         key: key.as_ref().map(|key| ApiKey::new(key.expose())),
         section: section.to_owned(),
-        patience: Patience::default(),
+        patience: RetryPolicy::default(),
     })
 }
 
@@ -82,13 +82,13 @@ fn embedder_config(config: &Config, server: ServerConfig) -> RemoteEmbedderConfi
 /// gives, so that everything else can run without it: memory is then searched by words, and indexing waits.
 pub async fn embedder(config: &Config, server: ServerConfig, data: &Path) -> anyhow::Result<Arc<dyn Embedder>> {
     let remote = embedder_config(config, server);
-    let asked = Asked::of(&remote);
+    let query = ServerQuery::of(&remote);
     match RemoteEmbedder::connect(remote.clone()).await {
         Ok(embedder) => {
-            asked.remember(data, embedder.info())?;
+            query.remember(data, embedder.info())?;
             Ok(embedder)
         }
-        Err(error) if error.is_transient() => match asked.remembered(data, &remote)? {
+        Err(error) if error.is_transient() => match query.remembered(data, &remote)? {
             Some(info) => {
                 tracing::warn!(%error, "memory is searched by words alone until the embedding server is back");
                 Ok(RemoteEmbedder::resume(remote, info)?)
@@ -100,20 +100,23 @@ pub async fn embedder(config: &Config, server: ServerConfig, data: &Path) -> any
 }
 
 /// The model on the embedding server as it is now, or why it cannot be used.
-pub async fn try_embedder(config: &Config, server: ServerConfig) -> Result<Arc<RemoteEmbedder>, azera_remote::Error> {
+pub async fn try_embedder(
+    config: &Config,
+    server: ServerConfig,
+) -> Result<Arc<RemoteEmbedder>, azera_model_remote::Error> {
     RemoteEmbedder::connect(embedder_config(config, server)).await
 }
 
 /// Whether it is known what the embedding server gives, so that everything else runs while it is away.
 pub fn is_known(config: &Config, server: ServerConfig, data: &Path) -> anyhow::Result<bool> {
     let remote = embedder_config(config, server);
-    Ok(Asked::of(&remote).remembered(data, &remote)?.is_some())
+    Ok(ServerQuery::of(&remote).remembered(data, &remote)?.is_some())
 }
 
 /// What the stores must know of the embedding server: what it gave last time, or else what it says now.
 pub async fn embedder_info(config: &Config, server: ServerConfig, data: &Path) -> anyhow::Result<EmbedderInfo> {
     let remote = embedder_config(config, server.clone());
-    match Asked::of(&remote).remembered(data, &remote)? {
+    match ServerQuery::of(&remote).remembered(data, &remote)? {
         Some(info) => Ok(info),
         None => Ok(embedder(config, server, data).await?.info().clone()),
     }
@@ -121,7 +124,7 @@ pub async fn embedder_info(config: &Config, server: ServerConfig, data: &Path) -
 
 /// What a server was asked for. Only the same question has the same answer.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Asked {
+struct ServerQuery {
     api: String,
     url: String,
     model: String,
@@ -132,7 +135,8 @@ struct Asked {
 /// The answer, in the data folder.
 #[derive(Debug, Serialize, Deserialize)]
 struct Remembered {
-    asked: Asked,
+    #[serde(rename = "asked")]
+    query: ServerQuery,
     id: String,
     dimension: usize,
 }
@@ -141,7 +145,7 @@ fn file(data: &Path) -> PathBuf {
     data.join("embedding_server.json")
 }
 
-impl Asked {
+impl ServerQuery {
     fn of(remote: &RemoteEmbedderConfig) -> Self {
         Self {
             api: remote.server.api.as_str().to_owned(),
@@ -153,7 +157,7 @@ impl Asked {
     }
 
     fn remember(self, data: &Path, info: &EmbedderInfo) -> anyhow::Result<()> {
-        let remembered = Remembered { asked: self, id: info.id.clone(), dimension: info.dimension };
+        let remembered = Remembered { query: self, id: info.id.clone(), dimension: info.dimension };
         std::fs::create_dir_all(data).with_context(|| format!("making the folder {}", data.display()))?;
         let file = file(data);
         // Beside it first: a crash leaves the old one or the new one.
@@ -171,7 +175,7 @@ impl Asked {
             Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
         };
         // One that cannot be read is as good as none: the server is asked.
-        let found = serde_json::from_slice::<Remembered>(&bytes).ok().filter(|found| found.asked == *self);
+        let found = serde_json::from_slice::<Remembered>(&bytes).ok().filter(|found| found.query == *self);
         Ok(found.map(|found| EmbedderInfo {
             id: found.id,
             dimension: found.dimension,

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use azera_adapter_sim::{Event, Timeline};
 use azera_config::Config;
+use azera_fake_sim::{Event, Timeline};
 use azera_types::Timestamp;
 use serde_json::Value;
 
@@ -31,9 +31,9 @@ pub async fn run(config: &Config, options: TourOptions) -> anyhow::Result<ExitCo
     let mut parts = read(DAYS)?.into_iter();
     let start = DAYS.lines().filter_map(|line| Timeline::read(line.as_bytes()).ok()?.start()).next();
     let mut stage = Stage::open(config, None, &options.model, SEED, start).await?;
-    let told = tell(&mut stage, &mut parts, out).await;
+    let outcome = tell(&mut stage, &mut parts, out).await;
     stage.close().await;
-    told?;
+    outcome?;
     writeln!(
         out,
         "\nThat was the tour, {} seconds. `azera chat` talks with you; nothing of this is remembered there.",
@@ -91,9 +91,9 @@ async fn tell(
 
 /// Plays what happens and shows what comes of it.
 async fn play(stage: &mut Stage, timeline: &Timeline, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
-    let mut happened = Vec::new();
-    stage.play(timeline, &mut happened).await?;
-    for line in String::from_utf8_lossy(&happened).lines() {
+    let mut output = Vec::new();
+    stage.play(timeline, &mut output).await?;
+    for line in String::from_utf8_lossy(&output).lines() {
         show(&serde_json::from_str(line)?, out)?;
     }
     Ok(())

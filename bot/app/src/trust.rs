@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use azera_config::Config;
-use azera_ledger::Installed;
-use azera_model::Adapter;
+use azera_model_api::Lora;
+use azera_model_registry::InstalledModel;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -23,7 +23,7 @@ struct Passed {
 }
 
 /// Returns true if this file, with these LoRAs, passed the check. Anything that cannot be read is no trust.
-pub fn is_trusted(config: &Config, installed: &Installed, loras: &[Adapter]) -> anyhow::Result<bool> {
+pub fn is_trusted(config: &Config, installed: &InstalledModel, loras: &[Lora]) -> anyhow::Result<bool> {
     let Ok(json) = std::fs::read(record(config, installed, loras)?) else { return Ok(false) };
     let passed = serde_json::from_slice::<Passed>(&json);
     Ok(passed.is_ok_and(|passed| passed.version == CHECK_VERSION && passed.of > 0 && passed.lawful == passed.of))
@@ -32,20 +32,20 @@ pub fn is_trusted(config: &Config, installed: &Installed, loras: &[Adapter]) -> 
 /// Keeps how a model passed the check.
 pub fn keep(
     config: &Config,
-    installed: &Installed,
-    loras: &[Adapter],
+    installed: &InstalledModel,
+    loras: &[Lora],
     (lawful, of): (usize, usize),
 ) -> anyhow::Result<()> {
     let file = record(config, installed, loras)?;
     let dir = file.parent().context("it has no folder")?;
     std::fs::create_dir_all(dir).with_context(|| format!("making the folder {}", dir.display()))?;
     let model = installed.entry.name.clone();
-    let passed = Passed { version: CHECK_VERSION, model, lawful, of, at: crate::house::now_text() };
+    let passed = Passed { version: CHECK_VERSION, model, lawful, of, at: crate::bootstrap::now_text() };
     std::fs::write(&file, serde_json::to_vec_pretty(&passed)?).with_context(|| format!("writing {}", file.display()))
 }
 
 /// The file of a model's record. Its name follows from the bytes of the model and of each LoRA that it is loaded with.
-fn record(config: &Config, installed: &Installed, loras: &[Adapter]) -> anyhow::Result<PathBuf> {
+fn record(config: &Config, installed: &InstalledModel, loras: &[Lora]) -> anyhow::Result<PathBuf> {
     let mut hash = Sha256::new();
     hash.update(&installed.manifest.sha256);
     for lora in loras {

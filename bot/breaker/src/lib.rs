@@ -67,12 +67,12 @@ impl Breaker {
         Self { limits, inner: Arc::new(Mutex::new(Inner::Closed { failures: 0 })) }
     }
 
-    /// Asks whether a request may go to the service. Say on the [`Pass`] how it went; a pass that is dropped without a
+    /// Asks whether a request may go to the service. Say on the [`Permit`] how it went; a pass that is dropped without a
     /// word, as of a request nobody waits for any more, counts neither way.
     ///
     /// # Errors
     /// [`Refused`] while the breaker is open or a try is under way.
-    pub fn admit(&self, now: Instant) -> Result<Pass, Refused> {
+    pub fn admit(&self, now: Instant) -> Result<Permit, Refused> {
         let mut inner = self.lock();
         let probe = match *inner {
             Inner::Closed { .. } => false,
@@ -84,7 +84,7 @@ impl Breaker {
             Inner::Trying { .. } => return Err(Refused { retry_in: Duration::ZERO }),
         };
         drop(inner);
-        Ok(Pass { breaker: self.clone(), probe, told: false })
+        Ok(Permit { breaker: self.clone(), probe, reported: false })
     }
 
     /// How long nothing will be let through, if it is open; it takes no pass.
@@ -144,29 +144,29 @@ impl Breaker {
 /// Leave to send one request.
 #[derive(Debug)]
 #[must_use = "say how the request went"]
-pub struct Pass {
+pub struct Permit {
     breaker: Breaker,
     probe: bool,
-    told: bool,
+    reported: bool,
 }
 
-impl Pass {
+impl Permit {
     /// The service did its work, or refused for a reason that is not its own trouble.
     pub fn succeeded(mut self) {
-        self.told = true;
+        self.reported = true;
         self.breaker.note_success(self.probe);
     }
 
     /// The service failed.
     pub fn failed(mut self, now: Instant) {
-        self.told = true;
+        self.reported = true;
         self.breaker.note_failure(now, self.probe);
     }
 }
 
-impl Drop for Pass {
+impl Drop for Permit {
     fn drop(&mut self) {
-        if self.probe && !self.told {
+        if self.probe && !self.reported {
             self.breaker.abandon_try();
         }
     }
@@ -238,27 +238,27 @@ mod tests {
         fn it_never_lets_more_through_than_it_says(steps in prop::collection::vec((0_u8..5, 0_u64..12), 0..200)) {
             let breaker = Breaker::new(LIMITS);
             let mut now = Instant::now();
-            let mut passes: Vec<Pass> = Vec::new();
-            let mut told_until: Option<Instant> = None;
+            let mut passes: Vec<Permit> = Vec::new();
+            let mut open_until: Option<Instant> = None;
             for (step, seconds) in steps {
                 now += Duration::from_secs(seconds);
                 match step {
                     0 | 1 => match breaker.admit(now) {
                         Ok(pass) => {
-                            prop_assert!(told_until.is_none_or(|until| now >= until));
+                            prop_assert!(open_until.is_none_or(|until| now >= until));
                             prop_assert!(!pass.probe || passes.iter().all(|other| !other.probe));
-                            told_until = None;
+                            open_until = None;
                             passes.push(pass);
                         }
                         Err(refused) => {
                             prop_assert!(refused.retry_in <= LIMITS.longest_pause);
-                            told_until = Some(now + refused.retry_in);
+                            open_until = Some(now + refused.retry_in);
                         }
                     },
                     2 => {
                         if let Some(pass) = passes.pop() {
                             // A try that goes well opens the way at once, whatever was said before.
-                            told_until = told_until.filter(|_| !pass.probe);
+                            open_until = open_until.filter(|_| !pass.probe);
                             pass.succeeded();
                         }
                     }

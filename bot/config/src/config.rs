@@ -249,7 +249,7 @@ impl Config {
         }
     }
 
-    /// The directives for the log's filter: `AZERA_LOG` if set (as in `warn,azera_chat=debug`), else the level.
+    /// The directives for the log's filter: `AZERA_LOG` if set (as in `warn,azera_engine=debug`), else the level.
     pub fn log_filter(&self) -> &str {
         self.surroundings.log.as_deref().unwrap_or(self.log.level.as_str())
     }

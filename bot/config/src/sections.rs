@@ -455,7 +455,7 @@ pub enum LogFormat {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
-    /// How much is logged. AZERA_LOG overrides it, also part by part: `AZERA_LOG=warn,azera_chat=debug`.
+    /// How much is logged. AZERA_LOG overrides it, also part by part: `AZERA_LOG=warn,azera_engine=debug`.
     pub level: LogLevel,
     /// How a line looks.
     pub format: LogFormat,

@@ -197,8 +197,8 @@ fn a_secret_may_stand_in_a_file() {
     assert_snapshot!(complaint("", &both), @"environment variable AZERA__CHAT_SERVER__KEY_FILE: `chat_server.key` is set here and in a variable of its own");
     for wrong in ["sk\nhush", "", &"k".repeat(20_000)] {
         std::fs::write(file, wrong).unwrap();
-        let told = complaint("", &[("AZERA__CHAT_SERVER__KEY_FILE", file)]);
-        assert!(told.contains("AZERA__CHAT_SERVER__KEY_FILE") && !told.contains("hush"), "{told}");
+        let reported = complaint("", &[("AZERA__CHAT_SERVER__KEY_FILE", file)]);
+        assert!(reported.contains("AZERA__CHAT_SERVER__KEY_FILE") && !reported.contains("hush"), "{reported}");
     }
     assert!(complaint("", &[("AZERA__CHAT_SERVER__KEY_FILE", "/no/such/file")]).contains("cannot be read"));
     assert!(complaint("", &[("AZERA__MODELS__SLOTS_FILE", file)]).contains("there is no key"));
@@ -282,8 +282,8 @@ fn the_log_and_colours_follow_the_environment() {
     check("[log]\nlevel = \"debug\"\n", &[("NO_COLOR", "")], "debug", true);
     check(
         "[log]\nlevel = \"debug\"\n",
-        &[("AZERA_LOG", "warn,azera_chat=trace"), ("NO_COLOR", "0")],
-        "warn,azera_chat=trace",
+        &[("AZERA_LOG", "warn,azera_engine=trace"), ("NO_COLOR", "0")],
+        "warn,azera_engine=trace",
         false,
     );
     check("", &[("TERM", "dumb")], "info", false);

@@ -1,7 +1,7 @@
 //! Headers of model files.
 #![no_main]
 
-use azera_ledger::GgufHeader;
+use azera_model_registry::GgufHeader;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -16,6 +16,6 @@ fuzz_target!(|text: &str| {
     if let Ok(id) = text.parse::<MemoryId>() {
         assert_eq!(id.to_string().parse::<MemoryId>().ok(), Some(id));
     }
-    let kept = Text::new(text);
-    assert!(kept.len() <= MAX_TEXT_BYTES && !kept.contains('\0'));
+    let retained = Text::new(text);
+    assert!(retained.len() <= MAX_TEXT_BYTES && !retained.contains('\0'));
 });

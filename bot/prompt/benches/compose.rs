@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use azera_personas::built_in;
-use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for};
+use azera_prompt::{Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, compose, form_for};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 fn composing(criterion: &mut Criterion) {
@@ -16,9 +16,9 @@ fn composing(criterion: &mut Criterion) {
             _ => line(depth, None, format!("That is {depth} more than yesterday, well done")),
         })
         .collect();
-    let recalled: Vec<Recollection> = (0..8)
-        .map(|number| Recollection {
-            came: Came::Said,
+    let recalled: Vec<RecalledMemory> = (0..8)
+        .map(|number| RecalledMemory {
+            came: MemoryOrigin::Said,
             speaker: Some("Ann".to_owned()),
             text: format!("the code of locker {number} is {}", number * 1_111),
             at: "2026-05-09T10:00:00Z".parse().expect("a time"),
@@ -30,7 +30,11 @@ fn composing(criterion: &mut Criterion) {
     let words = |text: &str| text.split_whitespace().count();
     criterion.bench_function("compose/128 lines of history", |bench| {
         bench.iter(|| {
-            let parts = Parts { history: black_box(&history), recalled: &recalled, ..Parts::new(&persona, &message) };
+            let parts = PromptParts {
+                history: black_box(&history),
+                recalled: &recalled,
+                ..PromptParts::new(&persona, &message)
+            };
             compose(&form, &parts, budget, &words).expect("there is room")
         });
     });

@@ -1,4 +1,4 @@
-use azera_model::{ChatMessage, Role};
+use azera_model_api::{ChatMessage, Role};
 use azera_personas::{Persona, fill_placeholders};
 use azera_types::Timestamp;
 use thiserror::Error;
@@ -20,7 +20,7 @@ const EXAMPLE_PERSON: &str = "Sam";
 const HEADING_TOKENS: usize = 24;
 
 /// Tokens that lines on the manner may take.
-const MANNER_TOKENS: usize = 300;
+const STYLE_TOKENS: usize = 300;
 
 /// Share of the room that recalled lines may take, as a divisor: a quarter. The history has the rest.
 const RECALLED_SHARE: usize = 4;
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Line {
 
 /// How something that is remembered came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Came {
+pub enum MemoryOrigin {
     /// Somebody said it, or asked to keep it.
     #[default]
     Said,
@@ -60,14 +60,14 @@ pub enum Came {
     /// The persona made it up.
     MadeUp,
     /// The persona asked it of somebody who wanted to be looked in on.
-    Asked,
+    CheckIn,
 }
 
 /// One recalled memory.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Recollection {
+pub struct RecalledMemory {
     /// How it came to be.
-    pub came: Came,
+    pub came: MemoryOrigin,
     /// Who said it; `None` for the persona itself.
     pub speaker: Option<String>,
     /// What was said, cut to the snippet length.
@@ -76,15 +76,15 @@ pub struct Recollection {
     pub at: Timestamp,
 }
 
-impl std::fmt::Debug for Recollection {
+impl std::fmt::Debug for RecalledMemory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Recollection[{} bytes]", self.text.len())
+        write!(f, "RecalledMemory[{} bytes]", self.text.len())
     }
 }
 
 /// What a prompt is made of.
 #[derive(Debug, Clone)]
-pub struct Parts<'a> {
+pub struct PromptParts<'a> {
     /// Who answers.
     pub persona: &'a Persona,
     /// The role the person plays, if it says anything.
@@ -92,32 +92,32 @@ pub struct Parts<'a> {
     /// Entries of the persona's lorebook that the conversation woke, in prompt order.
     pub lore: &'a [String],
     /// How this message is to be answered, a line each, the most important first.
-    pub manner: &'a [String],
+    pub style: &'a [String],
     /// No role is played: nothing of tasks, lore or the person's role stands in the prompt. Its room stays empty, so that
     /// [`history_cut`] holds.
     pub plainly: bool,
     /// Whether several people may speak here; then every line carries its speaker's name.
     pub group: bool,
     /// What the persona wrote lately and carries with it, in the order of its weight.
-    pub carried: &'a [Recollection],
+    pub carried: &'a [RecalledMemory],
     /// The persona's working notes of this chat.
     pub notes: Option<&'a str>,
     /// The conversation before the message, oldest first.
     pub history: &'a [Line],
     /// Recalled memories, best first.
-    pub recalled: &'a [Recollection],
+    pub recalled: &'a [RecalledMemory],
     /// The message to answer; its speaker is a person.
     pub message: &'a Line,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> PromptParts<'a> {
     /// A message and whoever answers it, and nothing else.
     pub fn new(persona: &'a Persona, message: &'a Line) -> Self {
         Self {
             persona,
             user_persona: None,
             lore: &[],
-            manner: &[],
+            style: &[],
             plainly: false,
             group: false,
             carried: &[],
@@ -175,13 +175,18 @@ pub enum Error {
 }
 
 /// Makes a prompt. `count` gives the tokens of a text under the model that will read it.
-pub fn compose(form: &Form, parts: &Parts<'_>, budget: Budget, count: &dyn Fn(&str) -> usize) -> Result<Prompt, Error> {
+pub fn compose(
+    form: &Form,
+    parts: &PromptParts<'_>,
+    budget: Budget,
+    count: &dyn Fn(&str) -> usize,
+) -> Result<Prompt, Error> {
     let shared = shared_messages(form, parts);
-    let Frame { message, mut guidance, carried, left, manner_room } = frame(form, parts, &shared, budget, count)?;
+    let Frame { message, mut guidance, carried, left, style_tokens } = frame(form, parts, &shared, budget, count)?;
     if parts.plainly {
         guidance.clear();
     }
-    guidance.extend(fitting(parts.manner, manner_room, count).map(|manner| (FragmentKind::Manner, manner)));
+    guidance.extend(fitting(parts.style, style_tokens, count).map(|style| (FragmentKind::Style, style)));
 
     let mut recalled = Vec::new();
     let mut recalled_tokens = 0;
@@ -229,7 +234,7 @@ pub fn compose(form: &Form, parts: &Parts<'_>, budget: Budget, count: &dyn Fn(&s
 /// Recalled lines do not matter to it, so it can be asked before recall.
 pub fn history_cut(
     form: &Form,
-    parts: &Parts<'_>,
+    parts: &PromptParts<'_>,
     budget: Budget,
     count: &dyn Fn(&str) -> usize,
 ) -> Result<usize, Error> {
@@ -243,8 +248,8 @@ struct Frame {
     guidance: Vec<(FragmentKind, String)>,
     carried: Carried,
     left: usize,
-    /// Tokens kept free for [`Parts::manner`], which is not known yet when the history is cut.
-    manner_room: usize,
+    /// Tokens kept free for [`PromptParts::manner`], which is not known yet when the history is cut.
+    style_tokens: usize,
 }
 
 /// What the persona carries with it, as one message.
@@ -258,7 +263,7 @@ struct Carried {
 
 fn frame(
     form: &Form,
-    parts: &Parts<'_>,
+    parts: &PromptParts<'_>,
     shared: &[ChatMessage],
     budget: Budget,
     count: &dyn Fn(&str) -> usize,
@@ -274,17 +279,17 @@ fn frame(
     let guidance = guidance(form, parts, person, left / 4, count);
     let guidance_tokens: usize = guidance.iter().map(|(_, text)| count(text)).sum();
     let message = cut_middle(&said(parts.message, parts.group), left / 2, count);
-    let manner_room = if form.guidance { MANNER_TOKENS.min(left / 8) } else { 0 };
-    let taken = count(&message) + MESSAGE_OVERHEAD + HEADING_TOKENS + guidance_tokens + manner_room;
+    let style_tokens = if form.guidance { STYLE_TOKENS.min(left / 8) } else { 0 };
+    let taken = count(&message) + MESSAGE_OVERHEAD + HEADING_TOKENS + guidance_tokens + style_tokens;
     let left = left.saturating_sub(taken);
     let carried = carried(parts, form.carried_tokens.min(left / CARRIED_SHARE), count);
     let carried_tokens: usize = carried.message.iter().map(|message| count(&message.content) + MESSAGE_OVERHEAD).sum();
     let left = left.saturating_sub(carried_tokens);
-    Ok(Frame { message, guidance, carried, left, manner_room })
+    Ok(Frame { message, guidance, carried, left, style_tokens })
 }
 
 /// What the persona wrote lately, then its notes, each whole or not at all: a beginning without its end misleads.
-fn carried(parts: &Parts<'_>, room: usize, count: &dyn Fn(&str) -> usize) -> Carried {
+fn carried(parts: &PromptParts<'_>, room: usize, count: &dyn Fn(&str) -> usize) -> Carried {
     let mut carried = Carried::default();
     let (mut text, mut left) = (String::new(), room);
     for writing in parts.carried {
@@ -320,7 +325,7 @@ fn chat_message(line: &Line, group: bool) -> ChatMessage {
 }
 
 /// What every chat of the persona begins with.
-fn shared_messages(form: &Form, parts: &Parts<'_>) -> Vec<ChatMessage> {
+fn shared_messages(form: &Form, parts: &PromptParts<'_>) -> Vec<ChatMessage> {
     let persona = parts.persona;
     let text = match form.persona {
         PersonaForm::Brief => persona_text::brief(persona),
@@ -344,7 +349,7 @@ fn shared_messages(form: &Form, parts: &Parts<'_>) -> Vec<ChatMessage> {
 /// as fits into `room`.
 fn guidance(
     form: &Form,
-    parts: &Parts<'_>,
+    parts: &PromptParts<'_>,
     person: &str,
     room: usize,
     count: &dyn Fn(&str) -> usize,
@@ -408,18 +413,18 @@ fn last_turn(
     ChatMessage::new(Role::User, turn)
 }
 
-fn recalled_line(memory: &Recollection) -> String {
+fn recalled_line(memory: &RecalledMemory) -> String {
     // A recalled text is one line: its own line breaks would look like further lines.
     let text = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let day = memory.at.strftime("%e %B %Y").to_string();
     let speaker = memory.speaker.as_deref().unwrap_or("You");
     let said = match memory.came {
-        Came::Said => format!("{speaker} said"),
-        Came::Diary => "You wrote in your diary".to_owned(),
-        Came::Journal => "You wrote in your journal".to_owned(),
-        Came::Dreamt => "You dreamt".to_owned(),
-        Came::MadeUp => "You made up".to_owned(),
-        Came::Asked => "You asked".to_owned(),
+        MemoryOrigin::Said => format!("{speaker} said"),
+        MemoryOrigin::Diary => "You wrote in your diary".to_owned(),
+        MemoryOrigin::Journal => "You wrote in your journal".to_owned(),
+        MemoryOrigin::Dreamt => "You dreamt".to_owned(),
+        MemoryOrigin::MadeUp => "You made up".to_owned(),
+        MemoryOrigin::CheckIn => "You asked".to_owned(),
     };
     format!("{said} on {}: \"{text}\"", day.trim_start())
 }
@@ -432,7 +437,7 @@ fn said(line: &Line, group: bool) -> String {
 }
 
 /// Where the newest lines that fit begin: at a multiple of [`HISTORY_STEP`] where that is possible.
-fn history_start(parts: &Parts<'_>, room: usize, count: &dyn Fn(&str) -> usize) -> usize {
+fn history_start(parts: &PromptParts<'_>, room: usize, count: &dyn Fn(&str) -> usize) -> usize {
     let mut start = parts.history.len();
     let mut tokens = 0;
     for (index, line) in parts.history.iter().enumerate().rev() {

@@ -1,7 +1,7 @@
 //! How a prompt is written for each model family. Every choice here was measured with `azera eval facts`; the figures
 //! stand in `bot/docs/BENCHMARKS.md`.
 
-use azera_model::Sampling;
+use azera_model_api::Sampling;
 
 /// How much of a persona stands in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

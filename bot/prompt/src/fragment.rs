@@ -18,7 +18,7 @@ pub enum FragmentKind {
     /// What a persona's lorebook has on what is talked about.
     Lore,
     /// How the message is to be answered: rules, feelings, mood.
-    Manner,
+    Style,
     /// Recalled memories.
     Recalled,
     /// The message to answer.
@@ -37,7 +37,7 @@ impl FragmentKind {
             Self::Task => "task",
             Self::UserPersona => "user persona",
             Self::Lore => "lore",
-            Self::Manner => "manner",
+            Self::Style => "manner",
             Self::Recalled => "recalled",
             Self::Message => "message",
         }

@@ -13,6 +13,8 @@ mod form;
 mod fragment;
 mod persona_text;
 
-pub use compose::{Budget, Came, Error, HISTORY_STEP, Line, Parts, Prompt, Recollection, compose, history_cut};
+pub use compose::{
+    Budget, Error, HISTORY_STEP, Line, MemoryOrigin, Prompt, PromptParts, RecalledMemory, compose, history_cut,
+};
 pub use form::{Form, PersonaForm, Writing, form_for};
 pub use fragment::{Fragment, FragmentKind};

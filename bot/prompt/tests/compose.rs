@@ -1,9 +1,9 @@
 //! What a prompt looks like, and what always holds of it.
 
-use azera_model::{ChatMessage, Role};
+use azera_model_api::{ChatMessage, Role};
 use azera_personas::{Persona, built_in};
 use azera_prompt::{
-    Budget, Came, Error, Form, HISTORY_STEP, Line, Parts, Recollection, compose, form_for, history_cut,
+    Budget, Error, Form, HISTORY_STEP, Line, MemoryOrigin, PromptParts, RecalledMemory, compose, form_for, history_cut,
 };
 use proptest::prelude::*;
 
@@ -19,24 +19,24 @@ fn line(depth: u64, speaker: Option<&str>, text: &str) -> Line {
     Line { depth, speaker: speaker.map(str::to_owned), text: text.to_owned() }
 }
 
-fn recollection(speaker: Option<&str>, text: &str) -> Recollection {
+fn recollection(speaker: Option<&str>, text: &str) -> RecalledMemory {
     let at = "2026-05-09T10:00:00Z".parse().expect("a time");
-    Recollection { came: Came::Said, speaker: speaker.map(str::to_owned), text: text.to_owned(), at }
+    RecalledMemory { came: MemoryOrigin::Said, speaker: speaker.map(str::to_owned), text: text.to_owned(), at }
 }
 
 fn parts<'a>(
     persona: &'a Persona,
     group: bool,
     history: &'a [Line],
-    recalled: &'a [Recollection],
+    recalled: &'a [RecalledMemory],
     message: &'a Line,
-) -> Parts<'a> {
-    Parts {
+) -> PromptParts<'a> {
+    PromptParts {
         persona,
         user_persona: None,
         lore: &[],
         group,
-        manner: &[],
+        style: &[],
         plainly: false,
         carried: &[],
         notes: None,
@@ -88,13 +88,14 @@ fn people_of_a_group_are_told_apart() {
 #[test]
 fn what_is_carried_stands_before_the_conversation_and_a_dream_is_called_one() {
     let persona = azera();
-    let wrote = |came, text: &str| Recollection { came, ..recollection(None, text) };
-    let carried = [wrote(Came::Journal, "A quiet day."), wrote(Came::Diary, "Ann told me about her boat.")];
-    let recalled = [wrote(Came::Dreamt, "The boat flew over the roofs.")];
+    let wrote = |came, text: &str| RecalledMemory { came, ..recollection(None, text) };
+    let carried =
+        [wrote(MemoryOrigin::Journal, "A quiet day."), wrote(MemoryOrigin::Diary, "Ann told me about her boat.")];
+    let recalled = [wrote(MemoryOrigin::Dreamt, "The boat flew over the roofs.")];
     let history = [line(0, Some("Ann"), "hello")];
     let message = line(1, Some("Ann"), "what did you dream?");
     let notes = Some("About Ann: she has a boat.");
-    let parts = Parts { carried: &carried, notes, ..parts(&persona, false, &history, &recalled, &message) };
+    let parts = PromptParts { carried: &carried, notes, ..parts(&persona, false, &history, &recalled, &message) };
     let prompt = compose(&form_for("smollm2"), &parts, ROOMY, &words).unwrap();
     assert_eq!((prompt.carried_lines, prompt.shows_notes), (2, true));
     insta::assert_snapshot!(shown(&prompt.messages[prompt.shared_messages..]), @r#"
@@ -137,7 +138,7 @@ proptest! {
         lengths in prop::collection::vec(0_usize..200, 0..60),
         recalled in prop::collection::vec(0_usize..80, 0..25),
         carried in prop::collection::vec(0_usize..80, 0..4),
-        asked in 1_usize..3_000,
+        question in 1_usize..3_000,
         context in 1_200_usize..6_000,
     ) {
         let persona = azera();
@@ -146,12 +147,12 @@ proptest! {
             .zip(&lengths)
             .map(|(depth, words)| line(depth, (depth % 2 == 0).then_some("Ann"), &text(*words)))
             .collect();
-        let recalled: Vec<Recollection> = recalled.iter().map(|words| recollection(Some("Ann"), &text(*words))).collect();
-        let carried: Vec<Recollection> = carried.iter().map(|words| recollection(None, &text(*words))).collect();
+        let recalled: Vec<RecalledMemory> = recalled.iter().map(|words| recollection(Some("Ann"), &text(*words))).collect();
+        let carried: Vec<RecalledMemory> = carried.iter().map(|words| recollection(None, &text(*words))).collect();
         let notes = text(20);
-        let message = line(history.len() as u64, Some("Ann"), &text(asked));
+        let message = line(history.len() as u64, Some("Ann"), &text(question));
         let budget = Budget { context_tokens: context, reply_tokens: 100 };
-        let parts = Parts {
+        let parts = PromptParts {
             carried: &carried,
             notes: (!carried.is_empty()).then_some(notes.as_str()),
             ..parts(&persona, group, &history, &recalled, &message)

@@ -6,14 +6,14 @@
 //! What the rules say about whom stands in one place, `house.rs`: a new crate, or a new edge between crates, is a line
 //! there, so that a change of the architecture shows as one.
 
-mod house;
+mod layout;
 mod rules;
 mod source;
 mod tree;
 
 use std::fmt;
 
-pub use house::{CORE, EDGES, Edge, HELD, MAX_FILE_LINES, PURE, VAGUE_NAMES};
+pub use layout::{CORE, EDGES, Edge, HELD, MAX_FILE_LINES, PURE, VAGUE_NAMES};
 pub use tree::{MAX_FILE_BYTES, Tree};
 
 /// Why nothing could be checked.

@@ -59,7 +59,7 @@ impl Place {
 /// Where else one person may read at this moment, by the platform's word, and by that of other platforms for accounts that the
 /// person linked. Asked for DMs, where it decides what may be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reach {
+pub struct ReadableScopes {
     /// Realms the person belongs to, each with the time from which they can scroll back, if not from its beginning.
     pub realms: Vec<(RealmId, Option<Timestamp>)>,
     /// Private chats the person can read, likewise.
@@ -68,7 +68,7 @@ pub struct Reach {
     pub direct: Vec<PersonId>,
 }
 
-impl Reach {
+impl ReadableScopes {
     /// Adds where another account of the same human may read.
     pub fn join(&mut self, other: Self) {
         self.realms.extend(other.realms);

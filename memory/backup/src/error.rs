@@ -36,7 +36,7 @@ pub enum Error {
     },
     /// A folder that backups were made into is not where it was.
     #[error("the folder of backups {} is not there, or another one is in its place", path.display())]
-    Away {
+    FolderMissing {
         /// Where it was last.
         path: PathBuf,
     },
@@ -54,7 +54,7 @@ impl Error {
                 ErrorKind::Interrupted | ErrorKind::TimedOut | ErrorKind::StorageFull | ErrorKind::QuotaExceeded
             ),
             Self::Record(error) => error.is_transient(),
-            Self::Damaged { .. } | Self::Newer { .. } | Self::Away { .. } => false,
+            Self::Damaged { .. } | Self::Newer { .. } | Self::FolderMissing { .. } => false,
         }
     }
 

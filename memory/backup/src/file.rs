@@ -97,7 +97,7 @@ struct Format {
 }
 
 /// What is known of a backup before its rows are.
-pub(crate) struct Head {
+pub(crate) struct BackupHeader {
     pub(crate) azera: String,
     pub(crate) record: String,
     pub(crate) made_at: azera_types::Timestamp,
@@ -106,7 +106,7 @@ pub(crate) struct Head {
 /// Writes a backup into `file`, down to the disk. `rows` hands all rows to what it is given, and gives their revision.
 pub(crate) fn write(
     file: &NamedTempFile,
-    head: Head,
+    head: BackupHeader,
     rows: impl FnOnce(&mut dyn FnMut(&Batch) -> Result<(), Error>) -> Result<u64, Error>,
 ) -> Result<Manifest, Error> {
     let (what, path) = ("writing the backup", file.path());

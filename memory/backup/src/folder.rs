@@ -8,9 +8,9 @@ use azera_types::Timestamp;
 use tempfile::NamedTempFile;
 
 use crate::Error;
-use crate::file::{Backup, Head, put, sync, write};
+use crate::file::{Backup, BackupHeader, put, sync, write};
 use crate::marker;
-use crate::retention::{Made, Rule};
+use crate::retention::{BackupTime, RetentionRule};
 
 /// What the names of backups end with.
 const EXTENSION: &str = "zip";
@@ -34,7 +34,7 @@ pub struct Folder {
 
 /// What lies in a folder.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub struct FolderListing {
     /// Backups by their manifests, the oldest first.
     pub backups: Vec<Backup>,
     /// Files with the name of a backup whose manifest cannot be read, and why.
@@ -43,7 +43,7 @@ pub struct Listed {
 
 /// What a forgetting did to backups.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Gone {
+pub struct ForgetOutcome {
     /// Backups written anew without what was forgotten.
     pub rewritten: usize,
     /// Backups removed, because they could not be read.
@@ -62,8 +62,8 @@ impl Folder {
     }
 
     /// What lies in it, whichever record it belongs to.
-    pub fn list(&self) -> Result<Listed, Error> {
-        let mut listed = Listed::default();
+    pub fn list(&self) -> Result<FolderListing, Error> {
+        let mut listed = FolderListing::default();
         for path in self.files(|name| name.ends_with(&format!(".{EXTENSION}")))? {
             match Backup::open(&path) {
                 Ok(backup) => listed.backups.push(backup),
@@ -103,7 +103,7 @@ impl Folder {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Backup, Error> {
         let file = self.partial(path, record.identity())?;
-        let head = Head { azera: self.version.clone(), record: record.identity().to_owned(), made_at: now };
+        let head = BackupHeader { azera: self.version.clone(), record: record.identity().to_owned(), made_at: now };
         let manifest = write(&file, head, |take| {
             let mut done = 0;
             let mut failed = None;
@@ -120,13 +120,13 @@ impl Folder {
     }
 
     /// Removes the record's backups that `rule` does not keep; gives how many.
-    pub fn prune(&self, record: &str, rule: &Rule, now: Timestamp) -> Result<usize, Error> {
+    pub fn prune(&self, record: &str, rule: &RetentionRule, now: Timestamp) -> Result<usize, Error> {
         let backups = self.of(record)?;
-        let made: Vec<Made> =
-            backups.iter().map(|backup| Made { at: backup.manifest.made_at, bytes: backup.file_bytes }).collect();
+        let made: Vec<BackupTime> =
+            backups.iter().map(|backup| BackupTime { at: backup.manifest.made_at, bytes: backup.file_bytes }).collect();
         let mut pruned = 0;
-        for (backup, kept) in backups.iter().zip(rule.keeps(&made, now)) {
-            if !kept {
+        for (backup, retained) in backups.iter().zip(rule.keeps(&made, now)) {
+            if !retained {
                 remove(&backup.path)?;
                 pruned += 1;
             }
@@ -145,14 +145,14 @@ impl Folder {
     /// If one of them could not be gone through, or was made by a newer version, or a folder is away that backups of this
     /// record were made into. All others were, and what was forgotten
     /// stays to be taken out by the next call.
-    pub fn forget(&self, record: &Record<'_>) -> Result<Gone, Error> {
-        let unforgotten = record.unforgotten()?;
-        let mut gone = Gone::default();
+    pub fn forget(&self, record: &Record<'_>) -> Result<ForgetOutcome, Error> {
+        let unforgotten = record.pending_backup_forgets()?;
+        let mut gone = ForgetOutcome::default();
         if unforgotten.what.is_empty() {
             return Ok(gone);
         }
-        let (there, away) = self.known(record)?;
-        let mut failed = away.into_iter().next().map(|path| Error::Away { path });
+        let (there, missing) = self.known(record)?;
+        let mut failed = missing.into_iter().next().map(|path| Error::FolderMissing { path });
         for folder in [self.clone()].into_iter().chain(there) {
             if let Err(error) = folder.forget_here(record.identity(), &unforgotten.what, &mut gone) {
                 failed.get_or_insert(error);
@@ -160,20 +160,20 @@ impl Folder {
         }
         match failed {
             Some(error) => Err(error),
-            None => record.backups_forgot(&unforgotten).map(|()| gone).map_err(Error::Record),
+            None => record.mark_backups_cleaned(&unforgotten).map(|()| gone).map_err(Error::Record),
         }
     }
 
     /// Folders that backups of the record were made into and that are not where they were, as on a disk that is not
     /// mounted: what was forgotten cannot leave them.
-    pub fn away(&self, record: &Record<'_>) -> Result<Vec<PathBuf>, Error> {
+    pub fn missing_folders(&self, record: &Record<'_>) -> Result<Vec<PathBuf>, Error> {
         Ok(self.known(record)?.1)
     }
 
     /// The folders besides this one that backups of the record were made into, and where those were that are not there.
     fn known(&self, record: &Record<'_>) -> Result<(Vec<Self>, Vec<PathBuf>), Error> {
         let here = marker::read(&self.dir, record.identity())?;
-        let (mut there, mut away) = (Vec::new(), Vec::new());
+        let (mut there, mut missing) = (Vec::new(), Vec::new());
         for (name, path) in record.backup_folders()? {
             if here.as_ref() == Some(&name) {
                 continue;
@@ -181,18 +181,18 @@ impl Folder {
             if marker::read(&path, record.identity()).is_ok_and(|found| found.as_ref() == Some(&name)) {
                 there.push(Self { dir: path, version: self.version.clone() });
             } else {
-                away.push(path);
+                missing.push(path);
             }
         }
-        Ok((there, away))
+        Ok((there, missing))
     }
 
     /// Goes through the backups of one folder; fails with the first of what could not be done, when all else is.
-    fn forget_here(&self, record: &str, what: &Forgotten, gone: &mut Gone) -> Result<(), Error> {
+    fn forget_here(&self, record: &str, what: &Forgotten, gone: &mut ForgetOutcome) -> Result<(), Error> {
         let before = *gone;
         let mut failed = None;
         self.remove_partial(record)?;
-        let Listed { backups, unreadable } = self.list()?;
+        let FolderListing { backups, unreadable } = self.list()?;
         let unreadable = unreadable.into_iter().filter(|(path, _)| name_has(path, record));
         let unreadable = unreadable.map(|(path, error)| (path, Err(error)));
         let readable = backups.iter().filter(|backup| backup.manifest.record == record);
@@ -228,7 +228,8 @@ impl Folder {
         }
         let manifest = &backup.manifest;
         let file = self.partial(&backup.path, &manifest.record)?;
-        let head = Head { azera: manifest.azera.clone(), record: manifest.record.clone(), made_at: manifest.made_at };
+        let head =
+            BackupHeader { azera: manifest.azera.clone(), record: manifest.record.clone(), made_at: manifest.made_at };
         write(&file, head, |take| {
             let mut cleaning = what.cleaning();
             backup.read(&mut |_| {}, &mut |batch| take(&cleaning.clean(&batch)?.0))?;

@@ -6,7 +6,7 @@
 //! - A file bears its name only once it is whole and on the disk ([`Folder::make`]), and replaces another one only then
 //!   ([`Folder::forget`]).
 //! - A folder may hold backups of several records; what is kept or gone through is one record's alone.
-//! - What is kept is a pure function of what there is and of the time ([`Rule`]).
+//! - What is kept is a pure function of what there is and of the time ([`RetentionRule`]).
 
 mod error;
 mod file;
@@ -18,6 +18,6 @@ mod rows;
 
 pub use error::Error;
 pub use file::Backup;
-pub use folder::{Folder, Gone, Listed};
+pub use folder::{Folder, FolderListing, ForgetOutcome};
 pub use manifest::Manifest;
-pub use retention::{Made, Rule};
+pub use retention::{BackupTime, RetentionRule};

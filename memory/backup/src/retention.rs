@@ -10,7 +10,7 @@ const DAY_S: i64 = 24 * HOUR_S;
 
 /// A backup as far as keeping it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Made {
+pub struct BackupTime {
     /// When it was made.
     pub at: Timestamp,
     /// Bytes of its file.
@@ -19,7 +19,7 @@ pub struct Made {
 
 /// How long backups are kept. Hours and days are those of UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
+pub struct RetentionRule {
     /// Up to this age, every one.
     pub all: Duration,
     /// Up to this age, the first of each hour.
@@ -32,37 +32,37 @@ pub struct Rule {
     pub max_bytes: u64,
 }
 
-impl Rule {
+impl RetentionRule {
     /// Tells of each backup whether it is kept. The newest always is.
     ///
     /// The first of an hour or a day is what is kept of it, and not the last, so that what is kept does not depend on
     /// how often this is asked, limits apart.
-    pub fn keeps(&self, made: &[Made], now: Timestamp) -> Vec<bool> {
+    pub fn keeps(&self, made: &[BackupTime], now: Timestamp) -> Vec<bool> {
         let mut oldest_first: Vec<usize> = (0..made.len()).collect();
         oldest_first.sort_by_key(|index| (made[*index].at, *index));
         let (mut hours, mut days) = (HashSet::new(), HashSet::new());
-        let mut kept = vec![false; made.len()];
+        let mut retained = vec![false; made.len()];
         for index in &oldest_first {
             let at = made[*index].at;
             let first_of_hour = hours.insert(at.as_second().div_euclid(HOUR_S));
             let first_of_day = days.insert(at.as_second().div_euclid(DAY_S));
             // One from the future, as a clock set back makes it, counts as made now.
             let age = Duration::try_from(now.duration_since(at)).unwrap_or_default();
-            kept[*index] = age < self.all || first_of_hour && age < self.hourly || first_of_day && age < self.daily;
+            retained[*index] = age < self.all || first_of_hour && age < self.hourly || first_of_day && age < self.daily;
         }
         if let Some(newest) = oldest_first.last() {
-            kept[*newest] = true;
+            retained[*newest] = true;
         }
         let (mut count, mut bytes) = (0, 0_u64);
         for index in oldest_first.iter().rev() {
-            if !kept[*index] {
+            if !retained[*index] {
                 continue;
             }
             count += 1;
             bytes = bytes.saturating_add(made[*index].bytes);
-            kept[*index] = count == 1 || count <= self.max_count && bytes <= self.max_bytes;
+            retained[*index] = count == 1 || count <= self.max_count && bytes <= self.max_bytes;
         }
-        kept
+        retained
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    const RULE: Rule = Rule {
+    const RULE: RetentionRule = RetentionRule {
         all: Duration::from_secs(3_600),
         hourly: Duration::from_secs(24 * 3_600),
         daily: Duration::from_secs(7 * 24 * 3_600),
@@ -88,18 +88,18 @@ mod tests {
     }
 
     /// Backups made so many minutes before noon.
-    fn made(minutes: &[i64]) -> Vec<Made> {
-        minutes.iter().map(|minutes| Made { at: at(NOON - minutes * 60), bytes: 10 }).collect()
+    fn made(minutes: &[i64]) -> Vec<BackupTime> {
+        minutes.iter().map(|minutes| BackupTime { at: at(NOON - minutes * 60), bytes: 10 }).collect()
     }
 
     #[test]
     fn the_rule_in_examples() {
         #[track_caller]
-        fn check(rule: Rule, minutes: &[i64], want: &[i64]) {
-            let kept = rule.keeps(&made(minutes), at(NOON));
-            let kept: Vec<i64> =
-                minutes.iter().zip(kept).filter(|(_, kept)| *kept).map(|(minutes, _)| *minutes).collect();
-            assert_eq!(kept, want, "of {minutes:?}");
+        fn check(rule: RetentionRule, minutes: &[i64], want: &[i64]) {
+            let retained = rule.keeps(&made(minutes), at(NOON));
+            let retained: Vec<i64> =
+                minutes.iter().zip(retained).filter(|(_, retained)| *retained).map(|(minutes, _)| *minutes).collect();
+            assert_eq!(retained, want, "of {minutes:?}");
         }
         check(RULE, &[], &[]);
         check(RULE, &[0, 5, 30, 59], &[0, 5, 30, 59]);
@@ -110,9 +110,9 @@ mod tests {
         check(RULE, &[5, 6 * 24 * 60, 8 * 24 * 60], &[5, 6 * 24 * 60]);
         check(RULE, &[90 * 24 * 60], &[90 * 24 * 60]);
         check(RULE, &[-10, 90 * 24 * 60], &[-10]);
-        check(Rule { max_count: 2, ..RULE }, &[59, 5, 30], &[5, 30]);
-        check(Rule { max_bytes: 25, ..RULE }, &[59, 5, 30], &[5, 30]);
-        check(Rule { max_count: 0, max_bytes: 0, ..RULE }, &[59, 5, 30], &[5]);
+        check(RetentionRule { max_count: 2, ..RULE }, &[59, 5, 30], &[5, 30]);
+        check(RetentionRule { max_bytes: 25, ..RULE }, &[59, 5, 30], &[5, 30]);
+        check(RetentionRule { max_count: 0, max_bytes: 0, ..RULE }, &[59, 5, 30], &[5]);
     }
 
     proptest! {
@@ -124,49 +124,49 @@ mod tests {
             max_bytes in 10_u64..1_000,
         ) {
             let all = made(&minutes);
-            let pick = |made: &[Made], rule: Rule, now: i64| -> Vec<Made> {
+            let pick = |made: &[BackupTime], rule: RetentionRule, now: i64| -> Vec<BackupTime> {
                 let keeps = rule.keeps(made, at(now));
-                made.iter().zip(keeps).filter(|(_, kept)| *kept).map(|(made, _)| *made).collect()
+                made.iter().zip(keeps).filter(|(_, retained)| *retained).map(|(made, _)| *made).collect()
             };
-            let kept = pick(&all, RULE, NOON);
-            let age = |made: &Made| NOON - made.at.as_second();
+            let retained = pick(&all, RULE, NOON);
+            let age = |made: &BackupTime| NOON - made.at.as_second();
             for made in &all {
                 if age(made) < HOUR_S {
-                    prop_assert!(kept.contains(made), "one of the last hour went");
+                    prop_assert!(retained.contains(made), "one of the last hour went");
                 }
                 // Of each hour of the last day and each day of the last week something is kept, if there was anything
                 // that is young enough at its beginning.
-                let same = |other: &Made, length: i64| {
+                let same = |other: &BackupTime, length: i64| {
                     other.at.as_second().div_euclid(length) == made.at.as_second().div_euclid(length)
                 };
                 let first = |length: i64| all.iter().filter(|other| same(other, length)).map(age).max();
                 if first(HOUR_S).is_some_and(|age| age < DAY_S) {
-                    prop_assert!(kept.iter().any(|other| same(other, HOUR_S)), "nothing is left of an hour");
+                    prop_assert!(retained.iter().any(|other| same(other, HOUR_S)), "nothing is left of an hour");
                 }
                 if first(DAY_S).is_some_and(|age| age < 7 * DAY_S) {
-                    prop_assert!(kept.iter().any(|other| same(other, DAY_S)), "nothing is left of a day");
+                    prop_assert!(retained.iter().any(|other| same(other, DAY_S)), "nothing is left of a day");
                 }
             }
             let newest = all.iter().map(|made| made.at).max();
-            prop_assert_eq!(kept.iter().map(|made| made.at).max(), newest, "the newest is kept");
+            prop_assert_eq!(retained.iter().map(|made| made.at).max(), newest, "the newest is kept");
             // Two minutes may be the same, and the one of them that is kept stands for both: what is older than an hour
             // lies apart by hours.
             let older: HashSet<i64> =
-                kept.iter().filter(|made| age(made) >= HOUR_S).map(|made| made.at.as_second().div_euclid(HOUR_S)).collect();
+                retained.iter().filter(|made| age(made) >= HOUR_S).map(|made| made.at.as_second().div_euclid(HOUR_S)).collect();
             let newest_is_older = usize::from(newest.is_some_and(|newest| NOON - newest.as_second() >= HOUR_S));
-            let count = kept.iter().filter(|made| age(made) >= HOUR_S).count();
+            let count = retained.iter().filter(|made| age(made) >= HOUR_S).count();
             prop_assert!(count <= older.len() + newest_is_older, "more than one of an hour");
             // Asked again nothing more goes, and asked often the same is left as asked once.
-            prop_assert_eq!(pick(&kept, RULE, NOON), kept.clone());
+            prop_assert_eq!(pick(&retained, RULE, NOON), retained.clone());
             let end = NOON + later * 60;
             let often = (0..=10).fold(all.clone(), |left, step| pick(&left, RULE, NOON + later * 60 * step / 10));
             prop_assert_eq!(often, pick(&all, RULE, end));
             // Limits hold, and take the oldest.
-            let limited = pick(&all, Rule { max_count, max_bytes, ..RULE }, NOON);
+            let limited = pick(&all, RetentionRule { max_count, max_bytes, ..RULE }, NOON);
             prop_assert!(limited.len() <= max_count.max(1));
             prop_assert!(limited.iter().map(|made| made.bytes).sum::<u64>() <= max_bytes);
             let oldest = limited.iter().map(|made| made.at).min();
-            let older_gone = kept.iter().filter(|made| !limited.contains(made)).all(|made| Some(made.at) <= oldest);
+            let older_gone = retained.iter().filter(|made| !limited.contains(made)).all(|made| Some(made.at) <= oldest);
             prop_assert!(older_gone, "a younger one went before an older one");
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Timestamp};
 
 use crate::rows::{Answering, BranchRow, ChatRow, MAIN_BRANCH};
-use crate::{Batch, Durability, Error, Memory, Order, Right, Table, codec, keys};
+use crate::{Batch, Durability, Error, Memory, Order, ReadScope, Table, codec, keys};
 
 /// Branches a chat may have.
 pub const MAX_BRANCHES: usize = 256;
@@ -129,10 +129,10 @@ impl Memory {
     }
 
     /// The chat's branches, the present one included, oldest first. A name is somebody's word, so those given before a
-    /// horizon of `right` are left out; [`MAIN_BRANCH`] is nobody's.
-    pub fn branches(&self, right: &Right, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
+    /// horizon of `read_scope` are left out; [`MAIN_BRANCH`] is nobody's.
+    pub fn branches(&self, read_scope: &ReadScope, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
         let mut branches = self.all_branches(id)?;
-        branches.retain(|branch| may_be_named(right, branch));
+        branches.retain(|branch| may_be_named(read_scope, branch));
         Ok(branches)
     }
 
@@ -154,10 +154,10 @@ impl Memory {
         Ok(branches)
     }
 
-    /// Begins a branch behind `from`, a message of this chat that `right` may read, and makes it the present one.
+    /// Begins a branch behind `from`, a message of this chat that `read_scope` may read, and makes it the present one.
     pub fn branch_from(
         &self,
-        right: &Right,
+        read_scope: &ReadScope,
         id: &ChatId,
         from: &MessageId,
         name: &str,
@@ -175,7 +175,7 @@ impl Memory {
         if branches.len() >= MAX_BRANCHES {
             return Err(Error::Invalid(format!("a chat has {MAX_BRANCHES} branches at most")));
         }
-        let here = self.message(right, from)?.filter(|message| message.chat == *id);
+        let here = self.message(read_scope, from)?.filter(|message| message.chat == *id);
         let (Some(message), Some(mut chat)) = (here, self.chat(id)?) else {
             return Err(Error::Invalid("that message is not in this chat".into()));
         };
@@ -195,12 +195,12 @@ impl Memory {
         Ok(branch)
     }
 
-    /// Makes another branch the present one; `None` if there is none of that name that `right` may see.
-    pub fn switch_branch(&self, right: &Right, id: &ChatId, name: &str) -> Result<Option<BranchRow>, Error> {
+    /// Makes another branch the present one; `None` if there is none of that name that `read_scope` may see.
+    pub fn switch_branch(&self, read_scope: &ReadScope, id: &ChatId, name: &str) -> Result<Option<BranchRow>, Error> {
         let _writing = self.writing(id)?;
         let branches = self.all_branches(id)?;
         let (Some(branch), Some(mut chat)) = (
-            branches.iter().find(|branch| branch.name == name && may_be_named(right, branch)).cloned(),
+            branches.iter().find(|branch| branch.name == name && may_be_named(read_scope, branch)).cloned(),
             self.chat(id)?,
         ) else {
             return Ok(None);
@@ -215,8 +215,8 @@ impl Memory {
     }
 }
 
-fn may_be_named(right: &Right, branch: &BranchRow) -> bool {
-    branch.name == MAIN_BRANCH || right.allows(right.persona(), right.place(), &[], branch.created_at)
+fn may_be_named(read_scope: &ReadScope, branch: &BranchRow) -> bool {
+    branch.name == MAIN_BRANCH || read_scope.allows(read_scope.persona(), read_scope.place(), &[], branch.created_at)
 }
 
 /// Writes down where the present branch stands before it is left.

@@ -7,16 +7,16 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::forgotten::Forgotten;
+use crate::forget_log::Forgotten;
 use crate::minds::{BondRow, MindRow};
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow, WritingRow};
-use crate::worth::mark_key;
+use crate::salience::mark_key;
 use crate::writings::writing_key;
 use crate::{Error, Memory, Store, Table, codec, keys};
 
 /// What a look through the record found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct CheckReport {
     /// Messages of people, those forgotten apart.
     pub messages: usize,
     /// Replies, those forgotten apart.
@@ -33,7 +33,7 @@ pub struct Checked {
     pub broken: BTreeMap<&'static str, usize>,
 }
 
-impl Checked {
+impl CheckReport {
     /// Whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
         self.unreadable.is_empty() && self.broken.is_empty()
@@ -88,9 +88,9 @@ impl Memory {
     /// # Errors
     ///
     /// If the disk refuses. A table that damage keeps from being read on is counted, and the next one looked through.
-    pub fn check(&self) -> Result<Checked, Error> {
+    pub fn check(&self) -> Result<CheckReport, Error> {
         let store = self.store.as_ref();
-        let mut found = Checked::default();
+        let mut found = CheckReport::default();
         let messages: Vec<(_, MessageRow)> = found.rows(store, Table::Messages)?;
         let known: HashSet<&MessageId> = messages.iter().map(|(_, message)| &message.id).collect();
         found.check_messages(store, &messages, &known)?;
@@ -128,7 +128,7 @@ impl Memory {
     }
 }
 
-impl Checked {
+impl CheckReport {
     fn check_messages(
         &mut self,
         store: &dyn Store,
@@ -179,7 +179,7 @@ impl Checked {
             }
         }
         let mut marks = self.key_set(store, Table::Marks)?;
-        for (_, memory) in memories.iter().filter(|(_, memory)| memory.worth.is_some()) {
+        for (_, memory) in memories.iter().filter(|(_, memory)| memory.salience.is_some()) {
             let missing = mark_key(memory).is_none_or(|key| !marks.remove(&key));
             self.broke("marked memories missing from their person", usize::from(missing));
         }

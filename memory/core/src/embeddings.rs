@@ -12,7 +12,7 @@ use crate::{Error, Memory};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUse {
     /// Texts whose vectors were asked for.
-    pub asked: u64,
+    pub lookups: u64,
     /// Those that were there.
     pub found: u64,
 }
@@ -21,7 +21,7 @@ impl Memory {
     /// The cached vector of a text under the present embedding model.
     pub fn cached_embedding(&self, text: &str, now: Timestamp) -> Result<Option<Vec<f32>>, Error> {
         let bytes = self.working.get(&self.embedding_key(text), now)?.filter(|bytes| bytes.len() % 4 == 0);
-        self.embeddings_asked.fetch_add(1, Ordering::Relaxed);
+        self.embedding_lookups.fetch_add(1, Ordering::Relaxed);
         self.embeddings_cached.fetch_add(u64::from(bytes.is_some()), Ordering::Relaxed);
         Ok(bytes.map(|bytes| bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()))
     }
@@ -29,7 +29,7 @@ impl Memory {
     /// What the cache was good for since this was opened.
     pub fn embedding_cache(&self) -> CacheUse {
         CacheUse {
-            asked: self.embeddings_asked.load(Ordering::Relaxed),
+            lookups: self.embedding_lookups.load(Ordering::Relaxed),
             found: self.embeddings_cached.load(Ordering::Relaxed),
         }
     }

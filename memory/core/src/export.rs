@@ -11,15 +11,15 @@ use crate::{Error, Memory, Table, codec, keys};
 /// A person asking for what is their own. The host makes one only for the person who asks, and hands what it opens to
 /// that person alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject(pub PersonId);
+pub struct DataSubject(pub PersonId);
 
 impl Memory {
     /// Everything the person said, what was remembered of it, and the answers made to it, as JSON.
-    pub fn export(&self, subject: &Subject) -> Result<Value, Error> {
-        let Subject(person) = subject;
+    pub fn export(&self, subject: &DataSubject) -> Result<Value, Error> {
+        let DataSubject(person) = subject;
         let mut messages = Vec::new();
         let mut memories = Vec::new();
-        let mut told = HashSet::new();
+        let mut reported = HashSet::new();
         let mut ids = self.messages_of(person, usize::MAX)?;
         ids.reverse();
         for id in ids {
@@ -28,8 +28,9 @@ impl Memory {
             // What was written from it elsewhere, or from what others said, is not theirs alone; and what was written from
             // several of their messages is told of once.
             let theirs = self.memories_of(&id)?.into_iter().filter(|memory| {
-                let all_theirs = memory.scope == own && memory.needs.iter().all(|need| need.scope == own);
-                memory.kind.is_said() || memory.kind.is_written() && all_theirs && told.insert(memory.id)
+                let all_theirs =
+                    memory.scope == own && memory.source_scopes.iter().all(|source_scope| source_scope.scope == own);
+                memory.kind.is_said() || memory.kind.is_written() && all_theirs && reported.insert(memory.id)
             });
             memories.extend(theirs.map(|memory| memory_json(&memory)));
             let mut row = message_json(&message);
@@ -38,7 +39,9 @@ impl Memory {
             let mut replies = Vec::new();
             for reply in answers {
                 // An answer given or built elsewhere is theirs to read only there, and only while they may.
-                replies.extend(self.raw_message(&reply)?.filter(|reply| reply.scope == own && reply.needs.is_empty()));
+                replies.extend(
+                    self.raw_message(&reply)?.filter(|reply| reply.scope == own && reply.source_scopes.is_empty()),
+                );
             }
             row["answers"] = replies.iter().map(message_json).collect();
             messages.push(row);
@@ -54,7 +57,7 @@ impl Memory {
         // What they brought from elsewhere.
         codec::walk(self.store.as_ref(), Table::Writings, b"", |_, value| {
             let writing: WritingRow = codec::decode(Table::Writings, value)?;
-            if writing.imported_by.as_ref() == Some(person) && told.insert(writing.memory) {
+            if writing.imported_by.as_ref() == Some(person) && reported.insert(writing.memory) {
                 memories.extend(self.raw_memory(writing.memory)?.map(|memory| memory_json(&memory)));
             }
             Ok(true)
@@ -64,12 +67,12 @@ impl Memory {
             .into_iter()
             .map(|row| json!({"persona": row.persona, "scope": row.scope, "feelings": row.bond}))
             .collect();
-        let (customs, check_ins, keeping) =
-            (self.customs_of(person)?, self.check_ins_of(person)?, self.keeping(person)?);
+        let (overrides, check_ins, keeping) =
+            (self.overrides_of(person)?, self.check_ins_of(person)?, self.retention(person)?);
         Ok(json!({
-            "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": customs,
+            "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": overrides,
             "check_ins": check_ins, "keeping": keeping, "linked": self.linked(person)?,
-            "learnt_from": self.willing(person)?,
+            "learnt_from": self.training_consent(person)?,
         }))
     }
 }
@@ -90,15 +93,15 @@ fn memory_json(memory: &MemoryRow) -> Value {
     let mut row = json!({
         "id": memory.id.to_string(),
         "kind": memory.kind,
-        "provenance": memory.kind.provenance(),
+        "provenance": memory.kind.evidence(),
         "scope": memory.scope,
         "at": memory.at,
         "persona": memory.persona,
         "sources": memory.sources,
         "text": memory.text,
     });
-    if let Some(worth) = &memory.worth {
-        row["worth"] = json!(worth);
+    if let Some(salience) = &memory.salience {
+        row["worth"] = json!(salience);
     }
     if let Some(surprise) = &memory.surprise {
         row["surprise"] = json!(surprise);

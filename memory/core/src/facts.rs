@@ -6,23 +6,23 @@ use crate::rows::{Kind, MemoryRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec};
 
 impl Memory {
-    /// [`Memory::keep_fact`], unless just that is kept already: the same words of the same person, of the same time and place. Looks
+    /// [`Memory::store_fact`], unless just that is kept already: the same words of the same person, of the same time and place. Looks
     /// through all memories.
-    pub fn keep_fact_once(&self, fact: NewFact) -> Result<MemoryId, Error> {
+    pub fn store_fact_once(&self, fact: NewFact) -> Result<MemoryId, Error> {
         // Nobody keeps it meanwhile.
         let _writing = self.writing(&fact.chat)?;
-        let mut kept = None;
+        let mut retained = None;
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
             // A row that is damaged is none that anybody has kept.
             let memory = codec::decode::<MemoryRow>(Table::Memories, value);
-            kept = memory.ok().filter(|memory| fact.is_kept_as(memory)).map(|memory| memory.id);
-            Ok(kept.is_none())
+            retained = memory.ok().filter(|memory| fact.is_stored_as(memory)).map(|memory| memory.id);
+            Ok(retained.is_none())
         })?;
-        kept.map_or_else(|| self.keep_fact(fact), Ok)
+        retained.map_or_else(|| self.store_fact(fact), Ok)
     }
 
     /// Keeps something a person asked to keep, in the place it was said.
-    pub fn keep_fact(&self, fact: NewFact) -> Result<MemoryId, Error> {
+    pub fn store_fact(&self, fact: NewFact) -> Result<MemoryId, Error> {
         self.store.ready()?;
         let id = MemoryId(self.next_number()?);
         let memory = MemoryRow {
@@ -30,14 +30,14 @@ impl Memory {
             persona: fact.persona,
             kind: Kind::Fact,
             scope: fact.scope,
-            needs: Vec::new(),
+            source_scopes: Vec::new(),
             chat: Some(fact.chat),
             session: 0,
             author: fact.author,
             sources: Vec::new(),
             text: fact.text,
             at: fact.at,
-            worth: None,
+            salience: None,
             surprise: None,
         };
         let mut batch = Batch::new();
@@ -65,7 +65,7 @@ pub struct NewFact {
 }
 
 impl NewFact {
-    fn is_kept_as(&self, memory: &MemoryRow) -> bool {
+    fn is_stored_as(&self, memory: &MemoryRow) -> bool {
         memory.kind == Kind::Fact
             && memory.sources.is_empty()
             && memory.at == self.at

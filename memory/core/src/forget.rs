@@ -7,10 +7,10 @@ use std::sync::PoisonError;
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, RealmId, Scope, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::forgotten::Forgotten;
-use crate::minds::Gone;
+use crate::forget_log::Forgotten;
+use crate::minds::ForgottenScope;
 use crate::rows::{MemoryRow, MessageRow, WritingRow};
-use crate::{Batch, Durability, Error, Memory, Right, Table, codec, keys};
+use crate::{Batch, Durability, Error, Memory, ReadScope, Table, codec, keys};
 
 /// Messages forgotten in one transaction.
 const PAGE: usize = 128;
@@ -41,7 +41,7 @@ pub enum Forget {
 
 /// What a forgetting removed; counts of what was there and is no more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Receipt {
+pub struct ForgetReceipt {
     /// Messages of people.
     pub messages: usize,
     /// Replies, taken along because they were built on what was forgotten and that was asked, or because they stood
@@ -66,27 +66,33 @@ pub struct Receipt {
 impl Memory {
     /// Forgets. With `quotes`, the replies built on it go too; otherwise they are listed, and no longer recalled: what
     /// they took from it must not be found through them.
-    pub fn forget(&self, what: &Forget, quotes: bool) -> Result<Receipt, Error> {
+    pub fn forget(&self, what: &Forget, quotes: bool) -> Result<ForgetReceipt, Error> {
         self.forget_and_tell(what, quotes, None)
     }
 
-    /// [`Memory::forget`] with a receipt to be shown under `right`: replies that were not named themselves, in places
+    /// [`Memory::forget`] with a receipt to be shown under `read_scope`: replies that were not named themselves, in places
     /// that it does not cover, are treated like the others and neither counted nor listed. That somebody was told
     /// something elsewhere is not the asker's to learn.
-    pub fn forget_as_seen(&self, right: &Right, what: &Forget, quotes: bool) -> Result<Receipt, Error> {
-        self.forget_and_tell(what, quotes, Some(right))
+    pub fn forget_as_seen(&self, read_scope: &ReadScope, what: &Forget, quotes: bool) -> Result<ForgetReceipt, Error> {
+        self.forget_and_tell(what, quotes, Some(read_scope))
     }
 
-    fn forget_and_tell(&self, what: &Forget, quotes: bool, witness: Option<&Right>) -> Result<Receipt, Error> {
+    fn forget_and_tell(
+        &self,
+        what: &Forget,
+        quotes: bool,
+        witness: Option<&ReadScope>,
+    ) -> Result<ForgetReceipt, Error> {
         self.ask_for_scrub()?;
         let mut loose = Vec::new();
         let named = self.messages_to_forget(what, quotes, &mut loose)?;
         let built_on = self.all_built_on(&named, &loose)?;
         // What is not for the asker to know is tallied apart.
-        let (mut receipt, mut untold) = (Receipt::default(), Receipt::default());
-        let told = |message: &MessageRow| {
+        let (mut receipt, mut untold) = (ForgetReceipt::default(), ForgetReceipt::default());
+        let reported = |message: &MessageRow| {
             named.contains(&message.id)
-                || witness.is_none_or(|right| right.covers(&message.scope, &message.needs, message.at))
+                || witness
+                    .is_none_or(|read_scope| read_scope.covers(&message.scope, &message.source_scopes, message.at))
         };
         for page in loose.chunks(PAGE) {
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
@@ -101,20 +107,20 @@ impl Memory {
         // What was written elsewhere from it goes too, and is nobody's business here.
         let known = |memory: &MemoryRow| {
             !memory.kind.is_written()
-                || witness.is_none_or(|right| right.covers(&memory.scope, &memory.needs, memory.at))
+                || witness.is_none_or(|read_scope| read_scope.covers(&memory.scope, &memory.source_scopes, memory.at))
         };
         for id in named.iter().chain(built_on.iter().filter(|_| quotes)) {
             if let Some(message) = self.raw_message(id)? {
-                let told = told(&message);
-                by_chat.entry(message.chat).or_default().push((message.id, told));
+                let reported = reported(&message);
+                by_chat.entry(message.chat).or_default().push((message.id, reported));
             }
         }
         for (chat, ids) in by_chat {
             let _writing = self.writing(&chat)?;
             for page in ids.chunks(PAGE) {
                 let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-                for (id, told) in page {
-                    let tally = if *told { &mut receipt } else { &mut untold };
+                for (id, reported) in page {
+                    let tally = if *reported { &mut receipt } else { &mut untold };
                     self.forget_message(&mut batch, id, &mut gone, tally, &known)?;
                 }
                 self.commit_forgetting(batch, gone)?;
@@ -124,7 +130,7 @@ impl Memory {
             let Some(reply) = self.raw_message(id)?.filter(|reply| reply.author != Author::Forgotten) else {
                 continue;
             };
-            let tally = if told(&reply) { &mut receipt } else { &mut untold };
+            let tally = if reported(&reply) { &mut receipt } else { &mut untold };
             let _writing = self.writing(&reply.chat)?;
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             gone.quoting(id.clone());
@@ -137,10 +143,10 @@ impl Memory {
         receipt.retract.append(&mut untold.retract);
         receipt.touched.extend(untold.touched);
         match what {
-            Forget::Person(person) => self.forget_states(&Gone::Person(person))?,
+            Forget::Person(person) => self.forget_states(&ForgottenScope::Person(person))?,
             Forget::Chat(chat) => self.remove_chat(chat, false, &mut receipt)?,
             Forget::Realm(realm, private) => {
-                self.forget_states(&Gone::Realm(realm))?;
+                self.forget_states(&ForgottenScope::Realm(realm))?;
                 let mut gone = Forgotten::default();
                 gone.realm(realm.clone(), self.next_number()?);
                 self.commit_forgetting(Batch::new(), gone)?;
@@ -310,7 +316,7 @@ impl Memory {
         batch: &mut Batch,
         id: &MessageId,
         gone: &mut Forgotten,
-        receipt: &mut Receipt,
+        receipt: &mut ForgetReceipt,
         known: &dyn Fn(&MemoryRow) -> bool,
     ) -> Result<(), Error> {
         // Also one that is empty already: an older backup may hold what it said.
@@ -340,8 +346,8 @@ impl Memory {
     }
 
     /// Empties a chat; with its realm, what it is called and who was invited to it go, too.
-    fn remove_chat(&self, chat: &ChatId, with_realm: bool, receipt: &mut Receipt) -> Result<(), Error> {
-        self.forget_states(&Gone::Chat(chat))?;
+    fn remove_chat(&self, chat: &ChatId, with_realm: bool, receipt: &mut ForgetReceipt) -> Result<(), Error> {
+        self.forget_states(&ForgottenScope::Chat(chat))?;
         let _writing = self.writing(chat)?;
         let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
         gone.chat(chat.clone(), self.next_number()?, with_realm);
@@ -375,7 +381,7 @@ impl Memory {
     /// Rewrites every store, so that no byte of what was forgotten is left on disk; gives whether it did. Not while the
     /// index queue holds anything, for the indexes forget by it. What is forgotten meanwhile asks for another scrub.
     pub fn scrub(&self) -> Result<bool, Error> {
-        let Some(asked) = self.store.get(Table::Meta, b"scrub")? else { return Ok(false) };
+        let Some(requested) = self.store.get(Table::Meta, b"scrub")? else { return Ok(false) };
         if self.queued()? > 0 {
             return Ok(false);
         }
@@ -384,7 +390,7 @@ impl Memory {
         self.working.clear()?;
         self.store.rewrite()?;
         let _asking = self.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.store.get(Table::Meta, b"scrub")? == Some(asked) {
+        if self.store.get(Table::Meta, b"scrub")? == Some(requested) {
             let mut batch = Batch::new();
             batch.remove(Table::Meta, b"scrub");
             self.store.commit(batch, Durability::Flushed)?;
@@ -408,7 +414,7 @@ pub(crate) fn emptied(message: MessageRow) -> MessageRow {
         author: Author::Forgotten,
         text: Text::default(),
         reply_to: None,
-        needs: Vec::new(),
+        source_scopes: Vec::new(),
         edited_at: None,
         ..message
     }

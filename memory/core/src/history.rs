@@ -1,9 +1,9 @@
-//! Reading conversations back. Every read takes a [`Right`] and leaves out what it does not allow.
+//! Reading conversations back. Every read takes a [`ReadScope`] and leaves out what it does not allow.
 
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
 
 use crate::rows::{MemoryRow, MessageRow, WhyRow};
-use crate::{Error, Memory, Order, Right, Table, codec, keys};
+use crate::{Error, Memory, Order, ReadScope, Table, codec, keys};
 
 /// Messages a history may be asked for.
 pub const MAX_HISTORY: usize = 2_000;
@@ -12,22 +12,27 @@ pub const MAX_HISTORY: usize = 2_000;
 const SPEAKERS_LOOKED_FOR: usize = 100;
 
 impl Memory {
-    /// A message, if `right` may read it and it was not forgotten.
-    pub fn message(&self, right: &Right, id: &MessageId) -> Result<Option<MessageRow>, Error> {
+    /// A message, if `read_scope` may read it and it was not forgotten.
+    pub fn message(&self, read_scope: &ReadScope, id: &MessageId) -> Result<Option<MessageRow>, Error> {
         Ok(self.raw_message(id)?.filter(|message| {
             message.author != Author::Forgotten
-                && right.allows(&message.persona, &message.scope, &message.needs, message.at)
+                && read_scope.allows(&message.persona, &message.scope, &message.source_scopes, message.at)
         }))
     }
 
     /// The newest `limit` messages of the chat's present branch, oldest first.
-    pub fn history(&self, right: &Right, chat: &ChatId, limit: usize) -> Result<Vec<MessageRow>, Error> {
+    pub fn history(&self, read_scope: &ReadScope, chat: &ChatId, limit: usize) -> Result<Vec<MessageRow>, Error> {
         let head = self.chat(chat)?.and_then(|chat| chat.head);
-        self.history_to(right, head.as_ref(), limit)
+        self.history_to(read_scope, head.as_ref(), limit)
     }
 
     /// The newest `limit` messages up to and including `tip`, oldest first.
-    pub fn history_to(&self, right: &Right, tip: Option<&MessageId>, limit: usize) -> Result<Vec<MessageRow>, Error> {
+    pub fn history_to(
+        &self,
+        read_scope: &ReadScope,
+        tip: Option<&MessageId>,
+        limit: usize,
+    ) -> Result<Vec<MessageRow>, Error> {
         let mut path = Vec::new();
         let mut next = tip.cloned();
         let mut steps = 0;
@@ -39,7 +44,7 @@ impl Memory {
             let Some(message) = self.raw_message(&id)? else { break };
             next = message.parent.clone();
             if message.author != Author::Forgotten
-                && right.allows(&message.persona, &message.scope, &message.needs, message.at)
+                && read_scope.allows(&message.persona, &message.scope, &message.source_scopes, message.at)
             {
                 path.push(message);
             }
@@ -49,26 +54,30 @@ impl Memory {
     }
 
     /// The replies made to a message, oldest first, those not on the present branch included.
-    pub fn alternatives(&self, right: &Right, to: &MessageId) -> Result<Vec<MessageRow>, Error> {
+    pub fn alternatives(&self, read_scope: &ReadScope, to: &MessageId) -> Result<Vec<MessageRow>, Error> {
         let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
         let mut replies = Vec::new();
         for id in ids {
-            replies.extend(self.message(right, &id)?);
+            replies.extend(self.message(read_scope, &id)?);
         }
         Ok(replies)
     }
 
     /// The reply to a message that stands on the chat's present branch.
-    pub fn present_answer(&self, right: &Right, to: &MessageId) -> Result<Option<MessageRow>, Error> {
-        let Some(message) = self.message(right, to)? else { return Ok(None) };
-        let path = self.history(right, &message.chat, MAX_HISTORY)?;
+    pub fn present_answer(&self, read_scope: &ReadScope, to: &MessageId) -> Result<Option<MessageRow>, Error> {
+        let Some(message) = self.message(read_scope, to)? else { return Ok(None) };
+        let path = self.history(read_scope, &message.chat, MAX_HISTORY)?;
         Ok(path.into_iter().rev().find(|row| row.answers.as_ref() == Some(to)))
     }
 
-    /// What stood behind a reply that `right` may read. Memories that may not be shown any more are left out; the
+    /// What stood behind a reply that `read_scope` may read. Memories that may not be shown any more are left out; the
     /// number of those left out comes with it.
-    pub fn why(&self, right: &Right, reply: &MessageId) -> Result<Option<(WhyRow, Vec<MemoryRow>, usize)>, Error> {
-        if self.message(right, reply)?.is_none() {
+    pub fn why(
+        &self,
+        read_scope: &ReadScope,
+        reply: &MessageId,
+    ) -> Result<Option<(WhyRow, Vec<MemoryRow>, usize)>, Error> {
+        if self.message(read_scope, reply)?.is_none() {
             return Ok(None);
         }
         let Some(mut why) = codec::get::<WhyRow>(self.store.as_ref(), Table::Why, &keys::message(reply))? else {
@@ -76,25 +85,27 @@ impl Memory {
         };
         let before = why.recalled.len();
         let mut shown = Vec::new();
-        let mut kept = Vec::new();
+        let mut retained = Vec::new();
         for hit in why.recalled {
-            if let Some(memory) = self.memory(right, hit.memory)? {
+            if let Some(memory) = self.memory(read_scope, hit.memory)? {
                 shown.push(memory);
-                kept.push(hit);
+                retained.push(hit);
             }
         }
-        why.recalled = kept;
+        why.recalled = retained;
         let hidden = before - why.recalled.len();
         Ok(Some((why, shown, hidden)))
     }
 
-    /// A memory, if `right` may see it.
-    pub fn memory(&self, right: &Right, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
-        Ok(self.raw_memory(id)?.filter(|memory| right.allows(&memory.persona, &memory.scope, &memory.needs, memory.at)))
+    /// A memory, if `read_scope` may see it.
+    pub fn memory(&self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
+        Ok(self
+            .raw_memory(id)?
+            .filter(|memory| read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at)))
     }
 
     /// Those who spoke last in a chat, the latest first: whom to ask about it.
-    pub fn spoke_in(&self, chat: &ChatId) -> Result<Vec<PersonId>, Error> {
+    pub fn recent_speakers(&self, chat: &ChatId) -> Result<Vec<PersonId>, Error> {
         let log = keys::prefix(&[chat.as_str()]);
         let mut people: Vec<PersonId> = Vec::new();
         for (_, value) in self.store.scan(Table::ChatLog, &log, None, Order::Descending, SPEAKERS_LOOKED_FOR)? {

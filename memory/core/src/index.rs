@@ -1,19 +1,19 @@
 //! The contracts of the two search indexes. Both hold ids and what is needed to find and filter; the text itself and
 //! the last word on who may see it stay with the record. Both can be rebuilt from it at any time.
 //!
-//! Every search takes a [`Right`]. An index must return nothing outside it: the record checks again, but an index that
+//! Every search takes a [`ReadScope`]. An index must return nothing outside it: the record checks again, but an index that
 //! relied on that would lose the hits behind the forbidden ones.
 
 use azera_types::{MemoryId, PersonaId, Scope, Timestamp};
 
-use crate::{Error, Right};
+use crate::{Error, ReadScope};
 
 /// Hits one search may be asked for.
 pub const MAX_SEARCH_LIMIT: usize = 1_000;
 
 /// What an index knows of a memory besides what is searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label {
+pub struct IndexMetadata {
     /// Whose memory it is.
     pub persona: PersonaId,
     /// Where it comes from.
@@ -46,7 +46,7 @@ pub struct Point {
     /// Which memory.
     pub id: MemoryId,
     /// For the filter.
-    pub label: Label,
+    pub label: IndexMetadata,
     /// Vector of [`Facet::Own`], of length 1.
     pub own: Vec<f32>,
     /// Vector of [`Facet::Window`], of length 1, if the memory has turns around it.
@@ -64,11 +64,11 @@ pub trait VectorIndex: Send + Sync {
     /// Adds points, replacing those of the same id. Durable after [`VectorIndex::flush`].
     fn upsert(&self, points: Vec<Point>) -> Result<(), Error>;
 
-    /// The nearest points by cosine similarity within `right` and not younger than `until`, best first, at most
+    /// The nearest points by cosine similarity within `read_scope` and not younger than `until`, best first, at most
     /// `limit` (at most [`MAX_SEARCH_LIMIT`]).
     fn search(
         &self,
-        right: &Right,
+        read_scope: &ReadScope,
         facet: Facet,
         vector: &[f32],
         until: Timestamp,
@@ -133,7 +133,7 @@ pub struct FacetWeights {
 
 /// What a search by words found.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Lexical {
+pub struct LexicalHits {
     /// Best first; the score is the weighted sum of BM25 over both texts.
     pub found: Vec<Found>,
     /// Sum over the query's words, those no document holds included, of their idf in [`Facet::Own`].
@@ -142,7 +142,7 @@ pub struct Lexical {
 
 /// Which of the two text indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shelf {
+pub enum TextIndexKind {
     /// Messages.
     Chats,
     /// Facts, dreams, journal, diary, notes.
@@ -151,41 +151,41 @@ pub enum Shelf {
 
 /// A memory in the text index.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Doc {
+pub struct TextDocument {
     /// Which memory.
     pub id: MemoryId,
     /// Which index it belongs to.
-    pub shelf: Shelf,
+    pub text_index: TextIndexKind,
     /// For the filter.
-    pub label: Label,
+    pub label: IndexMetadata,
     /// Searched as [`Facet::Own`].
     pub own: String,
     /// Searched as [`Facet::Window`].
     pub window: String,
 }
 
-impl std::fmt::Debug for Doc {
+impl std::fmt::Debug for TextDocument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Doc").field("id", &self.id).field("shelf", &self.shelf).finish_non_exhaustive()
+        f.debug_struct("TextDocument").field("id", &self.id).field("shelf", &self.text_index).finish_non_exhaustive()
     }
 }
 
 /// BM25 under a filter, with English stemming and stop words. Calls block.
 pub trait TextIndex: Send + Sync {
     /// Adds documents, replacing those of the same id. Searchable and durable after [`TextIndex::commit`].
-    fn upsert(&self, docs: Vec<Doc>) -> Result<(), Error>;
+    fn upsert(&self, docs: Vec<TextDocument>) -> Result<(), Error>;
 
-    /// The best documents for any of the words of `query` within `right` and not younger than `until`, best first,
+    /// The best documents for any of the words of `query` within `read_scope` and not younger than `until`, best first,
     /// at most `limit` (at most [`MAX_SEARCH_LIMIT`]). The query is words, never syntax.
     fn search(
         &self,
-        right: &Right,
-        shelf: Shelf,
+        read_scope: &ReadScope,
+        text_index: TextIndexKind,
         query: &str,
         weights: FacetWeights,
         until: Timestamp,
         limit: usize,
-    ) -> Result<Lexical, Error>;
+    ) -> Result<LexicalHits, Error>;
 
     /// Removes documents; unknown ids are passed over.
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error>;

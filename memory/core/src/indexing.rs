@@ -7,7 +7,10 @@ use std::time::Duration;
 use azera_types::MemoryId;
 
 use crate::rows::{Kind, MemoryRow};
-use crate::{Batch, Doc, Durability, Error, Label, Memory, Order, Point, Shelf, Store, Stored, Table, codec, keys};
+use crate::{
+    Batch, Durability, Error, IndexMetadata, Memory, Order, Point, Store, Stored, Table, TextDocument, TextIndexKind,
+    codec, keys,
+};
 
 /// Turns before a memory that its window covers in the vector index.
 pub const VECTOR_WINDOW: usize = 1;
@@ -165,11 +168,11 @@ impl Memory {
         Ok(tickets.into_iter().next_back().map(|(ticket, _)| ticket))
     }
 
-    fn doc(&self, memory: &MemoryRow) -> Result<Doc, Error> {
+    fn doc(&self, memory: &MemoryRow) -> Result<TextDocument, Error> {
         let own = memory.text.as_str().to_owned();
-        Ok(Doc {
+        Ok(TextDocument {
             id: memory.id,
-            shelf: shelf(memory.kind),
+            text_index: index_kind(memory.kind),
             label: label(memory),
             own,
             window: self.text_window(memory)?,
@@ -278,14 +281,14 @@ impl Memory {
     }
 
     /// Notes that the indexes may differ from the record, until [`Memory::mend`] has compared them.
-    pub fn doubt_indexes(&self) -> Result<(), Error> {
+    pub fn mark_indexes_suspect(&self) -> Result<(), Error> {
         let mut batch = Batch::new();
         batch.put(Table::Meta, DOUBT, b"1");
         self.store.commit(batch, Durability::Flushed)
     }
 
     /// Whether the indexes may differ from the record.
-    pub fn indexes_doubted(&self) -> Result<bool, Error> {
+    pub fn indexes_are_suspect(&self) -> Result<bool, Error> {
         Ok(self.store.get(Table::Meta, DOUBT)?.is_some())
     }
 
@@ -294,7 +297,7 @@ impl Memory {
     pub fn mend(&self) -> Result<usize, Error> {
         let unaccounted = self.audit()?.unaccounted;
         self.index_again(&unaccounted)?;
-        if self.indexes_doubted()? {
+        if self.indexes_are_suspect()? {
             let mut batch = Batch::new();
             batch.remove(Table::Meta, DOUBT);
             self.store.commit(batch, Durability::Flushed)?;
@@ -343,7 +346,7 @@ impl Memory {
 
     /// Queues a memory and those whose windows cover it.
     pub(crate) fn queue_with_neighbours(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
-        for id in self.around(memory, 0, TEXT_WINDOW)?.into_iter().chain([memory.id]) {
+        for id in self.neighbours(memory, 0, TEXT_WINDOW)?.into_iter().chain([memory.id]) {
             batch.put(Table::IndexQueue, self.ticket(id)?, []);
         }
         Ok(())
@@ -351,7 +354,7 @@ impl Memory {
 
     /// Ids of up to `before` memories before and `after` behind one, of the same persona, chat and conversation, in
     /// order, itself left out.
-    pub(crate) fn around(&self, memory: &MemoryRow, before: usize, after: usize) -> Result<Vec<MemoryId>, Error> {
+    pub(crate) fn neighbours(&self, memory: &MemoryRow, before: usize, after: usize) -> Result<Vec<MemoryId>, Error> {
         // What was written or kept stands in no conversation: nothing is around it, and it is not queued when something is forgotten
         // that was said before it.
         let Some(chat) = memory.conversation() else { return Ok(Vec::new()) };
@@ -393,12 +396,15 @@ impl Memory {
     /// on too, and not farther back than [`WINDOW_REACH`].
     fn turns_before(&self, memory: &MemoryRow, turns: usize) -> Result<Vec<MemoryRow>, Error> {
         let mut before = Vec::with_capacity(turns);
-        for id in self.around(memory, turns, 0)? {
+        for id in self.neighbours(memory, turns, 0)? {
             before.extend(self.raw_memory(id)?.filter(|other| {
                 other.session == memory.session
                     && other.scope == memory.scope
                     && memory.at.duration_since(other.at).unsigned_abs() <= WINDOW_REACH
-                    && other.needs.iter().all(|need| memory.needs.iter().any(|own| own.implies(need)))
+                    && other
+                        .source_scopes
+                        .iter()
+                        .all(|source_scope| memory.source_scopes.iter().any(|own| own.implies(source_scope)))
             }));
         }
         Ok(before)
@@ -411,8 +417,8 @@ pub fn rebuild_wanted(store: &dyn Store) -> Result<bool, Error> {
     Ok(store.get(Table::Meta, REBUILD)?.is_some())
 }
 
-fn label(memory: &MemoryRow) -> Label {
-    Label { persona: memory.persona.clone(), scope: memory.scope.clone(), at: memory.at }
+fn label(memory: &MemoryRow) -> IndexMetadata {
+    IndexMetadata { persona: memory.persona.clone(), scope: memory.scope.clone(), at: memory.at }
 }
 
 /// The memory a ticket of the queue is about.
@@ -426,11 +432,11 @@ fn line(memory: &MemoryRow) -> String {
     format!("{}: {}", memory.author.name(), memory.text.as_str())
 }
 
-fn shelf(kind: Kind) -> Shelf {
+fn index_kind(kind: Kind) -> TextIndexKind {
     match kind {
-        Kind::Message | Kind::Reply => Shelf::Chats,
+        Kind::Message | Kind::Reply => TextIndexKind::Chats,
         Kind::Fact | Kind::Diary | Kind::Reflection | Kind::Dream | Kind::Note | Kind::Piece | Kind::CheckIn => {
-            Shelf::Memories
+            TextIndexKind::Memories
         }
     }
 }
@@ -444,10 +450,10 @@ fn count(memory: &Memory, table: Table) -> Result<usize, Error> {
     Ok(count)
 }
 
-/// What is only in `left`, and only in `right`; both ascending.
-fn difference(left: &[MemoryId], right: &[MemoryId]) -> (Vec<MemoryId>, Vec<MemoryId>) {
+/// What is only in `left`, and only in `read_scope`; both ascending.
+fn difference(left: &[MemoryId], read_scope: &[MemoryId]) -> (Vec<MemoryId>, Vec<MemoryId>) {
     let only = |a: &[MemoryId], b: &[MemoryId]| {
         a.iter().filter(|id| b.binary_search(id).is_err()).copied().collect::<Vec<_>>()
     };
-    (only(left, right), only(right, left))
+    (only(left, read_scope), only(read_scope, left))
 }

@@ -4,7 +4,7 @@
 //! Invariants:
 //! - The record is the truth; vectors and text indexes are rebuilt from it at any time ([`Memory::rebuild`]).
 //! - Nothing is acknowledged before it is flushed.
-//! - Every read that shows what was said takes a [`Right`]; a `Right` comes from the platform's word at that moment. No
+//! - Every read that shows what was said takes a [`ReadScope`]; a `ReadScope` comes from the platform's word at that moment. No
 //!   right, no result. What was built on other places needs the right to each of them.
 //! - Personas never share memories.
 
@@ -13,76 +13,79 @@ pub mod conformance;
 
 mod chats;
 mod check;
+mod chunks;
 mod codec;
 mod embeddings;
 mod error;
 mod export;
 mod facts;
 mod forget;
-mod forgotten;
+mod forget_log;
 mod history;
 mod index;
 mod indexing;
 mod keys;
-mod layout;
 mod links;
 mod memory;
+mod migrate;
 mod minds;
 mod names;
 mod outbox;
 mod personas;
-mod pieces;
 mod prune;
 mod ram;
+mod read_scope;
 mod recall;
 mod record;
 mod relink;
-mod replay;
-mod right;
 mod rows;
+mod salience;
 mod settings;
 mod stats;
 mod store;
 mod surprise;
+mod trainable;
 mod turns;
 mod working;
-mod worth;
 mod writings;
 
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
-pub use check::Checked;
+pub use check::CheckReport;
 pub use embeddings::CacheUse;
 pub use error::Error;
-pub use export::Subject;
+pub use export::DataSubject;
 pub use facts::NewFact;
-pub use forget::{Forget, Receipt};
-pub use forgotten::{Cleaning, Forgotten, Unforgotten};
+pub use forget::{Forget, ForgetReceipt};
+pub use forget_log::{BackupCleaner, Forgotten, PendingBackupForgets};
 pub use history::MAX_HISTORY;
 pub use index::{
-    Doc, Facet, FacetWeights, Found, Label, Lexical, MAX_SEARCH_LIMIT, Point, PointSource, Shelf, Stored, TextIndex,
-    VectorIndex,
+    Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, Point, PointSource, Stored, TextDocument,
+    TextIndex, TextIndexKind, VectorIndex,
 };
 pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
-pub use links::{Account, Linked, MAX_LINKED};
+pub use links::{Account, LinkOutcome, MAX_LINKED};
 pub use memory::{Layers, Memory, MemoryConfig};
 pub use minds::{BondRow, MindRow};
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPersona, persona_file, persona_identity};
-pub use prune::Pruned;
+pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
-pub use recall::{ByWords, DateSpan, Hit, Limits, Query, Question, Recalled, Speaker};
+pub use read_scope::{Grant, ReadScope};
+pub use recall::{DateSpan, Hit, LexicalRecall, Limits, Query, Question, Recalled, Speaker};
 pub use record::{Record, made_up_name, restore};
-pub use relink::{Relinked, relink};
-pub use replay::{Lived, Roots};
-pub use right::{Grant, Right};
+pub use relink::{RelinkReport, relink};
 pub use rows::{
-    Answering, BranchRow, ChatRow, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, NOTES, Need, OutboxRow,
-    PersonaRow, Posted, Provenance, WhyHit, WhyRow, WritingRow,
+    Answering, BranchRow, ChatRow, EvidenceKind, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, NOTES, OutboxRow,
+    PersonaRow, Posted, SourceScope, WhyHit, WhyRow, WritingRow,
 };
-pub use settings::{CheckIns, JournalChannel, Keeping, Sifted, Stirred, Tended, Willing};
+pub use salience::{Salience, Superseded};
+pub use settings::{
+    ActiveChat, BackgroundProgress, CheckInRequest, ExtractionProgress, JournalChannel, RetentionPreference,
+    TrainingConsent,
+};
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use surprise::Surprise;
-pub use turns::{NewReply, Received, Whose};
+pub use trainable::{Provenance, TrainableExchange};
+pub use turns::{MessageOwner, NewReply, Received};
 pub use working::{EMBEDDING_TTL, Working};
-pub use worth::{Superseded, Worth};
 pub use writings::{MAX_SOURCES, NewWriting, Publication};

@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use azera_types::{PersonId, PlatformId};
 use serde::{Deserialize, Serialize};
 
-use crate::forgotten::Forgotten;
+use crate::forget_log::Forgotten;
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
 /// Accounts that one human may link.
@@ -31,7 +31,7 @@ pub struct Account {
 
 /// What came of linking two accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Linked {
+pub enum LinkOutcome {
     /// They are, with all that either was linked with before.
     Now,
     /// They were before, or are the same.
@@ -79,12 +79,12 @@ impl Memory {
     }
 
     /// Links two accounts, and with them all that either is linked with: their human is one.
-    pub fn link(&self, one: &Account, other: &Account) -> Result<Linked, Error> {
+    pub fn link(&self, one: &Account, other: &Account) -> Result<LinkOutcome, Error> {
         let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         self.store.ready()?;
         let mut group = self.group(one)?;
         if group.iter().any(|account| account.person == other.person) {
-            return Ok(Linked::Already);
+            return Ok(LinkOutcome::Already);
         }
         for account in self.group(other)? {
             if group.iter().all(|known| known.person != account.person) {
@@ -92,7 +92,7 @@ impl Memory {
             }
         }
         if group.len() > MAX_LINKED {
-            return Ok(Linked::TooMany);
+            return Ok(LinkOutcome::TooMany);
         }
         let (seq, mut batch) = (self.next_number()?, Batch::new());
         for of in &group {
@@ -102,7 +102,7 @@ impl Memory {
             }
         }
         self.store.commit(batch, Durability::Flushed)?;
-        Ok(Linked::Now)
+        Ok(LinkOutcome::Now)
     }
 
     /// An account and those linked with it.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use azera_types::ChatId;
 use serde::{Deserialize, Serialize};
 
-use crate::recall::Origins;
+use crate::recall::AuthorCache;
 use crate::record::Record;
-use crate::{Batch, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, layout};
+use crate::{Batch, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, migrate};
 
 /// Locks that chats share; two turns of one chat never write at once, and those of different chats seldom wait.
 const STRIPES: usize = 64;
@@ -57,7 +57,7 @@ struct Meta {
     schema: u32,
 }
 
-/// Everything remembered, behind one door. Reads that show content take a [`crate::Right`]; what has none serves the
+/// Everything remembered, behind one door. Reads that show content take a [`crate::ReadScope`]; what has none serves the
 /// turn's own work (taking in, delivering, indexing) and shows nobody anything.
 pub struct Memory {
     pub(crate) store: Arc<dyn Store>,
@@ -74,8 +74,8 @@ pub struct Memory {
     pub(crate) scrubbing: Mutex<()>,
     /// Held while minds are changed outside of a turn, or forgotten.
     pub(crate) states: Mutex<()>,
-    pub(crate) origins: Origins,
-    pub(crate) embeddings_asked: AtomicU64,
+    pub(crate) origins: AuthorCache,
+    pub(crate) embedding_lookups: AtomicU64,
     pub(crate) embeddings_cached: AtomicU64,
 }
 
@@ -99,7 +99,7 @@ impl Memory {
             Some(SCHEMA) => {}
             older => {
                 if older.is_some() {
-                    layout::upgrade(store.as_ref())?;
+                    migrate::upgrade(store.as_ref())?;
                 }
                 let mut batch = Batch::new();
                 codec::put(&mut batch, Table::Meta, b"schema".to_vec(), &Meta { schema: SCHEMA })?;
@@ -121,11 +121,11 @@ impl Memory {
             reserved: Mutex::new(reserved),
             scrubbing: Mutex::new(()),
             states: Mutex::new(()),
-            origins: Origins::default(),
-            embeddings_asked: AtomicU64::new(0),
+            origins: AuthorCache::default(),
+            embedding_lookups: AtomicU64::new(0),
             embeddings_cached: AtomicU64::new(0),
         };
-        memory.settle_restored()?;
+        memory.finish_restore()?;
         Ok(memory)
     }
 

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use azera_types::{Author, ChatId, PersonId, PersonaId, RealmId, Scope};
 use serde::{Deserialize, Serialize};
 
-use crate::forgotten::Forgotten;
+use crate::forget_log::Forgotten;
 use crate::rows::MessageRow;
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
@@ -86,7 +86,7 @@ impl Memory {
     }
 
     /// Takes out minds and feelings that belong to what is forgotten.
-    pub(crate) fn forget_states(&self, gone: &Gone<'_>) -> Result<(), Error> {
+    pub(crate) fn forget_states(&self, gone: &ForgottenScope<'_>) -> Result<(), Error> {
         let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = Batch::new();
         codec::walk(self.store.as_ref(), Table::Minds, b"", |key, value| {
@@ -108,13 +108,13 @@ impl Memory {
 }
 
 /// Somebody or somewhere that is forgotten.
-pub(crate) enum Gone<'a> {
+pub(crate) enum ForgottenScope<'a> {
     Person(&'a PersonId),
     Chat(&'a ChatId),
     Realm(&'a RealmId),
 }
 
-impl Gone<'_> {
+impl ForgottenScope<'_> {
     fn has(&self, scope: &Scope, towards: Option<&PersonId>) -> bool {
         match (self, scope) {
             (Self::Person(person), _) if towards == Some(person) => true,

@@ -5,7 +5,7 @@ use azera_types::{Author, MemoryId};
 
 use crate::recall::name_tokens;
 use crate::rows::MemoryRow;
-use crate::{Error, Memory, Order, Right, Table};
+use crate::{Error, Memory, Order, ReadScope, Table};
 
 /// The rows of a memory: persona, scope, word of the speaker's name, memory.
 pub(crate) fn keys(memory: &MemoryRow) -> Vec<Vec<u8>> {
@@ -19,14 +19,14 @@ pub(crate) fn keys(memory: &MemoryRow) -> Vec<Vec<u8>> {
 }
 
 impl Memory {
-    /// Whether somebody whose name holds this word said something that `right` may see.
-    pub(crate) fn is_a_speaker(&self, right: &Right, token: &str) -> Result<bool, Error> {
-        for grant in right.grants() {
-            let prefix = crate::keys::prefix(&[right.persona().as_str(), &grant.scope.to_string(), token]);
+    /// Whether somebody whose name holds this word said something that `read_scope` may see.
+    pub(crate) fn is_a_speaker(&self, read_scope: &ReadScope, token: &str) -> Result<bool, Error> {
+        for grant in read_scope.grants() {
+            let prefix = crate::keys::prefix(&[read_scope.persona().as_str(), &grant.scope.to_string(), token]);
             let newest = self.store.scan(Table::Names, &prefix, None, Order::Descending, 1)?;
             let Some((key, _)) = newest.first() else { continue };
             let id = MemoryId(crate::keys::number("names", key)?);
-            if grant.since.is_none() || self.memory(right, id)?.is_some() {
+            if grant.since.is_none() || self.memory(read_scope, id)?.is_some() {
                 return Ok(true);
             }
         }

@@ -2,9 +2,9 @@
 
 use azera_types::{Author, MessageId};
 
-use crate::forgotten::Forgotten;
+use crate::forget_log::Forgotten;
 use crate::rows::{InboxRow, MessageRow, OutboxRow};
-use crate::{Batch, Durability, Error, Memory, Receipt, Table, codec, keys};
+use crate::{Batch, Durability, Error, ForgetReceipt, Memory, Table, codec, keys};
 
 impl Memory {
     /// Replies not yet acknowledged, in the order they were written.
@@ -14,7 +14,7 @@ impl Memory {
         for mut row in rows {
             let Some(reply) = self.raw_message(&row.message)? else { continue };
             if let (None, Some(to)) = (&row.asker, &reply.answers) {
-                row.asker = self.raw_message(to)?.and_then(|asked| asked.author.person().cloned());
+                row.asker = self.raw_message(to)?.and_then(|question| question.author.person().cloned());
             }
             pending.push((reply, row));
         }
@@ -36,13 +36,13 @@ impl Memory {
 
     /// Takes back a reply of the outbox that may no longer be shown: it is forgotten, and in the same transaction the
     /// turn of the message it answers opens again, unless that is gone or has another answer.
-    pub fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<Receipt, Error> {
+    pub fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<ForgetReceipt, Error> {
         self.ask_for_scrub()?;
         let _writing = self.writing(&reply.chat)?;
-        let (mut batch, mut gone, mut receipt) = (Batch::new(), Forgotten::default(), Receipt::default());
+        let (mut batch, mut gone, mut receipt) = (Batch::new(), Forgotten::default(), ForgetReceipt::default());
         self.forget_message(&mut batch, &reply.id, &mut gone, &mut receipt, &|_| true)?;
         if let (Some(to), Some(asker)) = (&reply.answers, &row.asker)
-            && self.raw_message(to)?.is_some_and(|asked| asked.author.person().is_some())
+            && self.raw_message(to)?.is_some_and(|question| question.author.person().is_some())
             && !self.has_another_answer(to, &reply.id)?
         {
             let inbox = InboxRow {

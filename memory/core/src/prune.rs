@@ -17,7 +17,7 @@ const SLACK: usize = 50;
 
 /// What was done to hold a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneReport {
     /// Memories that went.
     pub removed: usize,
     /// Memories there are now.
@@ -27,7 +27,7 @@ pub struct Pruned {
 impl Memory {
     /// Removes the oldest memories of `persona` if it has more than `keep`, of each place those that are worth keeping at `now`
     /// last.
-    pub fn prune(&self, persona: &PersonaId, keep: usize, now: Timestamp) -> Result<Pruned, Error> {
+    pub fn prune(&self, persona: &PersonaId, keep: usize, now: Timestamp) -> Result<PruneReport, Error> {
         let mut held: Vec<(MemoryId, ChatId)> = Vec::new();
         codec::walk(self.store.as_ref(), Table::MemoryByChat, &keys::prefix(&[persona.as_str()]), |key, _| {
             held.push((MemoryId(keys::number("memory_by_chat", key)?), keys::chat_of_memory(persona, key)?));
@@ -41,7 +41,7 @@ impl Memory {
             Ok(true)
         })?;
         let Some(over) = held.len().checked_sub(keep).filter(|over| *over > 0) else {
-            return Ok(Pruned { removed: 0, left: held.len() });
+            return Ok(PruneReport { removed: 0, left: held.len() });
         };
         let count = held.len();
         // Ids ascend with time.
@@ -56,7 +56,7 @@ impl Memory {
                 for id in page {
                     // What was forgotten meanwhile is gone already.
                     let Some(memory) = self.raw_memory(*id)? else { continue };
-                    for piece in self.pieces_beside(&memory)? {
+                    for piece in self.sibling_chunks(&memory)? {
                         self.remove_memory(&mut batch, &piece)?;
                         removed += 1;
                     }
@@ -67,7 +67,7 @@ impl Memory {
                 self.store.commit(batch, Durability::Soon)?;
             }
         }
-        Ok(Pruned { removed, left: count.saturating_sub(going) })
+        Ok(PruneReport { removed, left: count.saturating_sub(going) })
     }
 
     /// Those of `held`, the oldest first, of which so many go. How many of each place go is decided by age alone: what is kept in one

@@ -16,11 +16,11 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 /// store had been opened again.
 #[derive(Clone, Default)]
 pub struct RamStore {
-    held: Arc<RwLock<Kept>>,
+    held: Arc<RwLock<StoredRows>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct StoredRows {
     tables: BTreeMap<Table, Rows>,
     revision: u64,
 }
@@ -31,7 +31,7 @@ impl RamStore {
         Self::default()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Kept> {
+    fn read(&self) -> RwLockReadGuard<'_, StoredRows> {
         self.held.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -49,8 +49,8 @@ impl Store for RamStore {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Entry>, Error> {
-        let kept = self.read();
-        let Some(rows) = kept.tables.get(&table) else { return Ok(Vec::new()) };
+        let retained = self.read();
+        let Some(rows) = retained.tables.get(&table) else { return Ok(Vec::new()) };
         let own = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
         let inside = |(key, _): &(&Vec<u8>, &Vec<u8>)| key.starts_with(prefix);
         Ok(match order {
@@ -78,15 +78,15 @@ impl Store for RamStore {
 
     fn commit(&self, batch: Batch, _durability: Durability) -> Result<(), Error> {
         batch.check()?;
-        let mut kept = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        kept.revision += 1;
+        let mut retained = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        retained.revision += 1;
         for change in batch.changes() {
             match change {
                 Change::Put(table, key, value) => {
-                    kept.tables.entry(*table).or_default().insert(key.clone(), value.clone());
+                    retained.tables.entry(*table).or_default().insert(key.clone(), value.clone());
                 }
                 Change::Remove(table, key) => {
-                    kept.tables.entry(*table).or_default().remove(key);
+                    retained.tables.entry(*table).or_default().remove(key);
                 }
             }
         }
@@ -103,15 +103,15 @@ impl Store for RamStore {
 
     /// Writers wait meanwhile.
     fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
-        let kept = self.read();
-        for (table, rows) in &kept.tables {
+        let retained = self.read();
+        for (table, rows) in &retained.tables {
             let mut batch = Batch::new();
             for (key, value) in rows {
                 batch.put(*table, key.clone(), value.clone());
             }
             take(batch)?;
         }
-        Ok(kept.revision)
+        Ok(retained.revision)
     }
 
     fn revision(&self) -> u64 {

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
-use crate::forgotten::Unforgotten;
-use crate::settings::nobody_may_be_learnt_from;
+use crate::forget_log::PendingBackupForgets;
+use crate::settings::revoke_all_training_consent;
 use azera_types::{Clock, SystemClock};
 
-use crate::{Batch, Change, Durability, Error, Memory, Order, Store, Table, codec, keys, layout};
+use crate::{Batch, Change, Durability, Error, Memory, Order, Store, Table, codec, keys, migrate};
 
 /// Key in [`Table::Meta`] of a record that was restored and not opened since.
 const RESTORED: &[u8] = b"restored";
@@ -77,8 +77,8 @@ impl<'a> Record<'a> {
     }
 
     /// What was forgotten since every backup was last gone through.
-    pub fn unforgotten(&self) -> Result<Unforgotten, Error> {
-        let mut found = Unforgotten::default();
+    pub fn pending_backup_forgets(&self) -> Result<PendingBackupForgets, Error> {
+        let mut found = PendingBackupForgets::default();
         codec::walk(self.store, Table::Forgotten, b"", |key, value| {
             found.add(key.to_vec(), codec::decode(Table::Forgotten, value)?);
             Ok(true)
@@ -122,7 +122,7 @@ impl<'a> Record<'a> {
     ///
     /// If a row cannot be read; [`crate::relink`] takes those away.
     pub fn forget_again(&self) -> Result<(), Error> {
-        let unforgotten = self.unforgotten()?;
+        let unforgotten = self.pending_backup_forgets()?;
         if unforgotten.what.is_empty() {
             return Ok(());
         }
@@ -130,11 +130,11 @@ impl<'a> Record<'a> {
         let mut batch = Batch::new();
         for table in Table::ALL {
             codec::walk(self.store, table, b"", |key, value| {
-                let kept = cleaning.row(table, key, value)?;
-                match kept {
-                    Some(kept) if kept == value => {}
-                    Some(kept) => {
-                        batch.put(table, key, kept);
+                let retained = cleaning.row(table, key, value)?;
+                match retained {
+                    Some(retained) if retained == value => {}
+                    Some(retained) => {
+                        batch.put(table, key, retained);
                     }
                     None => {
                         batch.remove(table, key);
@@ -149,7 +149,7 @@ impl<'a> Record<'a> {
 
     /// Takes over what another record of the same history forgot and its backups did not yet: they are to forget it by
     /// this one.
-    pub fn take_over(&self, unforgotten: &Unforgotten) -> Result<(), Error> {
+    pub fn take_over(&self, unforgotten: &PendingBackupForgets) -> Result<(), Error> {
         let mut batch = Batch::new();
         for (key, what) in &unforgotten.rows {
             codec::put(&mut batch, Table::Forgotten, key.clone(), what)?;
@@ -159,14 +159,14 @@ impl<'a> Record<'a> {
 
     /// Takes back everybody's wish to be learnt from, before this record comes back in the place of another that people talked to
     /// since.
-    pub fn take_back_willing(&self) -> Result<(), Error> {
+    pub fn revoke_training_consent(&self) -> Result<(), Error> {
         let mut batch = Batch::new();
-        nobody_may_be_learnt_from(self.store, &mut batch)?;
+        revoke_all_training_consent(self.store, &mut batch)?;
         self.store.commit(batch, Durability::Flushed)
     }
 
     /// Every backup was gone through with this. What was forgotten meanwhile is still to be.
-    pub fn backups_forgot(&self, done: &Unforgotten) -> Result<(), Error> {
+    pub fn mark_backups_cleaned(&self, done: &PendingBackupForgets) -> Result<(), Error> {
         let mut batch = Batch::new();
         for key in done.rows.keys() {
             batch.remove(Table::Forgotten, key.clone());
@@ -183,12 +183,12 @@ impl Memory {
 
     /// Does what is left to do with a record that was restored: what was under way at the moment of the backup was
     /// answered and shown after it, so turns are closed and the outbox is emptied, lest somebody be told twice.
-    pub(crate) fn settle_restored(&self) -> Result<(), Error> {
+    pub(crate) fn finish_restore(&self) -> Result<(), Error> {
         if self.store.get(Table::Meta, RESTORED)?.is_none() {
             return Ok(());
         }
         self.raise_numbers(unused_numbers(self.store.as_ref())?)?;
-        layout::name_anew(self.store.as_ref())?;
+        migrate::name_anew(self.store.as_ref())?;
         for (message, _) in self.open_turns()? {
             self.leave(&message.id)?;
         }
@@ -198,8 +198,8 @@ impl Memory {
             Ok(true)
         })?;
         // Who was asked how things are after the backup is not asked again before they answer.
-        self.check_ins_were_made(&mut batch, SystemClock.now())?;
-        nobody_may_be_learnt_from(self.store.as_ref(), &mut batch)?;
+        self.restart_check_ins(&mut batch, SystemClock.now())?;
+        revoke_all_training_consent(self.store.as_ref(), &mut batch)?;
         batch.remove(Table::Meta, RESTORED);
         self.store.commit(batch, Durability::Flushed)
     }
@@ -236,19 +236,19 @@ fn without_indexes(batch: Batch) -> Batch {
         Table::Meta => ABOUT_OTHERS.contains(&key),
         _ => false,
     };
-    let mut kept = Batch::new();
+    let mut retained = Batch::new();
     for change in batch.into_changes() {
         match change {
             Change::Put(table, key, _) | Change::Remove(table, key) if left_out(table, &key) => {}
             Change::Put(table, key, value) => {
-                kept.put(table, key, value);
+                retained.put(table, key, value);
             }
             Change::Remove(table, key) => {
-                kept.remove(table, key);
+                retained.remove(table, key);
             }
         }
     }
-    kept
+    retained
 }
 
 /// A name that no other record or folder has: 128 bits of the system's random source, with which each `RandomState` is made.

@@ -9,13 +9,13 @@ use azera_types::{ChatId, MemoryId, MessageId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::forgotten::Forgotten;
+use crate::forget_log::Forgotten;
 use crate::minds::{BondRow, MindRow};
 use crate::record::unused_numbers;
 use crate::rows::{
     BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, Posted, WhyRow, WritingRow,
 };
-use crate::worth::mark_key;
+use crate::salience::mark_key;
 use crate::writings::writing_key;
 use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
 
@@ -35,9 +35,10 @@ const FOLLOWING: [Table; 7] = [
 
 /// What was done to make a record sound.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Relinked {
+pub struct RelinkReport {
     /// Rows that were kept, by table; those that follow from others are not counted.
-    pub kept: BTreeMap<&'static str, usize>,
+    #[serde(rename = "kept")]
+    pub rows_kept: BTreeMap<&'static str, usize>,
     /// Rows that were removed, because they could not be read or named what is gone, by table.
     pub removed: BTreeMap<&'static str, usize>,
     /// Messages, chats and memories that named what is gone and were mended.
@@ -58,8 +59,9 @@ struct Behind {
 }
 
 /// Makes a store that lost rows a sound record again. Its indexes have to be built anew.
-pub fn relink(store: &dyn Store) -> Result<Relinked, Error> {
-    let mut work = Work { store, batch: Batch::new(), done: Relinked::default(), highest: 0, written: HashMap::new() };
+pub fn relink(store: &dyn Store) -> Result<RelinkReport, Error> {
+    let mut work =
+        Work { store, batch: Batch::new(), done: RelinkReport::default(), highest: 0, written: HashMap::new() };
     for table in FOLLOWING {
         work.empty(table)?;
     }
@@ -86,7 +88,7 @@ pub fn relink(store: &dyn Store) -> Result<Relinked, Error> {
 struct Work<'a> {
     store: &'a dyn Store,
     batch: Batch,
-    done: Relinked,
+    done: RelinkReport,
     /// The highest number given out, as far as rows tell.
     highest: u64,
     /// The writings there are: the key of what belongs to each, and what it rests on.
@@ -142,7 +144,7 @@ impl Work<'_> {
     fn keep<T: DeserializeOwned>(&mut self, table: Table, wanted: impl Fn(&T) -> bool) -> Result<(), Error> {
         for (key, row) in self.readable::<T>(table)? {
             if wanted(&row) {
-                *self.done.kept.entry(table.name()).or_default() += 1;
+                *self.done.rows_kept.entry(table.name()).or_default() += 1;
             } else {
                 self.remove(table, key)?;
             }
@@ -181,7 +183,7 @@ impl Work<'_> {
                 self.done.mended += 1;
                 self.put(Table::Messages, key, &message)?;
             }
-            *self.done.kept.entry(Table::Messages.name()).or_default() += 1;
+            *self.done.rows_kept.entry(Table::Messages.name()).or_default() += 1;
             places.insert(message.id, Place { chat: message.chat, seq });
         }
         Ok(places)
@@ -236,7 +238,7 @@ impl Work<'_> {
             if let Some(chat) = memory.conversation() {
                 self.batch.put(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id), []);
             }
-            if let Some(key) = mark_key(&memory).filter(|_| memory.worth.is_some()) {
+            if let Some(key) = mark_key(&memory).filter(|_| memory.salience.is_some()) {
                 self.batch.put(Table::Marks, key, []);
             }
             if memory.kind.is_written() {
@@ -245,7 +247,7 @@ impl Work<'_> {
             for key in names::keys(&memory) {
                 self.batch.put(Table::Names, key, []);
             }
-            *self.done.kept.entry(Table::Memories.name()).or_default() += 1;
+            *self.done.rows_kept.entry(Table::Memories.name()).or_default() += 1;
             self.commit_page()?;
         }
         self.writings()
@@ -261,7 +263,7 @@ impl Work<'_> {
                 self.remove(Table::Writings, key)?;
                 continue;
             };
-            *self.done.kept.entry(Table::Writings.name()).or_default() += 1;
+            *self.done.rows_kept.entry(Table::Writings.name()).or_default() += 1;
             if let Some(Posted { message: post, .. }) = &row.posted {
                 for source in sources.iter().filter(|source| *source != post) {
                     self.put(Table::Derived, keys::derived(source, post), post)?;
@@ -309,7 +311,7 @@ impl Work<'_> {
                 self.done.mended += 1;
                 self.put(Table::Chats, key, &chat)?;
             }
-            *self.done.kept.entry(Table::Chats.name()).or_default() += 1;
+            *self.done.rows_kept.entry(Table::Chats.name()).or_default() += 1;
         }
         self.keep::<BranchRow>(Table::Branches, |branch| {
             branch.head.as_ref().is_none_or(|head| places.contains_key(head))

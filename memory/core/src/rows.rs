@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 /// A place that something was built on besides its own, and how far back.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "StoredNeed")]
-pub struct Need {
+#[serde(from = "StoredSourceScope")]
+pub struct SourceScope {
     /// The place.
     pub scope: Scope,
     /// When the oldest of what was used from it was said.
     pub from: Timestamp,
 }
 
-impl Need {
+impl SourceScope {
     /// Whether whoever may see what has this need may see what has the other.
     pub(crate) fn implies(&self, other: &Self) -> bool {
         self.scope == other.scope && self.from <= other.from
@@ -26,7 +26,7 @@ impl Need {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum StoredNeed {
+enum StoredSourceScope {
     Since {
         scope: Scope,
         from: Timestamp,
@@ -35,11 +35,11 @@ enum StoredNeed {
     Whole(Scope),
 }
 
-impl From<StoredNeed> for Need {
-    fn from(stored: StoredNeed) -> Self {
+impl From<StoredSourceScope> for SourceScope {
+    fn from(stored: StoredSourceScope) -> Self {
         match stored {
-            StoredNeed::Since { scope, from } => Self { scope, from },
-            StoredNeed::Whole(scope) => Self { scope, from: Timestamp::MIN },
+            StoredSourceScope::Since { scope, from } => Self { scope, from },
+            StoredSourceScope::Whole(scope) => Self { scope, from: Timestamp::MIN },
         }
     }
 }
@@ -74,7 +74,8 @@ pub struct MessageRow {
     pub scope: Scope,
     /// For a reply: the other places it was built from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<Need>,
+    #[serde(rename = "needs")]
+    pub source_scopes: Vec<SourceScope>,
     /// Whether it says something of its own worth finding again.
     #[serde(default)]
     pub memorable: bool,
@@ -185,20 +186,21 @@ pub enum Kind {
 /// How something came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Provenance {
+pub enum EvidenceKind {
     /// Somebody said it.
-    Told,
+    #[serde(rename = "told")]
+    Stated,
     /// A persona made it of what it was told.
     Inferred,
     /// A persona made it up.
     Imagined,
 }
 
-impl Provenance {
+impl EvidenceKind {
     /// The name shown.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Told => "told",
+            Self::Stated => "told",
             Self::Inferred => "inferred",
             Self::Imagined => "imagined",
         }
@@ -222,11 +224,11 @@ impl Kind {
     }
 
     /// How it came to be known.
-    pub fn provenance(self) -> Provenance {
+    pub fn evidence(self) -> EvidenceKind {
         match self {
-            Self::Message | Self::Fact => Provenance::Told,
-            Self::Reply | Self::Diary | Self::Reflection | Self::Note | Self::CheckIn => Provenance::Inferred,
-            Self::Dream | Self::Piece => Provenance::Imagined,
+            Self::Message | Self::Fact => EvidenceKind::Stated,
+            Self::Reply | Self::Diary | Self::Reflection | Self::Note | Self::CheckIn => EvidenceKind::Inferred,
+            Self::Dream | Self::Piece => EvidenceKind::Imagined,
         }
     }
 
@@ -254,7 +256,8 @@ pub struct MemoryRow {
     pub scope: Scope,
     /// Other places it was built from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<Need>,
+    #[serde(rename = "needs")]
+    pub source_scopes: Vec<SourceScope>,
     /// The chat it was said in.
     pub chat: Option<ChatId>,
     /// Number of the conversation within that chat and persona.
@@ -269,7 +272,8 @@ pub struct MemoryRow {
     pub at: Timestamp,
     /// Why it is worth keeping, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worth: Option<crate::Worth>,
+    #[serde(rename = "worth")]
+    pub salience: Option<crate::Salience>,
     /// How surprising it was, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surprise: Option<crate::Surprise>,

@@ -6,7 +6,7 @@ use azera_types::{Scope, Timestamp};
 
 use crate::indexing::queued_id;
 use crate::rows::{Kind, MemoryRow};
-use crate::{Error, Memory, Right, Table, codec};
+use crate::{Error, Memory, ReadScope, Table, codec};
 
 /// How many memories there are that may be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Stats {
 }
 
 impl Memory {
-    /// Counts what `right` may see.
-    pub fn stats(&self, right: &Right) -> Result<Stats, Error> {
+    /// Counts what `read_scope` may see.
+    pub fn stats(&self, read_scope: &ReadScope) -> Result<Stats, Error> {
         let mut counts: BTreeMap<(Kind, Scope), usize> = BTreeMap::new();
         let mut weeks: BTreeMap<i64, usize> = BTreeMap::new();
         let mut waiting = BTreeSet::new();
@@ -56,7 +56,7 @@ impl Memory {
         let mut queued = 0;
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
-            if right.allows(&memory.persona, &memory.scope, &memory.needs, memory.at) {
+            if read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at) {
                 queued += usize::from(waiting.contains(&memory.id));
                 *weeks.entry(week_of(memory.at)).or_default() += 1;
                 *counts.entry((memory.kind, memory.scope)).or_default() += 1;

@@ -4,8 +4,8 @@ use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
 };
 
-use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, NOTES, Need, OutboxRow, WhyRow};
-use crate::worth::mark_key;
+use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, NOTES, OutboxRow, SourceScope, WhyRow};
+use crate::salience::mark_key;
 use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys, names};
 
 /// What became of a message taken in.
@@ -22,7 +22,7 @@ pub enum Received {
 
 /// Whose a message is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whose {
+pub struct MessageOwner {
     /// The chat in which it stands.
     pub chat: ChatId,
     /// The persona that it was meant for, or that said it.
@@ -53,7 +53,7 @@ pub struct NewReply {
     /// When the oldest of what was said in the place itself and stood in the prompt was said.
     pub from: Timestamp,
     /// The other places that what stood in the prompt came from.
-    pub needs: Vec<Need>,
+    pub source_scopes: Vec<SourceScope>,
     /// Messages behind the memories that stood in the prompt.
     pub built_on: Vec<MessageId>,
     /// Memories that stood in the prompt and have no message behind them.
@@ -109,7 +109,7 @@ impl Memory {
             answers: None,
             persona: called.unwrap_or_else(|| chat.persona.clone()),
             scope,
-            needs: Vec::new(),
+            source_scopes: Vec::new(),
             memorable: true,
             edited_at: None,
         };
@@ -132,8 +132,8 @@ impl Memory {
     }
 
     /// Whose a message is; nothing that it says. `None` if it is unknown.
-    pub fn whose(&self, id: &MessageId) -> Result<Option<Whose>, Error> {
-        Ok(self.raw_message(id)?.map(|message| Whose {
+    pub fn message_owner(&self, id: &MessageId) -> Result<Option<MessageOwner>, Error> {
+        Ok(self.raw_message(id)?.map(|message| MessageOwner {
             chat: message.chat,
             persona: message.persona,
             by_persona: matches!(message.author, Author::Persona { .. }),
@@ -176,7 +176,8 @@ impl Memory {
         let missing = || Error::Invalid("the message was forgotten, or answered already".into());
         let chat = self.raw_message(&new.to)?.ok_or_else(missing)?.chat;
         let _writing = self.writing(&chat)?;
-        let asked = self.raw_message(&new.to)?.filter(|asked| asked.author != Author::Forgotten).ok_or_else(missing)?;
+        let question =
+            self.raw_message(&new.to)?.filter(|question| question.author != Author::Forgotten).ok_or_else(missing)?;
         // A turn is answered once: its entry in the inbox goes with the answer.
         if new.replaces.is_none() && self.store.get(Table::Inbox, &keys::message(&new.to))?.is_none() {
             return Err(missing());
@@ -185,7 +186,7 @@ impl Memory {
         if self.raw_message(&new.id)?.is_some() {
             return Err(Error::Invalid("there is a message of the reply's id".into()));
         }
-        let mut chat = self.chat(&asked.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
+        let mut chat = self.chat(&question.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let replaced = match &new.replaces {
             Some(id) => self.raw_message(id)?,
             None => None,
@@ -193,7 +194,7 @@ impl Memory {
         let parent = replaced.as_ref().map_or_else(|| chat.head.clone(), |old| old.parent.clone());
         let reply = MessageRow {
             id: new.id.clone(),
-            chat: asked.chat.clone(),
+            chat: question.chat.clone(),
             seq: self.next_number()?,
             depth: self.depth_behind(parent.as_ref())?,
             parent,
@@ -203,8 +204,8 @@ impl Memory {
             reply_to: Some(new.to.clone()),
             answers: Some(new.to.clone()),
             persona: new.persona,
-            scope: asked.scope.clone(),
-            needs: new.needs,
+            scope: question.scope.clone(),
+            source_scopes: new.source_scopes,
             memorable: new.memorable,
             edited_at: None,
         };
@@ -234,7 +235,7 @@ impl Memory {
         }
         chat.last_at = chat.last_at.max(reply.at);
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
-        self.remember(&mut batch, &asked, Kind::Message)?;
+        self.remember(&mut batch, &question, Kind::Message)?;
         if new.memorable {
             self.remember(&mut batch, &reply, Kind::Reply)?;
         }
@@ -316,7 +317,7 @@ impl Memory {
                 if let Some(key) = mark_key(&memory) {
                     batch.remove(Table::Marks, key);
                 }
-                let memory = MemoryRow { text: message.text.clone(), worth: None, surprise: None, ..memory };
+                let memory = MemoryRow { text: message.text.clone(), salience: None, surprise: None, ..memory };
                 codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.queue_with_neighbours(&mut batch, &memory)?;
             }
@@ -337,14 +338,14 @@ impl Memory {
             persona: message.persona.clone(),
             kind,
             scope: message.scope.clone(),
-            needs: message.needs.clone(),
+            source_scopes: message.source_scopes.clone(),
             chat: Some(message.chat.clone()),
             session: self.session_at(message)?,
             author: message.author.clone(),
             sources: vec![message.id.clone()],
             text: message.text.clone(),
             at: message.at,
-            worth: None,
+            salience: None,
             surprise: None,
         };
         self.put_memory(batch, &memory)
@@ -382,8 +383,8 @@ impl Memory {
         let last = self.store.scan(Table::MemoryByChat, &prefix, None, Order::Descending, 1)?;
         let Some((key, _)) = last.first() else { return Ok(0) };
         let Some(before) = self.raw_memory(MemoryId(keys::number("memory_by_chat", key)?))? else { return Ok(0) };
-        let silence = message.at.duration_since(before.at).unsigned_abs();
-        Ok(if silence > self.config.session_gap { before.session + 1 } else { before.session })
+        let gap = message.at.duration_since(before.at).unsigned_abs();
+        Ok(if gap > self.config.session_gap { before.session + 1 } else { before.session })
     }
 
     /// The memories that rest on a message.

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 
-use crate::rows::{Kind, MemoryRow, MessageRow, Need, OutboxRow, Posted, WritingRow};
-use crate::settings::Tended;
+use crate::rows::{Kind, MemoryRow, MessageRow, OutboxRow, Posted, SourceScope, WritingRow};
+use crate::settings::BackgroundProgress;
 use crate::turns::put_message;
-use crate::{Batch, Durability, Error, Grant, Memory, Order, Right, Table, codec, keys};
+use crate::{Batch, Durability, Error, Grant, Memory, Order, ReadScope, Table, codec, keys};
 
 /// Rows looked at for the newest memories at most, so that a persona nobody talked to for long does not cost a walk over
 /// everything.
@@ -38,7 +38,7 @@ pub struct NewWriting {
     /// The place it may be shown in.
     pub scope: Scope,
     /// Every place it was built on, its own included.
-    pub needs: Vec<Need>,
+    pub source_scopes: Vec<SourceScope>,
     /// The messages it rests on; none for what was imported.
     pub sources: Vec<MessageId>,
     /// What was written.
@@ -60,7 +60,7 @@ pub struct NewWriting {
     /// The platform that shows it in its chat, if it is to be posted there.
     pub post: Option<PlatformId>,
     /// What else was done with it, to be noted along with it: then a crash makes nobody write it again.
-    pub tended: Option<(PlatformId, Scope, Tended)>,
+    pub tended: Option<(PlatformId, Scope, BackgroundProgress)>,
 }
 
 /// Something written before that is to be posted.
@@ -75,11 +75,11 @@ pub struct Publication {
     /// The place it is shown in.
     pub scope: Scope,
     /// Every place it was built on, its own included.
-    pub needs: Vec<Need>,
+    pub source_scopes: Vec<SourceScope>,
     /// When.
     pub at: Timestamp,
     /// What was done with it, to be noted along with it.
-    pub tended: (PlatformId, Scope, Tended),
+    pub tended: (PlatformId, Scope, BackgroundProgress),
 }
 
 /// What the message is made of that something is posted as.
@@ -88,7 +88,7 @@ struct Posting<'a> {
     name: &'a str,
     chat: &'a ChatId,
     scope: &'a Scope,
-    needs: &'a [Need],
+    source_scopes: &'a [SourceScope],
     sources: &'a [MessageId],
     text: &'a Text,
     at: Timestamp,
@@ -143,7 +143,7 @@ impl Memory {
                     name: &new.persona_name,
                     chat: &new.chat,
                     scope: &new.scope,
-                    needs: &new.needs,
+                    source_scopes: &new.source_scopes,
                     sources: &new.sources,
                     text: &new.text,
                     at: new.at,
@@ -158,7 +158,7 @@ impl Memory {
             persona: new.persona.clone(),
             kind: new.kind,
             scope: new.scope,
-            needs: new.needs,
+            source_scopes: new.source_scopes,
             chat: Some(new.chat.clone()),
             session: 0,
             author: Author::Persona { id: new.persona, name: new.persona_name },
@@ -166,7 +166,7 @@ impl Memory {
             sources: post.iter().map(|post| post.id.clone()).chain(new.sources).collect(),
             text: new.text,
             at: new.at,
-            worth: None,
+            salience: None,
             surprise: None,
         };
         if memory.kind == Kind::Note {
@@ -190,7 +190,7 @@ impl Memory {
             imported_by: new.imported_by,
         };
         if let Some((platform, home, tended)) = &new.tended {
-            let key = crate::settings::tended_key(platform, home, &memory.persona);
+            let key = crate::settings::background_progress_key(platform, home, &memory.persona);
             codec::put(&mut batch, Table::Settings, key, tended)?;
         }
         self.put_memory(&mut batch, &memory)?;
@@ -222,7 +222,7 @@ impl Memory {
             name: memory.author.name(),
             chat: &new.chat,
             scope: &new.scope,
-            needs: &new.needs,
+            source_scopes: &new.source_scopes,
             sources: &memory.sources,
             text: &memory.text,
             at: new.at,
@@ -233,7 +233,7 @@ impl Memory {
         memory.sources.insert(0, post.id.clone());
         writing.posted = Some(Posted { chat: post.chat.clone(), message: post.id.clone() });
         let (platform, home, tended) = &new.tended;
-        let key = crate::settings::tended_key(platform, home, &memory.persona);
+        let key = crate::settings::background_progress_key(platform, home, &memory.persona);
         codec::put(&mut batch, Table::Settings, key, tended)?;
         self.put_memory(&mut batch, &memory)?;
         codec::put(&mut batch, Table::Writings, writing_key(&memory), &writing)?;
@@ -258,7 +258,7 @@ impl Memory {
             answers: None,
             persona: new.persona.clone(),
             scope: new.scope.clone(),
-            needs: new.needs.to_vec(),
+            source_scopes: new.source_scopes.to_vec(),
             // It is remembered as what it is, and not as something said.
             memorable: false,
             edited_at: None,
@@ -284,11 +284,16 @@ impl Memory {
         Ok(post)
     }
 
-    /// What `right` may see of the writings of these kinds, the newest first, at most `limit`.
-    pub fn writings(&self, right: &Right, kinds: &[Kind], limit: usize) -> Result<Vec<(MemoryRow, WritingRow)>, Error> {
+    /// What `read_scope` may see of the writings of these kinds, the newest first, at most `limit`.
+    pub fn writings(
+        &self,
+        read_scope: &ReadScope,
+        kinds: &[Kind],
+        limit: usize,
+    ) -> Result<Vec<(MemoryRow, WritingRow)>, Error> {
         let mut found = Vec::new();
-        for grant in right.grants() {
-            found.extend(self.writings_from(right, grant, kinds, limit)?);
+        for grant in read_scope.grants() {
+            found.extend(self.writings_from(read_scope, grant, kinds, limit)?);
         }
         found.sort_by_key(|(memory, _)| std::cmp::Reverse(memory.id));
         found.truncate(limit);
@@ -297,12 +302,12 @@ impl Memory {
 
     fn writings_from(
         &self,
-        right: &Right,
+        read_scope: &ReadScope,
         grant: &Grant,
         kinds: &[Kind],
         limit: usize,
     ) -> Result<Vec<(MemoryRow, WritingRow)>, Error> {
-        let prefix = keys::prefix(&[right.persona().as_str(), &grant.scope.to_string()]);
+        let prefix = keys::prefix(&[read_scope.persona().as_str(), &grant.scope.to_string()]);
         let (mut found, mut after) = (Vec::new(), None::<Vec<u8>>);
         loop {
             let page = self.store.scan(Table::Writings, &prefix, after.as_deref(), Order::Descending, PAGE)?;
@@ -313,7 +318,7 @@ impl Memory {
                 if !kinds.contains(&writing.kind) {
                     continue;
                 }
-                if let Some(memory) = self.memory(right, writing.memory)? {
+                if let Some(memory) = self.memory(read_scope, writing.memory)? {
                     found.push((memory, writing));
                     if found.len() == limit {
                         return Ok(found);
@@ -323,33 +328,33 @@ impl Memory {
         }
     }
 
-    /// One writing, if `right` may see it.
-    pub fn written(&self, right: &Right, id: MemoryId) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
-        let Some(memory) = self.memory(right, id)? else { return Ok(None) };
+    /// One writing, if `read_scope` may see it.
+    pub fn written(&self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
+        let Some(memory) = self.memory(read_scope, id)? else { return Ok(None) };
         Ok(self.raw_writing(&memory)?.map(|writing| (memory, writing)))
     }
 
-    /// The memories of what something written rests on that `right` may see, in its order.
-    pub fn behind(&self, right: &Right, written: &MemoryRow) -> Result<Vec<MemoryRow>, Error> {
+    /// The memories of what something written rests on that `read_scope` may see, in its order.
+    pub fn behind(&self, read_scope: &ReadScope, written: &MemoryRow) -> Result<Vec<MemoryRow>, Error> {
         let mut behind = Vec::new();
         for source in &written.sources {
             let of_itself = |memory: &MemoryRow| memory.id != written.id && memory.kind.is_said();
             for memory in self.memories_of(source)?.into_iter().filter(of_itself) {
-                behind.extend(self.memory(right, memory.id)?);
+                behind.extend(self.memory(read_scope, memory.id)?);
             }
         }
         Ok(behind)
     }
 
-    /// The working notes of a chat, if there are any that `right` may see.
-    pub fn notes(&self, right: &Right, chat: &ChatId) -> Result<Option<MemoryRow>, Error> {
-        let key = notes_key(right.persona(), chat);
+    /// The working notes of a chat, if there are any that `read_scope` may see.
+    pub fn notes(&self, read_scope: &ReadScope, chat: &ChatId) -> Result<Option<MemoryRow>, Error> {
+        let key = notes_key(read_scope.persona(), chat);
         let id: Option<MemoryId> = codec::get(self.store.as_ref(), Table::Notes, &key)?;
-        Ok(id.map(|id| self.memory(right, id)).transpose()?.flatten())
+        Ok(id.map(|id| self.memory(read_scope, id)).transpose()?.flatten())
     }
 
-    /// What was said from `since` on that `right` may see, the newest first, at most `limit`.
-    pub fn recent(&self, right: &Right, since: Timestamp, limit: usize) -> Result<Vec<MemoryRow>, Error> {
+    /// What was said from `since` on that `read_scope` may see, the newest first, at most `limit`.
+    pub fn recent(&self, read_scope: &ReadScope, since: Timestamp, limit: usize) -> Result<Vec<MemoryRow>, Error> {
         let (mut found, mut after, mut looked) = (Vec::new(), None::<Vec<u8>>, 0);
         while looked < MAX_LOOKED_AT {
             let page = self.store.scan(Table::Memories, b"", after.as_deref(), Order::Descending, PAGE)?;
@@ -361,7 +366,7 @@ impl Memory {
                 let memory: MemoryRow = codec::decode(Table::Memories, value)?;
                 older += usize::from(memory.at < since);
                 let wanted = memory.kind.is_said() && memory.at >= since;
-                if wanted && right.allows(&memory.persona, &memory.scope, &memory.needs, memory.at) {
+                if wanted && read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at) {
                     found.push(memory);
                     if found.len() == limit {
                         return Ok(found);

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use azera_memory::conformance::settings;
 use azera_memory::{
-    Batch, Doc, Durability, Embedded, Entry, Error, Facet, FacetWeights, Forget, Found, Layers, Lexical, Memory,
-    NewChat, NewFact, Order, Point, RamStore, RamWorking, Right, Shelf, Store, Stored, Table, TextIndex, VectorIndex,
+    Batch, Durability, Embedded, Entry, Error, Facet, FacetWeights, Forget, Found, Layers, LexicalHits, Memory,
+    NewChat, NewFact, Order, Point, RamStore, RamWorking, ReadScope, Store, Stored, Table, TextDocument, TextIndex,
+    TextIndexKind, VectorIndex,
 };
 use azera_types::{Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 
@@ -110,7 +111,7 @@ impl VectorIndex for Ids {
     fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
         self.change(|ids| ids.extend(points.iter().map(|point| point.id)))
     }
-    fn search(&self, _: &Right, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
+    fn search(&self, _: &ReadScope, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
         Ok(Vec::new())
     }
     fn vectors(&self, _: &[MemoryId]) -> Result<Vec<Stored>, Error> {
@@ -137,11 +138,19 @@ impl VectorIndex for Ids {
 }
 
 impl TextIndex for Ids {
-    fn upsert(&self, docs: Vec<Doc>) -> Result<(), Error> {
+    fn upsert(&self, docs: Vec<TextDocument>) -> Result<(), Error> {
         self.change(|ids| ids.extend(docs.iter().map(|doc| doc.id)))
     }
-    fn search(&self, _: &Right, _: Shelf, _: &str, _: FacetWeights, _: Timestamp, _: usize) -> Result<Lexical, Error> {
-        Ok(Lexical::default())
+    fn search(
+        &self,
+        _: &ReadScope,
+        _: TextIndexKind,
+        _: &str,
+        _: FacetWeights,
+        _: Timestamp,
+        _: usize,
+    ) -> Result<LexicalHits, Error> {
+        Ok(LexicalHits::default())
     }
     fn remove(&self, gone: &[MemoryId]) -> Result<(), Error> {
         VectorIndex::remove(self, gone)
@@ -261,7 +270,7 @@ fn what_came_with_a_message_stands_beside_it_and_comes_again_when_that_is_change
     let memory = open(&Arc::default());
     let pieces = || vec!["log, 2: the harbour is full of tar".into(), "log, 3: and of ropes".into()];
     let said = hear(&memory, "kept").unwrap();
-    assert_eq!(memory.keep_pieces(&said, None, pieces()).unwrap(), 2);
+    assert_eq!(memory.store_chunks(&said, None, pieces()).unwrap(), 2);
     memory.leave(&said).unwrap();
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 3);
@@ -269,10 +278,10 @@ fn what_came_with_a_message_stands_beside_it_and_comes_again_when_that_is_change
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 1);
     // What it brought before it was changed is taken back, whenever it comes in.
-    assert_eq!(memory.keep_pieces(&said, None, pieces()).unwrap(), 0);
+    assert_eq!(memory.store_chunks(&said, None, pieces()).unwrap(), 0);
     let changed = Some(Timestamp::UNIX_EPOCH);
-    assert_eq!(memory.keep_pieces(&said, changed, pieces()).unwrap(), 2);
-    assert_eq!(memory.keep_pieces(&said, changed, pieces()).unwrap(), 0);
+    assert_eq!(memory.store_chunks(&said, changed, pieces()).unwrap(), 2);
+    assert_eq!(memory.store_chunks(&said, changed, pieces()).unwrap(), 0);
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 3);
     memory.forget(&Forget::Message(said), false).unwrap();
@@ -285,10 +294,10 @@ fn a_bound_takes_what_came_with_a_message_along_with_it() {
     let memory = open(&Arc::default());
     let first = hear(&memory, "first").unwrap();
     memory.leave(&first).unwrap();
-    memory.keep_pieces(&first, None, vec!["log, 2: tar".into(), "log, 3: ropes".into()]).unwrap();
+    memory.store_chunks(&first, None, vec!["log, 2: tar".into(), "log, 3: ropes".into()]).unwrap();
     let later = hear(&memory, "later").unwrap();
     memory.leave(&later).unwrap();
-    memory.keep_pieces(&later, None, vec!["list, 2: bread".into()]).unwrap();
+    memory.store_chunks(&later, None, vec!["list, 2: bread".into()]).unwrap();
     let pruned = memory.prune(&PersonaId::new("azera").unwrap(), 1, Timestamp::UNIX_EPOCH).unwrap();
     assert_eq!((pruned.removed, pruned.left), (3, 1));
     index(&memory).unwrap();
@@ -306,9 +315,9 @@ fn what_is_kept_for_good_is_kept_once() {
         text: "the ferry leaves at seven".into(),
         at: Timestamp::from_second(at).unwrap(),
     };
-    let kept = memory.keep_fact_once(fact(1)).unwrap();
-    assert_eq!(memory.keep_fact_once(fact(1)).unwrap(), kept);
-    assert_ne!(memory.keep_fact_once(fact(2)).unwrap(), kept);
+    let retained = memory.store_fact_once(fact(1)).unwrap();
+    assert_eq!(memory.store_fact_once(fact(1)).unwrap(), retained);
+    assert_ne!(memory.store_fact_once(fact(2)).unwrap(), retained);
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 2);
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{
-    Forget, Kind, Lived, Memory, MemoryRow, MessageRow, NewChat, NewReply, RamStore, Received, Right, WhyHit, WhyRow,
-    Willing,
+    Forget, Kind, Memory, MemoryRow, MessageRow, NewChat, NewReply, RamStore, ReadScope, Received, TrainableExchange,
+    TrainingConsent, WhyHit, WhyRow,
 };
 use azera_types::{
-    ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId, Scope,
-    Timestamp,
+    ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
+    Scope, Timestamp,
 };
 
 const MINUTE: i64 = 60;
@@ -45,9 +45,9 @@ impl Talk {
         Self { memory, second: 0 }
     }
 
-    fn willing(&self, who: &str, since: i64) {
-        let willing = Willing { since: at(since), elsewhere: false };
-        self.memory.set_willing(&PersonId::new(who).unwrap(), Some(willing)).unwrap();
+    fn training_consent(&self, who: &str, since: i64) {
+        let willing = TrainingConsent { since: at(since), offload: false };
+        self.memory.set_training_consent(&PersonId::new(who).unwrap(), Some(willing)).unwrap();
     }
 
     /// Something said and the answer, to which some memories were recalled and all that was said in the chat before was shown.
@@ -87,7 +87,7 @@ impl Talk {
             text: answer.into(),
             at: at(self.second + 5),
             from: at(0),
-            needs: Vec::new(),
+            source_scopes: Vec::new(),
             built_on: Vec::new(),
             built_on_facts: Vec::new(),
             memorable: false,
@@ -118,13 +118,13 @@ impl Talk {
         recent.iter().find(of_it).unwrap().id
     }
 
-    fn lived(&self) -> Vec<Lived> {
-        self.memory.lived(&right(), false, &|_, _| true, 100).unwrap()
+    fn trainable_exchanges(&self) -> Vec<TrainableExchange> {
+        self.memory.trainable_exchanges(&right(), false, &|_, _| true, 100).unwrap()
     }
 
     /// Whose words may be learnt from, by their names.
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.lived().iter().map(|it| it.said.id.to_string()).collect();
+        let mut names: Vec<String> = self.trainable_exchanges().iter().map(|it| it.said.id.to_string()).collect();
         names.sort();
         names
     }
@@ -134,19 +134,19 @@ fn scope() -> Scope {
     Scope::Realm(RealmId::new("town").unwrap())
 }
 
-fn right() -> Right {
+fn right() -> ReadScope {
     let kind = PlaceKind::Public(RealmId::new("town").unwrap());
     let place = Place { chat: ChatId::new("square").unwrap(), kind, since: None };
-    Right::in_place(PersonaId::new("azera").unwrap(), &place, &Reach::default())
+    ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &ReadableScopes::default())
 }
 
 /// Bob told something elsewhere in the realm; it was recalled for an answer to Ann; and she went on.
 fn quoting() -> Talk {
     let mut talk = Talk::begin();
-    talk.willing("ann", 0);
+    talk.training_consent("ann", 0);
     talk.exchange("market", "bob", "bob", "my boat lies behind the mill", "Noted.", &[]);
-    let told = talk.memory_of("bob");
-    talk.exchange("square", "ann", "asked", "where is the boat of Bob?", "It lies behind the mill.", &[told]);
+    let reported = talk.memory_of("bob");
+    talk.exchange("square", "ann", "asked", "where is the boat of Bob?", "It lies behind the mill.", &[reported]);
     talk.exchange("square", "ann", "again", "say it once more", "Behind the mill.", &[]);
     talk
 }
@@ -155,31 +155,31 @@ fn quoting() -> Talk {
 fn who_was_recalled_for_a_quoted_reply_must_want_it_too() {
     let talk = quoting();
     assert_eq!(talk.names(), [""; 0], "the first answer rests on Bob, and stands before the second");
-    talk.willing("bob", 10 * MINUTE);
+    talk.training_consent("bob", 10 * MINUTE);
     // He said it before he wanted it: so it may stand before something, and not be learnt itself.
     assert_eq!(talk.names(), ["again"]);
-    let roots = talk.lived().remove(0).roots;
-    assert!(roots.messages.contains_key(&id("bob")) && roots.people.len() == 2, "{roots:?}");
-    assert_eq!(roots.from, Some(at(MINUTE)));
-    talk.willing("bob", 0);
+    let provenance = talk.trainable_exchanges().remove(0).provenance;
+    assert!(provenance.messages.contains_key(&id("bob")) && provenance.people.len() == 2, "{provenance:?}");
+    assert_eq!(provenance.from, Some(at(MINUTE)));
+    talk.training_consent("bob", 0);
     assert_eq!(talk.names(), ["again", "asked", "bob"]);
 }
 
 #[test]
 fn what_was_recalled_for_a_quoted_reply_and_is_gone_or_changed_is_not_learnt_by_way_of_it() {
     let talk = quoting();
-    talk.willing("bob", 0);
-    let roots = talk.lived().into_iter().find(|it| it.said.id == id("again")).unwrap().roots;
-    assert!(talk.memory.stand(&roots).unwrap());
+    talk.training_consent("bob", 0);
+    let provenance = talk.trainable_exchanges().into_iter().find(|it| it.said.id == id("again")).unwrap().provenance;
+    assert!(talk.memory.provenance_holds(&provenance).unwrap());
     talk.memory.edit(&id("bob"), "never mind".into(), at(20 * MINUTE)).unwrap();
-    assert!(!talk.memory.stand(&roots).unwrap());
+    assert!(!talk.memory.provenance_holds(&provenance).unwrap());
     assert_eq!(talk.names(), [""; 0], "each answer was given with what it said before in sight");
 
     let talk = quoting();
-    talk.willing("bob", 0);
-    let roots = talk.lived().into_iter().find(|it| it.said.id == id("again")).unwrap().roots;
+    talk.training_consent("bob", 0);
+    let provenance = talk.trainable_exchanges().into_iter().find(|it| it.said.id == id("again")).unwrap().provenance;
     talk.memory.forget(&Forget::Message(id("bob")), false).unwrap();
-    assert!(!talk.memory.stand(&roots).unwrap());
+    assert!(!talk.memory.provenance_holds(&provenance).unwrap());
     assert_eq!(talk.names(), [""; 0]);
 }
 
@@ -188,7 +188,7 @@ fn what_was_recalled_for_a_quoted_reply_and_is_gone_or_changed_is_not_learnt_by_
 fn what_was_answered_right_after_a_change_may_have_been_answered_before_it() {
     let learnt = |changed_before: Option<i64>| {
         let mut talk = Talk::begin();
-        talk.willing("ann", 0);
+        talk.training_consent("ann", 0);
         talk.exchange("square", "ann", "first", "the boat is red", "Red!", &[]);
         talk.second += 180 * MINUTE;
         if let Some(minutes) = changed_before {

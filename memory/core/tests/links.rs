@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{
-    Account, Batch, Durability, Forget, Linked, MAX_LINKED, Memory, Order, RamStore, Store, Subject, Table,
+    Account, Batch, DataSubject, Durability, Forget, LinkOutcome, MAX_LINKED, Memory, Order, RamStore, Store, Table,
 };
 use azera_types::{ChatId, PersonId, PlatformId};
 use proptest::prelude::*;
@@ -72,15 +72,15 @@ proptest! {
         for act in acts {
             match act {
                 Act::Link(one, other) => {
-                    let (left, right) = (of(&groups, one), of(&groups, other));
-                    let want = if left == right {
-                        Linked::Already
-                    } else if groups[left].len() + groups[right].len() > MAX_LINKED {
-                        Linked::TooMany
+                    let (left, read_scope) = (of(&groups, one), of(&groups, other));
+                    let want = if left == read_scope {
+                        LinkOutcome::Already
+                    } else if groups[left].len() + groups[read_scope].len() > MAX_LINKED {
+                        LinkOutcome::TooMany
                     } else {
-                        let mut more = std::mem::take(&mut groups[right]);
+                        let mut more = std::mem::take(&mut groups[read_scope]);
                         groups[left].append(&mut more);
-                        Linked::Now
+                        LinkOutcome::Now
                     };
                     prop_assert_eq!(memory.link(&account(one), &account(other)).unwrap(), want);
                 }
@@ -131,7 +131,7 @@ fn what_one_side_alone_knows_of_is_no_link() {
 fn an_export_lists_them() {
     let memory = record(Arc::new(RamStore::new()));
     memory.link(&account(0), &account(1)).unwrap();
-    let export = memory.export(&Subject(account(0).person)).unwrap();
+    let export = memory.export(&DataSubject(account(0).person)).unwrap();
     assert_eq!(export["linked"], serde_json::json!([{"platform": "elsewhere", "person": "an", "name": "Ann 1"}]));
-    assert_eq!(memory.export(&Subject(account(2).person)).unwrap()["linked"], serde_json::json!([]));
+    assert_eq!(memory.export(&DataSubject(account(2).person)).unwrap()["linked"], serde_json::json!([]));
 }

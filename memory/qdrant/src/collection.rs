@@ -46,7 +46,7 @@ pub(crate) fn failure(error: QdrantError) -> Failure {
         | Code::FailedPrecondition
         | Code::OutOfRange
         | Code::Unimplemented => Failure::Refused(message),
-        _ => Failure::Away(if message.is_empty() { status.code().to_string() } else { message }),
+        _ => Failure::Unavailable(if message.is_empty() { status.code().to_string() } else { message }),
     }
 }
 
@@ -232,6 +232,6 @@ impl Collection {
 
     /// What the names of the house's collections begin with.
     fn first_part(&self) -> String {
-        format!("{}-{}-", self.config.collection, self.config.house())
+        format!("{}-{}-", self.config.collection, self.config.installation_marker())
     }
 }

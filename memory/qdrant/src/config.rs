@@ -1,7 +1,7 @@
 use std::fmt;
 
-use azera_memory::{Error, Label};
-use azera_memory_remote::Patience;
+use azera_memory::{Error, IndexMetadata};
+use azera_memory_remote::RetryPolicy;
 use azera_types::{PersonaId, Scope};
 use sha2::{Digest, Sha256};
 
@@ -32,7 +32,7 @@ pub struct QdrantConfig {
     /// What makes tokens and collections of this house unlike those of others.
     pub secret: String,
     /// How long the server is waited for.
-    pub patience: Patience,
+    pub patience: RetryPolicy,
 }
 
 impl fmt::Debug for QdrantConfig {
@@ -82,7 +82,7 @@ impl QdrantConfig {
     }
 
     /// What stands on the server for a memory's persona and scope.
-    pub(crate) fn token_of(&self, label: &Label) -> String {
+    pub(crate) fn token_of(&self, label: &IndexMetadata) -> String {
         self.token(&label.persona, &label.scope)
     }
 
@@ -97,7 +97,7 @@ impl QdrantConfig {
     }
 
     /// What marks the house's collections. No persona is empty, so it is the beginning of no token.
-    pub(crate) fn house(&self) -> String {
+    pub(crate) fn installation_marker(&self) -> String {
         let mut hash = Sha256::new();
         for part in [self.secret.as_bytes(), &SEPARATOR, &SEPARATOR] {
             hash.update(part);
@@ -108,7 +108,7 @@ impl QdrantConfig {
 
 /// What a server says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerAbout {
+pub struct ServerInfo {
     /// Its kind and address.
     pub server: String,
     /// Its version.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_memory::{Error, Facet, Found, MAX_SEARCH_LIMIT, Point, Right, Stored, VectorIndex};
+use azera_memory::{Error, Facet, Found, MAX_SEARCH_LIMIT, Point, ReadScope, Stored, VectorIndex};
 use azera_memory_remote::{Deadline, Failure, Server};
 use azera_types::{MemoryId, Timestamp};
 use qdrant_client::Qdrant;
@@ -10,7 +10,7 @@ use qdrant_client::qdrant::{
 };
 
 use crate::collection::{Collection, PAGE_POINTS, failure};
-use crate::config::{QdrantConfig, ServerAbout};
+use crate::config::{QdrantConfig, ServerInfo};
 use crate::points::{found, number, query, stored, to_server};
 
 /// Ids named in one request.
@@ -33,7 +33,7 @@ impl QdrantVectors {
         let patience = config.patience;
         let client = Qdrant::from_url(&config.url)
             .api_key(config.key.clone())
-            .connect_timeout(patience.live)
+            .connect_timeout(patience.foreground)
             .timeout(patience.bulk)
             // The client would say on the standard output what it thinks of the server's version.
             .skip_compatibility_check()
@@ -44,11 +44,12 @@ impl QdrantVectors {
     }
 
     /// Asks the server what it is and holds.
-    pub fn about(&self) -> Result<ServerAbout, Error> {
-        let health = self.ask("asking the server of the vector index", Deadline::Live, |collection| async move {
-            collection.client.health_check().await.map_err(failure)
-        })?;
-        Ok(ServerAbout {
+    pub fn about(&self) -> Result<ServerInfo, Error> {
+        let health =
+            self.ask("asking the server of the vector index", Deadline::Foreground, |collection| async move {
+                collection.client.health_check().await.map_err(failure)
+            })?;
+        Ok(ServerInfo {
             server: self.server.name().to_owned(),
             version: health.version,
             points: self.count()?,
@@ -58,14 +59,14 @@ impl QdrantVectors {
 
     /// How many points the server holds, exactly; `None` if the collection is not there.
     pub fn count(&self) -> Result<Option<u64>, Error> {
-        self.ask("counting the points of the vector index", Deadline::Live, |collection| async move {
+        self.ask("counting the points of the vector index", Deadline::Foreground, |collection| async move {
             collection.count().await
         })
     }
 
     /// How long the server will be left alone because it kept failing, if it is.
-    pub fn left_alone(&self) -> Option<Duration> {
-        self.server.left_alone()
+    pub fn breaker_pause(&self) -> Option<Duration> {
+        self.server.breaker_pause()
     }
 
     /// Ends all calls under way, and refuses further ones.
@@ -118,7 +119,7 @@ impl VectorIndex for QdrantVectors {
 
     fn search(
         &self,
-        right: &Right,
+        read_scope: &ReadScope,
         facet: Facet,
         vector: &[f32],
         until: Timestamp,
@@ -131,10 +132,10 @@ impl VectorIndex for QdrantVectors {
             return Ok(Vec::new());
         }
         // Each place on its own, as each has a graph of its own; all in one request.
-        let places = right.grants().iter();
+        let places = read_scope.grants().iter();
         let queries: Vec<_> =
-            places.map(|grant| query(config, right.persona(), grant, facet, vector, until, limit)).collect();
-        let places = self.ask("searching the vector index", Deadline::Live, move |collection| {
+            places.map(|grant| query(config, read_scope.persona(), grant, facet, vector, until, limit)).collect();
+        let places = self.ask("searching the vector index", Deadline::Foreground, move |collection| {
             let queries = queries.clone();
             async move {
                 collection.ready().await?;
@@ -154,7 +155,7 @@ impl VectorIndex for QdrantVectors {
         let mut found = Vec::with_capacity(ids.len());
         for part in ids.chunks(PAGE_POINTS) {
             let part = ids_list(part);
-            let got = self.ask("reading the vector index", Deadline::Live, move |collection| {
+            let got = self.ask("reading the vector index", Deadline::Foreground, move |collection| {
                 let part = part.clone();
                 async move {
                     collection.ready().await?;

@@ -10,15 +10,15 @@
 //! that name. So a collection is made anew beside the old one, and takes its place when it is whole; and a house with
 //! another data folder, configured alike, is refused rather than served what it did not fill.
 
-mod about;
 mod collection;
 mod config;
 mod index;
-mod journal;
 mod mirror;
+mod pending_log;
 mod points;
+mod target;
 
-pub use config::{MAX_COLLECTION_CHARS, QdrantConfig, ServerAbout};
+pub use config::{MAX_COLLECTION_CHARS, QdrantConfig, ServerInfo};
 pub use index::QdrantVectors;
-pub use journal::MAX_WAITING;
 pub use mirror::{CLOSING_GRACE, MirroredVectors};
+pub use pending_log::MAX_WAITING;

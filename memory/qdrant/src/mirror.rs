@@ -5,14 +5,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use azera_memory::{Error, Facet, Found, Point, PointSource, Right, Stored, VectorIndex};
+use azera_memory::{Error, Facet, Found, Point, PointSource, ReadScope, Stored, VectorIndex};
 use azera_types::{MemoryId, Timestamp};
 
-use crate::about::{ABOUT, About, new_secret};
 use crate::collection::PAGE_POINTS;
 use crate::config::QdrantConfig;
 use crate::index::QdrantVectors;
-use crate::journal::{Journal, MAX_WAITING, Owed};
+use crate::pending_log::{MAX_WAITING, PendingChanges, PendingLog};
+use crate::target::{MirrorTarget, TARGET_FILE, new_secret};
 
 /// How long closing waits for the server to be given the last changes. What it is not given then it gets at the next start.
 pub const CLOSING_GRACE: Duration = Duration::from_secs(2);
@@ -30,7 +30,7 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(3_600);
 const JOURNAL: &str = "journal";
 
 struct State {
-    journal: Journal,
+    journal: PendingLog,
     /// Whether the server was out of reach since it was last seen to hold as many points as the local index.
     doubt: bool,
     /// When that is to be seen again; after failed searches later and later, as a server may count well and search badly.
@@ -94,10 +94,10 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
     pub fn open(local: L, mut config: QdrantConfig, dir: impl AsRef<Path>) -> Result<Self, Error> {
         let dir = dir.as_ref();
         std::fs::create_dir_all(dir).map_err(Error::io("making the folder of the vector index's server"))?;
-        let mut journal = Journal::open(&dir.join(JOURNAL))?;
-        let before = About::read(&dir.join(ABOUT))?;
+        let mut journal = PendingLog::open(&dir.join(JOURNAL))?;
+        let before = MirrorTarget::read(&dir.join(TARGET_FILE))?;
         let secret = before.as_ref().map_or_else(new_secret, |about| about.secret.clone());
-        let about = About {
+        let about = MirrorTarget {
             url: config.url.clone(),
             collection: config.collection.clone(),
             dimension: config.dimension,
@@ -108,11 +108,11 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
         let far = QdrantVectors::new(config)?;
         if before.as_ref() != Some(&about) {
             if let Some(before) = before.filter(|before| !before.left && !before.is_of_the_place_of(&about)) {
-                before.tell_it_is_left();
+                before.warn_abandoned();
             }
-            journal.note(Owed { anew: true, ..Owed::default() })?;
+            journal.note(PendingChanges { anew: true, ..PendingChanges::default() })?;
             journal.sync()?;
-            about.write(&dir.join(ABOUT))?;
+            about.write(&dir.join(TARGET_FILE))?;
         }
         let shared = Arc::new(Shared {
             local,
@@ -145,11 +145,11 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
     /// # Errors
     /// If the files cannot be read or written.
     pub fn leave(dir: impl AsRef<Path>) -> Result<(), Error> {
-        let file = dir.as_ref().join(ABOUT);
-        match About::read(&file)? {
+        let file = dir.as_ref().join(TARGET_FILE);
+        match MirrorTarget::read(&file)? {
             Some(about) if !about.left => {
-                about.tell_it_is_left();
-                About { left: true, ..about }.write(&file)
+                about.warn_abandoned();
+                MirrorTarget { left: true, ..about }.write(&file)
             }
             _ => Ok(()),
         }
@@ -160,7 +160,7 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
     /// # Errors
     /// If the file cannot be read.
     pub fn secret(dir: impl AsRef<Path>) -> Result<Option<String>, Error> {
-        Ok(About::read(&dir.as_ref().join(ABOUT))?.map(|about| about.secret))
+        Ok(MirrorTarget::read(&dir.as_ref().join(TARGET_FILE))?.map(|about| about.secret))
     }
 
     /// Waits until the server has everything, at most for so long; gives whether it has.
@@ -182,7 +182,7 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
 
     /// Changes the local index and notes what the server is owed for it. One change at a time, and none while the server's
     /// next share is read: so what it is given is never older than what is noted as given.
-    fn change(&self, owed: Owed, work: impl FnOnce(&L) -> Result<(), Error>) -> Result<(), Error> {
+    fn change(&self, owed: PendingChanges, work: impl FnOnce(&L) -> Result<(), Error>) -> Result<(), Error> {
         let shared = &self.shared;
         let mut state = shared.lock();
         state.journal.note(owed)?;
@@ -229,7 +229,7 @@ impl<L: PointSource> Shared<L> {
             };
             tracing::debug!(%error, "the server of the vector index is tried again later");
             let least = if std::mem::take(&mut state.refused_again) { REFUSED_PAUSE } else { pause };
-            let wait = self.far.left_alone().unwrap_or_default().max(least);
+            let wait = self.far.breaker_pause().unwrap_or_default().max(least);
             let waited = self.changed.wait_timeout_while(state, wait, |state| !state.stopping);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -238,20 +238,20 @@ impl<L: PointSource> Shared<L> {
 
     /// Takes the next step out of the journal; reads under the lock what it needs of the local index.
     fn next(&self, state: &mut State) -> Result<Option<Step>, Error> {
-        let owed = state.journal.owed();
+        let owed = state.journal.pending();
         let (step, taken) = if owed.anew {
-            (Step::Anew, Owed { anew: true, ..Owed::default() })
+            (Step::Anew, PendingChanges { anew: true, ..PendingChanges::default() })
         } else if !owed.ids.is_empty() {
             let ids: BTreeSet<MemoryId> = owed.ids.iter().take(PAGE_POINTS).copied().collect();
             let points = self.local.points(&ids.iter().copied().collect::<Vec<_>>())?;
             let there: BTreeSet<MemoryId> = points.iter().map(|point| point.id).collect();
             let gone = ids.difference(&there).copied().collect();
-            (Step::Some(points, gone), Owed { ids, ..Owed::default() })
+            (Step::Some(points, gone), PendingChanges { ids, ..PendingChanges::default() })
         } else if owed.rewrite {
-            (Step::Rewrite, Owed { rewrite: true, ..Owed::default() })
+            (Step::Rewrite, PendingChanges { rewrite: true, ..PendingChanges::default() })
         } else if state.doubt && state.compare_at.is_none_or(|at| at <= Instant::now()) {
             state.compare_at = None;
-            (Step::Compare, Owed::default())
+            (Step::Compare, PendingChanges::default())
         } else {
             return Ok(None);
         };
@@ -267,9 +267,9 @@ impl<L: PointSource> Shared<L> {
             Step::Anew => self.give_all(),
             Step::Some(points, gone) => {
                 let done = if points.is_empty() { Ok(()) } else { self.far.upsert(points) };
-                done.and_then(|()| self.far.remove(&gone)).map(|()| Owed::default()).map_err(Fault::There)
+                done.and_then(|()| self.far.remove(&gone)).map(|()| PendingChanges::default()).map_err(Fault::There)
             }
-            Step::Rewrite => self.far.rewrite().map(|()| Owed::default()).map_err(Fault::There),
+            Step::Rewrite => self.far.rewrite().map(|()| PendingChanges::default()).map_err(Fault::There),
             Step::Compare => self.compare(),
         };
         let mut state = self.lock();
@@ -280,7 +280,7 @@ impl<L: PointSource> Shared<L> {
                 state.doubt = true;
                 state.journal.put_back();
                 state.refuses(anew, &error);
-                state.journal.note(Owed { anew: true, ..Owed::default() }).and(Err(error))
+                state.journal.note(PendingChanges { anew: true, ..PendingChanges::default() }).and(Err(error))
             }
             Err(Fault::There(error) | Fault::Here(error)) => {
                 state.doubt = true;
@@ -302,18 +302,18 @@ impl<L: PointSource> Shared<L> {
 
     /// Empties the server; gives what it is owed then: every memory, so that an interruption costs nothing of what was
     /// given. More than the journal takes is given at once, and from the beginning after an interruption.
-    fn give_all(&self) -> Result<Owed, Fault> {
+    fn give_all(&self) -> Result<PendingChanges, Fault> {
         tracing::info!("the server of the vector index gets everything anew");
         self.far.clear().map_err(Fault::There)?;
         // What changes meanwhile is noted, and given behind this.
         let ids = self.local.ids().map_err(Fault::Here)?;
         if ids.len() <= MAX_WAITING / 2 {
-            return Ok(Owed { ids: ids.into_iter().collect(), ..Owed::default() });
+            return Ok(PendingChanges { ids: ids.into_iter().collect(), ..PendingChanges::default() });
         }
         for page in ids.chunks(PAGE_POINTS) {
             let points = {
                 let state = self.lock();
-                if state.stopping || state.journal.owed().anew {
+                if state.stopping || state.journal.pending().anew {
                     let why = "it is interrupted, and begun again".to_owned();
                     let what = "filling the server of the vector index";
                     return Err(Fault::Here(Error::Backend { what, why, transient: true }));
@@ -322,25 +322,25 @@ impl<L: PointSource> Shared<L> {
             };
             self.far.upsert(points).map_err(Fault::There)?;
         }
-        Ok(Owed::default())
+        Ok(PendingChanges::default())
     }
 
     /// Sees whether the server holds as many points as the local index, unless something changes meanwhile; gives what it
     /// is owed then.
-    fn compare(&self) -> Result<Owed, Fault> {
+    fn compare(&self) -> Result<PendingChanges, Fault> {
         let there = self.far.count().map_err(Fault::There)?;
         let here = self.local.ids().map_err(Fault::Here)?.len() as u64;
         let mut state = self.lock();
         // Nobody else gives: a change since the counting is owed still.
-        if !state.journal.owed().is_nothing() {
-            return Ok(Owed::default());
+        if !state.journal.pending().is_nothing() {
+            return Ok(PendingChanges::default());
         }
         state.doubt = false;
         if there == Some(here) {
-            return Ok(Owed::default());
+            return Ok(PendingChanges::default());
         }
         tracing::warn!(here, ?there, "the server of the vector index holds something else");
-        Ok(Owed { anew: true, ..Owed::default() })
+        Ok(PendingChanges { anew: true, ..PendingChanges::default() })
     }
 }
 
@@ -365,19 +365,19 @@ impl State {
     }
 
     fn is_settled(&self) -> bool {
-        !self.doubt && !self.giving && self.journal.owed().is_nothing()
+        !self.doubt && !self.giving && self.journal.pending().is_nothing()
     }
 }
 
 impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
     fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
         let ids = points.iter().map(|point| point.id).collect();
-        self.change(Owed { ids, ..Owed::default() }, |local| local.upsert(points))
+        self.change(PendingChanges { ids, ..PendingChanges::default() }, |local| local.upsert(points))
     }
 
     fn search(
         &self,
-        right: &Right,
+        read_scope: &ReadScope,
         facet: Facet,
         vector: &[f32],
         until: Timestamp,
@@ -385,7 +385,7 @@ impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
     ) -> Result<Vec<Found>, Error> {
         let shared = &self.shared;
         if shared.settled.load(Ordering::Relaxed) {
-            match shared.far.search(right, facet, vector, until, limit) {
+            match shared.far.search(read_scope, facet, vector, until, limit) {
                 Err(error) if !matches!(error, Error::Invalid(_)) => {
                     tracing::debug!(%error, "the local vector index is searched for now");
                     let failures = shared.failed_searches.fetch_add(1, Ordering::Relaxed);
@@ -402,7 +402,7 @@ impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
                 }
             }
         }
-        shared.local.search(right, facet, vector, until, limit)
+        shared.local.search(read_scope, facet, vector, until, limit)
     }
 
     fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error> {
@@ -410,7 +410,9 @@ impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
     }
 
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
-        self.change(Owed { ids: ids.iter().copied().collect(), ..Owed::default() }, |local| local.remove(ids))
+        self.change(PendingChanges { ids: ids.iter().copied().collect(), ..PendingChanges::default() }, |local| {
+            local.remove(ids)
+        })
     }
 
     /// The journal first: what the local index keeps, the server is owed.
@@ -425,13 +427,13 @@ impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
 
     /// The server is emptied in the background, or when it is back; until then it is not asked.
     fn clear(&self) -> Result<(), Error> {
-        self.change(Owed { anew: true, ..Owed::default() }, L::clear)
+        self.change(PendingChanges { anew: true, ..PendingChanges::default() }, L::clear)
     }
 
     /// The server forgets what was removed in the background, or when it is back.
     fn rewrite(&self) -> Result<(), Error> {
         self.shared.local.rewrite()?;
-        self.change(Owed { rewrite: true, ..Owed::default() }, |_| Ok(()))
+        self.change(PendingChanges { rewrite: true, ..PendingChanges::default() }, |_| Ok(()))
     }
 
     fn ids(&self) -> Result<Vec<MemoryId>, Error> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use azera_memory::{Error, Working};
 use azera_types::Timestamp;
 
-use crate::far::Far;
-use crate::told::Told;
+use crate::remote::RemoteWorking;
+use crate::server_state::ServerState;
 
 /// Keys remembered as changed while the server was away; with more, all it holds is given up.
 pub const MAX_OWED_KEYS: usize = 4_096;
@@ -17,7 +17,7 @@ pub const MAX_OWED_KEYS: usize = 4_096;
 pub const CLOSING_GRACE: Duration = Duration::from_secs(2);
 
 struct State {
-    told: Told,
+    server_state: ServerState,
     /// Keys that changed here alone: the server must lose them before it is asked again.
     owed: BTreeSet<String>,
     /// Somebody is about to tell the server.
@@ -43,37 +43,37 @@ struct Shared<F, N> {
 /// keys, a restart in between, another server, a time without one) a new space is begun on the server, in which nothing was
 /// ever written; the older ones are removed from it in the background. What was held on the other side meanwhile is lost,
 /// which working memory may.
-pub struct FallbackWorking<F: Far, N: Working + 'static> {
+pub struct FallbackWorking<F: RemoteWorking, N: Working + 'static> {
     shared: Arc<Shared<F, N>>,
     cleaner: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl<F: Far, N: Working + 'static> FallbackWorking<F, N> {
-    /// Puts `near` behind `far`. `file` says what the server holds and is owed; it is made at the first start.
+impl<F: RemoteWorking, N: Working + 'static> FallbackWorking<F, N> {
+    /// Puts `near` behind `remote`. `file` says what the server holds and is owed; it is made at the first start.
     ///
     /// # Errors
     /// If `near` cannot be emptied of what it held before, or the file not be read or written.
     pub fn new(far: F, near: N, file: impl Into<PathBuf>) -> Result<Self, Error> {
         let file = file.into();
         let place = far.place();
-        let before = Told::read(&file)?;
-        let told = match &before {
-            None => Told::new(place),
-            Some(told) if told.place != place => {
-                if !told.left {
-                    told.tell_it_is_left();
+        let before = ServerState::read(&file)?;
+        let server_state = match &before {
+            None => ServerState::new(place),
+            Some(server_state) if server_state.place != place => {
+                if !server_state.left {
+                    server_state.warn_abandoned();
                 }
-                Told { place, ..told.with_new_space() }
+                ServerState { place, ..server_state.with_new_space() }
             }
-            Some(told) if told.dirty || told.left => told.with_new_space(),
-            Some(told) => told.clone(),
+            Some(server_state) if server_state.dirty || server_state.left => server_state.with_new_space(),
+            Some(server_state) => server_state.clone(),
         };
         near.clear()?;
-        if before.as_ref() != Some(&told) {
-            told.write(&file)?;
+        if before.as_ref() != Some(&server_state) {
+            server_state.write(&file)?;
         }
-        far.begin(&told.secret, &told.space);
-        let state = State { told, owed: BTreeSet::new(), settling: false, cleaning: false };
+        far.begin(&server_state.secret, &server_state.space);
+        let state = State { server_state, owed: BTreeSet::new(), settling: false, cleaning: false };
         let (writing, changed) = (RwLock::new(()), Condvar::new());
         let shared = Arc::new(Shared { far, near, file, state: Mutex::new(state), writing, changed });
         let this = Self { shared, cleaner: Mutex::new(None) };
@@ -87,14 +87,14 @@ impl<F: Far, N: Working + 'static> FallbackWorking<F, N> {
         let shared = &self.shared;
         let waited = shared.changed.wait_timeout_while(shared.lock(), at_most, |state| state.cleaning);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !state.told.stale && state.owed.is_empty()
+        !state.server_state.stale && state.owed.is_empty()
     }
 
     /// Begins to remove older spaces from the server, if there are any and nobody does.
     fn clean_soon(&self) {
         {
             let mut state = self.shared.lock();
-            if !state.told.stale || state.cleaning {
+            if !state.server_state.stale || state.cleaning {
                 return;
             }
             state.cleaning = true;
@@ -119,16 +119,16 @@ impl<F: Far, N: Working + 'static> FallbackWorking<F, N> {
 /// If the file cannot be read or written.
 pub fn leave(file: impl AsRef<Path>) -> Result<(), Error> {
     let file = file.as_ref();
-    match Told::read(file)? {
-        Some(told) if !told.left => {
-            told.tell_it_is_left();
-            Told { left: true, ..told }.write(file)
+    match ServerState::read(file)? {
+        Some(server_state) if !server_state.left => {
+            server_state.warn_abandoned();
+            ServerState { left: true, ..server_state }.write(file)
         }
         _ => Ok(()),
     }
 }
 
-impl<F: Far, N: Working> Shared<F, N> {
+impl<F: RemoteWorking, N: Working> Shared<F, N> {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,10 +145,10 @@ impl<F: Far, N: Working> Shared<F, N> {
             }
             std::mem::take(&mut state.owed).into_iter().collect()
         };
-        let told = self.far.remove_all(&owed);
+        let server_state = self.far.remove_all(&owed);
         let mut state = self.lock();
         state.settling = false;
-        if let Err(error) = told {
+        if let Err(error) = server_state {
             tracing::debug!(%error, "the server of working memory is still away");
             self.owe(&mut state, owed)?;
             return Ok(false);
@@ -161,9 +161,9 @@ impl<F: Far, N: Working> Shared<F, N> {
             self.owe(&mut state, owed)?;
             return Err(error);
         }
-        let settled = Told { dirty: false, ..state.told.clone() };
+        let settled = ServerState { dirty: false, ..state.server_state.clone() };
         match settled.write(&self.file) {
-            Ok(()) => state.told = settled,
+            Ok(()) => state.server_state = settled,
             // Then the next start gives up what it need not.
             Err(error) => tracing::debug!(%error, "working memory is settled, and its file says otherwise"),
         }
@@ -175,10 +175,10 @@ impl<F: Far, N: Working> Shared<F, N> {
         if state.owed.len() + keys.len() > MAX_OWED_KEYS {
             self.begin_anew(state)?;
         }
-        if !state.told.dirty {
-            let dirty = Told { dirty: true, ..state.told.clone() };
+        if !state.server_state.dirty {
+            let dirty = ServerState { dirty: true, ..state.server_state.clone() };
             dirty.write(&self.file)?;
-            state.told = dirty;
+            state.server_state = dirty;
         }
         state.owed.extend(keys);
         Ok(())
@@ -187,10 +187,10 @@ impl<F: Far, N: Working> Shared<F, N> {
     /// Gives up everything on both sides.
     fn begin_anew(&self, state: &mut State) -> Result<(), Error> {
         self.near.clear()?;
-        let told = state.told.with_new_space();
-        told.write(&self.file)?;
-        self.far.begin(&told.secret, &told.space);
-        state.told = told;
+        let server_state = state.server_state.with_new_space();
+        server_state.write(&self.file)?;
+        self.far.begin(&server_state.secret, &server_state.space);
+        state.server_state = server_state;
         state.owed.clear();
         Ok(())
     }
@@ -215,18 +215,18 @@ impl<F: Far, N: Working> Shared<F, N> {
     /// Removes what older spaces hold on the server.
     fn clean(&self) {
         loop {
-            let space = self.lock().told.space.clone();
+            let space = self.lock().server_state.space.clone();
             // What was on its way into an older one has arrived.
             drop(self.writing.write().unwrap_or_else(PoisonError::into_inner));
             let done = self.far.remove_older();
             let mut state = self.lock();
-            if done.is_ok() && state.told.space != space {
+            if done.is_ok() && state.server_state.space != space {
                 continue;
             }
             let noted = done.and_then(|()| {
-                let told = Told { stale: false, ..state.told.clone() };
-                told.write(&self.file)?;
-                state.told = told;
+                let server_state = ServerState { stale: false, ..state.server_state.clone() };
+                server_state.write(&self.file)?;
+                state.server_state = server_state;
                 Ok(())
             });
             if let Err(error) = noted {
@@ -240,7 +240,7 @@ impl<F: Far, N: Working> Shared<F, N> {
     }
 }
 
-impl<F: Far, N: Working + 'static> Working for FallbackWorking<F, N> {
+impl<F: RemoteWorking, N: Working + 'static> Working for FallbackWorking<F, N> {
     fn get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, Error> {
         let shared = &self.shared;
         if shared.is_settled()? {
@@ -277,7 +277,7 @@ impl<F: Far, N: Working + 'static> Working for FallbackWorking<F, N> {
     }
 }
 
-impl<F: Far, N: Working + 'static> Drop for FallbackWorking<F, N> {
+impl<F: RemoteWorking, N: Working + 'static> Drop for FallbackWorking<F, N> {
     fn drop(&mut self) {
         let shared = &self.shared;
         let waited = shared.changed.wait_timeout_while(shared.lock(), CLOSING_GRACE, |state| state.cleaning);

@@ -8,10 +8,10 @@
 //! [`EXPIRY_SLACK`] later.
 
 mod fallback;
-mod far;
-mod told;
+mod remote;
+mod server_state;
 mod working;
 
 pub use fallback::{CLOSING_GRACE, FallbackWorking, MAX_OWED_KEYS, leave};
-pub use far::Far;
-pub use working::{EXPIRY_SLACK, LONGEST_LIFE, MAX_PREFIX_CHARS, RedisConfig, RedisWorking, ServerAbout};
+pub use remote::RemoteWorking;
+pub use working::{EXPIRY_SLACK, LONGEST_LIFE, MAX_PREFIX_CHARS, RedisConfig, RedisWorking, ServerInfo};

@@ -3,13 +3,13 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use azera_memory::{Error, MAX_KEY_BYTES, MAX_VALUE_BYTES, Working};
-use azera_memory_remote::{Deadline, Failure, Patience, Server};
+use azera_memory_remote::{Deadline, Failure, RetryPolicy, Server};
 use azera_types::Timestamp;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, ConnectionAddr, IntoConnectionInfo, Pipeline, RedisError, RedisResult, cmd};
 use sha2::{Digest, Sha256};
 
-use crate::far::Far;
+use crate::remote::RemoteWorking;
 
 /// Characters of a prefix.
 pub const MAX_PREFIX_CHARS: usize = 48;
@@ -43,7 +43,7 @@ pub struct RedisConfig {
     /// What every key begins with: letters, digits and `-_.:`, at most [`MAX_PREFIX_CHARS`]. All below it is the house's.
     pub prefix: String,
     /// How long it is waited for.
-    pub patience: Patience,
+    pub patience: RetryPolicy,
 }
 
 impl fmt::Debug for RedisConfig {
@@ -57,7 +57,7 @@ impl fmt::Debug for RedisConfig {
 
 /// What a server says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerAbout {
+pub struct ServerInfo {
     /// Its kind and address.
     pub server: String,
     /// Its version, with its name.
@@ -82,15 +82,15 @@ pub struct RedisWorking {
 struct Names {
     secret: String,
     /// What all of them begin with, in any space.
-    house: String,
+    installation: String,
     /// What those of the present space begin with.
     space: String,
 }
 
 impl Names {
     fn new(prefix: &str, secret: &str, space: &str) -> Self {
-        let house = format!("{prefix}:{}:", token(secret, ""));
-        Self { secret: secret.to_owned(), space: format!("{house}{space}:"), house }
+        let installation = format!("{prefix}:{}:", token(secret, ""));
+        Self { secret: secret.to_owned(), space: format!("{installation}{space}:"), installation }
     }
 
     /// A key of the house is a hash over a text, which could be guessed; with the secret it cannot.
@@ -139,7 +139,7 @@ impl RedisWorking {
         // Calls have deadlines and retries of their own; here each try is short and made once.
         let once = ConnectionManagerConfig::new()
             .set_number_of_retries(0)
-            .set_connection_timeout(Some(patience.live))
+            .set_connection_timeout(Some(patience.foreground))
             .set_response_timeout(Some(patience.bulk));
         let server = Server::new(name, patience)?;
         let connection = server.make(|| ConnectionManager::new_lazy_with_config(client, once))?.map_err(wrong)?;
@@ -148,7 +148,7 @@ impl RedisWorking {
     }
 
     /// Asks the server what it is.
-    pub fn about(&self) -> Result<ServerAbout, Error> {
+    pub fn about(&self) -> Result<ServerInfo, Error> {
         let info: String = self.ask("asking the server of working memory", |mut redis, _| async move {
             cmd("INFO").arg("server").query_async(&mut redis).await
         })?;
@@ -159,7 +159,7 @@ impl RedisWorking {
             (None, Some(version)) => format!("Redis {version}"),
             (None, None) => "a server that does not tell its version".to_owned(),
         };
-        Ok(ServerAbout { server: self.server.name().to_owned(), version, readable: self.readable })
+        Ok(ServerInfo { server: self.server.name().to_owned(), version, readable: self.readable })
     }
 
     fn names(&self) -> Names {
@@ -180,7 +180,7 @@ impl RedisWorking {
         T: Send + 'static,
         F: Future<Output = RedisResult<T>> + Send + 'static,
     {
-        self.ask_within(what, Deadline::Live, work)
+        self.ask_within(what, Deadline::Foreground, work)
     }
 
     fn ask_within<T, F>(
@@ -193,11 +193,11 @@ impl RedisWorking {
         T: Send + 'static,
         F: Future<Output = RedisResult<T>> + Send + 'static,
     {
-        let (connection, prefix) = (self.connection.clone(), self.names().house);
+        let (connection, prefix) = (self.connection.clone(), self.names().installation);
         self.server.call(what, deadline, move || {
-            let asked = work(connection.clone(), prefix.clone());
+            let calls = work(connection.clone(), prefix.clone());
             // Whatever it refuses (no password, no memory left, still loading) keeps it from being of use.
-            async move { asked.await.map_err(|error| Failure::Away(error.to_string())) }
+            async move { calls.await.map_err(|error| Failure::Unavailable(error.to_string())) }
         })
     }
 }
@@ -298,7 +298,7 @@ impl Working for RedisWorking {
     }
 }
 
-impl Far for RedisWorking {
+impl RemoteWorking for RedisWorking {
     fn place(&self) -> String {
         self.place.clone()
     }

@@ -21,9 +21,9 @@ const MAX_MESSAGE_CHARS: usize = 300;
 
 /// How long a server is waited for, and how often it is asked again.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// For a call that somebody waits for, its retries included.
-    pub live: Duration,
+    pub foreground: Duration,
     /// For a call that goes through much of what the server holds.
     pub bulk: Duration,
     /// Times a call is made again after a passing failure, within its deadline.
@@ -34,12 +34,12 @@ pub struct Patience {
     pub breaker: Limits,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     /// A second for what a turn waits for: a server on the same network answers in a thousandth of it, and a turn that
     /// waited longer would be slower than one without the server. The breaker opens at the third failure.
     fn default() -> Self {
         Self {
-            live: Duration::from_secs(1),
+            foreground: Duration::from_secs(1),
             bulk: Duration::from_secs(60),
             retries: 1,
             retry_delay: Duration::from_millis(50),
@@ -48,12 +48,12 @@ impl Default for Patience {
     }
 }
 
-/// Which deadline of the [`Patience`] a call has.
+/// Which deadline of the [`RetryPolicy`] a call has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
-    /// [`Patience::live`].
-    Live,
-    /// [`Patience::bulk`].
+    /// [`RetryPolicy::live`].
+    Foreground,
+    /// [`RetryPolicy::bulk`].
     Bulk,
 }
 
@@ -61,7 +61,7 @@ pub enum Deadline {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// The server, or the way to it, is in trouble. The same call may succeed later; it counts for the breaker.
-    Away(String),
+    Unavailable(String),
     /// The server is well and refuses the call.
     Refused(String),
     /// The request itself is wrong, or what the server holds does not fit to it.
@@ -71,7 +71,7 @@ pub enum Failure {
 /// The calls to one server. They run on a thread of its own, so that callers may block wherever they are.
 pub struct Server {
     name: String,
-    patience: Patience,
+    patience: RetryPolicy,
     breaker: Breaker,
     /// Taken when it is stopped.
     runtime: RwLock<Option<Runtime>>,
@@ -92,7 +92,7 @@ impl Server {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn new(name: impl Into<String>, patience: Patience) -> Result<Self, Error> {
+    pub fn new(name: impl Into<String>, patience: RetryPolicy) -> Result<Self, Error> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("azera-store").enable_all().build();
         let runtime = runtime.map_err(Error::io("starting the thread of a store's server"))?;
         let breaker = Breaker::new(patience.breaker);
@@ -105,7 +105,7 @@ impl Server {
     }
 
     /// How long the server will be left alone, if it is.
-    pub fn left_alone(&self) -> Option<Duration> {
+    pub fn breaker_pause(&self) -> Option<Duration> {
         self.breaker.waits(Instant::now())
     }
 
@@ -131,7 +131,7 @@ impl Server {
     }
 
     fn stopped(&self, what: &'static str) -> Error {
-        self.error(what, Failure::Away("this process is stopping".into()))
+        self.error(what, Failure::Unavailable("this process is stopping".into()))
     }
 
     /// Does `work`, which asks the server and may be done twice, and waits for the answer. `what` says what is being
@@ -152,29 +152,29 @@ impl Server {
         let runtime = self.handle().ok_or_else(|| self.stopped(what))?;
         let pass = self.breaker.admit(Instant::now()).map_err(|refused| {
             let why = format!("it failed several times and is asked again in {} s", refused.retry_in.as_secs());
-            self.error(what, Failure::Away(why))
+            self.error(what, Failure::Unavailable(why))
         })?;
         let after = match deadline {
-            Deadline::Live => self.patience.live,
+            Deadline::Foreground => self.patience.foreground,
             Deadline::Bulk => self.patience.bulk,
         };
-        let Patience { retries, retry_delay, .. } = self.patience;
+        let RetryPolicy { retries, retry_delay, .. } = self.patience;
         let backoff = ExponentialBuilder::default().with_jitter().with_min_delay(retry_delay).with_max_times(retries);
         let (sender, receiver) = sync_channel(1);
         runtime.spawn(async move {
-            let asked = work.retry(backoff).when(|failure| matches!(failure, Failure::Away(_)));
-            let silent = |_| Err(Failure::Away(format!("it said nothing for {:.1} s", after.as_secs_f32())));
+            let calls = work.retry(backoff).when(|failure| matches!(failure, Failure::Unavailable(_)));
+            let silent = |_| Err(Failure::Unavailable(format!("it said nothing for {:.1} s", after.as_secs_f32())));
             // Whoever asked is still there: it waits for this.
-            sender.send(timeout(after, asked).await.unwrap_or_else(silent)).ok();
+            sender.send(timeout(after, calls).await.unwrap_or_else(silent)).ok();
         });
         let answer = receiver.recv().map_err(|_| self.stopped(what))?;
         let before = self.breaker.state();
         match &answer {
-            Err(Failure::Away(_)) => pass.failed(Instant::now()),
+            Err(Failure::Unavailable(_)) => pass.failed(Instant::now()),
             _ => pass.succeeded(),
         }
         match (before, self.breaker.state(), &answer) {
-            (State::Closed, State::Open, Err(Failure::Away(why))) => {
+            (State::Closed, State::Open, Err(Failure::Unavailable(why))) => {
                 let why = shortened(why);
                 tracing::warn!(server = self.name, why, "the server keeps failing and is left alone");
             }
@@ -187,7 +187,7 @@ impl Server {
     fn error(&self, what: &'static str, failure: Failure) -> Error {
         let (why, transient) = match failure {
             Failure::Invalid(why) => return Error::Invalid(format!("{}: {}", self.name, shortened(&why))),
-            Failure::Away(why) => (why, true),
+            Failure::Unavailable(why) => (why, true),
             Failure::Refused(why) => (why, false),
         };
         Error::Backend { what, why: format!("{}: {}", self.name, shortened(&why)), transient }
@@ -219,9 +219,9 @@ mod tests {
         patient(Duration::from_secs(60))
     }
 
-    fn patient(live: Duration) -> Server {
-        let patience = Patience {
-            live,
+    fn patient(foreground: Duration) -> Server {
+        let patience = RetryPolicy {
+            foreground,
             bulk: Duration::from_secs(60),
             retries: 2,
             retry_delay: Duration::from_millis(1),
@@ -232,51 +232,51 @@ mod tests {
 
     /// Answers with each of these in turn, then with the last one; gives how often it was asked.
     fn ask(server: &Server, answers: &[Result<u32, Failure>]) -> (Result<u32, Error>, usize) {
-        let (answers, asked) = (answers.to_vec(), Arc::new(AtomicUsize::new(0)));
-        let count = asked.clone();
-        let got = server.call("asking", Deadline::Live, move || {
+        let (answers, calls) = (answers.to_vec(), Arc::new(AtomicUsize::new(0)));
+        let count = calls.clone();
+        let got = server.call("asking", Deadline::Foreground, move || {
             let number = count.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
             let answer = answers[number].clone();
             async move { answer }
         });
-        (got, asked.load(Ordering::SeqCst))
+        (got, calls.load(Ordering::SeqCst))
     }
 
     #[test]
     fn passing_failures_are_asked_again_and_refusals_are_not() {
-        let (away, refused) = (Err(Failure::Away("gone".into())), Err(Failure::Refused("no".into())));
+        let (unavailable, refused) = (Err(Failure::Unavailable("gone".into())), Err(Failure::Refused("no".into())));
         let server = server();
-        let (got, asked) = ask(&server, &[away.clone(), away.clone(), Ok(7)]);
-        assert_eq!((got.unwrap(), asked), (7, 3));
-        let (got, asked) = ask(&server, &[refused]);
+        let (got, calls) = ask(&server, &[unavailable.clone(), unavailable.clone(), Ok(7)]);
+        assert_eq!((got.unwrap(), calls), (7, 3));
+        let (got, calls) = ask(&server, &[refused]);
         let error = got.unwrap_err();
-        assert_eq!((error.to_string().as_str(), asked), ("asking: the store at test: no", 1));
+        assert_eq!((error.to_string().as_str(), calls), ("asking: the store at test: no", 1));
         assert!(!error.is_transient());
         let (got, _) = ask(&server, &[Err(Failure::Invalid("a bad vector".into()))]);
         assert!(matches!(got, Err(Error::Invalid(_))));
-        let (got, asked) = ask(&server, &[away]);
+        let (got, calls) = ask(&server, &[unavailable]);
         assert!(got.unwrap_err().is_transient());
-        assert_eq!(asked, 3);
+        assert_eq!(calls, 3);
     }
 
     #[test]
     fn a_server_that_keeps_failing_is_left_alone() {
         let server = server();
         for _ in 0..2 {
-            assert_eq!(server.left_alone(), None);
-            ask(&server, &[Err(Failure::Away("gone".into()))]).0.unwrap_err();
+            assert_eq!(server.breaker_pause(), None);
+            ask(&server, &[Err(Failure::Unavailable("gone".into()))]).0.unwrap_err();
         }
-        let (got, asked) = ask(&server, &[Ok(1)]);
+        let (got, calls) = ask(&server, &[Ok(1)]);
         let error = got.unwrap_err();
-        assert_eq!(asked, 0);
+        assert_eq!(calls, 0);
         assert!(error.is_transient() && error.to_string().contains("asked again in"), "{error}");
-        assert!(server.left_alone().is_some());
+        assert!(server.breaker_pause().is_some());
     }
 
     #[test]
     fn silence_has_a_limit_wherever_it_is_waited_for() {
         let server = patient(Duration::from_millis(200));
-        let silent = || server.call("asking", Deadline::Live, std::future::pending::<Result<(), Failure>>);
+        let silent = || server.call("asking", Deadline::Foreground, std::future::pending::<Result<(), Failure>>);
         assert!(silent().unwrap_err().to_string().contains("said nothing for 0.2 s"));
         // Inside a runtime, too, and dropped there.
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -290,10 +290,10 @@ mod tests {
     fn stopping_ends_what_is_under_way() {
         let server = server();
         std::thread::scope(|scope| {
-            let (asked, begun) = std::sync::mpsc::channel();
+            let (calls, begun) = std::sync::mpsc::channel();
             let waiting = scope.spawn(|| {
                 server.call("asking", Deadline::Bulk, move || {
-                    asked.send(()).ok();
+                    calls.send(()).ok();
                     std::future::pending::<Result<(), Failure>>()
                 })
             });

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use azera_memory::Error;
 
-use crate::claims::{Claims, KeyRange};
+use crate::key_ranges::{KeyRange, KeyRanges};
 use crate::log::{Kind, Log, Message, Place, Runs};
 use crate::page::{Change, Content, Node};
 
@@ -124,7 +124,7 @@ impl Carving {
 
     /// Hands out every row that can be read, page by page in no order, and each once.
     pub(crate) fn rows(&mut self, take: &mut dyn FnMut(Rows) -> Result<(), Error>) -> Result<(), Error> {
-        let mut claims = Claims::default();
+        let mut claims = KeyRanges::default();
         for leaf in std::mem::take(&mut self.leaves) {
             let own = claims.claim(&leaf.range);
             if own.is_empty() {
@@ -138,7 +138,7 @@ impl Carving {
     }
 
     fn rows_of(&mut self, leaf: &Leaf) -> Result<Rows, Error> {
-        let (mut rows, same_range) = (Rows::new(), self.has_kept_its_range(leaf));
+        let (mut rows, same_range) = (Rows::new(), self.is_within_its_range(leaf));
         let (Some(bytes), Some(page)) = (self.log.read(leaf.place)?, self.pages.get(&leaf.page)) else {
             return Ok(rows);
         };
@@ -170,7 +170,7 @@ impl Carving {
     }
 
     /// Whether nothing tells of another range of keys than that which a page was last written with as a whole.
-    fn has_kept_its_range(&self, leaf: &Leaf) -> bool {
+    fn is_within_its_range(&self, leaf: &Leaf) -> bool {
         let KeyRange { lo, hi } = &leaf.range;
         let inside = (Excluded(lo), if hi.is_empty() { Unbounded } else { Excluded(hi) });
         (hi.is_empty() || self.begins.contains_key(hi))
@@ -190,7 +190,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::{Carving, Leaf, Rows};
-    use crate::claims::KeyRange;
+    use crate::key_ranges::KeyRange;
     use crate::log::Log;
     use crate::page::{Change, Node};
     use crate::store::SledStore;
@@ -364,12 +364,12 @@ mod tests {
 
     #[test]
     fn what_was_written_last_and_cannot_be_read_is_told_of() {
-        let check = |behind: &[u8], told: bool| {
+        let check = |behind: &[u8], reported: bool| {
             let dir = TempDir::new().unwrap();
             let first = state(5, "row11", "", "row11");
             fs::write(dir.path().join("db"), [&[0; 20], &first[..], behind].concat()).unwrap();
             let (found, gaps) = carved(dir.path());
-            assert_eq!((found.len(), gaps), (1, told), "{behind:?}");
+            assert_eq!((found.len(), gaps), (1, reported), "{behind:?}");
         };
         let change = message(10, 5, &[&[0, 2], &b"13"[..], &[0]].concat());
         let mut damaged = change.clone();

@@ -92,11 +92,11 @@ impl SledStore {
             let mut recording = hold(&self.writing);
             let batches = recording.take()?;
             let last = batches.len() <= LAST_RECORDED || round >= ROUNDS;
-            let kept = last.then_some(recording);
+            let retained = last.then_some(recording);
             for (number, batch) in batches {
                 take(Piece::Batch(number, batch))?;
             }
-            if let Some(recording) = kept {
+            if let Some(recording) = retained {
                 return Ok(recording);
             }
         }

@@ -13,10 +13,10 @@
 //! - One process at a time: the directory is locked.
 
 mod carving;
-mod claims;
 mod copying;
 mod database;
 mod generation;
+mod key_ranges;
 mod log;
 mod page;
 mod recording;
@@ -26,6 +26,6 @@ mod store;
 mod watermark;
 mod working;
 
-pub use salvage::Salvaged;
+pub use salvage::SalvageReport;
 pub use store::SledStore;
 pub use working::SledWorking;

@@ -10,7 +10,7 @@
 //! blob     CRC-32 of what follows (4) · kind (1) · body; a file `blobs/<LSN>`, named in a message of 8 bytes
 //! ```
 //!
-//! So a message can be told anywhere in the file by itself, and neither headers of segments nor snapshots of the page table
+//! So a message can be reported anywhere in the file by itself, and neither headers of segments nor snapshots of the page table
 //! are looked at. Azera does not have sled compress anything.
 
 use std::fs::{self, File};

@@ -52,7 +52,7 @@ impl SledStore {
         flushed.reopened = Some(Instant::now());
         let mut open = self.write();
         let path = open.generations.path();
-        make_sure_of_room(&path, ROOM_BYTES + snapshot_bytes(&path)?)?;
+        ensure_disk_space(&path, ROOM_BYTES + snapshot_bytes(&path)?)?;
         open.generations.sync()?;
         let Some(database) = Arc::get_mut(&mut open.database) else { return Err(self.not_written()) };
         // sled locks its files, so the old one has to go first.
@@ -91,7 +91,7 @@ fn snapshot_bytes(dir: &Path) -> Result<usize, Error> {
 }
 
 /// Fails where so many bytes do not fit on the disk.
-pub(crate) fn make_sure_of_room(dir: &Path, bytes: usize) -> Result<(), Error> {
+pub(crate) fn ensure_disk_space(dir: &Path, bytes: usize) -> Result<(), Error> {
     let path = dir.join(ROOM);
     let written = File::create(&path).and_then(|mut file| {
         for _ in 0..bytes.div_ceil(PAGE.len()) {

@@ -16,7 +16,7 @@ use crate::store::SledStore;
 
 /// What came of reading a damaged store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Salvaged {
+pub struct SalvageReport {
     /// Rows that were handed out.
     pub rows: usize,
     /// Places at which something could not be read. There may be none although rows are missing: where a file is cut off,
@@ -34,7 +34,10 @@ impl SledStore {
     /// # Errors
     ///
     /// If nothing can be read at all, the disk refuses, or `take` does.
-    pub fn salvage(dir: impl AsRef<Path>, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<Salvaged, Error> {
+    pub fn salvage(
+        dir: impl AsRef<Path>,
+        take: &mut dyn FnMut(Batch) -> Result<(), Error>,
+    ) -> Result<SalvageReport, Error> {
         let generations = generations(dir.as_ref())?;
         let (mut best, mut most) = (generations.first(), 0);
         if generations.len() > 1 {
@@ -72,7 +75,7 @@ fn generations(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(generations.into_iter().rev().map(|(_, path)| path).collect())
 }
 
-fn read(generation: &Path, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<Salvaged, Error> {
+fn read(generation: &Path, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<SalvageReport, Error> {
     let mut carving = Carving::of(generation)?;
     let (mut batch, mut bytes, mut rows) = (Batch::new(), 0, 0);
     carving.rows(&mut |page| {
@@ -91,5 +94,5 @@ fn read(generation: &Path, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> 
         take(std::mem::take(&mut batch))
     })?;
     take(batch)?;
-    Ok(Salvaged { rows, gaps: carving.gaps })
+    Ok(SalvageReport { rows, gaps: carving.gaps })
 }

@@ -7,7 +7,7 @@ use azera_types::Timestamp;
 
 use crate::database::Database;
 use crate::generation::Generations;
-use crate::reopening::{ROOM_BYTES, WAIT, make_sure_of_room};
+use crate::reopening::{ROOM_BYTES, WAIT, ensure_disk_space};
 
 /// Bytes of pages sled keeps in memory for working memory: a few sessions and the embeddings of the hour.
 const CACHE_BYTES: u64 = 8 * 1024 * 1024;
@@ -67,7 +67,7 @@ impl SledWorking {
             }
             *failed = Some(Instant::now());
             let path = self.open.read().unwrap_or_else(PoisonError::into_inner).generations.path();
-            make_sure_of_room(&path, ROOM_BYTES)?;
+            ensure_disk_space(&path, ROOM_BYTES)?;
             self.clear()?;
             *failed = None;
         }

@@ -98,8 +98,8 @@ fn a_rewrite_leaves_no_byte_of_what_was_removed() {
     store.rewrite().unwrap();
     conformance::assert_no_bytes(dir.path(), secret);
     assert_eq!(rows(&store), before);
-    let kept = std::panic::catch_unwind(|| conformance::assert_no_bytes(dir.path(), b"wombat-1234"));
-    assert!(kept.is_err(), "the search for bytes finds what is there");
+    let retained = std::panic::catch_unwind(|| conformance::assert_no_bytes(dir.path(), b"wombat-1234"));
+    assert!(retained.is_err(), "the search for bytes finds what is there");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use azera_memory::{Doc, FacetWeights, Label, Right, Shelf, TextIndex};
+use azera_memory::{FacetWeights, IndexMetadata, ReadScope, TextDocument, TextIndex, TextIndexKind};
 use azera_memory_text::TantivyText;
-use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, Reach, RealmId, Scope, Timestamp};
+use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Timestamp};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const TURNS: u64 = 20_000;
@@ -25,22 +25,30 @@ fn searching(criterion: &mut Criterion) {
     let index = TantivyText::open(dir.path()).expect("an index");
     let (persona, realm) = (PersonaId::new("azera").expect("an id"), RealmId::new("guild").expect("an id"));
     let docs = (0..TURNS).map(|turn| {
-        let label = Label {
+        let label = IndexMetadata {
             persona: persona.clone(),
             scope: Scope::Realm(realm.clone()),
             at: Timestamp::from_second(turn.cast_signed()).expect("a time"),
         };
-        Doc { id: MemoryId(turn), shelf: Shelf::Chats, label, own: said(turn), window: said(turn.saturating_sub(1)) }
+        TextDocument {
+            id: MemoryId(turn),
+            text_index: TextIndexKind::Chats,
+            label,
+            own: said(turn),
+            window: said(turn.saturating_sub(1)),
+        }
     });
     index.upsert(docs.collect()).expect("an insertion");
     index.commit().expect("a commit");
     let place = Place { chat: ChatId::new("hall").expect("an id"), kind: PlaceKind::Public(realm), since: None };
-    let right = Right::in_place(persona, &place, &Reach::default());
+    let read_scope = ReadScope::in_place(persona, &place, &ReadableScopes::default());
     let weights = FacetWeights { own: 0.75, window: 2.0 };
     for question in ["violin", "which lantern hung in the orchard by the bridge", "number17 copper"] {
         criterion.bench_function(&format!("search/{question}"), |bench| {
             bench.iter(|| {
-                index.search(&right, Shelf::Chats, black_box(question), weights, Timestamp::MAX, 100).expect("a search")
+                index
+                    .search(&read_scope, TextIndexKind::Chats, black_box(question), weights, Timestamp::MAX, 100)
+                    .expect("a search")
             });
         });
     }

@@ -1,6 +1,8 @@
 use std::path::Path;
 
-use azera_memory::{Doc, Error, FacetWeights, Lexical, MAX_SEARCH_LIMIT, Right, Shelf, TextIndex};
+use azera_memory::{
+    Error, FacetWeights, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, TextDocument, TextIndex, TextIndexKind,
+};
 use azera_types::{MemoryId, Timestamp};
 
 use crate::schema::ID;
@@ -34,10 +36,10 @@ impl TantivyText {
         Ok(self)
     }
 
-    fn shelf(&self, shelf: Shelf) -> &Segments {
-        match shelf {
-            Shelf::Chats => &self.chats,
-            Shelf::Memories => &self.memories,
+    fn text_index(&self, text_index: TextIndexKind) -> &Segments {
+        match text_index {
+            TextIndexKind::Chats => &self.chats,
+            TextIndexKind::Memories => &self.memories,
         }
     }
 
@@ -47,30 +49,30 @@ impl TantivyText {
 }
 
 impl TextIndex for TantivyText {
-    fn upsert(&self, docs: Vec<Doc>) -> Result<(), Error> {
+    fn upsert(&self, docs: Vec<TextDocument>) -> Result<(), Error> {
         for doc in docs {
-            let other = match doc.shelf {
-                Shelf::Chats => Shelf::Memories,
-                Shelf::Memories => Shelf::Chats,
+            let other = match doc.text_index {
+                TextIndexKind::Chats => TextIndexKind::Memories,
+                TextIndexKind::Memories => TextIndexKind::Chats,
             };
-            self.shelf(other).remove(&[doc.id])?;
-            self.shelf(doc.shelf).add(&doc)?;
+            self.text_index(other).remove(&[doc.id])?;
+            self.text_index(doc.text_index).add(&doc)?;
         }
         Ok(())
     }
 
     fn search(
         &self,
-        right: &Right,
-        shelf: Shelf,
+        read_scope: &ReadScope,
+        text_index: TextIndexKind,
         query: &str,
         weights: FacetWeights,
         until: Timestamp,
         limit: usize,
-    ) -> Result<Lexical, Error> {
-        let segments = self.shelf(shelf);
+    ) -> Result<LexicalHits, Error> {
+        let segments = self.text_index(text_index);
         let limit = limit.min(MAX_SEARCH_LIMIT);
-        let search = Search { fields: &segments.fields, right, query, weights, until, limit };
+        let search = Search { fields: &segments.fields, read_scope, query, weights, until, limit };
         segments.read(|searcher| search.run(searcher))
     }
 
@@ -93,8 +95,8 @@ impl TextIndex for TantivyText {
 
     fn ids(&self) -> Result<Vec<MemoryId>, Error> {
         let mut ids = Vec::new();
-        for shelf in [&self.chats, &self.memories] {
-            shelf.read(|searcher| {
+        for text_index in [&self.chats, &self.memories] {
+            text_index.read(|searcher| {
                 for reader in searcher.segment_readers() {
                     let column = reader.fast_fields().u64(ID)?;
                     ids.extend(reader.doc_ids_alive().filter_map(|doc| column.first(doc)).map(MemoryId));

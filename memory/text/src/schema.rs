@@ -1,4 +1,4 @@
-use azera_memory::{Doc, Facet};
+use azera_memory::{Facet, TextDocument};
 use azera_types::{MemoryId, PersonaId, Scope, Timestamp};
 use tantivy::schema::{Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{
@@ -55,7 +55,7 @@ impl Fields {
         }
     }
 
-    pub(crate) fn document(&self, doc: &Doc) -> TantivyDocument {
+    pub(crate) fn document(&self, doc: &TextDocument) -> TantivyDocument {
         let mut document = TantivyDocument::new();
         document.add_u64(self.id, doc.id.0);
         document.add_text(self.key, key(&doc.label.persona, &doc.label.scope));

@@ -1,7 +1,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use azera_memory::{Facet, FacetWeights, Found, Lexical, Right};
+use azera_memory::{Facet, FacetWeights, Found, LexicalHits, ReadScope};
 use azera_types::{MemoryId, Timestamp};
 use tantivy::columnar::Column;
 use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, EnableScoring, Occur, Query, TermQuery};
@@ -21,7 +21,7 @@ const WIDE_SHARE: u64 = 16;
 /// One search over one index.
 pub(crate) struct Search<'a> {
     pub(crate) fields: &'a Fields,
-    pub(crate) right: &'a Right,
+    pub(crate) read_scope: &'a ReadScope,
     pub(crate) query: &'a str,
     pub(crate) weights: FacetWeights,
     pub(crate) until: Timestamp,
@@ -30,12 +30,12 @@ pub(crate) struct Search<'a> {
 
 impl Search<'_> {
     /// The best documents, best first; of equal ones the oldest memory first.
-    pub(crate) fn run(&self, searcher: &Searcher) -> tantivy::Result<Lexical> {
+    pub(crate) fn run(&self, searcher: &Searcher) -> tantivy::Result<LexicalHits> {
         let words = self.words(searcher)?;
         let idf = words.iter().map(|word| word.idf).sum();
         let clauses = self.clauses(searcher, words)?;
         if clauses.is_empty() || self.limit == 0 {
-            return Ok(Lexical { found: Vec::new(), idf });
+            return Ok(LexicalHits { found: Vec::new(), idf });
         }
         let scoring = EnableScoring::enabled_from_searcher(searcher);
         let everywhere = BooleanQuery::new(clauses);
@@ -63,7 +63,7 @@ impl Search<'_> {
                 best.threshold()
             })?;
         }
-        Ok(Lexical { found: best.into_sorted(), idf })
+        Ok(LexicalHits { found: best.into_sorted(), idf })
     }
 
     /// The words of the query, the rarest first, at most [`MAX_QUERY_WORDS`].
@@ -125,10 +125,10 @@ impl Places {
         // says.
         let horizon = |since: Timestamp| micros(since) + i64::from(since.as_nanosecond().rem_euclid(1_000) != 0);
         let place = |grant: &azera_memory::Grant| PlaceKey {
-            key: key(search.right.persona(), &grant.scope),
+            key: key(search.read_scope.persona(), &grant.scope),
             since: grant.since.map_or(i64::MIN, horizon),
         };
-        Self { keys: search.right.grants().iter().map(place).collect(), until: micros(search.until) }
+        Self { keys: search.read_scope.grants().iter().map(place).collect(), until: micros(search.until) }
     }
 
     /// How many documents there are in these places, deleted ones included.

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-use azera_memory::{Doc, Error};
+use azera_memory::{Error, TextDocument};
 use azera_types::MemoryId;
 use tantivy::directory::MmapDirectory;
 use tantivy::directory::error::OpenWriteError;
@@ -122,7 +122,7 @@ impl Segments {
     }
 
     /// Adds a document in the place of any of the same id.
-    pub(crate) fn add(&self, doc: &Doc) -> Result<(), Error> {
+    pub(crate) fn add(&self, doc: &TextDocument) -> Result<(), Error> {
         let mut writing = self.writing();
         self.write(&mut writing, "adding to the text index", |writer| {
             writer.delete_term(self.fields.id_term(doc.id));

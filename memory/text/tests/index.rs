@@ -5,26 +5,34 @@
 use std::fs;
 use std::path::Path;
 
-use azera_memory::{Doc, Error, FacetWeights, Label, Right, Shelf, TextIndex, conformance};
+use azera_memory::{
+    Error, FacetWeights, IndexMetadata, ReadScope, TextDocument, TextIndex, TextIndexKind, conformance,
+};
 use azera_memory_text::TantivyText;
-use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, Reach, RealmId, Scope, Timestamp};
+use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Timestamp};
 use tempfile::TempDir;
 
-fn doc(id: u64, realm: &str, own: &str) -> Doc {
-    let label = Label {
+fn doc(id: u64, realm: &str, own: &str) -> TextDocument {
+    let label = IndexMetadata {
         persona: PersonaId::new("azera").unwrap(),
         scope: Scope::Realm(RealmId::new(realm).unwrap()),
         at: Timestamp::UNIX_EPOCH,
     };
-    Doc { id: MemoryId(id), shelf: Shelf::Chats, label, own: own.to_owned(), window: String::new() }
+    TextDocument {
+        id: MemoryId(id),
+        text_index: TextIndexKind::Chats,
+        label,
+        own: own.to_owned(),
+        window: String::new(),
+    }
 }
 
 fn scores(index: &TantivyText, realm: &str, query: &str, limit: usize) -> Vec<f32> {
     let kind = PlaceKind::Public(RealmId::new(realm).unwrap());
     let place = Place { chat: ChatId::new("hall").unwrap(), kind, since: None };
-    let right = Right::in_place(PersonaId::new("azera").unwrap(), &place, &Reach::default());
+    let read_scope = ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &ReadableScopes::default());
     let hits = index
-        .search(&right, Shelf::Chats, query, FacetWeights { own: 1.0, window: 0.0 }, Timestamp::MAX, limit)
+        .search(&read_scope, TextIndexKind::Chats, query, FacetWeights { own: 1.0, window: 0.0 }, Timestamp::MAX, limit)
         .unwrap();
     hits.found.iter().map(|found| found.score).collect()
 }

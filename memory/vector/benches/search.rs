@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use azera_memory::{Facet, Label, Point, Right, VectorIndex};
+use azera_memory::{Facet, IndexMetadata, Point, ReadScope, VectorIndex};
 use azera_memory_vector::{EdgeVectors, VectorConfig};
-use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, Reach, RealmId, Scope, Timestamp};
+use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Timestamp};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const TURNS: u64 = 20_000;
@@ -32,7 +32,7 @@ fn searching(criterion: &mut Criterion) {
     let index = EdgeVectors::open(dir.path(), VectorConfig::new(DIMENSION)).expect("an index");
     let (persona, realm) = (PersonaId::new("azera").expect("an id"), RealmId::new("guild").expect("an id"));
     let points = (0..TURNS).map(|turn| {
-        let label = Label {
+        let label = IndexMetadata {
             persona: persona.clone(),
             scope: Scope::Realm(realm.clone()),
             at: Timestamp::from_second(turn.cast_signed()).expect("a time"),
@@ -43,10 +43,12 @@ fn searching(criterion: &mut Criterion) {
     index.flush().expect("a flush");
     index.optimize().expect("an optimization");
     let place = Place { chat: ChatId::new("hall").expect("an id"), kind: PlaceKind::Public(realm), since: None };
-    let right = Right::in_place(persona, &place, &Reach::default());
+    let read_scope = ReadScope::in_place(persona, &place, &ReadableScopes::default());
     let question = vector(7 * TURNS);
     criterion.bench_function("search/one facet", |bench| {
-        bench.iter(|| index.search(&right, Facet::Own, black_box(&question), Timestamp::MAX, 100).expect("a search"));
+        bench.iter(|| {
+            index.search(&read_scope, Facet::Own, black_box(&question), Timestamp::MAX, 100).expect("a search")
+        });
     });
     let ids: Vec<MemoryId> = (0..250).map(|number| MemoryId(number * 79)).collect();
     criterion.bench_function("vectors/250 memories", |bench| {

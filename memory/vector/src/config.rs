@@ -7,7 +7,7 @@ use qdrant_edge::{
     KeywordIndexParams, PayloadSchemaParams, WalOptions,
 };
 
-use azera_memory::{Error, Facet, Label};
+use azera_memory::{Error, Facet, IndexMetadata};
 
 use crate::filter::{key, micros};
 
@@ -128,7 +128,7 @@ pub(crate) fn indexed_fields() -> [(&'static str, PayloadSchemaParams); 2] {
 }
 
 /// What is stored beside the vectors.
-pub(crate) fn payload(label: &Label) -> Map<String, Value> {
+pub(crate) fn payload(label: &IndexMetadata) -> Map<String, Value> {
     let key = key(&label.persona, &label.scope);
     [(KEY.to_owned(), Value::from(key)), (AT.to_owned(), Value::from(micros(label.at)))].into_iter().collect()
 }

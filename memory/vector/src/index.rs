@@ -3,13 +3,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use azera_memory::{Error, Facet, Found, Label, MAX_SEARCH_LIMIT, Point, PointSource, Right, Stored, VectorIndex};
+use azera_memory::{
+    Error, Facet, Found, IndexMetadata, MAX_SEARCH_LIMIT, Point, PointSource, ReadScope, Stored, VectorIndex,
+};
 use azera_types::{MemoryId, Timestamp};
 use qdrant_edge::{PointId, PointOperations, Record, UpdateOperation, WithPayloadInterface, WithVector};
 
 use crate::config::{AT, KEY, VectorConfig, name, payload};
+use crate::disk_space::{disk_bytes, ensure_disk_space};
 use crate::filter::persona_and_scope;
-use crate::room::{disk_bytes, make_sure_of_room};
 use crate::search::{Search, number};
 use crate::shard::{Shard, dense_vectors, point, remove, stored_point};
 
@@ -26,12 +28,12 @@ const REOPEN_POINTS: usize = 50_000;
 const NICENESS: i32 = 10;
 
 /// The directory in use.
-const LIVE: &str = "live";
+const CURRENT: &str = "live";
 
-/// A directory being made, to become [`LIVE`].
+/// A directory being made, to become [`CURRENT`].
 const NEXT: &str = "next";
 
-/// A directory that was [`LIVE`], to be removed.
+/// A directory that was [`CURRENT`], to be removed.
 const OLD: &str = "old";
 
 /// The vector index on qdrant-edge.
@@ -61,12 +63,12 @@ impl EdgeVectors {
         let dir = dir.as_ref().to_owned();
         fs::create_dir_all(&dir).map_err(Error::io("making the directory of the vector index"))?;
         // Between the two renames of `replace` there is no live directory, and the next one is whole.
-        if !dir.join(LIVE).exists() && dir.join(OLD).exists() && dir.join(NEXT).exists() {
-            rename(&dir, NEXT, LIVE)?;
+        if !dir.join(CURRENT).exists() && dir.join(OLD).exists() && dir.join(NEXT).exists() {
+            rename(&dir, NEXT, CURRENT)?;
         }
         remove(&dir.join(NEXT))?;
         remove(&dir.join(OLD))?;
-        let shard = Shard::open(&dir.join(LIVE), &config)?;
+        let shard = Shard::open(&dir.join(CURRENT), &config)?;
         Ok(Self {
             dir,
             config,
@@ -93,9 +95,9 @@ impl EdgeVectors {
     /// Puts what lies in [`NEXT`] in the place of what is live. Nobody maintains or changes the shard meanwhile.
     fn replace(&self) -> Result<(), Error> {
         let mut shard = self.closed();
-        rename(&self.dir, LIVE, OLD)?;
-        rename(&self.dir, NEXT, LIVE)?;
-        *shard = Some(Shard::open(&self.dir.join(LIVE), &self.config)?);
+        rename(&self.dir, CURRENT, OLD)?;
+        rename(&self.dir, NEXT, CURRENT)?;
+        *shard = Some(Shard::open(&self.dir.join(CURRENT), &self.config)?);
         drop(shard);
         self.written.store(0, Ordering::Relaxed);
         remove(&self.dir.join(OLD))
@@ -160,7 +162,7 @@ fn whole(record: Record) -> Option<Point> {
     let (persona, scope) = persona_and_scope(payload.get(KEY)?.as_str()?)?;
     let at = Timestamp::from_microsecond(payload.get(AT)?.as_i64()?).ok()?;
     let Stored { id, own, window } = stored(record)?;
-    Some(Point { id, label: Label { persona, scope, at }, own, window })
+    Some(Point { id, label: IndexMetadata { persona, scope, at }, own, window })
 }
 
 impl PointSource for EdgeVectors {
@@ -187,7 +189,7 @@ impl VectorIndex for EdgeVectors {
             if part.is_empty() {
                 return Ok(());
             }
-            make_sure_of_room("adding to the vector index", &self.dir, 0)?;
+            ensure_disk_space("adding to the vector index", &self.dir, 0)?;
             self.written.fetch_add(part.len(), Ordering::Relaxed);
             self.with(|shard| shard.insert(part))?;
         }
@@ -195,7 +197,7 @@ impl VectorIndex for EdgeVectors {
 
     fn search(
         &self,
-        right: &Right,
+        read_scope: &ReadScope,
         facet: Facet,
         vector: &[f32],
         until: Timestamp,
@@ -206,7 +208,7 @@ impl VectorIndex for EdgeVectors {
         if limit == 0 {
             return Ok(Vec::new());
         }
-        let search = Search { right, facet, vector, until, limit };
+        let search = Search { read_scope, facet, vector, until, limit };
         self.with(|shard| search.run(shard))
     }
 
@@ -220,7 +222,7 @@ impl VectorIndex for EdgeVectors {
         }
         let remove = UpdateOperation::PointOperation(PointOperations::DeletePoints { ids: point_ids(ids) });
         let _changing = hold(&self.changing);
-        make_sure_of_room("removing from the vector index", &self.dir, 0)?;
+        ensure_disk_space("removing from the vector index", &self.dir, 0)?;
         self.written.fetch_add(1, Ordering::Relaxed);
         self.with(|shard| shard.run("removing from the vector index", |edge| edge.update(remove)))
     }
@@ -234,7 +236,7 @@ impl VectorIndex for EdgeVectors {
             return Ok(());
         }
         let mut shard = self.closed();
-        *shard = Some(Shard::open(&self.dir.join(LIVE), &self.config)?);
+        *shard = Some(Shard::open(&self.dir.join(CURRENT), &self.config)?);
         self.written.store(0, Ordering::Relaxed);
         Ok(())
     }
@@ -243,7 +245,7 @@ impl VectorIndex for EdgeVectors {
     fn optimize(&self) -> Result<(), Error> {
         let what = "optimizing the vector index";
         let _maintaining = hold(&self.maintaining);
-        make_sure_of_room(what, &self.dir, disk_bytes(&self.dir.join(LIVE))?)?;
+        ensure_disk_space(what, &self.dir, disk_bytes(&self.dir.join(CURRENT))?)?;
         let optimized = behind_others(what, || self.with(|shard| shard.run(what, |edge| edge.optimize())));
         let changed = optimized?;
         if changed {
@@ -264,7 +266,7 @@ impl VectorIndex for EdgeVectors {
         let _maintaining = hold(&self.maintaining);
         let _changing = hold(&self.changing);
         remove(&self.dir.join(NEXT))?;
-        make_sure_of_room("rewriting the vector index", &self.dir, disk_bytes(&self.dir.join(LIVE))?)?;
+        ensure_disk_space("rewriting the vector index", &self.dir, disk_bytes(&self.dir.join(CURRENT))?)?;
         let next = Shard::open(&self.dir.join(NEXT), &self.config)?;
         self.with(|shard| {
             shard.for_each_page(true, |records| {

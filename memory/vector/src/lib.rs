@@ -17,9 +17,9 @@
 //! [`flush`]: azera_memory::VectorIndex::flush
 
 mod config;
+mod disk_space;
 mod filter;
 mod index;
-mod room;
 mod search;
 mod shard;
 

@@ -1,4 +1,4 @@
-use azera_memory::{Error, Facet, Found, Grant, Right};
+use azera_memory::{Error, Facet, Found, Grant, ReadScope};
 use azera_types::{MemoryId, PersonaId, Timestamp};
 use qdrant_edge::{NamedQuery, PointId, QueryEnum, ScoredPoint, SearchParams, SearchRequest, VectorInternal};
 
@@ -9,7 +9,7 @@ use crate::shard::Shard;
 /// One search. Each place of the right is searched on its own: its points lie side by side and have a graph of their
 /// own, while a graph over many places, filtered, loses every tenth hit and more.
 pub(crate) struct Search<'a> {
-    pub(crate) right: &'a Right,
+    pub(crate) read_scope: &'a ReadScope,
     pub(crate) facet: Facet,
     pub(crate) vector: &'a [f32],
     pub(crate) until: Timestamp,
@@ -20,8 +20,8 @@ impl Search<'_> {
     /// The nearest points, nearest first; of equally near ones the oldest memory first.
     pub(crate) fn run(&self, shard: &Shard) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
-        for grant in self.right.grants() {
-            found.extend(self.place(shard, self.right.persona(), grant)?);
+        for grant in self.read_scope.grants() {
+            found.extend(self.place(shard, self.read_scope.persona(), grant)?);
         }
         found.sort_unstable_by(|one, two| two.score.total_cmp(&one.score).then(one.id.cmp(&two.id)));
         found.dedup_by_key(|found| found.id);

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use azera_memory::conformance::{self, DIMENSION};
-use azera_memory::{Error, Facet, Label, Point, PointSource, Right, VectorIndex};
+use azera_memory::{Error, Facet, IndexMetadata, Point, PointSource, ReadScope, VectorIndex};
 use azera_memory_vector::{EdgeVectors, VectorConfig};
-use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, Reach, RealmId, Scope, Timestamp};
+use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Timestamp};
 use tempfile::TempDir;
 
 fn open(dir: &Path) -> EdgeVectors {
@@ -18,7 +18,7 @@ fn open(dir: &Path) -> EdgeVectors {
 fn point(id: u64, realm: &str, axis: usize) -> Point {
     let mut own = vec![0.0; DIMENSION];
     own[axis] = 1.0;
-    let label = Label {
+    let label = IndexMetadata {
         persona: PersonaId::new("azera").unwrap(),
         scope: Scope::Realm(RealmId::new(realm).unwrap()),
         at: Timestamp::UNIX_EPOCH,
@@ -30,10 +30,10 @@ fn ids(index: &EdgeVectors) -> Vec<u64> {
     index.ids().unwrap().into_iter().map(|id| id.0).collect()
 }
 
-fn right(realm: &str) -> Right {
+fn right(realm: &str) -> ReadScope {
     let kind = PlaceKind::Public(RealmId::new(realm).unwrap());
     let place = Place { chat: ChatId::new("hall").unwrap(), kind, since: None };
-    Right::in_place(PersonaId::new("azera").unwrap(), &place, &Reach::default())
+    ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &ReadableScopes::default())
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn a_rewrite_leaves_no_byte_of_what_was_removed() {
     index.rewrite().unwrap();
     conformance::assert_no_bytes(dir.path(), b"quokka-realm");
     conformance::assert_no_bytes(dir.path(), &bytes);
-    let kept = std::panic::catch_unwind(|| conformance::assert_no_bytes(dir.path(), b"wombat-realm"));
-    assert!(kept.is_err(), "the search for bytes finds what is there");
+    let retained = std::panic::catch_unwind(|| conformance::assert_no_bytes(dir.path(), b"wombat-realm"));
+    assert!(retained.is_err(), "the search for bytes finds what is there");
     index.clear().unwrap();
     conformance::assert_no_bytes(dir.path(), b"wombat-realm");
 }

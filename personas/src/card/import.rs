@@ -275,7 +275,7 @@ impl Import {
     fn greetings(&mut self, card: &mut Map<String, Value>, field: &str, name: &str) -> Vec<String> {
         let Some(value) = card.remove(field) else { return Vec::new() };
         let texts = texts_of(&value).or_else(|| text_of(&value).map(|text| vec![text])).unwrap_or_default();
-        let kept: Vec<String> = texts
+        let retained: Vec<String> = texts
             .iter()
             .map(|text| self.clean(field, text).replace("{{char}}", name).trim().to_owned())
             .filter(|text| !text.is_empty())
@@ -286,10 +286,10 @@ impl Import {
             self.note(field, "could not be read in full; kept for export");
             self.extras.insert(field.to_owned(), value);
         }
-        if !kept.is_empty() {
-            self.note(field, format!("{} greeting(s) kept", kept.len()));
+        if !retained.is_empty() {
+            self.note(field, format!("{} greeting(s) kept", retained.len()));
         }
-        kept
+        retained
     }
 
     fn examples(&mut self, card: &mut Map<String, Value>, persona: &mut Persona) {

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use azera_discord_peer::Invoked;
+use azera_fake_discord::Invoked;
 use serde_json::json;
 
-use crate::{WHOLE, answered, peer, record, square, start};
+use crate::{WHOLE, answered, fake, record, square, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_acknowledged_at_once_and_answered_to_the_person_alone() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
     // The model is busy.
     record.go_on.send_replace(false);
-    peer.world(|world| world.say(square, ann, "Azera, take your time"));
+    fake.world(|world| world.say(square, ann, "Azera, take your time"));
     let why = || Invoked::Command { name: "why".to_owned(), kind: 1, options: json!([]), target: None };
     let mut took: Vec<Duration> = Vec::new();
     for _ in 0..100 {
-        let id = peer.world(|world| world.invoke(square, ann, why()));
-        let answer = peer.wait("an answer", |world| {
+        let id = fake.world(|world| world.invoke(square, ann, why()));
+        let answer = fake.wait("an answer", |world| {
             let found = world.interaction(id);
             found.answer.message.is_some().then(|| found.clone())
         });
@@ -32,17 +32,17 @@ async fn a_command_is_acknowledged_at_once_and_answered_to_the_person_alone() {
     println!("acknowledged: p50 {:?}, p99 {:?}", took[50], took[98]);
     assert!(took[50] < Duration::from_millis(500), "{took:?}");
     bot.stop().await;
-    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+    fake.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_button_is_about_the_reply_it_stands_under_also_after_a_restart() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
-    let asked = peer.world(|world| world.say(square, ann, "Azera?"));
-    let (message, buttons) = peer.wait("buttons", |world| {
-        let answers = world.answers(square, asked);
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
+    let requests = fake.world(|world| world.say(square, ann, "Azera?"));
+    let (message, buttons) = fake.wait("buttons", |world| {
+        let answers = world.answers(square, requests);
         let message = answers.first()?;
         let buttons = message["components"][0]["components"].as_array()?.clone();
         let id = message["id"].as_str()?.parse::<u64>().ok()?;
@@ -50,44 +50,44 @@ async fn a_button_is_about_the_reply_it_stands_under_also_after_a_restart() {
     });
     bot.stop().await;
     std::fs::remove_file(folder.path().join("discord.json")).unwrap();
-    let bot = start(&peer, folder.path(), &record).await;
+    let bot = start(&fake, folder.path(), &record).await;
     for (button, line) in buttons.iter().zip(["/regenerate", "/swipe previous", "/swipe next", "/why", "/forget"]) {
         let custom_id = button["custom_id"].as_str().unwrap().to_owned();
-        let id = peer.world(|world| world.invoke(square, ann, Invoked::Button { message, custom_id }));
-        let answer = peer.wait("an answer", |world| world.interaction(id).answer.message.clone());
-        assert_eq!(answer["content"], format!("{line} by Ann about discord:{asked}~r0"));
+        let id = fake.world(|world| world.invoke(square, ann, Invoked::Button { message, custom_id }));
+        let answer = fake.wait("an answer", |world| world.interaction(id).answer.message.clone());
+        assert_eq!(answer["content"], format!("{line} by Ann about discord:{requests}~r0"));
     }
     bot.stop().await;
-    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+    fake.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_menu_is_about_the_message_it_was_opened_on() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
-    peer.wait("the menus", |world| (!world.commands.is_empty()).then_some(()));
-    let asked = peer.world(|world| world.say(square, ann, "Azera?"));
-    answered(&peer, square, asked, WHOLE);
-    let reply = peer.world(|world| world.answers(square, asked)[0]["id"].as_str().unwrap().parse::<u64>().unwrap());
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
+    fake.wait("the menus", |world| (!world.commands.is_empty()).then_some(()));
+    let requests = fake.world(|world| world.say(square, ann, "Azera?"));
+    answered(&fake, square, requests, WHOLE);
+    let reply = fake.world(|world| world.answers(square, requests)[0]["id"].as_str().unwrap().parse::<u64>().unwrap());
     let choose = |name: &str, target: u64| {
         let what = Invoked::Command { name: name.to_owned(), kind: 3, options: json!([]), target: Some(target) };
-        peer.world(|world| world.invoke(square, ann, what))
+        fake.world(|world| world.invoke(square, ann, what))
     };
     let said = |id: u64| {
-        let message = peer.wait("an answer", |world| world.interaction(id).answer.message.clone());
+        let message = fake.wait("an answer", |world| world.interaction(id).answer.message.clone());
         message["content"].as_str().unwrap().to_owned()
     };
-    let id = choose("Why?", asked);
-    assert_eq!(said(id), format!("/why by Ann about discord:{asked}"));
+    let id = choose("Why?", requests);
+    assert_eq!(said(id), format!("/why by Ann about discord:{requests}"));
     let id = choose("Why?", reply);
-    assert_eq!(said(id), format!("/why by Ann about discord:{asked}~r0"));
+    assert_eq!(said(id), format!("/why by Ann about discord:{requests}~r0"));
     let id = choose("Branch from here", reply);
-    let form = peer.wait("a form", |world| world.interaction(id).answer.first.clone());
+    let form = fake.wait("a form", |world| world.interaction(id).answer.first.clone());
     let custom_id = form["custom_id"].as_str().unwrap().to_owned();
     let fields = vec![("name".to_owned(), "elsewhere".to_owned())];
-    let id = peer.world(|world| world.invoke(square, ann, Invoked::Form { custom_id, fields }));
-    assert_eq!(said(id), format!("/branch elsewhere by Ann about discord:{asked}~r0"));
+    let id = fake.world(|world| world.invoke(square, ann, Invoked::Form { custom_id, fields }));
+    assert_eq!(said(id), format!("/branch elsewhere by Ann about discord:{requests}~r0"));
     bot.stop().await;
-    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+    fake.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
 }

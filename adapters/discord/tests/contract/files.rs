@@ -1,17 +1,17 @@
 //! Files that come with messages.
 
 use crate::host::UNANSWERABLE;
-use crate::{PATIENCE, peer, record, square, start};
+use crate::{PATIENCE, fake, record, square, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rest_of_a_long_file_is_brought_also_where_its_message_cannot_be_answered() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
     let file = "a page of the log of the harbour\n".repeat(300);
     for text in ["Azera, keep this", UNANSWERABLE] {
         let before = *record.brought.borrow();
-        peer.world(|world| world.upload(square, ann, text, &[("harbour.log", file.as_bytes())]));
+        fake.world(|world| world.upload(square, ann, text, &[("harbour.log", file.as_bytes())]));
         let mut brought = record.brought.subscribe();
         let some = tokio::time::timeout(PATIENCE, brought.wait_for(|pieces| *pieces > before)).await.is_ok();
         assert!(some, "nothing is brought after {text:?}");

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption, Form, Hit, Host, HostError, Making,
-    MessageAction, OfferLine, Offered, OptionKind, Outbound, Outcome, Platform, ProbeLine, Silence, State, StreamEvent,
+    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption,
+    Form, Hit, Host, HostError, Making, MessageAction, OptionKind, Outbound, Outcome, Platform, SearchRequest,
+    SkipReason, State, StreamEvent,
 };
 use azera_adapter_discord::Discord;
 use azera_types::{ChatId, Inbound, MessageId, PersonaId, PlaceKind, PlatformId, RealmId, Text, Timestamp};
@@ -82,7 +83,7 @@ impl Core {
             return Err(HostError::Failed("the model is ill".to_owned()));
         }
         if !for_it {
-            return Ok(Outcome::Silent(Silence::NotAddressed));
+            return Ok(Outcome::Skipped(SkipReason::NotAddressed));
         }
         inbound.text.as_str().clone_into(&mut self.record.heard.lock().expect("no test panics while it holds this"));
         let reply = MessageId::new(format!("{}~r0", inbound.id)).expect("an id");
@@ -110,7 +111,7 @@ impl Core {
             tokio::task::yield_now().await;
         }
         self.record.answered.lock().expect("no test panics while it holds this").insert(inbound.id.clone());
-        Ok(Outcome::Silent(Silence::Empty))
+        Ok(Outcome::Skipped(SkipReason::Empty))
     }
 }
 
@@ -121,7 +122,7 @@ impl Host for Core {
     }
 
     async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
-        if self.is_new(&inbound.id) { self.answer(&inbound).await } else { Ok(Outcome::Silent(Silence::Duplicate)) }
+        if self.is_new(&inbound.id) { self.answer(&inbound).await } else { Ok(Outcome::Skipped(SkipReason::Duplicate)) }
     }
 
     async fn take_in(&self, _: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
@@ -168,11 +169,11 @@ impl Host for Core {
         Ok(())
     }
 
-    async fn offer(&self, _: &PlatformId, _: OfferLine) -> Result<Vec<Offered>, HostError> {
+    async fn autocomplete(&self, _: &PlatformId, _: AutocompleteRequest) -> Result<Vec<AutocompleteOption>, HostError> {
         Ok(Vec::new())
     }
 
-    async fn probe(&self, _: &PlatformId, _: ProbeLine) -> Result<Vec<Hit>, HostError> {
+    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Vec<Hit>, HostError> {
         Ok(Vec::new())
     }
 

@@ -3,9 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod arrival;
 mod commands;
 mod files;
+mod greeting;
 mod host;
 mod posts;
 mod servers;
@@ -15,9 +15,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use azera_adapter::{Access, Platform, Portraits};
+use azera_adapter::{Access, Avatars, Platform};
 use azera_adapter_discord::{Discord, Limits, Settings};
-use azera_discord_peer::{BOT, Bits, Fault, Overwrite, Peer, Scope, World};
+use azera_fake_discord::{BOT, Bits, FakeDiscord, Fault, Overwrite, Scope, World};
 use azera_types::{ChatId, PersonId, PlaceKind, SystemClock};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -51,42 +51,42 @@ fn record_of(persona: &str) -> Arc<Record> {
     })
 }
 
-fn settings(peer: &Peer, folder: &Path, token: &str) -> Settings {
+fn settings(fake: &FakeDiscord, folder: &Path, token: &str) -> Settings {
     let root = folder.join("root.pem");
-    std::fs::write(&root, &peer.root_certificate).expect("a file");
+    std::fs::write(&root, &fake.root_certificate).expect("a file");
     Settings {
         token: token.to_owned(),
         operators: Vec::new(),
         catch_up_hours: 24,
         limits: Limits { messages_per_person: 30, messages_per_server: 300 },
         keep_removed_days: 30,
-        api_address: Some(peer.api),
+        api_address: Some(fake.api),
         api_root_certificate: Some(root),
     }
 }
 
-async fn start(peer: &Peer, folder: &Path, record: &Arc<Record>) -> Running {
-    start_with(peer, folder, record, None).await
+async fn start(fake: &FakeDiscord, folder: &Path, record: &Arc<Record>) -> Running {
+    start_with(fake, folder, record, None).await
 }
 
 async fn start_with(
-    peer: &Peer,
+    fake: &FakeDiscord,
     folder: &Path,
     record: &Arc<Record>,
-    portraits: Option<Arc<dyn Portraits>>,
+    avatars: Option<Arc<dyn Avatars>>,
 ) -> Running {
-    start_as(settings(peer, folder, &peer.token), folder, record, portraits).await
+    start_as(settings(fake, folder, &fake.token), folder, record, avatars).await
 }
 
 async fn start_as(
     settings: Settings,
     folder: &Path,
     record: &Arc<Record>,
-    portraits: Option<Arc<dyn Portraits>>,
+    avatars: Option<Arc<dyn Avatars>>,
 ) -> Running {
     let discord = Arc::new(Discord::new(settings, folder, Arc::new(SystemClock), COMMANDS, ACTIONS).expect("settings"));
-    if let Some(portraits) = portraits {
-        discord.show_portraits(portraits);
+    if let Some(avatars) = avatars {
+        discord.set_avatars(avatars);
     }
     discord.begin().await.expect("a connection");
     let core = Arc::new_cyclic(|myself| Core {
@@ -110,59 +110,59 @@ impl Running {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
-fn peer() -> Peer {
+fn fake() -> FakeDiscord {
     let description = std::env::var_os("AZERA_DISCORD_OPENAPI").map(std::path::PathBuf::from);
-    Peer::start(description.filter(|path| path.exists()).as_deref())
+    FakeDiscord::start(description.filter(|path| path.exists()).as_deref())
 }
 
-fn square(peer: &Peer) -> (u64, u64, u64) {
-    peer.world(|world| {
+fn square(fake: &FakeDiscord) -> (u64, u64, u64) {
+    fake.world(|world| {
         let ann = world.user("Ann");
         let guild = world.guild(ann, &[]);
         (guild, world.channel(guild, "square", Vec::new()), ann)
     })
 }
 
-fn texts(world: &World, channel: u64, asked: u64) -> Vec<String> {
-    let answers = world.answers(channel, asked);
+fn texts(world: &World, channel: u64, requests: u64) -> Vec<String> {
+    let answers = world.answers(channel, requests);
     answers.iter().map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 #[track_caller]
-fn answered(peer: &Peer, channel: u64, asked: u64, with: &str) {
-    peer.wait(&format!("{with:?} in answer to {asked}"), |world| {
-        texts(world, channel, asked).contains(&with.to_owned()).then_some(())
+fn answered(fake: &FakeDiscord, channel: u64, requests: u64, with: &str) {
+    fake.wait(&format!("{with:?} in answer to {requests}"), |world| {
+        texts(world, channel, requests).contains(&with.to_owned()).then_some(())
     });
 }
 
 const WHOLE: &str = "Half and half.";
 
 #[track_caller]
-fn once_each(peer: &Peer, channel: u64, asked: &[u64]) {
-    peer.world(|world| {
-        for asked in asked {
-            assert_eq!(texts(world, channel, *asked), [WHOLE], "answers to {asked}");
+fn once_each(fake: &FakeDiscord, channel: u64, requests: &[u64]) {
+    fake.world(|world| {
+        for requests in requests {
+            assert_eq!(texts(world, channel, *requests), [WHOLE], "answers to {requests}");
         }
-        assert_eq!(world.bots_messages(channel).len(), asked.len());
+        assert_eq!(world.bots_messages(channel).len(), requests.len());
         assert!(world.violations.is_empty(), "{:#?}", world.violations);
     });
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_talks_in_channels_threads_and_dms() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let (thread, dm) = peer.world(|world| (world.thread(square, "a thread", None), world.dm(ann)));
-    let bot = start(&peer, folder.path(), &record).await;
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let (thread, dm) = fake.world(|world| (world.thread(square, "a thread", None), world.dm(ann)));
+    let bot = start(&fake, folder.path(), &record).await;
     for channel in [square, thread, dm] {
-        let asked = peer.world(|world| {
+        let requests = fake.world(|world| {
             world.say(channel, ann, "nothing for anybody else");
             world.say(channel, ann, &format!("<@{BOT}> hello"))
         });
-        answered(&peer, channel, asked, WHOLE);
+        answered(&fake, channel, requests, WHOLE);
     }
     bot.stop().await;
-    peer.world(|world| {
+    fake.world(|world| {
         assert_eq!([square, thread, dm].map(|channel| world.bots_messages(channel).len()), [1, 1, 2]);
         assert!(world.violations.is_empty(), "{:#?}", world.violations);
     });
@@ -170,72 +170,72 @@ async fn it_talks_in_channels_threads_and_dms() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_is_seen_writing_until_something_can_be_read() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
     record.begin.send_replace(false);
-    let asked = peer.world(|world| world.say(square, ann, &format!("<@{BOT}> hello")));
-    peer.wait("the sign", |world| world.typing.contains(&square).then_some(()));
+    let requests = fake.world(|world| world.say(square, ann, &format!("<@{BOT}> hello")));
+    fake.wait("the sign", |world| world.typing.contains(&square).then_some(()));
     record.begin.send_replace(true);
-    answered(&peer, square, asked, WHOLE);
+    answered(&fake, square, requests, WHOLE);
     bot.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_missed_is_answered_once_and_what_was_before_is_not() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let dm = peer.world(|world| world.dm(ann));
-    let before = peer.world(|world| world.say(square, ann, "Azera, hello?"));
-    let bot = start(&peer, folder.path(), &record).await;
-    let mut asked = vec![peer.world(|world| world.say(square, ann, "Azera, one"))];
-    let mut direct = vec![peer.world(|world| world.say(dm, ann, "one"))];
-    answered(&peer, square, asked[0], WHOLE);
-    answered(&peer, dm, direct[0], WHOLE);
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let dm = fake.world(|world| world.dm(ann));
+    let before = fake.world(|world| world.say(square, ann, "Azera, hello?"));
+    let bot = start(&fake, folder.path(), &record).await;
+    let mut requests = vec![fake.world(|world| world.say(square, ann, "Azera, one"))];
+    let mut direct = vec![fake.world(|world| world.say(dm, ann, "one"))];
+    answered(&fake, square, requests[0], WHOLE);
+    answered(&fake, dm, direct[0], WHOLE);
     bot.stop().await;
-    peer.world(|world| {
-        asked.extend((0..3).map(|n| world.say(square, ann, &format!("Azera, missed {n}"))));
+    fake.world(|world| {
+        requests.extend((0..3).map(|n| world.say(square, ann, &format!("Azera, missed {n}"))));
         direct.push(world.say(dm, ann, "missed"));
     });
-    let bot = start(&peer, folder.path(), &record).await;
-    for id in &asked {
-        answered(&peer, square, *id, WHOLE);
+    let bot = start(&fake, folder.path(), &record).await;
+    for id in &requests {
+        answered(&fake, square, *id, WHOLE);
     }
-    answered(&peer, dm, direct[1], WHOLE);
+    answered(&fake, dm, direct[1], WHOLE);
     bot.stop().await;
-    peer.world(|world| assert!(texts(world, square, before).is_empty()));
-    once_each(&peer, square, &asked);
-    once_each(&peer, dm, &direct);
+    fake.world(|world| assert!(texts(world, square, before).is_empty()));
+    once_each(&fake, square, &requests);
+    once_each(&fake, dm, &direct);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn broken_off_in_the_middle_of_a_reply_it_finishes_that_reply() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
     record.go_on.send_replace(false);
-    let asked = peer.world(|world| world.say(square, ann, "Azera, tell me"));
-    answered(&peer, square, asked, "Half");
+    let requests = fake.world(|world| world.say(square, ann, "Azera, tell me"));
+    answered(&fake, square, requests, "Half");
     bot.stop().await;
     // What hangs belongs to a process that is gone: another core answers.
     let again = self::record();
-    let bot = start(&peer, folder.path(), &again).await;
-    answered(&peer, square, asked, WHOLE);
+    let bot = start(&fake, folder.path(), &again).await;
+    answered(&fake, square, requests, WHOLE);
     bot.stop().await;
-    once_each(&peer, square, &[asked]);
+    once_each(&fake, square, &[requests]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_gateway_breaks_in_every_way() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
-    let say = |text: &str| peer.world(|world| world.say(square, ann, &format!("Azera, {text}")));
-    peer.world(|world| world.tell_twice(2));
-    let mut asked = vec![say("twice")];
-    answered(&peer, square, asked[0], WHOLE);
-    peer.world(World::tell_out_of_order);
-    asked.extend([say("behind"), say("before")]);
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
+    let say = |text: &str| fake.world(|world| world.say(square, ann, &format!("Azera, {text}")));
+    fake.world(|world| world.tell_twice(2));
+    let mut requests = vec![say("twice")];
+    answered(&fake, square, requests[0], WHOLE);
+    fake.world(World::tell_out_of_order);
+    requests.extend([say("behind"), say("before")]);
     type Break = fn(&mut World);
     let breaks: [(Break, &str); 3] = [
         (|world| world.drop_sockets(), "dropped"),
@@ -243,25 +243,25 @@ async fn the_gateway_breaks_in_every_way() {
         (|world| world.close(4000), "closed"),
     ];
     for (resumed, (breaks, how)) in breaks.into_iter().enumerate() {
-        peer.world(breaks);
-        asked.push(say(how));
-        peer.wait(how, |world| (world.resumed > resumed).then_some(()));
+        fake.world(breaks);
+        requests.push(say(how));
+        fake.wait(how, |world| (world.resumed > resumed).then_some(()));
     }
     // The session is over: what is said now stands in the history alone.
-    peer.world(World::invalidate);
-    asked.push(say("op 9"));
-    for id in &asked {
-        answered(&peer, square, *id, WHOLE);
+    fake.world(World::invalidate);
+    requests.push(say("op 9"));
+    for id in &requests {
+        answered(&fake, square, *id, WHOLE);
     }
     bot.stop().await;
-    once_each(&peer, square, &asked);
+    once_each(&fake, square, &requests);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_fails_in_every_way() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
     let path = format!("/channels/{square}/messages");
     let wait = Duration::from_millis(200);
     let faults = [
@@ -273,32 +273,32 @@ async fn the_api_fails_in_every_way() {
         Fault::fails("PATCH", &path, 502).times(2),
         Fault::done_but_fails("PATCH", &path, 500),
     ];
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     for fault in faults {
-        let id = peer.world(|world| {
+        let id = fake.world(|world| {
             world.order(fault);
             world.say(square, ann, "Azera, and now?")
         });
-        answered(&peer, square, id, WHOLE);
-        asked.push(id);
+        answered(&fake, square, id, WHOLE);
+        requests.push(id);
     }
     bot.stop().await;
-    once_each(&peer, square, &asked);
+    once_each(&fake, square, &requests);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channel_is_what_its_permissions_say_at_that_moment() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (guild, open, ann) = square(&peer);
-    let (bob, stranger) = peer.world(|world| (world.user("Bob"), world.user("Stranger")));
-    let (den, muted, dm) = peer.world(|world| {
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (guild, open, ann) = square(&fake);
+    let (bob, stranger) = fake.world(|world| (world.user("Bob"), world.user("Stranger")));
+    let (den, muted, dm) = fake.world(|world| {
         world.guilds.get_mut(&guild).unwrap().members.insert(bob, Default::default());
         let den = world.private_channel(guild, "den", &[bob]);
         let role = world.role(guild, Bits::default());
-        let kept_out = Overwrite { id: role, user: false, allow: Bits::default(), deny: Bits::VIEW };
-        (den, world.channel(guild, "not for all", vec![kept_out]), world.dm(ann))
+        let excluded = Overwrite { id: role, user: false, allow: Bits::default(), deny: Bits::VIEW };
+        (den, world.channel(guild, "not for all", vec![excluded]), world.dm(ann))
     });
-    let bot = start(&peer, folder.path(), &record).await;
+    let bot = start(&fake, folder.path(), &record).await;
     let discord = bot.discord.clone();
     let kind = async |channel: u64, who: u64| {
         let (chat, who) = (format!("discord:{channel}"), format!("discord:{who}"));
@@ -317,28 +317,28 @@ async fn a_channel_is_what_its_permissions_say_at_that_moment() {
     assert_eq!(kind(dm, ann).await, "dm");
     assert_eq!(kind(dm, bob).await, "none");
     let reach = async |who: u64| {
-        let reach = discord.reach(&PersonId::new(format!("discord:{who}")).unwrap()).await.unwrap();
+        let reach = discord.readable_scopes(&PersonId::new(format!("discord:{who}")).unwrap()).await.unwrap();
         let mut chats: Vec<String> = reach.private_chats.iter().map(|(chat, _)| chat.to_string()).collect();
         chats.sort();
         (reach.realms.len(), chats)
     };
     let all = |channels: &[u64]| channels.iter().map(|id| format!("discord:{id}")).collect::<Vec<_>>();
-    assert_eq!(reach(bob).await, (1, all(&[den, muted])));
-    assert_eq!(reach(stranger).await, (0, Vec::new()));
+    assert_eq!(readable_scopes(bob).await, (1, all(&[den, muted])));
+    assert_eq!(readable_scopes(stranger).await, (0, Vec::new()));
     // A change counts as soon as Discord tells of it; a message behind it shows that it was told.
     let change = |act: &dyn Fn(&mut World)| {
-        let asked = peer.world(|world| {
+        let requests = fake.world(|world| {
             act(world);
             world.say(open, ann, "Azera?")
         });
-        answered(&peer, open, asked, WHOLE);
+        answered(&fake, open, requests, WHOLE);
     };
     change(&|world| {
         let hidden = Overwrite { id: guild, user: false, allow: Bits::default(), deny: Bits::VIEW };
         world.set_overwrites(den, vec![hidden]);
     });
     assert_eq!(kind(den, bob).await, "none");
-    let admin = peer.world(|world| world.role(guild, Bits::ADMINISTRATOR));
+    let admin = fake.world(|world| world.role(guild, Bits::ADMINISTRATOR));
     change(&|world| world.set_roles(guild, bob, vec![admin]));
     assert_eq!(kind(den, bob).await, "private");
     let chat = ChatId::new(format!("discord:{den}")).unwrap();
@@ -348,26 +348,26 @@ async fn a_channel_is_what_its_permissions_say_at_that_moment() {
     assert_eq!(kind(den, bob).await, "none");
     assert_eq!(discord.access(&chat, &person).await.unwrap(), Access::Member);
     change(&|world| world.leave(guild, bob));
-    assert_eq!(reach(bob).await, (0, Vec::new()));
+    assert_eq!(readable_scopes(bob).await, (0, Vec::new()));
     bot.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn first_words_come_at_once() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
     let mut took = Vec::new();
     for n in 0..20 {
         // Another channel each time: a person's limit is by the minute, and no answer waits for another.
-        let dm = peer.world(|world| {
+        let dm = fake.world(|world| {
             let person = world.user(&format!("Person {n}"));
             world.dm(person)
         });
-        let person = peer.world(|world| world.channels[&dm].people[0]);
+        let person = fake.world(|world| world.channels[&dm].people[0]);
         let begun = std::time::Instant::now();
-        let asked = peer.world(|world| world.say(dm, person, "hello"));
-        peer.wait("first words", |world| (!texts(world, dm, asked).is_empty()).then_some(()));
+        let requests = fake.world(|world| world.say(dm, person, "hello"));
+        fake.wait("first words", |world| (!texts(world, dm, requests).is_empty()).then_some(()));
         took.push(begun.elapsed());
     }
     took.sort();
@@ -377,8 +377,8 @@ async fn first_words_come_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_discord_does_not_know_is_said_and_not_shown() {
-    let (peer, folder) = (peer(), tempfile::tempdir().unwrap());
-    let settings = settings(&peer, folder.path(), "a-wrong-secret");
+    let (fake, folder) = (fake(), tempfile::tempdir().unwrap());
+    let settings = settings(&fake, folder.path(), "a-wrong-secret");
     let discord = Discord::new(settings, folder.path(), Arc::new(SystemClock), COMMANDS, ACTIONS).unwrap();
     let error = discord.begin().await.unwrap_err();
     assert!(!error.is_transient());

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use azera_adapter::{Outbound, Platform, Post, State};
-use azera_discord_peer::{Fault, Peer, World};
+use azera_fake_discord::{FakeDiscord, Fault, World};
 use azera_types::{ChatId, Clock, MessageId, PersonaId, PlaceKind, SystemClock, Text, Timestamp};
 
-use crate::{peer, record, square, start};
+use crate::{fake, record, square, start};
 
 /// More than is looked through from either end.
 const MUCH: usize = 1_050;
@@ -40,8 +40,8 @@ fn written(world: &World, channel: u64) -> (Vec<String>, Vec<String>) {
 }
 
 /// Much is said by somebody nobody listens to.
-fn chatter(peer: &Peer, channel: u64) {
-    peer.world(|world| {
+fn chatter(fake: &FakeDiscord, channel: u64) {
+    fake.world(|world| {
         let robot = world.user("Robot");
         world.bots.push(robot);
         for n in 0..MUCH {
@@ -52,84 +52,84 @@ fn chatter(peer: &Peer, channel: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_post_stands_once_and_goes_when_it_is_forgotten() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let dm = peer.world(|world| world.dm(ann));
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let dm = fake.world(|world| world.dm(ann));
     let mut number = 0;
     for (channel, early, late) in [(square, 0, 0), (dm, 0, 0), (square, 1, 0), (square, 0, 1)] {
-        let before = peer.world(|world| written(world, channel).0.len());
+        let before = fake.world(|world| written(world, channel).0.len());
         number += 1;
         let at = SystemClock.now();
         let text = format!("I dreamt of the sea.\n\n{}", "wave ".repeat(450));
         let dream = post(channel, number, at, &text);
-        (0..early).for_each(|_| chatter(&peer, channel));
-        let bot = start(&peer, folder.path(), &record).await;
+        (0..early).for_each(|_| chatter(&fake, channel));
+        let bot = start(&fake, folder.path(), &record).await;
         bot.discord.post(&dream).await.unwrap();
         bot.discord.post(&dream).await.unwrap();
         bot.stop().await;
-        (0..late).for_each(|_| chatter(&peer, channel));
+        (0..late).for_each(|_| chatter(&fake, channel));
         // The second part is missing; it is posted, and nobody knows.
         let path = format!("/channels/{channel}/messages");
-        peer.world(|world| {
+        fake.world(|world| {
             world.forget_nonces();
             let last = world.bots_messages(channel).last().unwrap()["id"].as_str().unwrap().parse().unwrap();
             world.delete(channel, last);
             world.order(Fault::done_but_fails("POST", &path, 500));
         });
-        let bot = start(&peer, folder.path(), &record).await;
+        let bot = start(&fake, folder.path(), &record).await;
         let error = bot.discord.post(&dream).await.unwrap_err();
         assert!(error.is_transient(), "{error}");
         bot.stop().await;
-        peer.world(World::forget_nonces);
-        let bot = start(&peer, folder.path(), &record).await;
+        fake.world(World::forget_nonces);
+        let bot = start(&fake, folder.path(), &record).await;
         bot.discord.post(&dream).await.unwrap();
-        let (texts, labels) = peer.world(|world| written(world, channel));
+        let (texts, labels) = fake.world(|world| written(world, channel));
         assert_eq!(texts.len(), before + 2, "in {channel}, {early} before and {late} behind");
         assert!(texts[before].starts_with("I dreamt of the sea."));
         assert_eq!(labels, ["Why?", "Forget"]);
         bot.stop().await;
-        let bot = start(&peer, folder.path(), &record).await;
+        let bot = start(&fake, folder.path(), &record).await;
         bot.discord.retract(&dream.outbound.chat, &dream.outbound.id, at).await.unwrap();
-        assert_eq!(peer.world(|world| written(world, channel).0.len()), before);
+        assert_eq!(fake.world(|world| written(world, channel).0.len()), before);
         bot.stop().await;
     }
-    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+    fake.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_is_ahead_of_discords_doubles_and_loses_no_post() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
     let at = SystemClock.now().checked_add(Duration::from_secs(1_800)).unwrap();
     let dream = post(square, 1, at, &format!("I dreamt of the sea.\n\n{}", "wave ".repeat(450)));
-    peer.world(|world| world.say(square, ann, "nothing for anybody"));
-    let bot = start(&peer, folder.path(), &record).await;
+    fake.world(|world| world.say(square, ann, "nothing for anybody"));
+    let bot = start(&fake, folder.path(), &record).await;
     bot.discord.post(&dream).await.unwrap();
     bot.stop().await;
-    peer.world(|world| {
+    fake.world(|world| {
         world.say(square, ann, "nor is this");
         world.forget_nonces();
     });
-    let bot = start(&peer, folder.path(), &record).await;
+    let bot = start(&fake, folder.path(), &record).await;
     bot.discord.post(&dream).await.unwrap();
-    assert_eq!(peer.world(|world| written(world, square).0.len()), 2);
+    assert_eq!(fake.world(|world| written(world, square).0.len()), 2);
     bot.stop().await;
-    let bot = start(&peer, folder.path(), &record).await;
+    let bot = start(&fake, folder.path(), &record).await;
     bot.discord.retract(&dream.outbound.chat, &dream.outbound.id, at).await.unwrap();
-    assert_eq!(peer.world(|world| written(world, square).0.len()), 0);
+    assert_eq!(fake.world(|world| written(world, square).0.len()), 0);
     bot.stop().await;
-    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+    fake.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_is_known_without_anybody_in_it() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (guild, open, ann) = square(&peer);
-    let (den, thread, dm) = peer.world(|world| {
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (guild, open, ann) = square(&fake);
+    let (den, thread, dm) = fake.world(|world| {
         let den = world.private_channel(guild, "den", &[ann]);
         (den, world.thread(den, "a thread", None), world.dm(ann))
     });
-    let bot = start(&peer, folder.path(), &record).await;
+    let bot = start(&fake, folder.path(), &record).await;
     let kind = async |chat: String| {
         let place = bot.discord.place_for_all(&ChatId::new(chat).unwrap()).await.unwrap();
         place.map(|place| place.kind)

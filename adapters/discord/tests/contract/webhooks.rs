@@ -4,19 +4,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use azera_adapter::{Picture, Platform, Portraits};
-use azera_discord_peer::{BOT, Bits, Fault, Overwrite, Peer, Scope, World};
+use azera_adapter::{Avatars, Picture, Platform};
+use azera_fake_discord::{BOT, Bits, FakeDiscord, Fault, Overwrite, Scope, World};
 use azera_types::{ChatId, MessageId, PersonaId, Timestamp};
 use serde_json::Value;
 
-use crate::{Running, WHOLE, answered, once_each, peer, record, record_of, square, start, start_with};
+use crate::{Running, WHOLE, answered, fake, once_each, record, record_of, square, start, start_with};
 
 /// What Nix looks like.
 #[derive(Default)]
 struct Looks(Mutex<Vec<u8>>);
 
 #[async_trait]
-impl Portraits for Looks {
+impl Avatars for Looks {
     async fn usual(&self) -> Option<(PersonaId, String)> {
         None
     }
@@ -28,23 +28,23 @@ impl Portraits for Looks {
 }
 
 /// Who said the answer to a message, and with which picture.
-fn author(peer: &Peer, channel: u64, asked: u64) -> (String, Option<String>) {
-    peer.world(|world| {
-        let author = world.answers(channel, asked)[0]["author"].clone();
+fn author(fake: &FakeDiscord, channel: u64, requests: u64) -> (String, Option<String>) {
+    fake.world(|world| {
+        let author = world.answers(channel, requests)[0]["author"].clone();
         let picture = author["avatar"].as_str().map(|avatar| world.pictures[avatar].clone());
         (author["username"].as_str().unwrap().to_owned(), picture)
     })
 }
 
-fn ask(peer: &Peer, channel: u64, who: u64) -> u64 {
-    let asked = peer.world(|world| world.say(channel, who, &format!("<@{BOT}> hello")));
-    answered(peer, channel, asked, WHOLE);
-    asked
+fn ask(fake: &FakeDiscord, channel: u64, who: u64) -> u64 {
+    let requests = fake.world(|world| world.say(channel, who, &format!("<@{BOT}> hello")));
+    answered(fake, channel, requests, WHOLE);
+    requests
 }
 
 /// How often webhooks were made.
 fn made(world: &World) -> usize {
-    world.asked.iter().filter(|asked| asked.method == "POST" && asked.path.ends_with("/webhooks")).count()
+    world.requests.iter().filter(|requests| requests.method == "POST" && requests.path.ends_with("/webhooks")).count()
 }
 
 fn has_buttons(message: &Value) -> bool {
@@ -53,48 +53,48 @@ fn has_buttons(message: &Value) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_persona_has_its_name_and_its_face() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record_of("Nix"));
-    let (_, square, ann) = square(&peer);
-    let (thread, dm) = peer.world(|world| (world.thread(square, "a thread", None), world.dm(ann)));
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record_of("Nix"));
+    let (_, square, ann) = square(&fake);
+    let (thread, dm) = fake.world(|world| (world.thread(square, "a thread", None), world.dm(ann)));
     let looks = Arc::new(Looks(Mutex::new(b"one".to_vec())));
-    let bot = start_with(&peer, folder.path(), &record, Some(looks.clone())).await;
+    let bot = start_with(&fake, folder.path(), &record, Some(looks.clone())).await;
     let mut in_square = Vec::new();
     for _ in 0..2 {
-        in_square.push(ask(&peer, square, ann));
+        in_square.push(ask(&fake, square, ann));
     }
-    let threaded = ask(&peer, thread, ann);
-    let direct = ask(&peer, dm, ann);
+    let threaded = ask(&fake, thread, ann);
+    let direct = ask(&fake, dm, ann);
     let one = Some("data:image/png;base64,b25l".to_owned());
-    assert_eq!(author(&peer, square, in_square[1]), ("Nix".to_owned(), one.clone()));
-    assert_eq!(author(&peer, thread, threaded), ("Nix".to_owned(), one.clone()));
-    assert_eq!(author(&peer, dm, direct).0, "azera", "there are no webhooks in direct messages");
+    assert_eq!(author(&fake, square, in_square[1]), ("Nix".to_owned(), one.clone()));
+    assert_eq!(author(&fake, thread, threaded), ("Nix".to_owned(), one.clone()));
+    assert_eq!(author(&fake, dm, direct).0, "azera", "there are no webhooks in direct messages");
     // Nobody hears what it says so, and somebody who answers it is heard.
-    let to_nix = peer.world(|world| {
+    let to_nix = fake.world(|world| {
         let answer = world.answers(square, in_square[1])[0].clone();
         assert!(has_buttons(&answer));
         assert!(answer["components"].to_string().contains(&format!("/{square}/{}", in_square[1])));
         world.reply(square, ann, "and why is that?", answer["id"].as_str().unwrap().parse().unwrap())
     });
-    answered(&peer, square, to_nix, WHOLE);
+    answered(&fake, square, to_nix, WHOLE);
     in_square.push(to_nix);
     bot.stop().await;
     // Another process finds the webhook, and gives it the picture of now.
     *looks.0.lock().unwrap() = b"two".to_vec();
-    let bot = start_with(&peer, folder.path(), &record, Some(looks)).await;
-    in_square.push(ask(&peer, square, ann));
+    let bot = start_with(&fake, folder.path(), &record, Some(looks)).await;
+    in_square.push(ask(&fake, square, ann));
     let two = Some("data:image/png;base64,dHdv".to_owned());
-    assert_eq!(author(&peer, square, in_square[3]), ("Nix".to_owned(), two));
-    assert_eq!(author(&peer, square, in_square[1]).1, one);
-    assert_eq!(peer.world(|world| made(world)), 1);
+    assert_eq!(author(&fake, square, in_square[3]), ("Nix".to_owned(), two));
+    assert_eq!(author(&fake, square, in_square[1]).1, one);
+    assert_eq!(fake.world(|world| made(world)), 1);
     bot.stop().await;
-    once_each(&peer, square, &in_square);
+    once_each(&fake, square, &in_square);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_it_may_make_none_it_speaks_plainly() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record_of("Nix"));
-    let (guild, open, ann) = square(&peer);
-    let (denied, blind, full, named) = peer.world(|world| {
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record_of("Nix"));
+    let (guild, open, ann) = square(&fake);
+    let (denied, blind, full, named) = fake.world(|world| {
         let without = |deny: Bits| vec![Overwrite { id: BOT, user: true, allow: Bits::default(), deny }];
         (
             world.channel(guild, "denied", without(Bits::WEBHOOKS)),
@@ -103,59 +103,59 @@ async fn where_it_may_make_none_it_speaks_plainly() {
             world.channel(guild, "named", Vec::new()),
         )
     });
-    peer.world(|world| (0..15).for_each(|n| world.others_webhook(full, &format!("feed {n}"))));
-    let bot = start(&peer, folder.path(), &record).await;
+    fake.world(|world| (0..15).for_each(|n| world.others_webhook(full, &format!("feed {n}"))));
+    let bot = start(&fake, folder.path(), &record).await;
     // Where it cannot look for what it said, nothing but an enforced nonce has it said once.
     for channel in [denied, blind, full] {
-        let asked = ask(&peer, channel, ann);
-        assert_eq!(author(&peer, channel, asked).0, "azera");
-        once_each(&peer, channel, &[asked]);
+        let requests = ask(&fake, channel, ann);
+        assert_eq!(author(&fake, channel, requests).0, "azera");
+        once_each(&fake, channel, &[requests]);
     }
-    let asked = ask(&peer, open, ann);
-    assert_eq!(author(&peer, open, asked).0, "Nix");
+    let requests = ask(&fake, open, ann);
+    assert_eq!(author(&fake, open, requests).0, "Nix");
     bot.stop().await;
     // Discord lets nobody be called so; who is called otherwise loses nothing by it.
-    let bot = start(&peer, folder.path(), &record_of("Discordia")).await;
-    let asked = ask(&peer, named, ann);
-    assert_eq!(author(&peer, named, asked).0, "azera");
-    assert_eq!(says_as(&bot, &peer, named, asked, "Nix").await, "Nix");
-    peer.world(|world| {
-        assert!(world.asked.iter().all(|asked| asked.status != 400 || asked.path.ends_with("/webhooks")))
+    let bot = start(&fake, folder.path(), &record_of("Discordia")).await;
+    let requests = ask(&fake, named, ann);
+    assert_eq!(author(&fake, named, requests).0, "azera");
+    assert_eq!(says_as(&bot, &fake, named, requests, "Nix").await, "Nix");
+    fake.world(|world| {
+        assert!(world.requests.iter().all(|requests| requests.status != 400 || requests.path.ends_with("/webhooks")))
     });
     bot.stop().await;
 }
 
 /// Has a persona say another answer to a message, and tells under which name it did.
-async fn says_as(bot: &Running, peer: &Peer, channel: u64, asked: u64, name: &str) -> String {
+async fn says_as(bot: &Running, fake: &FakeDiscord, channel: u64, requests: u64, name: &str) -> String {
     let chat = ChatId::new(format!("discord:{channel}")).unwrap();
-    let reply = MessageId::new(format!("discord:{asked}~r1")).unwrap();
+    let reply = MessageId::new(format!("discord:{requests}~r1")).unwrap();
     bot.discord.show_again(&crate::posts::outbound(&chat, reply, name, WHOLE)).await.unwrap();
-    author(peer, channel, asked).0
+    author(fake, channel, requests).0
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_refused_to_one_persona_is_not_refused_to_the_others() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record_of("Nix"));
-    let (guild, square, ann) = square(&peer);
-    let other = peer.world(|world| world.channel(guild, "other", Vec::new()));
-    let bot = start(&peer, folder.path(), &record).await;
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record_of("Nix"));
+    let (guild, square, ann) = square(&fake);
+    let other = fake.world(|world| world.channel(guild, "other", Vec::new()));
+    let bot = start(&fake, folder.path(), &record).await;
     for (channel, status, shown) in [(square, 400, "Fay"), (other, 403, "azera")] {
-        let asked = peer.world(|world| {
+        let requests = fake.world(|world| {
             world.order(Fault::fails("POST", "/webhooks/", status));
             world.say(channel, ann, "Azera, and now?")
         });
-        answered(&peer, channel, asked, WHOLE);
-        assert_eq!(author(&peer, channel, asked).0, "azera");
-        assert_eq!(says_as(&bot, &peer, channel, asked, "Fay").await, shown, "after a {status}");
+        answered(&fake, channel, requests, WHOLE);
+        assert_eq!(author(&fake, channel, requests).0, "azera");
+        assert_eq!(says_as(&bot, &fake, channel, requests, "Fay").await, shown, "after a {status}");
     }
     bot.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_webhook_says_stands_once_whatever_breaks() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record_of("Nix"));
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record_of("Nix"));
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
     let wait = Duration::from_millis(200);
     let faults = [
         Fault::fails("GET", &format!("/channels/{square}/webhooks"), 500),
@@ -166,73 +166,73 @@ async fn what_a_webhook_says_stands_once_whatever_breaks() {
         Fault::fails("PATCH", "/webhooks/", 502).times(2),
         Fault::done_but_fails("PATCH", "/webhooks/", 500),
     ];
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     for fault in faults {
-        let id = peer.world(|world| {
+        let id = fake.world(|world| {
             world.order(fault);
             world.say(square, ann, "Azera, and now?")
         });
-        answered(&peer, square, id, WHOLE);
-        asked.push(id);
+        answered(&fake, square, id, WHOLE);
+        requests.push(id);
     }
     // Broken off in the middle, another process finishes it.
     record.go_on.send_replace(false);
-    let half = peer.world(|world| world.say(square, ann, "Azera, tell me"));
-    answered(&peer, square, half, "Half");
+    let half = fake.world(|world| world.say(square, ann, "Azera, tell me"));
+    answered(&fake, square, half, "Half");
     bot.stop().await;
-    let bot = start(&peer, folder.path(), &record_of("Nix")).await;
-    answered(&peer, square, half, WHOLE);
-    asked.push(half);
+    let bot = start(&fake, folder.path(), &record_of("Nix")).await;
+    answered(&fake, square, half, WHOLE);
+    requests.push(half);
     // Deleted by somebody who may, it is made anew; what it said before stays.
-    peer.world(|world| world.remove_webhooks(square));
-    asked.push(ask(&peer, square, ann));
-    assert_eq!(author(&peer, square, asked[asked.len() - 1]).0, "Nix");
+    fake.world(|world| world.remove_webhooks(square));
+    requests.push(ask(&fake, square, ann));
+    assert_eq!(author(&fake, square, requests[requests.len() - 1]).0, "Nix");
     bot.stop().await;
-    once_each(&peer, square, &asked);
-    assert_eq!(peer.world(|world| made(world)), 2);
+    once_each(&fake, square, &requests);
+    assert_eq!(fake.world(|world| made(world)), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_persona_takes_a_place_over_and_what_is_forgotten_goes() {
-    let (peer, folder, record) = (peer(), tempfile::tempdir().unwrap(), record());
-    let (_, square, ann) = square(&peer);
-    let bot = start(&peer, folder.path(), &record).await;
-    let asked = ask(&peer, square, ann);
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let bot = start(&fake, folder.path(), &record).await;
+    let requests = ask(&fake, square, ann);
     let chat = ChatId::new(format!("discord:{square}")).unwrap();
-    let reply = |number: u32| MessageId::new(format!("discord:{asked}~r{number}")).unwrap();
+    let reply = |number: u32| MessageId::new(format!("discord:{requests}~r{number}")).unwrap();
     // Who said a message cannot be changed, so it is said anew.
     for (number, name, shown) in [(1, "Nix", "Nix"), (2, "Fay", "Fay"), (3, "Azera", "azera")] {
         let text = format!("{name} says so.");
         let outbound = crate::posts::outbound(&chat, reply(number), name, &text);
         bot.discord.show_again(&outbound).await.unwrap();
-        assert_eq!(peer.world(|world| crate::texts(world, square, asked)), [text]);
-        assert_eq!(author(&peer, square, asked).0, shown);
+        assert_eq!(fake.world(|world| crate::texts(world, square, requests)), [text]);
+        assert_eq!(author(&fake, square, requests).0, shown);
     }
     let outbound = crate::posts::outbound(&chat, reply(1), "Nix", "A word of Nix's.");
     bot.discord.show_again(&outbound).await.unwrap();
     bot.stop().await;
-    let bot = start(&peer, folder.path(), &record).await;
+    let bot = start(&fake, folder.path(), &record).await;
     bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await.unwrap();
-    assert!(peer.world(|world| world.bots_messages(square).is_empty()));
+    assert!(fake.world(|world| world.bots_messages(square).is_empty()));
     // What a webhook said that is gone may be deleted by who may delete anything.
     bot.discord.show_again(&outbound).await.unwrap();
-    peer.world(|world| world.remove_webhooks(square));
+    fake.world(|world| world.remove_webhooks(square));
     let refused = bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await;
     assert!(refused.is_err_and(|error| !error.is_transient()));
     // Nor can anybody change it, but it says what it should.
     bot.discord.show_again(&outbound).await.unwrap();
-    assert_eq!(peer.world(|world| crate::texts(world, square, asked)), ["A word of Nix's."]);
-    peer.world(|world| {
+    assert_eq!(fake.world(|world| crate::texts(world, square, requests)), ["A word of Nix's."]);
+    fake.world(|world| {
         let allowed = Overwrite { id: BOT, user: true, allow: Bits::MESSAGES, deny: Bits::default() };
         world.set_overwrites(square, vec![allowed]);
     });
     let other = crate::posts::outbound(&chat, reply(1), "Nix", "Another word.");
     bot.discord.show_again(&other).await.unwrap();
-    assert_eq!(peer.world(|world| crate::texts(world, square, asked)), ["Another word."]);
-    assert_eq!(author(&peer, square, asked).0, "Nix");
-    peer.world(|world| world.remove_webhooks(square));
+    assert_eq!(fake.world(|world| crate::texts(world, square, requests)), ["Another word."]);
+    assert_eq!(author(&fake, square, requests).0, "Nix");
+    fake.world(|world| world.remove_webhooks(square));
     bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await.unwrap();
-    assert!(peer.world(|world| world.bots_messages(square).is_empty()));
+    assert!(fake.world(|world| world.bots_messages(square).is_empty()));
     bot.stop().await;
-    peer.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
+    fake.world(|world| assert!(world.violations.is_empty(), "{:#?}", world.violations));
 }

@@ -1,7 +1,7 @@
 //! A made-up community: people who talk in a realm's public channels and in DMs, in words of a made-up language whose
 //! frequencies follow Zipf's law, as those of real ones do. The same numbers give the same community.
 
-use azera_types::{ChatId, IdError, MessageId, PersonId, PersonaId, Place, PlaceKind, RealmId, Timestamp};
+use azera_types::{ChatId, ComputeDevice, IdError, MessageId, PersonId, PersonaId, PlaceKind, RealmId, Timestamp};
 
 /// People.
 pub const PEOPLE: usize = 100;
@@ -184,12 +184,12 @@ pub fn chat(spot: Spot, person: usize) -> Result<ChatId, IdError> {
 }
 
 /// Who can read a spot.
-pub fn place(spot: Spot, who: usize) -> Result<Place, IdError> {
+pub fn place(spot: Spot, who: usize) -> Result<ComputeDevice, IdError> {
     let kind = match spot {
         Spot::Channel(_) => PlaceKind::Public(realm()?),
         Spot::Dm => PlaceKind::Dm(person(who)?),
     };
-    Ok(Place { chat: chat(spot, who)?, kind, since: None })
+    Ok(ComputeDevice { chat: chat(spot, who)?, kind, since: None })
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@ use anyhow::{Context, bail};
 use azera_config::Config;
 use azera_memory::{Batch, Durability, Embedded, Entry, Error, Memory, NewChat, Order, Store, Table};
 use azera_memory_sled::SledStore;
-use azera_model::EmbedderInfo;
+use azera_model_api::EmbedderInfo;
 use azera_types::{Inbound, PlatformId, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::crowd::{self, Crowd};
 use crate::measure;
-use crate::{house, stores};
+use crate::{bootstrap, stores};
 
 /// Memories indexed at a time.
 const INDEX_BATCH: usize = 4_096;
@@ -51,7 +51,7 @@ pub fn end(memories: usize) -> anyhow::Result<Timestamp> {
 
 /// The embedding model the stores are made for; it is not run.
 pub async fn embedder(config: &Config) -> anyhow::Result<EmbedderInfo> {
-    house::present_embedder_info(config).await
+    bootstrap::present_embedder_info(config).await
 }
 
 /// A store whose writes are durable together at the end: filling is not what is measured, and a folder half filled is
@@ -141,13 +141,13 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
     }))
 }
 
-fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<house::Stores> {
-    house::open_stores_with(&stores::apart(config, folder), folder, info, &|store| Arc::new(Relaxed(store)))
+fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<bootstrap::Stores> {
+    bootstrap::open_stores_with(&stores::apart(config, folder), folder, info, &|store| Arc::new(Relaxed(store)))
 }
 
 /// The community says the messages of these numbers.
 pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
-    let platform = PlatformId::new(azera_adapter_sim::PLATFORM)?;
+    let platform = PlatformId::new(azera_fake_sim::PLATFORM)?;
     for number in numbers {
         let said = crowd.saying(number, start())?;
         let (person, chat) = (crowd::person(said.person)?, crowd::chat(said.spot, said.person)?);

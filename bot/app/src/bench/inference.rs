@@ -6,18 +6,18 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use azera_adapter::{Host, Outcome, TurnUsage};
-use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_config::Config;
-use azera_model::{Adapter, ChatMessage, ChatModel, ChatRequest, Embedder, Priority, Purpose, Role, Sampling, Usage};
+use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
+use azera_model_api::{ChatMessage, ChatModel, ChatRequest, Embedder, Lora, Priority, Purpose, Role, Sampling, Usage};
 use azera_types::{ChatId, Clock, Inbound, ManualClock, MessageId, PersonId, PlatformId, Text, Timestamp};
 use serde_json::{Value, json};
 
-use super::adapters::adapters;
 use super::crowd::Crowd;
+use super::loras::loras;
 use super::rounded;
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::BenchInference;
 use crate::eval::world;
-use crate::house::{self, Answers, House, Opening};
 use crate::measure::{Resident, median};
 use crate::stores;
 
@@ -52,17 +52,17 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     config.models.prefix_cache_mb = 0;
     config.models.slots = config.models.slots.max(u32::try_from(options.chats)?);
     let clock = ManualClock::new("2026-01-01T12:00:00Z".parse()?);
-    let answers = options.model.as_deref().map_or(Answers::Chosen, Answers::named);
-    let opening = Opening { answers, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
-    let house = house::open(&config, opening).await?;
+    let answers = options.model.as_deref().map_or(ModelChoice::Chosen, ModelChoice::named);
+    let opening = BootstrapOptions { answers, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
+    let app = bootstrap::open(&config, opening).await?;
     let mut crowd = Crowd::new(4, 1);
 
     let (mut reading, mut writing, mut one, mut many, mut lengths) = (vec![], vec![], vec![], vec![], vec![]);
     // The first pass warms up and is not counted.
     for run in 0..=RUNS {
-        let read = usages(&house.model, vec![long(&house.model, &mut crowd)], 1, &[]).await?.0;
-        let (alone, alone_rate) = usages(&house.model, stories(&mut crowd, 1), REPLY_TOKENS, &[]).await?;
-        let (together, rate) = usages(&house.model, stories(&mut crowd, options.chats), REPLY_TOKENS, &[]).await?;
+        let read = usages(&app.model, vec![long(&app.model, &mut crowd)], 1, &[]).await?.0;
+        let (alone, alone_rate) = usages(&app.model, stories(&mut crowd, 1), REPLY_TOKENS, &[]).await?;
+        let (together, rate) = usages(&app.model, stories(&mut crowd, options.chats), REPLY_TOKENS, &[]).await?;
         if run == 0 {
             continue;
         }
@@ -74,21 +74,21 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     }
     let (mut singly, mut batched) = (vec![], vec![]);
     for run in 0..=RUNS {
-        let alone = embedded_per_s(&house.embedder, &mut crowd, 1).await?;
-        let together = embedded_per_s(&house.embedder, &mut crowd, TEXTS).await?;
+        let alone = embedded_per_s(&app.embedder, &mut crowd, 1).await?;
+        let together = embedded_per_s(&app.embedder, &mut crowd, TEXTS).await?;
         if run > 0 {
             singly.push(alone);
             batched.push(together);
         }
     }
-    let (first, second) = two_turns(&house, &clock).await?;
-    let idle_chat_mb = idle_chats(&house, &clock, &mut crowd).await?;
-    house.azera.stop().await;
-    let name = house.model.info().name.clone();
-    drop(house);
-    let installed = house::models(&config)?.find(&name)?;
-    let with_adapters = match installed {
-        Some(installed) => Some(adapters(&config, &installed, options.chats).await?),
+    let (first, second) = two_turns(&app, &clock).await?;
+    let idle_chat_mb = idle_chats(&app, &clock, &mut crowd).await?;
+    app.azera.stop().await;
+    let name = app.model.info().name.clone();
+    drop(app);
+    let installed = bootstrap::models(&config)?.find(&name)?;
+    let with_loras = match installed {
+        Some(installed) => Some(loras(&config, &installed, options.chats).await?),
         // A model on a server takes none.
         None => None,
     };
@@ -109,7 +109,7 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
         "idle_chat_mb": idle_chat_mb.map(rounded),
         "first_turn_prompt_tokens": first.prompt_tokens,
         "second_turn_prompt_tokens": second.prompt_tokens,
-        "with_adapter": with_adapters,
+        "with_adapter": with_loras,
     }))
 }
 
@@ -133,20 +133,20 @@ pub async fn usages(
     model: &Arc<dyn ChatModel>,
     prompts: Vec<String>,
     max_tokens: usize,
-    adapters: &[Adapter],
+    loras: &[Lora],
 ) -> anyhow::Result<(Vec<Usage>, f64)> {
     let begun = Instant::now();
-    let mut asked = Vec::with_capacity(prompts.len());
+    let mut requests = Vec::with_capacity(prompts.len());
     for (number, prompt) in prompts.into_iter().enumerate() {
         let mut request = ChatRequest::new(vec![ChatMessage::new(Role::User, prompt)]);
         request.max_tokens = max_tokens;
-        request.adapters = adapters.to_vec();
+        request.loras = loras.to_vec();
         request.sampling = Sampling { temperature: 0.8, seed: u32::try_from(number).ok(), ..Sampling::default() };
         let model = model.clone();
-        asked.push(tokio::spawn(async move { model.chat(request).await?.collect().await }));
+        requests.push(tokio::spawn(async move { model.chat(request).await?.collect().await }));
     }
-    let mut usages = Vec::with_capacity(asked.len());
-    for reply in asked {
+    let mut usages = Vec::with_capacity(requests.len());
+    for reply in requests {
         usages.push(reply.await??.1);
     }
     let tokens: usize = usages.iter().map(|usage| usage.completion_tokens).sum();
@@ -154,22 +154,22 @@ pub async fn usages(
 }
 
 /// Two turns of a new chat with the default persona, through the whole product.
-async fn two_turns(house: &House, clock: &ManualClock) -> anyhow::Result<(TurnUsage, TurnUsage)> {
+async fn two_turns(app: &App, clock: &ManualClock) -> anyhow::Result<(TurnUsage, TurnUsage)> {
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-    house.azera.attach(sim.clone());
-    house.azera.start().await?;
+    app.azera.attach(sim.clone());
+    app.azera.start().await?;
     let dm = |chat: &str, person: &str| {
         let line = json!({"type": "chat", "at": clock.now(), "chat": chat, "kind": "dm", "members": [person]});
         format!("{line}\n")
     };
     let idle = (0..IDLE_CHATS).map(|number| dm(&format!("idle-{number}"), &format!("person-{number}")));
     let chats: String = std::iter::once(dm("talk", "ann")).chain(idle).collect();
-    world::set_up(house, clock, &sim, &Timeline::read(chats.as_bytes())?).await?;
+    world::set_up(app, clock, &sim, &Timeline::read(chats.as_bytes())?).await?;
     let mut costs = Vec::new();
     for (id, text) in [("one", "Hi! I am Ann, and I just came home from the sea."), ("two", "What should I cook now?")]
     {
         clock.advance_to(clock.now() + jiff::SignedDuration::from_mins(1));
-        costs.push(turn(house, clock.now(), ("talk", "ann"), id, text).await?);
+        costs.push(turn(app, clock.now(), ("talk", "ann"), id, text).await?);
     }
     match <[TurnUsage; 2]>::try_from(costs) {
         Ok([first, second]) => Ok((first, second)),
@@ -188,21 +188,21 @@ async fn embedded_per_s(embedder: &Arc<dyn Embedder>, crowd: &mut Crowd, batch: 
 }
 
 /// What each chat that has had its turn adds to the memory no file lies behind, in MB; `None` where that cannot be read.
-async fn idle_chats(house: &House, clock: &ManualClock, crowd: &mut Crowd) -> anyhow::Result<Option<f64>> {
+async fn idle_chats(app: &App, clock: &ManualClock, crowd: &mut Crowd) -> anyhow::Result<Option<f64>> {
     let before = Resident::now();
     for number in 0..IDLE_CHATS {
         clock.advance_to(clock.now() + jiff::SignedDuration::from_mins(1));
         let (chat, person) = (format!("idle-{number}"), format!("person-{number}"));
         let text = format!("Hello! Today I saw {}.", crowd.prose(TEXT_WORDS));
-        turn(house, clock.now(), (&chat, &person), &format!("idle-{number}"), &text).await?;
+        turn(app, clock.now(), (&chat, &person), &format!("idle-{number}"), &text).await?;
     }
-    house.azera.settle().await?;
+    app.azera.settle().await?;
     let after = Resident::now();
     Ok(before.zip(after).map(|(before, after)| (after.anonymous - before.anonymous) / IDLE_CHATS as f64))
 }
 
 async fn turn(
-    house: &House,
+    app: &App,
     at: Timestamp,
     (chat, person): (&str, &str),
     id: &str,
@@ -219,8 +219,8 @@ async fn turn(
         mentions: Vec::new(),
         reply_to: None,
     };
-    match house.azera.message(&PlatformId::new(PLATFORM)?, inbound).await? {
+    match app.azera.message(&PlatformId::new(PLATFORM)?, inbound).await? {
         Outcome::Replied(turn) => Ok(turn.usage),
-        Outcome::Silent(why) => bail!("a turn was not answered: {}", why.why()),
+        Outcome::Skipped(why) => bail!("a turn was not answered: {}", why.why()),
     }
 }

@@ -8,18 +8,19 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use async_trait::async_trait;
 use azera_adapter::{Access, Host, Making, Outbound, Outcome, Platform, PlatformError, StreamEvent, Streaming};
-use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_config::Config;
-use azera_model::{ChatMessage, ChatRequest, Event, Priority, Role, Sampling};
+use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
+use azera_model_api::{ChatMessage, ChatRequest, Event, Priority, Role, Sampling};
 use azera_types::{
-    ChatId, Clock, Inbound, ManualClock, MessageId, PersonId, Place, PlatformId, Reach, Text, Timestamp,
+    ChatId, Clock, ComputeDevice, Inbound, ManualClock, MessageId, PersonId, PlatformId, ReadableScopes, Text,
+    Timestamp,
 };
 use serde_json::{Value, json};
 
 use super::rounded;
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::BenchInner;
 use crate::eval::world;
-use crate::house::{self, Answers, House, Opening};
 use crate::measure::{median, percentile};
 use crate::stores;
 
@@ -68,14 +69,14 @@ pub async fn inner(config: &Config, options: &BenchInner) -> anyhow::Result<Valu
             plain.push(two);
         }
     }
-    without.house.azera.stop().await;
+    without.app.azera.stop().await;
     let (mut interrupting, mut late) = (Vec::new(), Vec::new());
     for number in 0..INTERRUPTIONS {
         let (ms, pieces) = with.interrupt(WARM_UP + options.turns + number).await?;
         interrupting.push(ms);
         late.push(pieces as f64);
     }
-    with.house.azera.stop().await;
+    with.app.azera.stop().await;
     let added: Vec<f64> = full.iter().zip(&plain).map(|(full, plain)| full - plain).collect();
     Ok(json!({
         "turns": options.turns,
@@ -90,7 +91,7 @@ pub async fn inner(config: &Config, options: &BenchInner) -> anyhow::Result<Valu
 
 /// A house and somebody who talks in it.
 struct Side {
-    house: House,
+    app: App,
     clock: ManualClock,
     ear: Arc<Ear>,
     _folder: tempfile::TempDir,
@@ -103,21 +104,21 @@ impl Side {
         config.models.prefix_cache_mb = 0;
         config.models.max_reply_tokens = REPLY_TOKENS;
         let clock = ManualClock::new("2026-03-02T09:00:00Z".parse()?);
-        let answers = options.model.as_deref().map_or(Answers::Chosen, Answers::named);
-        let opening = Opening { answers, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
-        let house = match inner_life {
-            true => house::open(&config, opening).await?,
-            false => house::open_without_inner_life(&config, opening).await?,
+        let answers = options.model.as_deref().map_or(ModelChoice::Chosen, ModelChoice::named);
+        let opening = BootstrapOptions { answers, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
+        let app = match inner_life {
+            true => bootstrap::open(&config, opening).await?,
+            false => bootstrap::open_without_inner_life(&config, opening).await?,
         };
         let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
         let ear = Arc::new(Ear { sim: sim.clone(), first: Mutex::default() });
-        house.azera.attach(ear.clone());
-        house.azera.start().await?;
+        app.azera.attach(ear.clone());
+        app.azera.start().await?;
         let line = json!({"type": "chat", "at": clock.now(), "chat": "talk", "kind": "dm", "members": ["ann"]});
-        world::set_up(&house, &clock, &sim, &Timeline::read(line.to_string().as_bytes())?).await?;
+        world::set_up(&app, &clock, &sim, &Timeline::read(line.to_string().as_bytes())?).await?;
         // Moods and tags are learned before anybody talks.
-        house.azera.settle().await?;
-        Ok(Self { house, clock, ear, _folder: folder })
+        app.azera.settle().await?;
+        Ok(Self { app, clock, ear, _folder: folder })
     }
 
     /// Somebody says something; gives the milliseconds until the first word of the reply, and does after it what is due.
@@ -137,12 +138,12 @@ impl Side {
         };
         self.ear.listen();
         let begun = Instant::now();
-        let outcome = self.house.azera.message(&PlatformId::new(PLATFORM)?, inbound).await?;
-        if let Outcome::Silent(why) = outcome {
+        let outcome = self.app.azera.message(&PlatformId::new(PLATFORM)?, inbound).await?;
+        if let Outcome::Skipped(why) = outcome {
             bail!("a turn was not answered: {}", why.why());
         }
         let first = self.ear.heard().context("a reply without a word")?;
-        self.house.azera.settle().await?;
+        self.app.azera.settle().await?;
         Ok((first - begun).as_secs_f64() * 1_000.0)
     }
 
@@ -153,7 +154,7 @@ impl Side {
         request.priority = Priority::Background;
         request.max_tokens = WRITTEN_TOKENS;
         request.sampling = Sampling { seed: u32::try_from(number).ok(), ..Sampling::default() };
-        let mut writing = self.house.model.chat(request).await?;
+        let mut writing = self.app.model.chat(request).await?;
         // It is under way.
         writing.next().await.context("nothing is written")??;
         let came: Arc<Mutex<Vec<Instant>>> = Arc::default();
@@ -165,10 +166,10 @@ impl Side {
         });
         let prompt =
             vec![ChatMessage::new(Role::User, format!("What is the capital of Portugal? That is question {number}."))];
-        let mut live = ChatRequest::new(prompt);
-        live.max_tokens = 1;
-        let asked = Instant::now();
-        let mut reply = self.house.model.chat(live).await?;
+        let mut foreground = ChatRequest::new(prompt);
+        foreground.max_tokens = 1;
+        let started = Instant::now();
+        let mut reply = self.app.model.chat(foreground).await?;
         while let Some(event) = reply.next().await {
             if matches!(event?, Event::Content(_)) {
                 break;
@@ -177,8 +178,8 @@ impl Side {
         let answered = Instant::now();
         reading.abort();
         let came = came.lock().unwrap_or_else(PoisonError::into_inner);
-        let late = came.iter().filter(|at| (asked..=answered).contains(*at)).count();
-        Ok(((answered - asked).as_secs_f64() * 1_000.0, late))
+        let late = came.iter().filter(|at| (started..=answered).contains(*at)).count();
+        Ok(((answered - started).as_secs_f64() * 1_000.0, late))
     }
 }
 
@@ -213,11 +214,11 @@ impl Platform for Ear {
         self.sim.id()
     }
 
-    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
+    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<ComputeDevice>, PlatformError> {
         self.sim.place(chat, asker).await
     }
 
-    async fn reach(&self, person: &PersonId) -> Result<Reach, PlatformError> {
+    async fn reach(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
         self.sim.reach(person).await
     }
 
@@ -233,7 +234,7 @@ impl Platform for Ear {
         self.sim.show_again(outbound).await
     }
 
-    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<ComputeDevice>, PlatformError> {
         self.sim.place_for_all(chat).await
     }
 

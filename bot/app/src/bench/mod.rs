@@ -1,10 +1,10 @@
 //! `azera bench`: how fast the product is, read through the product's own paths on made-up communities.
 
-mod adapters;
 mod crowd;
 mod fill;
 mod inference;
 mod inner;
+mod loras;
 mod recall;
 mod turn;
 

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use azera_config::Config;
-use azera_memory::{Limits, Query, Right};
-use azera_types::{Reach, Text};
+use azera_memory::{Limits, Query, ReadScope};
+use azera_types::{ReadableScopes, Text};
 use serde_json::{Value, json};
 
 use super::crowd::{self, Crowd, Spot};
 use super::{fill, rounded};
+use crate::bootstrap;
 use crate::cli::BenchRecall;
-use crate::house;
 use crate::measure::{Resident, folder_mb, median, percentile};
 use crate::stores;
 
@@ -27,7 +27,7 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
     let (folder, filled) = fill::filled(config_file, options.folder.as_deref(), options.memories)?;
     let info = fill::embedder(config).await?;
     let opened = Instant::now();
-    let stores = house::open_stores(&stores::apart(config, &folder.path), &folder.path, &info)?;
+    let stores = bootstrap::open_stores(&stores::apart(config, &folder.path), &folder.path, &info)?;
     let memory = &stores.memory;
     let open_s = opened.elapsed().as_secs_f64();
     let now = fill::end(options.memories)?;
@@ -39,17 +39,17 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
     for number in 0..WARM_UP + options.queries {
         let person = crowd.anybody();
         let spot = if number % 2 == 0 { Spot::Dm } else { Spot::Channel(crowd.any_channel()) };
-        let reach = Reach { realms: vec![(crowd::realm()?, None)], ..Reach::default() };
-        let right = Right::in_place(crowd::persona()?, &crowd::place(spot, person)?, &reach);
+        let reach = ReadableScopes { realms: vec![(crowd::realm()?, None)], ..ReadableScopes::default() };
+        let read_scope = ReadScope::in_place(crowd::persona()?, &crowd::place(spot, person)?, &reach);
         let text = Text::new(crowd.question());
         let vector = crowd.vector(&text);
         let who = crowd::person(person)?;
         let recalled = tokio::task::block_in_place(|| {
             let begun = Instant::now();
-            let question = memory.question(&right, &text, &who, "Azera")?;
+            let question = memory.question(&read_scope, &text, &who, "Engine")?;
             let query =
                 Query { question, vector: Some(vector), now, exclude: HashSet::new(), limits, results: RESULTS };
-            let recalled = memory.recall(&right, &query)?;
+            let recalled = memory.recall(&read_scope, &query)?;
             anyhow::Ok((recalled, begun.elapsed().as_secs_f64() * 1_000.0))
         });
         let (recalled, ms) = recalled?;

@@ -9,16 +9,16 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use azera_adapter::{Host, Outcome};
-use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_config::Config;
+use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_types::{Clock, Inbound, ManualClock, MessageId, PlatformId, Text, Timestamp};
 use serde_json::{Value, json};
 
 use super::crowd::{self, CHANNELS, Crowd, PEOPLE, Spot};
 use super::{fill, rounded};
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::BenchTurn;
 use crate::eval::world;
-use crate::house::{self, Answers, House, Opening};
 use crate::measure::{Resident, median, percentile};
 use crate::stores;
 
@@ -33,17 +33,21 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     let (folder, _) = fill::filled(config_file, options.folder.as_deref(), options.memories)?;
     let config = stores::apart(config, &folder.path);
     let clock = ManualClock::new(fill::end(options.memories + FRESH)?);
-    let opening =
-        Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
-    let house = house::open(&config, opening).await?;
+    let opening = BootstrapOptions {
+        answers: ModelChoice::Scripted,
+        clock: Arc::new(clock.clone()),
+        seed: Some(0),
+        on_trial: false,
+    };
+    let app = bootstrap::open(&config, opening).await?;
     let dimension = fill::embedder(&config).await?.dimension;
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-    house.azera.attach(sim.clone());
-    house.azera.start().await?;
-    world::set_up(&house, &clock, &sim, &timeline(clock.now())?).await?;
+    app.azera.attach(sim.clone());
+    app.azera.start().await?;
+    world::set_up(&app, &clock, &sim, &timeline(clock.now())?).await?;
 
     let mut talk = Talk {
-        house: &house,
+        app: &app,
         clock,
         crowd: Crowd::new(3, dimension),
         platform: PlatformId::new(PLATFORM)?,
@@ -58,15 +62,15 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
         times.push(talk.turn().await?);
     }
     // Said and in both indexes, but in no graph yet: the second half of the turns runs while that is mended.
-    house.azera.settle().await?;
+    app.azera.settle().await?;
     let mut crowd = Crowd::new(2, dimension);
     tokio::task::block_in_place(|| -> anyhow::Result<()> {
-        fill::write(&house.memory, &mut crowd, options.memories..options.memories + FRESH)?;
-        Ok(fill::index(&house.memory, &crowd)?)
+        fill::write(&app.memory, &mut crowd, options.memories..options.memories + FRESH)?;
+        Ok(fill::index(&app.memory, &crowd)?)
     })?;
     let optimizing = Arc::new(AtomicBool::new(true));
     let optimization = {
-        let (memory, running) = (house.memory.clone(), optimizing.clone());
+        let (memory, running) = (app.memory.clone(), optimizing.clone());
         tokio::task::spawn_blocking(move || {
             let done = memory.optimize();
             running.store(false, Ordering::Relaxed);
@@ -81,8 +85,8 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     }
     let resident = Resident::now();
     optimization.await??;
-    house.azera.settle().await?;
-    house.azera.stop().await;
+    app.azera.settle().await?;
+    app.azera.stop().await;
     let (quiet, busy) = times.split_at(options.turns / 2);
     Ok(json!({
         "memories": options.memories,
@@ -117,7 +121,7 @@ fn timeline(at: Timestamp) -> anyhow::Result<Timeline> {
 }
 
 struct Talk<'a> {
-    house: &'a House,
+    app: &'a App,
     clock: ManualClock,
     crowd: Crowd,
     platform: PlatformId,
@@ -146,11 +150,11 @@ impl Talk<'_> {
             reply_to: None,
         };
         let begun = Instant::now();
-        let outcome = self.house.azera.message(&self.platform, inbound).await?;
+        let outcome = self.app.azera.message(&self.platform, inbound).await?;
         let ms = begun.elapsed().as_secs_f64() * 1_000.0;
         match outcome {
             Outcome::Replied(_) => Ok(ms),
-            Outcome::Silent(why) => bail!("a turn was not answered: {}", why.why()),
+            Outcome::Skipped(why) => bail!("a turn was not answered: {}", why.why()),
         }
     }
 }

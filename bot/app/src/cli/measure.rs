@@ -32,12 +32,12 @@ pub enum EvalCommand {
     Dreams(EvalDreams),
     /// The mood in what a persona says, told by the product's own sense or, to compare, in other ways
     #[command(
-        after_help = "Examples:\n  azera eval mood bot/mind/labelled/mood.jsonl\n  azera eval mood bot/mind/labelled/mood.jsonl --by scores\n\nEach line: {\"text\": \"...\", \"label\": \"melancholy\"}"
+        after_help = "Examples:\n  azera eval mood bot/affect/labelled/mood.jsonl\n  azera eval mood bot/affect/labelled/mood.jsonl --by scores\n\nEach line: {\"text\": \"...\", \"label\": \"melancholy\"}"
     )]
     Mood(EvalMood),
     /// The tags of what people say, told by the product's own sense
     #[command(
-        after_help = "Example:\n  azera eval tags bot/mind/labelled/tags.jsonl\n\nEach line: {\"text\": \"...\", \"labels\": [\"grief\"]}"
+        after_help = "Example:\n  azera eval tags bot/affect/labelled/tags.jsonl\n\nEach line: {\"text\": \"...\", \"labels\": [\"grief\"]}"
     )]
     Tags(EvalLabels),
     /// What is kept of conversations: lines of JSON with `turns` (`id`, `speaker`, `bot`, `text`) and `facts` (`kind`, `text`,

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use azera_chat::Claim;
 use azera_config::Config;
+use azera_engine::Claim;
 use azera_types::SystemClock;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
 use crate::cli::EvalFacts;
-use crate::house::{self, Answers, Opening};
 use crate::stores;
 
 /// A hundred sentences that say something, and forty pairs of which half put something in another's place. They share
@@ -54,19 +54,19 @@ pub async fn claims(config: &Config, options: EvalFacts) -> anyhow::Result<ExitC
     let rows = read(options.file.as_deref(), options.limit.unwrap_or(usize::MAX))?;
     let scratch = tempfile::tempdir().context("making a folder for the evaluation")?;
     let config = stores::apart(config, scratch.path());
-    let opening = Opening {
-        answers: Answers::named(&options.model),
+    let opening = BootstrapOptions {
+        answers: ModelChoice::named(&options.model),
         clock: Arc::new(SystemClock),
         seed: Some(options.seed),
         on_trial: false,
     };
-    let house = house::open(&config, opening).await?;
+    let app = bootstrap::open(&config, opening).await?;
     let mut tally = Tally::default();
     for row in &rows {
         match row {
             Row::Sentence { who, text, about, value } => {
-                let claim = house.azera.claim(who, text).await?;
-                let right = claim.as_ref().is_some_and(|claim| is_right(claim, about, value));
+                let claim = app.azera.claim(who, text).await?;
+                let right = claim.as_ref().is_some_and(|claim| is_correct(claim, about, value));
                 tally.sentences += 1;
                 tally.valid += usize::from(claim.is_some());
                 tally.right += usize::from(right);
@@ -76,23 +76,23 @@ pub async fn claims(config: &Config, options: EvalFacts) -> anyhow::Result<ExitC
                 }
             }
             Row::Pair { who, before, now, replaced } => {
-                let (old, new) = (house.azera.claim(who, before).await?, house.azera.claim(who, now).await?);
-                let told = match old.zip(new) {
-                    Some((old, new)) => house.azera.replaces(&old, &new).await?,
+                let (old, new) = (app.azera.claim(who, before).await?, app.azera.claim(who, now).await?);
+                let outcome = match old.zip(new) {
+                    Some((old, new)) => app.azera.replaces(&old, &new).await?,
                     None => false,
                 };
                 tally.pairs += 1;
                 tally.changes += usize::from(*replaced);
-                tally.found += usize::from(told && *replaced);
-                tally.mistaken += usize::from(told && !*replaced);
+                tally.found += usize::from(outcome && *replaced);
+                tally.mistaken += usize::from(outcome && !*replaced);
                 if options.show {
-                    let said = if told { "replaced" } else { "both stand" };
-                    eprintln!("{} {before} / {now}\n      {said}", if told == *replaced { "+" } else { "-" });
+                    let said = if outcome { "replaced" } else { "both stand" };
+                    eprintln!("{} {before} / {now}\n      {said}", if outcome == *replaced { "+" } else { "-" });
                 }
             }
         }
     }
-    house.azera.stop().await;
+    app.azera.stop().await;
     let report = json!({
         "sentences": tally.sentences, "valid": tally.valid, "right": tally.right,
         "changes": tally.changes, "found": tally.found,
@@ -121,7 +121,7 @@ fn words(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-fn is_right(claim: &Claim, about: &[Vec<String>], value: &[String]) -> bool {
+fn is_correct(claim: &Claim, about: &[Vec<String>], value: &[String]) -> bool {
     let named = words(&claim.about);
     let is_about = about.iter().all(|group| group.iter().any(|key| named.iter().any(|word| word.starts_with(key))));
     let said = words(&claim.value);
@@ -142,7 +142,7 @@ mod tests {
         fn check(about: &str, value: &str, want: bool) {
             let claim = Claim { about: about.into(), value: value.into() };
             let groups = [vec!["tortoise".to_owned()], vec!["age".to_owned(), "old".to_owned()]];
-            assert_eq!(is_right(&claim, &groups, &["sixty two".into()]), want, "{about}: {value}");
+            assert_eq!(is_correct(&claim, &groups, &["sixty two".into()]), want, "{about}: {value}");
         }
         check("how old your tortoise is", "sixty two", true);
         check("the age of your tortoise", "Sixty two this spring", true);

@@ -6,15 +6,15 @@ use std::collections::HashSet;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use azera_adapter_sim::Timeline;
 use azera_config::Config;
-use azera_model::{Priority, Purpose};
+use azera_fake_sim::Timeline;
+use azera_model_api::{Priority, Purpose};
 use azera_types::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cli::EvalDreams;
-use crate::{house, replay};
+use crate::{bootstrap, replay};
 
 /// Days of talk, written for this project.
 const DAYS: &str = include_str!("../../eval/days.jsonl");
@@ -54,10 +54,10 @@ pub async fn dreams(config: &Config, options: EvalDreams) -> anyhow::Result<Exit
     replay::play(&config, &timeline, None, &options.model, options.seed, &mut out).await?;
     let dreamt = dreamt(&out)?;
     let texts: Vec<String> = dreamt.iter().map(|(_, text)| text.clone()).collect();
-    let embedder = house::embedder(&config).await?;
+    let embedder = bootstrap::embedder(&config).await?;
     let vectors = match texts.is_empty() {
         true => Vec::new(),
-        false => embedder.embed(texts, Purpose::Document, Priority::Live).await?,
+        false => embedder.embed(texts, Purpose::Document, Priority::Foreground).await?,
     };
     let (mut about, mut repeated) = (0, 0);
     for (index, (night, text)) in dreamt.iter().enumerate() {

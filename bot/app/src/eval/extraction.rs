@@ -4,15 +4,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
+use azera_affect::{ConversationMessage, ExtractedMemory, SalienceClassifier};
 use azera_config::Config;
-use azera_mind::{Kept, Said, WorthSense};
-use azera_model::{Priority, Purpose};
+use azera_model_api::{Priority, Purpose};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::labels::senses;
+use super::labels::classifiers;
+use crate::bootstrap;
 use crate::cli::EvalLabels;
-use crate::house;
 
 /// A conversation, and what is worth keeping of it.
 #[derive(Deserialize)]
@@ -41,8 +41,8 @@ struct Fact {
 
 #[derive(Default)]
 struct Tally {
-    kept: usize,
-    right: usize,
+    extracted: usize,
+    read_scope: usize,
     of_its_kind: usize,
     there: usize,
     /// Kept of messages that hold nothing worth keeping.
@@ -51,33 +51,38 @@ struct Tally {
 
 pub async fn extraction(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
     let conversations = read(&options.file)?;
-    let embedder = house::embedder(config).await?;
-    let senses = senses(config, &embedder).await?;
+    let embedder = bootstrap::embedder(config).await?;
+    let classifiers = classifiers(config, &embedder).await?;
     let mut tally = Tally::default();
     for conversation in &conversations {
         let mut vectors = Vec::with_capacity(conversation.turns.len());
         for turn in &conversation.turns {
             let sentences: Vec<String> = match turn.bot {
                 true => Vec::new(),
-                false => WorthSense::sentences(&turn.text).into_iter().map(str::to_owned).collect(),
+                false => SalienceClassifier::sentences(&turn.text).into_iter().map(str::to_owned).collect(),
             };
             vectors.push(match sentences.is_empty() {
                 true => Vec::new(),
-                false => embedder.embed(sentences, Purpose::Document, Priority::Live).await?,
+                false => embedder.embed(sentences, Purpose::Document, Priority::Foreground).await?,
             });
         }
         let said = conversation.turns.iter().zip(&vectors);
-        let said: Vec<Said<'_>> = said
-            .map(|(turn, vectors)| Said { speaker: &turn.speaker, is_bot: turn.bot, text: &turn.text, vectors })
+        let said: Vec<ConversationMessage<'_>> = said
+            .map(|(turn, vectors)| ConversationMessage {
+                speaker: &turn.speaker,
+                is_bot: turn.bot,
+                text: &turn.text,
+                vectors,
+            })
             .collect();
-        count(conversation, &senses.worth.keep(&said), &mut tally, options.show);
+        count(conversation, &classifiers.salience.extract(&said), &mut tally, options.show);
     }
     let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    let (precision, recall) = (share(tally.right, tally.kept), share(tally.right, tally.there));
-    let of_its_kind = share(tally.of_its_kind, tally.right);
+    let (precision, recall) = (share(tally.read_scope, tally.extracted), share(tally.read_scope, tally.there));
+    let of_its_kind = share(tally.of_its_kind, tally.read_scope);
     if options.json {
         let value = json!({
-            "conversations": conversations.len(), "kept": tally.kept, "labelled": tally.there, "right": tally.right,
+            "conversations": conversations.len(), "kept": tally.extracted, "labelled": tally.there, "right": tally.read_scope,
             "precision": precision, "recall": recall, "kind_accuracy": of_its_kind, "junk": tally.junk,
         });
         println!("{value}");
@@ -87,8 +92,8 @@ pub async fn extraction(config: &Config, options: EvalLabels) -> anyhow::Result<
         "{} conversations: {} kept, {} of them right and {} of messages with nothing to keep, {} labelled; precision \
          {precision:.3}, recall {recall:.3}; of those right {of_its_kind:.3} are of the labelled kind",
         conversations.len(),
-        tally.kept,
-        tally.right,
+        tally.extracted,
+        tally.read_scope,
         tally.junk,
         tally.there
     );
@@ -107,11 +112,11 @@ fn read(file: &Path) -> anyhow::Result<Vec<Conversation>> {
 }
 
 /// Each labelled fact is found once.
-fn count(conversation: &Conversation, kept: &[Kept], tally: &mut Tally, show: bool) {
+fn count(conversation: &Conversation, extracted: &[ExtractedMemory], tally: &mut Tally, show: bool) {
     let mut open: Vec<&Fact> = conversation.facts.iter().collect();
     tally.there += open.len();
-    tally.kept += kept.len();
-    for memory in kept {
+    tally.extracted += extracted.len();
+    for memory in extracted {
         let sources: Vec<&str> = memory
             .sources()
             .into_iter()
@@ -127,7 +132,7 @@ fn count(conversation: &Conversation, kept: &[Kept], tally: &mut Tally, show: bo
         match open.iter().position(is_it) {
             Some(index) => {
                 let fact = open.swap_remove(index);
-                tally.right += 1;
+                tally.read_scope += 1;
                 tally.of_its_kind += usize::from(fact.kind == memory.kind.name());
             }
             None if show => println!("kept and not labelled [{}]: {}", memory.kind, memory.text.replace('\n', " / ")),
@@ -141,7 +146,7 @@ fn count(conversation: &Conversation, kept: &[Kept], tally: &mut Tally, show: bo
 
 #[cfg(test)]
 mod tests {
-    use azera_mind::Part;
+    use azera_affect::Part;
 
     use super::*;
 
@@ -151,7 +156,7 @@ mod tests {
             {"id": "t2", "speaker": "Ann", "text": "It rains."}],
             "facts": [{"kind": "event", "text": "", "sources": ["t1"], "keys": [["turin"], ["moved", "lives"]]}]}"#;
         let conversation: Conversation = serde_json::from_str(line).unwrap();
-        let kept = |text: &str, kind| Kept {
+        let extracted = |text: &str, kind| ExtractedMemory {
             kind,
             parts: vec![Part { message: 0, span: 0..1 }],
             text: text.into(),
@@ -159,11 +164,11 @@ mod tests {
             about: None,
         };
         let mut tally = Tally::default();
-        let event = kept("Ann: I moved to Turin.", azera_mind::Kind::Event);
-        let mut rain = kept("Ann: It rains.", azera_mind::Kind::Event);
+        let event = extracted("Ann: I moved to Turin.", azera_affect::Kind::Event);
+        let mut rain = extracted("Ann: It rains.", azera_affect::Kind::Event);
         rain.parts[0].message = 1;
-        let all = [kept("Ann: Tom.", azera_mind::Kind::Fact), event.clone(), event, rain];
+        let all = [extracted("Ann: Tom.", azera_affect::Kind::Fact), event.clone(), event, rain];
         count(&conversation, &all, &mut tally, false);
-        assert_eq!((tally.kept, tally.right, tally.of_its_kind, tally.there, tally.junk), (4, 1, 1, 1, 1));
+        assert_eq!((tally.extracted, tally.read_scope, tally.of_its_kind, tally.there, tally.junk), (4, 1, 1, 1, 1));
     }
 }

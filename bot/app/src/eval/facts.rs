@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use azera_adapter_sim::Timeline;
 use azera_config::Config;
+use azera_fake_sim::Timeline;
 use azera_types::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -41,8 +41,10 @@ const BETWEEN: usize = 1;
 #[derive(Debug, Deserialize)]
 struct Fact {
     kind: String,
-    told: String,
-    asked: String,
+    #[serde(rename = "told")]
+    statement: String,
+    #[serde(rename = "asked")]
+    question: String,
     keys: Vec<String>,
 }
 
@@ -84,7 +86,7 @@ pub async fn facts(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCo
                 recalled.len(),
                 if right { "+" } else { "-" },
                 fact.kind,
-                fact.asked,
+                fact.question,
                 said.replace('\n', " ")
             );
         }
@@ -132,7 +134,7 @@ fn timelines(facts: &[Fact]) -> anyhow::Result<(String, String)> {
             say(&mut lines, format!("talk-{index}-{number}"), "telling", talk.next().unwrap_or(&"hm"), minute(now));
         }
         now += 2;
-        say(&mut lines, format!("told-{index}"), "telling", &fact.told, minute(now));
+        say(&mut lines, format!("told-{index}"), "telling", &fact.statement, minute(now));
     }
     let telling = std::mem::take(&mut lines);
     now += 3 * 24 * 60;
@@ -140,7 +142,7 @@ fn timelines(facts: &[Fact]) -> anyhow::Result<(String, String)> {
         now += 5;
         let chat = format!("asking-{index}");
         lines.push(json!({"type": "chat", "at": minute(now), "chat": chat, "kind": "dm", "members": ["ann"]}));
-        say(&mut lines, format!("ask-{index}"), &chat, &fact.asked, minute(now));
+        say(&mut lines, format!("ask-{index}"), &chat, &fact.question, minute(now));
     }
     let text = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect();
     Ok((text(&telling), text(&lines)))

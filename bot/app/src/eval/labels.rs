@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+use azera_affect::{Classifiers, LabelledSentence, Tag, labelled};
 use azera_config::Config;
-use azera_mind::{Labelled, Senses, Tag, labelled};
-use azera_model::{Embedder, Priority, Purpose};
+use azera_model_api::{Embedder, Priority, Purpose};
 use serde_json::{Value, json};
 
+use crate::bootstrap;
 use crate::cli::EvalLabels;
-use crate::house;
 use crate::measure::median;
 use crate::progress::Bar;
 
@@ -24,16 +24,16 @@ const NONE: &str = "none";
 pub async fn tags(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
     let known: Vec<&str> = Tag::ALL.iter().map(|tag| tag.name()).collect();
     let sentences = read(&options.file, &known, false)?;
-    let embedder = house::embedder(config).await?;
-    let senses = senses(config, &embedder).await?;
-    let told = told(&sentences, async |text| {
+    let embedder = bootstrap::embedder(config).await?;
+    let classifiers = classifiers(config, &embedder).await?;
+    let results = label_all(&sentences, async |text| {
         let vector = vector(embedder.as_ref(), text).await?;
-        Ok(senses.tags.sense(text, &vector).into_iter().map(Tag::name).collect())
+        Ok(classifiers.tags.classify(text, &vector).into_iter().map(Tag::name).collect())
     });
-    report(&sentences, &told.await?, &[&known[..], &[NONE]].concat(), "micro_f1", &options)
+    report(&sentences, &results.await?, &[&known[..], &[NONE]].concat(), "micro_f1", &options)
 }
 
-pub(super) fn read(file: &Path, known: &[&str], one_each: bool) -> anyhow::Result<Vec<Labelled>> {
+pub(super) fn read(file: &Path, known: &[&str], one_each: bool) -> anyhow::Result<Vec<LabelledSentence>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let sentences = labelled(&text).with_context(|| file.display().to_string())?;
     ensure!(!sentences.is_empty(), "{} holds no sentence", file.display());
@@ -47,46 +47,47 @@ pub(super) fn read(file: &Path, known: &[&str], one_each: bool) -> anyhow::Resul
     Ok(sentences)
 }
 
-pub(super) async fn senses(config: &Config, embedder: &Arc<dyn Embedder>) -> anyhow::Result<Arc<Senses>> {
+pub(super) async fn classifiers(config: &Config, embedder: &Arc<dyn Embedder>) -> anyhow::Result<Arc<Classifiers>> {
     let bar = Bar::new();
-    crate::senses::senses(config, embedder, &|done, of| bar.count(crate::models::LEARNING, done, of)).await
+    crate::classifiers::classifiers(config, embedder, &|done, of| bar.count(crate::models::LEARNING, done, of)).await
 }
 
 /// The embedding of a text.
 pub(super) async fn vector(embedder: &dyn Embedder, text: &str) -> anyhow::Result<Vec<f32>> {
-    let vectors = embedder.embed(vec![text.to_owned()], Purpose::Document, Priority::Live).await?;
+    let vectors = embedder.embed(vec![text.to_owned()], Purpose::Document, Priority::Foreground).await?;
     vectors.into_iter().next().context("a sentence has no vector")
 }
 
 /// The labels given to each sentence, and the milliseconds each took, embedding included.
-pub(super) struct Told {
+pub(super) struct LabelResults {
     labels: Vec<Vec<&'static str>>,
     times: Vec<f64>,
 }
 
-pub(super) async fn told(
-    sentences: &[Labelled],
+pub(super) async fn label_all(
+    sentences: &[LabelledSentence],
     sense: impl AsyncFn(&str) -> anyhow::Result<Vec<&'static str>>,
-) -> anyhow::Result<Told> {
-    let mut told = Told { labels: Vec::with_capacity(sentences.len()), times: Vec::with_capacity(sentences.len()) };
+) -> anyhow::Result<LabelResults> {
+    let mut results =
+        LabelResults { labels: Vec::with_capacity(sentences.len()), times: Vec::with_capacity(sentences.len()) };
     for sentence in sentences {
         let begun = Instant::now();
-        told.labels.push(sense(&sentence.text).await?);
-        told.times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+        results.labels.push(classify(&sentence.text).await?);
+        results.times.push(begun.elapsed().as_secs_f64() * 1_000.0);
     }
-    Ok(told)
+    Ok(results)
 }
 
 #[derive(Default)]
 struct Counts {
     right: usize,
-    told: usize,
+    results: usize,
     there: usize,
 }
 
 impl Counts {
     fn precision(&self) -> f64 {
-        share(self.right, self.told)
+        share(self.right, self.results)
     }
 
     fn recall(&self) -> f64 {
@@ -94,7 +95,7 @@ impl Counts {
     }
 
     fn f1(&self) -> f64 {
-        share(2 * self.right, self.told + self.there)
+        share(2 * self.right, self.results + self.there)
     }
 }
 
@@ -103,22 +104,22 @@ fn share(part: usize, whole: usize) -> f64 {
 }
 
 pub(super) fn report(
-    sentences: &[Labelled],
-    told: &Told,
+    sentences: &[LabelledSentence],
+    results: &LabelResults,
     known: &[&str],
     overall: &str,
     options: &EvalLabels,
 ) -> anyhow::Result<ExitCode> {
     let mut counts: BTreeMap<&str, Counts> = known.iter().map(|label| (*label, Counts::default())).collect();
     let none: &[&str] = if known.contains(&NONE) { &[NONE] } else { &[] };
-    for (sentence, given) in sentences.iter().zip(&told.labels) {
+    for (sentence, given) in sentences.iter().zip(&results.labels) {
         let there: Vec<&str> = sentence.labels.iter().map(String::as_str).collect();
         let there = if there.is_empty() { none } else { &there };
         let given = if given.is_empty() { none } else { given };
         for (label, counts) in &mut counts {
             let (is, said) = (there.contains(label), given.contains(label));
             counts.right += usize::from(is && said);
-            counts.told += usize::from(said);
+            counts.results += usize::from(said);
             counts.there += usize::from(is);
         }
         if options.show && !(there.len() == given.len() && there.iter().all(|label| given.contains(label))) {
@@ -128,13 +129,13 @@ pub(super) fn report(
     let mut all = Counts::default();
     for counts in counts.values() {
         all.right += counts.right;
-        all.told += counts.told;
+        all.results += counts.results;
         all.there += counts.there;
     }
     // Labels that stand nowhere in the file say nothing.
     let present: Vec<f64> = counts.values().filter(|counts| counts.there > 0).map(Counts::f1).collect();
     let macro_f1 = present.iter().sum::<f64>() / present.len().max(1) as f64;
-    let p50_ms = median(&told.times);
+    let p50_ms = median(&results.times);
     if options.json {
         let by_label = |(label, counts): (&&str, &Counts)| {
             let (precision, recall) = (counts.precision(), counts.recall());

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use azera_config::Config;
-use azera_model::{ChatModel, ChatRequest, Sampling};
-use azera_prompt::{Budget, Came, Line, Parts, Recollection, compose, form_for};
+use azera_model_api::{ChatModel, ChatRequest, Sampling};
+use azera_prompt::{Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, compose, form_for};
 use azera_types::{ManualClock, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
 use crate::cli::EvalFacts;
-use crate::house::{self, Answers, Opening};
 use crate::stores;
 
 /// Fifty-two messages of ten made-up people. They share no name, topic or run of six words with the lessons.
-const MESSAGES: &str = include_str!("../../../curriculum/eval/manners.jsonl");
+const MESSAGES: &str = include_str!("../../../models/dataset/eval/manners.jsonl");
 
 /// Words of which one stands in a reply that owns up to not knowing.
 const NOT_KNOWN: [&str; 14] = [
@@ -49,7 +49,8 @@ struct Message {
     kind: Kind,
     who: String,
     recalled: Vec<String>,
-    asked: String,
+    #[serde(rename = "asked")]
+    question: String,
     keys: Vec<String>,
 }
 
@@ -84,21 +85,26 @@ pub async fn manners(config: &Config, options: EvalFacts) -> anyhow::Result<Exit
     let scratch = tempfile::tempdir().context("making a folder for the evaluation")?;
     let config = stores::apart(config, scratch.path());
     let clock = Arc::new(ManualClock::new("2026-05-20T12:00:00Z".parse()?));
-    let opening = Opening { answers: Answers::named(&options.model), clock, seed: Some(options.seed), on_trial: false };
-    let house = house::open(&config, opening).await?;
+    let opening = BootstrapOptions {
+        answers: ModelChoice::named(&options.model),
+        clock,
+        seed: Some(options.seed),
+        on_trial: false,
+    };
+    let app = bootstrap::open(&config, opening).await?;
     let mut counts: BTreeMap<Kind, (usize, usize)> = BTreeMap::new();
     for (index, message) in messages.iter().enumerate() {
         let reply =
-            reply(&house.model, message, u32::try_from(options.seed)?.wrapping_add(u32::try_from(index)?)).await?;
+            reply(&app.model, message, u32::try_from(options.seed)?.wrapping_add(u32::try_from(index)?)).await?;
         let good = good(message, &reply);
         let count = counts.entry(message.kind).or_default();
         *count = (count.0 + usize::from(good), count.1 + 1);
         if options.show {
             let mark = if good { "+" } else { "-" };
-            eprintln!("{mark} [{}] {}\n      {}", message.kind.name(), message.asked, reply.replace('\n', " "));
+            eprintln!("{mark} [{}] {}\n      {}", message.kind.name(), message.question, reply.replace('\n', " "));
         }
     }
-    house.azera.stop().await;
+    app.azera.stop().await;
     let report: serde_json::Map<_, _> =
         counts.iter().map(|(kind, (good, all))| (kind.name().to_owned(), json!({"good": good, "of": all}))).collect();
     let report = serde_json::Value::Object(report);
@@ -111,17 +117,17 @@ async fn reply(model: &Arc<dyn ChatModel>, message: &Message, seed: u32) -> anyh
     let persona = azera_personas::built_in("azera").context("Azera is not built in")?;
     let form = form_for(&model.info().family);
     let start: Timestamp = "2026-05-02T09:00:00Z".parse()?;
-    let recalled: Vec<Recollection> = (0..)
+    let recalled: Vec<RecalledMemory> = (0..)
         .zip(&message.recalled)
-        .map(|(days, text)| Recollection {
-            came: Came::Said,
+        .map(|(days, text)| RecalledMemory {
+            came: MemoryOrigin::Said,
             speaker: Some(message.who.clone()),
             text: text.clone(),
             at: start + jiff::Span::new().hours(days * 50),
         })
         .collect();
-    let line = Line { depth: 0, speaker: Some(message.who.clone()), text: message.asked.clone() };
-    let parts = Parts { recalled: &recalled, ..Parts::new(&persona, &line) };
+    let line = Line { depth: 0, speaker: Some(message.who.clone()), text: message.question.clone() };
+    let parts = PromptParts { recalled: &recalled, ..PromptParts::new(&persona, &line) };
     let reply_tokens = form.reply_tokens.min(256);
     let budget = Budget { context_tokens: model.info().context_tokens, reply_tokens };
     let prompt = compose(&form, &parts, budget, &|text| model.count_tokens(text))?;
@@ -164,7 +170,7 @@ mod tests {
                 kind,
                 who: "Wren".into(),
                 recalled: vec!["the kite is red".into()],
-                asked: "?".into(),
+                question: "?".into(),
                 keys: vec!["red".into()],
             };
             assert_eq!(good(&message, reply), want, "{reply}");

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
+use azera_affect::{Classifiers, LabelledSentence, Mood, MoodClassifier};
 use azera_config::Config;
-use azera_ledger::Kind;
-use azera_mind::{Labelled, Mood, MoodSense, Senses};
-use azera_model::{ChatMessage, ChatModel, Embedder, Priority, Purpose, Role, ScoreRequest, SessionKey};
+use azera_model_api::{ChatMessage, ChatModel, Embedder, Priority, Purpose, Role, ScoreRequest, SessionKey};
+use azera_model_registry::Kind;
 
-use super::labels::{read, report, senses, told, vector};
+use super::labels::{classifiers, label_all, read, report, vector};
+use crate::bootstrap;
 use crate::cli::{EvalMood, MoodBy};
-use crate::house;
 use crate::progress::Bar;
 
 /// Texts embedded at a time.
@@ -26,29 +26,29 @@ type Weighed = [f64; Mood::ALL.len()];
 
 /// A way to tell moods.
 enum Way {
-    Classifier(Arc<dyn Embedder>, Arc<Senses>),
+    Classifier(Arc<dyn Embedder>, Arc<Classifiers>),
     Prototypes(Arc<dyn Embedder>, Vec<Vec<f32>>),
     Scores(Scores),
-    Mix(Arc<dyn Embedder>, Arc<Senses>, Scores, f64),
+    Mix(Arc<dyn Embedder>, Arc<Classifiers>, Scores, f64),
 }
 
 pub async fn mood(config: &Config, options: EvalMood) -> anyhow::Result<ExitCode> {
     let known: Vec<&str> = Mood::ALL.map(Mood::name).to_vec();
     let sentences = read(&options.labels.file, &known, true)?;
     let way = Way::open(config, &options).await?;
-    let told = told(&sentences, async |text| Ok(vec![likeliest(&way.weigh(text).await?).name()])).await?;
-    report(&sentences, &told, &known, "accuracy", &options.labels)
+    let results = label_all(&sentences, async |text| Ok(vec![likeliest(&way.weigh(text).await?).name()])).await?;
+    report(&sentences, &results, &known, "accuracy", &options.labels)
 }
 
 impl Way {
     async fn open(config: &Config, options: &EvalMood) -> anyhow::Result<Self> {
-        let embedder = async || house::embedder(config).await;
-        let examples = MoodSense::labelled_examples()?;
+        let embedder = async || bootstrap::embedder(config).await;
+        let examples = MoodClassifier::labelled_examples()?;
         Ok(match options.by {
             MoodBy::Classifier => {
                 let embedder = embedder().await?;
-                let senses = senses(config, &embedder).await?;
-                Self::Classifier(embedder, senses)
+                let classifiers = classifiers(config, &embedder).await?;
+                Self::Classifier(embedder, classifiers)
             }
             MoodBy::Prototypes => {
                 let embedder = embedder().await?;
@@ -58,30 +58,30 @@ impl Way {
             MoodBy::Scores => Self::Scores(Scores::open(config, &options.model, &examples).await?.0),
             MoodBy::Mix => {
                 let embedder = embedder().await?;
-                let senses = senses(config, &embedder).await?;
-                let left_out = MoodSense::left_out(&vectors(embedder.as_ref(), &examples).await?)?;
+                let classifiers = classifiers(config, &embedder).await?;
+                let left_out = MoodClassifier::left_out(&vectors(embedder.as_ref(), &examples).await?)?;
                 let (scores, of_examples) = Scores::open(config, &options.model, &examples).await?;
                 let weight = best_weight(&examples, &left_out, &of_examples);
                 eprintln!("the scores weigh {weight} of what the classifier weighs");
-                Self::Mix(embedder, senses, scores, weight)
+                Self::Mix(embedder, classifiers, scores, weight)
             }
         })
     }
 
     async fn weigh(&self, text: &str) -> anyhow::Result<Weighed> {
         Ok(match self {
-            Self::Classifier(embedder, senses) => {
+            Self::Classifier(embedder, classifiers) => {
                 let vector = vector(embedder.as_ref(), text).await?;
-                logarithms(&senses.mood.probabilities(text, &vector))
+                logarithms(&classifiers.mood.probabilities(text, &vector))
             }
             Self::Prototypes(embedder, centroids) => {
                 let vector = vector(embedder.as_ref(), text).await?;
                 each(|number| centroids.get(number).map_or(f64::MIN, |centroid| dot(centroid, &vector)))
             }
             Self::Scores(scores) => scores.weigh(text).await?,
-            Self::Mix(embedder, senses, scores, weight) => {
+            Self::Mix(embedder, classifiers, scores, weight) => {
                 let vector = vector(embedder.as_ref(), text).await?;
-                mixed(&senses.mood.probabilities(text, &vector), &scores.weigh(text).await?, *weight)
+                mixed(&classifiers.mood.probabilities(text, &vector), &scores.weigh(text).await?, *weight)
             }
         })
     }
@@ -97,15 +97,16 @@ struct Scores {
 
 impl Scores {
     /// With a prior from the examples, and the scores of these.
-    async fn open(config: &Config, name: &str, examples: &[Labelled]) -> anyhow::Result<(Self, Vec<Weighed>)> {
-        let models = house::models(config)?;
+    async fn open(config: &Config, name: &str, examples: &[LabelledSentence]) -> anyhow::Result<(Self, Vec<Weighed>)> {
+        let models = bootstrap::models(config)?;
         let name = match name {
-            "default" => house::chosen(config, &models, Kind::Chat)?,
+            "default" => bootstrap::chosen(config, &models, Kind::Chat)?,
             name => name.to_owned(),
         };
-        let installed = house::installed(&models, &name).await?;
+        let installed = bootstrap::installed(&models, &name).await?;
         let of = config.clone();
-        let model = tokio::task::spawn_blocking(move || house::load_chat(&of, &models, &installed, false)).await??;
+        let model =
+            tokio::task::spawn_blocking(move || bootstrap::load_chat(&of, &models, &installed, false)).await??;
         ensure!(model.scorer().is_some(), "{name} cannot say how likely a text is");
         let mut scores = Self { model, session: SessionKey::new("moods"), prior: Weighed::default() };
         let bar = Bar::new();
@@ -124,12 +125,12 @@ impl Scores {
     async fn weigh(&self, text: &str) -> anyhow::Result<Weighed> {
         let scorer = self.model.scorer().context("the model scores no more")?;
         let request = ScoreRequest {
-            messages: vec![ChatMessage::new(Role::User, asked(text))],
+            messages: vec![ChatMessage::new(Role::User, mood_prompt(text))],
             continuations: Mood::ALL.map(|mood| format!(" {mood}")).to_vec(),
             within: true,
             session: Some(self.session.clone()),
-            priority: Priority::Live,
-            adapters: Vec::new(),
+            priority: Priority::Foreground,
+            loras: Vec::new(),
         };
         let found = scorer.score(request).await?;
         Ok(each(|number| found.get(number).map_or(f64::MIN, |score| score.log_prob) - self.prior[number]))
@@ -137,16 +138,16 @@ impl Scores {
 }
 
 /// What a mood's name goes on from. Of two that were tried it serves the examples better.
-fn asked(text: &str) -> String {
+fn mood_prompt(text: &str) -> String {
     format!("Text: {text}\nMood:")
 }
 
 /// The weight of the scores with which most of the examples are told rightly, each by what it was left out of; of several the least.
-fn best_weight(examples: &[Labelled], left_out: &[Vec<f32>], scores: &[Weighed]) -> f64 {
+fn best_weight(examples: &[LabelledSentence], left_out: &[Vec<f32>], scores: &[Weighed]) -> f64 {
     let right = |weight: f64| {
-        let told =
+        let results =
             left_out.iter().zip(scores).map(|(classified, scores)| likeliest(&mixed(classified, scores, weight)));
-        told.zip(examples).filter(|(mood, example)| example.labels.iter().any(|label| label == mood.name())).count()
+        results.zip(examples).filter(|(mood, example)| example.labels.iter().any(|label| label == mood.name())).count()
     };
     let weights = WEIGHTS.map(|twentieths| f64::from(twentieths) / 20.0);
     weights.rev().max_by_key(|weight| right(*weight)).unwrap_or_default()
@@ -175,17 +176,17 @@ fn likeliest(weighed: &Weighed) -> Mood {
     most.map_or(Mood::Calm, |(mood, _)| mood)
 }
 
-async fn vectors(embedder: &dyn Embedder, examples: &[Labelled]) -> anyhow::Result<Vec<Vec<f32>>> {
+async fn vectors(embedder: &dyn Embedder, examples: &[LabelledSentence]) -> anyhow::Result<Vec<Vec<f32>>> {
     let mut vectors = Vec::with_capacity(examples.len());
     for batch in examples.chunks(BATCH) {
         let texts = batch.iter().map(|example| example.text.clone()).collect();
-        vectors.extend(embedder.embed(texts, Purpose::Document, Priority::Live).await?);
+        vectors.extend(embedder.embed(texts, Purpose::Document, Priority::Foreground).await?);
     }
     Ok(vectors)
 }
 
 /// For each mood the mean of its examples' vectors, of length 1.
-fn centroids(examples: &[Labelled], vectors: &[Vec<f32>]) -> Vec<Vec<f32>> {
+fn centroids(examples: &[LabelledSentence], vectors: &[Vec<f32>]) -> Vec<Vec<f32>> {
     let centroid = |mood: Mood| {
         let own = examples.iter().zip(vectors).filter(|(example, _)| example.labels.iter().any(|it| it == mood.name()));
         let mut sum = vec![0.0; vectors.first().map_or(0, Vec::len)];
@@ -207,8 +208,8 @@ fn dot(one: &[f32], other: &[f32]) -> f64 {
 mod tests {
     use super::*;
 
-    fn example(mood: Mood) -> Labelled {
-        Labelled { text: String::new(), labels: vec![mood.name().to_owned()] }
+    fn example(mood: Mood) -> LabelledSentence {
+        LabelledSentence { text: String::new(), labels: vec![mood.name().to_owned()] }
     }
 
     fn only(mood: Mood, value: f64) -> Weighed {

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use azera_adapter::{Host, ProbeLine};
-use azera_adapter_sim::{PLATFORM, SimPlatform, Timeline};
+use azera_adapter::{Host, SearchRequest};
 use azera_config::Config;
+use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_types::{ChatId, Inbound, ManualClock, MessageId, PersonId, PlatformId, Text, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::EvalRecall;
 use crate::eval::world;
-use crate::house::{self, Answers, House, Opening};
 use crate::measure::{median, percentile};
 use crate::stores;
 
@@ -63,13 +63,13 @@ pub async fn recall(config: &Config, options: EvalRecall) -> anyhow::Result<Exit
     for file in &options.files {
         let conversation = read(file)?;
         let started = Instant::now();
-        let asked = Asked::open(config, &conversation).await?;
+        let run = RecallRun::open(config, &conversation).await?;
         seconds += started.elapsed().as_secs_f64();
         turns += conversation.turns.len();
         for question in &conversation.queries {
-            scored.push(asked.score(&conversation, question).await?);
+            scored.push(run.score(&conversation, question).await?);
         }
-        asked.house.azera.stop().await;
+        run.app.azera.stop().await;
         if !options.json {
             eprintln!(
                 "{}: {} turns, {} questions",
@@ -97,26 +97,30 @@ fn read(file: &PathBuf) -> anyhow::Result<Conversation> {
 }
 
 /// A conversation that was remembered, and somebody who asks about it from another chat of the same audience.
-struct Asked {
-    house: House,
+struct RecallRun {
+    app: App,
     platform: PlatformId,
     chat: ChatId,
     person: PersonId,
     _scratch: tempfile::TempDir,
 }
 
-impl Asked {
+impl RecallRun {
     async fn open(config: &Config, conversation: &Conversation) -> anyhow::Result<Self> {
         let scratch = tempfile::tempdir()?;
         let config = stores::apart(config, scratch.path());
         let Some(first) = conversation.turns.first() else { bail!("{} has no turns", conversation.id) };
         let clock = ManualClock::new(first.time);
-        let opening =
-            Opening { answers: Answers::Scripted, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };
-        let house = house::open(&config, opening).await?;
+        let opening = BootstrapOptions {
+            answers: ModelChoice::Scripted,
+            clock: Arc::new(clock.clone()),
+            seed: Some(0),
+            on_trial: false,
+        };
+        let app = bootstrap::open(&config, opening).await?;
         let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-        house.azera.attach(sim.clone());
-        house.azera.start().await?;
+        app.azera.attach(sim.clone());
+        app.azera.start().await?;
         let members: Vec<&str> = conversation.speakers.iter().map(String::as_str).chain(["reader"]).collect();
         let world = [
             json!({"type": "realm", "at": first.time, "realm": "eval", "members": members}),
@@ -125,7 +129,7 @@ impl Asked {
         ];
         let world: String = world.iter().map(|line| format!("{line}\n")).collect();
         let timeline = Timeline::read(world.as_bytes())?;
-        world::set_up(&house, &clock, &sim, &timeline).await?;
+        world::set_up(&app, &clock, &sim, &timeline).await?;
         let platform = PlatformId::new(PLATFORM)?;
         for turn in &conversation.turns {
             clock.advance_to(turn.time);
@@ -140,23 +144,23 @@ impl Asked {
                 mentions: Vec::new(),
                 reply_to: None,
             };
-            house.azera.message(&platform, inbound).await?;
+            app.azera.message(&platform, inbound).await?;
         }
-        house.azera.settle().await?;
+        app.azera.settle().await?;
         let last = conversation.turns.iter().map(|turn| turn.time).max().unwrap_or(first.time);
         clock.advance_to(last + jiff::Span::new().hours(24));
-        Ok(Self { house, platform, chat: ChatId::new("asked")?, person: PersonId::new("reader")?, _scratch: scratch })
+        Ok(Self { app, platform, chat: ChatId::new("asked")?, person: PersonId::new("reader")?, _scratch: scratch })
     }
 
     async fn score(&self, conversation: &Conversation, question: &Question) -> anyhow::Result<Scored> {
-        let line = ProbeLine {
+        let line = SearchRequest {
             chat: self.chat.clone(),
             person: self.person.clone(),
             query: Text::new(&question.question),
             limit: Some(DEPTH),
         };
         let started = Instant::now();
-        let hits = self.house.azera.probe(&self.platform, line).await?;
+        let hits = self.app.azera.search(&self.platform, line).await?;
         let ms = started.elapsed().as_secs_f64() * 1_000.0;
         // A hit that names several turns takes as many places; a turn named twice counts once.
         let mut places: Vec<Option<&str>> = Vec::new();

@@ -3,43 +3,38 @@
 use std::sync::Arc;
 
 use azera_adapter::Host;
-use azera_adapter_sim::{Session, SessionError, SimPlatform, Timeline, replay};
+use azera_fake_sim::{Session, SessionError, SimPlatform, Timeline, replay};
 use azera_types::{ManualClock, Timestamp};
 
-use crate::house::House;
+use crate::bootstrap::App;
 
 /// Plays the lines of a timeline that only describe the world.
-pub async fn set_up(
-    house: &House,
-    clock: &ManualClock,
-    sim: &Arc<SimPlatform>,
-    timeline: &Timeline,
-) -> anyhow::Result<()> {
-    play(house, clock, sim, timeline, &mut std::io::sink()).await
+pub async fn set_up(app: &App, clock: &ManualClock, sim: &Arc<SimPlatform>, timeline: &Timeline) -> anyhow::Result<()> {
+    play(app, clock, sim, timeline, &mut std::io::sink()).await
 }
 
 /// Plays the lines of a timeline, and writes what comes of them.
 pub async fn play(
-    house: &House,
+    app: &App,
     clock: &ManualClock,
     sim: &Arc<SimPlatform>,
     timeline: &Timeline,
     out: &mut (dyn std::io::Write + Send),
 ) -> anyhow::Result<()> {
-    replay(timeline, sim, &mut Still { house, clock }, out).await?;
+    replay(timeline, sim, &mut Still { app, clock }, out).await?;
     Ok(())
 }
 
 /// A session that never restarts.
 struct Still<'a> {
-    house: &'a House,
+    app: &'a App,
     clock: &'a ManualClock,
 }
 
 #[async_trait::async_trait]
 impl Session for Still<'_> {
     fn host(&self) -> Arc<dyn Host> {
-        Arc::new(self.house.azera.clone())
+        Arc::new(self.app.azera.clone())
     }
 
     async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {

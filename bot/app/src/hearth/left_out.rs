@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use azera_chat::{Courier, Trainer};
 use azera_config::Config;
-use azera_ledger::Models;
+use azera_engine::{OffloadTransport, Trainer};
+use azera_model_registry::Models;
 use serde_json::Value;
 
 use crate::cli::{BenchHearth, HearthCommand};
@@ -26,7 +26,7 @@ pub fn trainer(_config: &Config, _models: Models) -> anyhow::Result<Arc<dyn Trai
 }
 
 /// None: without a trainer, nothing is sent to another machine.
-pub fn courier(_config: &Config, _data: &Path) -> Option<Arc<dyn Courier>> {
+pub fn courier(_config: &Config, _data: &Path) -> Option<Arc<dyn OffloadTransport>> {
     None
 }
 

@@ -12,9 +12,9 @@ mod learning;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use azera_chat::Hearth;
 use azera_config::Config;
-use azera_ledger::Models;
+use azera_engine::Hearth;
+use azera_model_registry::Models;
 use azera_types::PlatformId;
 
 use crate::discord;
@@ -43,7 +43,7 @@ pub fn hearth(config: &Config, models: Models, data: &Path) -> anyhow::Result<Op
     Ok(Some(Hearth {
         // What was learnt before is unlearnt all the same.
         trainer: if config.hearth.enabled { Some(learning::trainer(config, models)?) } else { None },
-        courier: learning::courier(config, data),
+        transport: learning::courier(config, data),
         folder,
         exchanges: config.hearth.exchanges as usize,
         barred,

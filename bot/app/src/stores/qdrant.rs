@@ -7,12 +7,12 @@ use anyhow::Context;
 use azera_config::Config;
 use azera_memory::VectorIndex;
 use azera_memory_qdrant::{MirroredVectors, QdrantConfig, QdrantVectors};
-use azera_memory_remote::Patience;
+use azera_memory_remote::RetryPolicy;
 use azera_memory_vector::EdgeVectors;
 
 use super::{OnServers, VECTOR_SERVER};
+use crate::bootstrap;
 use crate::doctor::{Found, has_embedder, unencrypted};
-use crate::house;
 
 /// The vector index: the one on this machine, mirrored to a server if one is configured, which is then noted in `on`.
 pub fn vectors(
@@ -53,7 +53,7 @@ fn server_config(config: &Config, dimension: usize) -> Option<QdrantConfig> {
         dimension,
         // The data folder has one.
         secret: String::new(),
-        patience: Patience::default(),
+        patience: RetryPolicy::default(),
     })
 }
 
@@ -66,7 +66,7 @@ pub async fn check(config: &Config) -> Found {
         if !has_embedder(config)? {
             return Ok(None);
         }
-        let dimension = house::present_embedder_info(config).await?.dimension;
+        let dimension = bootstrap::present_embedder_info(config).await?.dimension;
         server(config, &config.data_dir()?, dimension)
     };
     match found.await {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use azera_config::Config;
 use azera_memory::Working;
 use azera_memory_redis::{FallbackWorking, RedisConfig, RedisWorking};
-use azera_memory_remote::Patience;
+use azera_memory_remote::RetryPolicy;
 use azera_memory_sled::SledWorking;
 
 use super::{OnServers, WORKING_SERVER};
@@ -38,7 +38,7 @@ fn server(config: &Config) -> anyhow::Result<Option<RedisWorking>> {
         url: url.clone(),
         password: own.password.as_ref().map(|password| password.expose().to_owned()),
         prefix: own.prefix.clone(),
-        patience: Patience::default(),
+        patience: RetryPolicy::default(),
     };
     Ok(Some(RedisWorking::new(redis).context("working_server")?))
 }

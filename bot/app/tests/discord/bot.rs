@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use azera_discord_peer::Peer;
+use azera_fake_discord::FakeDiscord;
 use tempfile::TempDir;
 
 use crate::model::Model;
@@ -42,13 +42,13 @@ pub fn description() -> Option<PathBuf> {
 
 impl Bot {
     /// A bot that answers with the model; with the scripted one if there is none.
-    pub fn new(peer: &Peer, model: Option<&Model>) -> Self {
+    pub fn new(fake: &FakeDiscord, model: Option<&Model>) -> Self {
         let scratch = tempfile::tempdir().expect("a folder");
-        std::fs::write(scratch.path().join("root.pem"), &peer.root_certificate).expect("a file");
+        std::fs::write(scratch.path().join("root.pem"), &fake.root_certificate).expect("a file");
         Self {
             scratch,
-            api: peer.api.to_string(),
-            token: peer.token.clone(),
+            api: fake.api.to_string(),
+            token: fake.token.clone(),
             model: model.map(|model| model.url.clone()),
             own_model: false,
             more: Vec::new(),
@@ -96,8 +96,8 @@ impl Bot {
     }
 
     /// Starts the bot, and waits until it listens.
-    pub fn start(&mut self, peer: &Peer) {
-        let before = peer.world(|world| world.identified);
+    pub fn start(&mut self, fake: &FakeDiscord) {
+        let before = fake.world(|world| world.identified);
         let arguments: &[&str] =
             if self.own_model || self.model.is_some() { &["run"] } else { &["run", "--model", "scripted"] };
         let mut process = self.command(arguments).spawn().expect("the binary runs");
@@ -105,34 +105,34 @@ impl Bot {
         let log = self.log.clone();
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let mut kept = log.0.lock().expect("nobody panics while they hold this");
-                kept.push_str(&line);
-                kept.push('\n');
+                let mut retained = log.0.lock().expect("nobody panics while they hold this");
+                retained.push_str(&line);
+                retained.push('\n');
                 log.1.notify_all();
             }
         });
         self.process = Some(process);
-        peer.wait("the bot to connect", |world| (world.identified > before && world.listening()).then_some(()));
+        fake.wait("the bot to connect", |world| (world.identified > before && world.listening()).then_some(()));
     }
 
     /// Kills it where it stands.
-    pub fn kill(&mut self, peer: &Peer) {
+    pub fn kill(&mut self, fake: &FakeDiscord) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("it can be killed");
             process.wait().expect("it ends");
-            peer.wait("the connection to end", |world| (!world.listening()).then_some(()));
+            fake.wait("the connection to end", |world| (!world.listening()).then_some(()));
         }
     }
 
     /// Asks it to stop, and waits until it has.
-    pub fn stop(&mut self, peer: &Peer) {
+    pub fn stop(&mut self, fake: &FakeDiscord) {
         if let Some(mut process) = self.process.take() {
             let id = process.id().to_string();
             let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
             assert!(sent.success());
             let status = process.wait().expect("it ends");
             assert!(status.success(), "{}", self.log());
-            peer.wait("the connection to end", |world| (!world.listening()).then_some(()));
+            fake.wait("the connection to end", |world| (!world.listening()).then_some(()));
         }
     }
 

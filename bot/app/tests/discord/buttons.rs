@@ -3,51 +3,51 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use azera_discord_peer::{Invoked, Peer, World};
+use azera_fake_discord::{FakeDiscord, Invoked, World};
 
 use crate::bot::Bot;
-use crate::commands::{square, told};
+use crate::commands::{answer_text, square};
 use crate::model::Model;
-use crate::{answered_for_good, answers, as_described, peer, text};
+use crate::{answered_for_good, answers, as_described, fake, text};
 
 /// The message that answers another.
-fn reply_to(world: &World, channel: u64, asked: u64) -> u64 {
-    let reply = world.answers(channel, asked)[0]["id"].as_str().expect("an id");
+fn reply_to(world: &World, channel: u64, question: u64) -> u64 {
+    let reply = world.answers(channel, question)[0]["id"].as_str().expect("an id");
     reply.parse().expect("a number")
 }
 
 #[track_caller]
-fn press(peer: &Peer, channel: u64, asked: u64, who: u64, label: &str) -> String {
-    let pressed = peer.world(|world| {
-        let message = world.answers(channel, asked)[0].clone();
+fn press(fake: &FakeDiscord, channel: u64, question: u64, who: u64, label: &str) -> String {
+    let pressed = fake.world(|world| {
+        let message = world.answers(channel, question)[0].clone();
         let buttons = message["components"][0]["components"].as_array().cloned().unwrap_or_default();
         let button = buttons.iter().find(|button| button["label"] == *label).expect("a button");
         let custom_id = button["custom_id"].as_str().expect("an id").to_owned();
-        world.invoke(channel, who, Invoked::Button { message: reply_to(world, channel, asked), custom_id })
+        world.invoke(channel, who, Invoked::Button { message: reply_to(world, channel, question), custom_id })
     });
-    told(peer, pressed)
+    answer_text(fake, pressed)
 }
 
-fn react(peer: &Peer, channel: u64, asked: u64, who: u64, emoji: &str) {
-    peer.world(|world| {
-        let reply = reply_to(world, channel, asked);
+fn react(fake: &FakeDiscord, channel: u64, question: u64, who: u64, emoji: &str) {
+    fake.world(|world| {
+        let reply = reply_to(world, channel, question);
         world.react(channel, reply, who, emoji);
     });
 }
 
 /// Waits until somebody was told something by direct message.
 #[track_caller]
-fn told_in_dm(peer: &Peer, who: u64, words: &str) {
-    peer.wait(&format!("{words:?} in a direct message"), |world| {
+fn dm_says(fake: &FakeDiscord, who: u64, words: &str) {
+    fake.wait(&format!("{words:?} in a direct message"), |world| {
         let dm = world.dm(who);
         world.bots_messages(dm).into_iter().any(|message| text(message).contains(words)).then_some(())
     });
 }
 
 /// So much is said by others, and so much time passes, that nobody knows of the reply any more but Discord.
-fn later(peer: &Peer, bot: &mut Bot, channel: u64) {
-    bot.stop(peer);
-    peer.world(|world| {
+fn later(fake: &FakeDiscord, bot: &mut Bot, channel: u64) {
+    bot.stop(fake);
+    fake.world(|world| {
         world.forget_nonces();
         let robot = world.user("Robot");
         world.bots.push(robot);
@@ -55,59 +55,59 @@ fn later(peer: &Peer, bot: &mut Bot, channel: u64) {
             world.say(channel, robot, &format!("number {n}"));
         }
     });
-    bot.start(peer);
+    bot.start(fake);
 }
 
 #[test]
 fn buttons_and_reactions_work_on_old_replies_for_who_may() {
-    let peer = peer();
-    let ([_, bob, cid], square) = square(&peer);
+    let fake = fake();
+    let ([_, bob, cid], square) = square(&fake);
     let count = Arc::new(AtomicUsize::new(0));
     let model = Model::start(Arc::new(move |_| {
         let number = count.fetch_add(1, Ordering::Relaxed) + 1;
         (format!("This is answer number {number}."), String::new())
     }));
-    let mut bot = Bot::new(&peer, Some(&model));
-    bot.start(&peer);
-    let asked = peer.world(|world| world.say(square, bob, "Azera, what of the lighthouse?"));
+    let mut bot = Bot::new(&fake, Some(&model));
+    bot.start(&fake);
+    let question = fake.world(|world| world.say(square, bob, "Azera, what of the lighthouse?"));
     let shows = |number: usize| {
-        answered_for_good(&peer, square, asked, &format!("This is answer number {number}."));
-        peer.world(|world| assert_eq!(answers(world, square, asked).len(), 1, "it stands where it stood"));
+        answered_for_good(&fake, square, question, &format!("This is answer number {number}."));
+        fake.world(|world| assert_eq!(answers(world, square, question).len(), 1, "it stands where it stood"));
     };
     shows(1);
-    later(&peer, &mut bot, square);
-    let refused = press(&peer, square, asked, cid, "Again");
+    later(&fake, &mut bot, square);
+    let refused = press(&fake, square, question, cid, "Again");
     assert!(refused.contains("Only the person I answered"), "{refused}");
-    assert_eq!(press(&peer, square, asked, bob, "Again"), "Done.");
+    assert_eq!(press(&fake, square, question, bob, "Again"), "Done.");
     shows(2);
-    later(&peer, &mut bot, square);
-    press(&peer, square, asked, bob, "\u{25c0}");
+    later(&fake, &mut bot, square);
+    press(&fake, square, question, bob, "\u{25c0}");
     shows(1);
-    press(&peer, square, asked, bob, "\u{25b6}");
+    press(&fake, square, question, bob, "\u{25b6}");
     shows(2);
-    let why = press(&peer, square, asked, cid, "Why?");
+    let why = press(&fake, square, question, cid, "Why?");
     assert!(why.contains("Prompt in tokens"), "{why}");
-    later(&peer, &mut bot, square);
-    react(&peer, square, asked, bob, "🔁");
+    later(&fake, &mut bot, square);
+    react(&fake, square, question, bob, "🔁");
     shows(3);
-    react(&peer, square, asked, bob, "⬅️");
+    react(&fake, square, question, bob, "⬅️");
     shows(2);
-    react(&peer, square, asked, cid, "👍");
-    react(&peer, square, asked, cid, "❓");
-    told_in_dm(&peer, cid, "Prompt in tokens");
-    react(&peer, square, asked, cid, "🔁");
-    told_in_dm(&peer, cid, "Only the person I answered");
-    react(&peer, square, asked, cid, "🗑️");
-    told_in_dm(&peer, cid, "somebody else's");
+    react(&fake, square, question, cid, "👍");
+    react(&fake, square, question, cid, "❓");
+    dm_says(&fake, cid, "Prompt in tokens");
+    react(&fake, square, question, cid, "🔁");
+    dm_says(&fake, cid, "Only the person I answered");
+    react(&fake, square, question, cid, "🗑️");
+    dm_says(&fake, cid, "somebody else's");
     shows(2);
-    later(&peer, &mut bot, square);
-    react(&peer, square, asked, bob, "🗑️");
-    told_in_dm(&peer, bob, "Forgotten");
-    peer.wait("the reply to go", |world| answers(world, square, asked).is_empty().then_some(()));
-    bot.stop(&peer);
-    peer.world(|world| {
+    later(&fake, &mut bot, square);
+    react(&fake, square, question, bob, "🗑️");
+    dm_says(&fake, bob, "Forgotten");
+    fake.wait("the reply to go", |world| answers(world, square, question).is_empty().then_some(()));
+    bot.stop(&fake);
+    fake.world(|world| {
         let (dm_bob, dm_cid) = (world.dm(bob), world.dm(cid));
         assert_eq!((world.bots_messages(dm_bob).len(), world.bots_messages(dm_cid).len()), (1, 3));
     });
-    as_described(&peer);
+    as_described(&fake);
 }

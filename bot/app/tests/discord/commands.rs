@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use azera_discord_peer::{Invoked, Peer, World};
+use azera_fake_discord::{FakeDiscord, Invoked, World};
 use serde_json::{Value, json};
 
 use crate::bot::Bot;
-use crate::{answered_for_good, answers, as_described, peer};
+use crate::{answered_for_good, answers, as_described, fake};
 
 /// Who may give a command in a channel of many.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -127,10 +127,10 @@ const FORMS: &[Given] = &[
 ];
 
 /// Whether somebody was told that they may not.
-fn is_refusal(told: &str) -> bool {
+fn is_refusal(answer_text: &str) -> bool {
     ["for admins", "are the admins'", "is the admins'", "its admins", "for the operator", "Only the operator"]
         .iter()
-        .any(|words| told.contains(words))
+        .any(|words| answer_text.contains(words))
 }
 
 /// The options of a command as a person's client sends them.
@@ -159,8 +159,8 @@ const FORM: u64 = 9;
 
 /// What somebody is told, or the form that they are shown.
 #[track_caller]
-pub fn told(peer: &Peer, id: u64) -> String {
-    let answer = peer.wait("a command's answer", |world| {
+pub fn answer_text(fake: &FakeDiscord, id: u64) -> String {
+    let answer = fake.wait("a command's answer", |world| {
         let answer = &world.interaction(id).answer;
         (answer.message.is_some() || answer.kind == Some(FORM)).then(|| answer.clone())
     });
@@ -174,23 +174,23 @@ pub fn told(peer: &Peer, id: u64) -> String {
 
 /// Gives a command and waits for what comes of it.
 #[track_caller]
-pub fn give(peer: &Peer, channel: u64, who: u64, name: &str, form: &str, values: &[(&str, &str)]) -> String {
-    let id = peer.world(|world| {
+pub fn give(fake: &FakeDiscord, channel: u64, who: u64, name: &str, form: &str, values: &[(&str, &str)]) -> String {
+    let id = fake.world(|world| {
         let options = options(world, name, form, values);
         world.invoke(channel, who, Invoked::Command { name: name.to_owned(), kind: 1, options, target: None })
     });
-    told(peer, id)
+    answer_text(fake, id)
 }
 
 /// Chooses something in the menu of a message.
-fn choose(peer: &Peer, channel: u64, who: u64, name: &str, target: u64) -> u64 {
+fn choose(fake: &FakeDiscord, channel: u64, who: u64, name: &str, target: u64) -> u64 {
     let what = Invoked::Command { name: name.to_owned(), kind: 3, options: json!([]), target: Some(target) };
-    peer.world(|world| world.invoke(channel, who, what))
+    fake.world(|world| world.invoke(channel, who, what))
 }
 
 /// A server of Ann's with Bob and Cid in it, and a channel of it.
-pub fn square(peer: &Peer) -> ([u64; 3], u64) {
-    peer.world(|world| {
+pub fn square(fake: &FakeDiscord) -> ([u64; 3], u64) {
+    fake.world(|world| {
         let people = ["Ann", "Bob", "Cid"].map(|name| world.user(name));
         let guild = world.guild(people[0], &people[1..]);
         (people, world.channel(guild, "square", Vec::new()))
@@ -203,27 +203,27 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Looks for words in memory until a word is found there: what was said is found a moment later. Where nothing is too young,
 /// that is.
 #[track_caller]
-pub fn find(peer: &Peer, channel: u64, who: u64, words: &str, word: &str) {
+pub fn find(fake: &FakeDiscord, channel: u64, who: u64, words: &str, word: &str) {
     let until = Instant::now() + LONGEST;
-    while !give(peer, channel, who, "memory", "search", &[("words", words)]).contains(word) {
+    while !give(fake, channel, who, "memory", "search", &[("words", words)]).contains(word) {
         assert!(Instant::now() < until, "{word} is not found in {channel}");
     }
 }
 
 #[track_caller]
-pub fn ask(peer: &Peer, channel: u64, who: u64) -> u64 {
-    let asked = peer.world(|world| world.say(channel, who, "Azera, what of the lighthouse?"));
-    answered_for_good(peer, channel, asked, "Noted.");
-    asked
+pub fn ask(fake: &FakeDiscord, channel: u64, who: u64) -> u64 {
+    let question = fake.world(|world| world.say(channel, who, "Azera, what of the lighthouse?"));
+    answered_for_good(fake, channel, question, "Noted.");
+    question
 }
 
 #[test]
 fn every_command_is_obeyed_or_refused_by_who_gives_it() {
-    let peer = peer();
-    let ([ann, bob, cid], square) = square(&peer);
-    let mut bot = Bot::new(&peer, None).with("AZERA__DISCORD__OPERATORS", &cid.to_string());
-    bot.start(&peer);
-    let declared = peer.wait("the commands", |world| (!world.commands.is_empty()).then(|| world.commands.clone()));
+    let fake = fake();
+    let ([ann, bob, cid], square) = square(&fake);
+    let mut bot = Bot::new(&fake, None).with("AZERA__DISCORD__OPERATORS", &cid.to_string());
+    bot.start(&fake);
+    let declared = fake.wait("the commands", |world| (!world.commands.is_empty()).then(|| world.commands.clone()));
     for command in declared.iter().filter(|command| command["type"] == 1) {
         let forms = command["options"].as_array().into_iter().flatten().filter(|option| option["type"] == 1);
         let mut forms: Vec<&str> = forms.filter_map(|form| form["name"].as_str()).collect();
@@ -236,83 +236,83 @@ fn every_command_is_obeyed_or_refused_by_who_gives_it() {
             assert!(tried, "/{name} {form} is declared, and nobody tries it");
         }
     }
-    ask(&peer, square, bob);
+    ask(&fake, square, bob);
     for (name, form, values, who) in FORMS {
         for (person, rank) in [(bob, Members), (ann, Admins), (cid, Operators)] {
-            let told = give(&peer, square, person, name, form, values);
-            assert_eq!(is_refusal(&told), rank < *who, "/{name} {form} by one of the {rank:?}: {told}");
+            let answer_text = give(&fake, square, person, name, form, values);
+            assert_eq!(is_refusal(&answer_text), rank < *who, "/{name} {form} by one of the {rank:?}: {answer_text}");
         }
     }
-    as_described(&peer);
+    as_described(&fake);
 }
 
 #[test]
 fn what_is_somebodys_own_is_theirs_to_show_and_to_forget() {
-    let peer = peer();
-    let ([ann, bob, cid], square) = square(&peer);
-    let dm = peer.world(|world| world.dm(bob));
-    let mut bot = Bot::new(&peer, None);
-    bot.start(&peer);
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
-    ask(&peer, square, bob);
-    let refused = give(&peer, square, cid, "regenerate", "", &[]);
+    let fake = fake();
+    let ([ann, bob, cid], square) = square(&fake);
+    let dm = fake.world(|world| world.dm(bob));
+    let mut bot = Bot::new(&fake, None);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    ask(&fake, square, bob);
+    let refused = give(&fake, square, cid, "regenerate", "", &[]);
     assert!(refused.contains("Only the person I answered"), "{refused}");
-    assert_eq!(give(&peer, square, bob, "regenerate", "", &[]), "Done.");
-    assert_eq!(give(&peer, square, ann, "regenerate", "", &[]), "Done.");
+    assert_eq!(give(&fake, square, bob, "regenerate", "", &[]), "Done.");
+    assert_eq!(give(&fake, square, ann, "regenerate", "", &[]), "Done.");
     // What they told in confidence is theirs alone, whoever looks for it where.
-    give(&peer, dm, bob, "remember", "", &[("text", "the password is heliotrope")]);
+    give(&fake, dm, bob, "remember", "", &[("text", "the password is heliotrope")]);
     for who in [ann, bob, cid] {
-        let found = give(&peer, square, who, "memory", "search", &[("words", "password heliotrope")]);
+        let found = give(&fake, square, who, "memory", "search", &[("words", "password heliotrope")]);
         assert!(!found.contains("heliotrope"), "{found}");
     }
-    let refused = give(&peer, square, bob, "memory", "export", &[]);
+    let refused = give(&fake, square, bob, "memory", "export", &[]);
     assert!(refused.contains("direct message"), "{refused}");
-    assert!(give(&peer, dm, bob, "memory", "export", &[]).contains("heliotrope"));
+    assert!(give(&fake, dm, bob, "memory", "export", &[]).contains("heliotrope"));
     // What they had kept in the channel is found there, and theirs to forget.
-    let kept = give(&peer, square, bob, "remember", "", &[("text", "the ferry leaves at nine")]);
-    let id = kept.split('`').nth(1).expect("its id").to_owned();
-    let refused = give(&peer, square, cid, "forget", "memory", &[("mnumber", &id)]);
+    let retained = give(&fake, square, bob, "remember", "", &[("text", "the ferry leaves at nine")]);
+    let id = retained.split('`').nth(1).expect("its id").to_owned();
+    let refused = give(&fake, square, cid, "forget", "memory", &[("mnumber", &id)]);
     assert!(refused.contains("somebody else's"), "{refused}");
-    let receipt = give(&peer, square, bob, "forget", "memory", &[("mnumber", &id)]);
+    let receipt = give(&fake, square, bob, "forget", "memory", &[("mnumber", &id)]);
     assert!(receipt.starts_with("Forgotten"), "{receipt}");
-    as_described(&peer);
+    as_described(&fake);
 }
 
 #[test]
 fn a_messages_menu_is_about_that_message() {
-    let peer = peer();
-    let ([ann, bob, _], square) = square(&peer);
-    let mut bot = Bot::new(&peer, None);
-    bot.start(&peer);
-    peer.wait("the menus", |world| (!world.commands.is_empty()).then_some(()));
-    let first = ask(&peer, square, bob);
-    ask(&peer, square, ann);
-    let reply = |asked: u64| {
-        let id = peer.world(|world| world.answers(square, asked)[0]["id"].clone());
+    let fake = fake();
+    let ([ann, bob, _], square) = square(&fake);
+    let mut bot = Bot::new(&fake, None);
+    bot.start(&fake);
+    fake.wait("the menus", |world| (!world.commands.is_empty()).then_some(()));
+    let first = ask(&fake, square, bob);
+    ask(&fake, square, ann);
+    let reply = |question: u64| {
+        let id = fake.world(|world| world.answers(square, question)[0]["id"].clone());
         id.as_str().and_then(|id| id.parse::<u64>().ok()).expect("an id")
     };
-    let why = told(&peer, choose(&peer, square, ann, "Why?", reply(first)));
+    let why = answer_text(&fake, choose(&fake, square, ann, "Why?", reply(first)));
     assert!(why.contains("Prompt in tokens"), "{why}");
-    let refused = told(&peer, choose(&peer, square, ann, "Remember this", first));
+    let refused = answer_text(&fake, choose(&fake, square, ann, "Remember this", first));
     assert!(refused.contains("somebody else's"), "{refused}");
-    let kept = told(&peer, choose(&peer, square, bob, "Remember this", first));
-    assert!(kept.starts_with("Kept as"), "{kept}");
+    let retained = answer_text(&fake, choose(&fake, square, bob, "Remember this", first));
+    assert!(retained.starts_with("Kept as"), "{retained}");
     // A branch begins where it was asked for, not at the end.
-    let form = choose(&peer, square, bob, "Branch from here", reply(first));
-    let custom_id = peer.wait("a form", |world| {
+    let form = choose(&fake, square, bob, "Branch from here", reply(first));
+    let custom_id = fake.wait("a form", |world| {
         let form = world.interaction(form).answer.first.as_ref()?;
         form["custom_id"].as_str().map(str::to_owned)
     });
     let fields = vec![("name".to_owned(), "elsewhere".to_owned())];
-    let branched = peer.world(|world| world.invoke(square, bob, Invoked::Form { custom_id, fields }));
-    let branched = told(&peer, branched);
+    let branched = fake.world(|world| world.invoke(square, bob, Invoked::Form { custom_id, fields }));
+    let branched = answer_text(&fake, branched);
     assert!(branched.contains("elsewhere") && branched.contains("Azera: \"Noted.\""), "{branched}");
-    let refused = told(&peer, choose(&peer, square, bob, "Forget this", ask(&peer, square, ann)));
+    let refused = answer_text(&fake, choose(&fake, square, bob, "Forget this", ask(&fake, square, ann)));
     assert!(!refused.starts_with("Forgotten"), "an owner's words are not Bob's: {refused}");
-    let receipt = told(&peer, choose(&peer, square, bob, "Forget this", first));
+    let receipt = answer_text(&fake, choose(&fake, square, bob, "Forget this", first));
     assert!(receipt.starts_with("Forgotten") && receipt.contains("built on it"), "{receipt}");
-    let receipt = told(&peer, choose(&peer, square, ann, "Forget this", reply(first)));
+    let receipt = answer_text(&fake, choose(&fake, square, ann, "Forget this", reply(first)));
     assert!(receipt.starts_with("Forgotten"), "{receipt}");
-    peer.wait("the reply to go", |world| answers(world, square, first).is_empty().then_some(()));
-    as_described(&peer);
+    fake.wait("the reply to go", |world| answers(world, square, first).is_empty().then_some(()));
+    as_described(&fake);
 }

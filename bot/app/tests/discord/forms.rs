@@ -1,65 +1,73 @@
 //! What is offered while somebody types, forms, and people who bring the bot along.
 
-use azera_discord_peer::{Invoked, Peer};
+use azera_fake_discord::{FakeDiscord, Invoked};
 use serde_json::json;
 
 use crate::bot::Bot;
-use crate::commands::{ask, find, give, square, told};
+use crate::commands::{answer_text, ask, find, give, square};
 use crate::model::Model;
-use crate::{answered_for_good, as_described, peer};
+use crate::{answered_for_good, as_described, fake};
 
 /// What is offered to somebody who types so far.
 #[track_caller]
-fn offered(peer: &Peer, channel: u64, who: u64, command: &str, form: &str, option: &str, typed: &str) -> Vec<String> {
+fn suggestions(
+    fake: &FakeDiscord,
+    channel: u64,
+    who: u64,
+    command: &str,
+    form: &str,
+    option: &str,
+    typed: &str,
+) -> Vec<String> {
     let options = json!([{"name": form, "type": 1, "options": [
         {"name": option, "type": 3, "value": typed, "focused": true}]}]);
     let id =
-        peer.world(|world| world.invoke(channel, who, Invoked::Autocomplete { name: command.to_owned(), options }));
-    let first = peer.wait("an offer", |world| world.interaction(id).answer.first.clone());
+        fake.world(|world| world.invoke(channel, who, Invoked::Autocomplete { name: command.to_owned(), options }));
+    let first = fake.wait("an offer", |world| world.interaction(id).answer.first.clone());
     let choices = first["choices"].as_array().expect("choices").clone();
     choices.iter().map(|choice| choice["value"].as_str().expect("text").to_owned()).collect()
 }
 
 /// A persona's file, for a server.
-fn nix(peer: &Peer, channel: u64, who: u64) -> String {
-    let template = give(peer, channel, who, "persona", "template", &[]).replacen("Here it is.", "", 1);
+fn nix(fake: &FakeDiscord, channel: u64, who: u64) -> String {
+    let template = give(fake, channel, who, "persona", "template", &[]).replacen("Here it is.", "", 1);
     template.replace("Name", "Nix").replacen("id: name", "id: nix", 1)
 }
 
 #[test]
 fn what_may_be_meant_is_offered_to_who_may_see_it() {
-    let peer = peer();
-    let ([ann, bob, cid], square) = square(&peer);
-    let (other, dm_bob) = peer.world(|world| {
+    let fake = fake();
+    let ([ann, bob, cid], square) = square(&fake);
+    let (other, dm_bob) = fake.world(|world| {
         let guild = world.guild(cid, &[]);
         (world.channel(guild, "elsewhere", Vec::new()), world.dm(bob))
     });
-    let mut bot = Bot::new(&peer, None);
-    bot.start(&peer);
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
-    let file = nix(&peer, square, ann);
-    give(&peer, square, ann, "persona", "upload", &[("file", &file)]);
-    give(&peer, square, ann, "persona", "confirm", &[]);
-    assert_eq!(offered(&peer, square, bob, "persona", "use", "name", "ni"), ["nix"]);
-    assert!(offered(&peer, square, bob, "persona", "show", "name", "").contains(&"azera".to_owned()));
-    assert!(offered(&peer, other, cid, "persona", "use", "name", "ni").is_empty(), "it is another server's");
-    assert!(offered(&peer, dm_bob, bob, "persona", "use", "name", "nix").is_empty());
-    let models = offered(&peer, square, bob, "model", "use", "name", "qwen");
+    let mut bot = Bot::new(&fake, None);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let file = nix(&fake, square, ann);
+    give(&fake, square, ann, "persona", "upload", &[("file", &file)]);
+    give(&fake, square, ann, "persona", "confirm", &[]);
+    assert_eq!(options(&fake, square, bob, "persona", "use", "name", "ni"), ["nix"]);
+    assert!(options(&fake, square, bob, "persona", "show", "name", "").contains(&"azera".to_owned()));
+    assert!(options(&fake, other, cid, "persona", "use", "name", "ni").is_empty(), "it is another server's");
+    assert!(options(&fake, dm_bob, bob, "persona", "use", "name", "nix").is_empty());
+    let models = suggestions(&fake, square, bob, "model", "use", "name", "qwen");
     assert!(models.len() > 1 && models.iter().all(|name| name.contains("qwen")), "{models:?}");
-    ask(&peer, square, bob);
-    give(&peer, square, bob, "branch", "new", &[("name", "aside")]);
-    assert_eq!(offered(&peer, square, bob, "branch", "switch", "name", "as"), ["aside"]);
-    as_described(&peer);
+    ask(&fake, square, bob);
+    give(&fake, square, bob, "branch", "new", &[("name", "aside")]);
+    assert_eq!(options(&fake, square, bob, "branch", "switch", "name", "as"), ["aside"]);
+    as_described(&fake);
 }
 
 /// Opens the form of a persona, changes what stands there, and gives what is answered.
 #[track_caller]
-fn edit(peer: &Peer, channel: u64, who: u64, name: &str, change: &dyn Fn(String) -> String) -> String {
+fn edit(fake: &FakeDiscord, channel: u64, who: u64, name: &str, change: &dyn Fn(String) -> String) -> String {
     let options = json!([{"name": "edit", "type": 1, "options": [{"name": "name", "type": 3, "value": name}]}]);
-    let opened = peer.world(|world| {
+    let opened = fake.world(|world| {
         world.invoke(channel, who, Invoked::Command { name: "persona".to_owned(), kind: 1, options, target: None })
     });
-    let form = peer.wait("a form", |world| {
+    let form = fake.wait("a form", |world| {
         let answer = &world.interaction(opened).answer;
         (answer.kind == Some(9) || answer.message.is_some()).then(|| answer.clone())
     });
@@ -70,18 +78,18 @@ fn edit(peer: &Peer, channel: u64, who: u64, name: &str, change: &dyn Fn(String)
     let field = &form["components"][0]["components"][0];
     let fields = vec![("0".to_owned(), change(field["value"].as_str().expect("what stands there").to_owned()))];
     let custom_id = form["custom_id"].as_str().expect("an id").to_owned();
-    let filled = peer.world(|world| world.invoke(channel, who, Invoked::Form { custom_id, fields }));
-    told(peer, filled)
+    let filled = fake.world(|world| world.invoke(channel, who, Invoked::Form { custom_id, fields }));
+    answer_text(fake, filled)
 }
 
 #[test]
 fn an_edited_persona_keeps_what_its_card_held() {
-    let peer = peer();
-    let ([ann, bob, _], square) = square(&peer);
+    let fake = fake();
+    let ([ann, bob, _], square) = square(&fake);
     let model = Model::telling_everything();
-    let mut bot = Bot::new(&peer, Some(&model));
-    bot.start(&peer);
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let mut bot = Bot::new(&fake, Some(&model));
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
     let entry = json!({"keys": ["harbour"], "content": "The zeppelin lands at the harbour.", "extensions": {},
         "enabled": true, "insertion_order": 1});
     let card = json!({"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Nix Ferry",
@@ -89,33 +97,33 @@ fn an_edited_persona_keeps_what_its_card_held() {
         "mes_example": "", "creator_notes": "", "system_prompt": "", "post_history_instructions": "",
         "alternate_greetings": [], "tags": [], "creator": "", "character_version": "", "extensions": {},
         "character_book": {"extensions": {}, "entries": [entry]}}});
-    give(&peer, square, ann, "persona", "upload", &[("file", &card.to_string())]);
-    give(&peer, square, ann, "persona", "confirm", &[]);
-    give(&peer, square, ann, "persona", "use", &[("name", "Nix Ferry")]);
+    give(&fake, square, ann, "persona", "upload", &[("file", &card.to_string())]);
+    give(&fake, square, ann, "persona", "confirm", &[]);
+    give(&fake, square, ann, "persona", "use", &[("name", "Nix Ferry")]);
     let asks = || {
-        let asked = peer.world(|world| world.say(square, bob, "Nix Ferry, what lands at the harbour?"));
-        answered_for_good(&peer, square, asked, "I know: zeppelin.");
+        let question = fake.world(|world| world.say(square, bob, "Nix Ferry, what lands at the harbour?"));
+        answered_for_good(&fake, square, question, "I know: zeppelin.");
     };
     asks();
-    let preview = edit(&peer, square, ann, "Nix Ferry", &|text| format!("{text}\n## Likes\n\nThe sea.\n"));
+    let preview = edit(&fake, square, ann, "Nix Ferry", &|text| format!("{text}\n## Likes\n\nThe sea.\n"));
     assert!(preview.contains("place of version 1"), "{preview}");
-    let taken = give(&peer, square, ann, "persona", "confirm", &[]);
+    let taken = give(&fake, square, ann, "persona", "confirm", &[]);
     assert!(taken.contains("version 2"), "{taken}");
     asks();
-    as_described(&peer);
+    as_described(&fake);
 }
 
 #[test]
 fn a_persona_is_edited_in_a_form_and_taken_back() {
-    let peer = peer();
-    let ([ann, bob, _], square) = square(&peer);
-    let mut bot = Bot::new(&peer, None);
-    bot.start(&peer);
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
-    let file = nix(&peer, square, ann);
-    give(&peer, square, ann, "persona", "upload", &[("file", &file)]);
-    give(&peer, square, ann, "persona", "confirm", &[]);
-    let edit = |who: u64, change: &dyn Fn(String) -> String| edit(&peer, square, who, "nix", change);
+    let fake = fake();
+    let ([ann, bob, _], square) = square(&fake);
+    let mut bot = Bot::new(&fake, None);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let file = nix(&fake, square, ann);
+    give(&fake, square, ann, "persona", "upload", &[("file", &file)]);
+    give(&fake, square, ann, "persona", "confirm", &[]);
+    let edit = |who: u64, change: &dyn Fn(String) -> String| edit(&fake, square, who, "nix", change);
     let refused = edit(bob, &|text| text);
     assert!(refused.contains("the admins'"), "{refused}");
     let wrong = edit(ann, &|text| text.replacen("id: nix", "id: fay", 1));
@@ -125,48 +133,48 @@ fn a_persona_is_edited_in_a_form_and_taken_back() {
     assert!(wrong.contains("line 2"), "{wrong}");
     let preview = edit(ann, &|text| format!("{text}\n## Likes\n\nThe sea.\n"));
     assert!(preview.contains("place of version 1"), "{preview}");
-    let taken = give(&peer, square, ann, "persona", "confirm", &[]);
+    let taken = give(&fake, square, ann, "persona", "confirm", &[]);
     assert!(taken.contains("version 2"), "{taken}");
-    assert!(give(&peer, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
-    let back = give(&peer, square, ann, "persona", "rollback", &[("name", "nix")]);
+    assert!(give(&fake, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
+    let back = give(&fake, square, ann, "persona", "rollback", &[("name", "nix")]);
     assert!(back.contains("version 1"), "{back}");
-    assert!(!give(&peer, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
-    as_described(&peer);
+    assert!(!give(&fake, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
+    as_described(&fake);
 }
 
 #[test]
 fn a_line_that_fits_no_field_of_a_form_is_said_to_need_a_file() {
-    let peer = peer();
-    let ([ann, ..], square) = square(&peer);
-    let mut bot = Bot::new(&peer, None);
-    bot.start(&peer);
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
-    let file = format!("{}\n## Likes\n\n{}\n", nix(&peer, square, ann), "the sea and ".repeat(400));
-    give(&peer, square, ann, "persona", "upload", &[("file", &file)]);
-    give(&peer, square, ann, "persona", "confirm", &[]);
-    let refused = give(&peer, square, ann, "persona", "edit", &[("name", "nix")]);
+    let fake = fake();
+    let ([ann, ..], square) = square(&fake);
+    let mut bot = Bot::new(&fake, None);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let file = format!("{}\n## Likes\n\n{}\n", nix(&fake, square, ann), "the sea and ".repeat(400));
+    give(&fake, square, ann, "persona", "upload", &[("file", &file)]);
+    give(&fake, square, ann, "persona", "confirm", &[]);
+    let refused = give(&fake, square, ann, "persona", "edit", &[("name", "nix")]);
     assert!(refused.contains("too long") && refused.contains("`/persona upload`"), "{refused}");
-    as_described(&peer);
+    as_described(&fake);
 }
 
 #[test]
 fn who_brings_it_along_is_answered_as_in_direct_messages() {
-    let peer = peer();
-    let ([ann, bob, _], square) = square(&peer);
-    let dm = peer.world(|world| world.dm(bob));
-    let mut bot = Bot::new(&peer, None).recalling_at_once();
-    bot.start(&peer);
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
-    give(&peer, dm, bob, "remember", "", &[("text", "the password is heliotrope")]);
-    find(&peer, dm, bob, "password heliotrope", "heliotrope");
-    let elsewhere = |who: u64| {
+    let fake = fake();
+    let ([ann, bob, _], square) = square(&fake);
+    let dm = fake.world(|world| world.dm(bob));
+    let mut bot = Bot::new(&fake, None).recalling_at_once();
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    give(&fake, dm, bob, "remember", "", &[("text", "the password is heliotrope")]);
+    find(&fake, dm, bob, "password heliotrope", "heliotrope");
+    let by_user_install = |who: u64| {
         let options = json!([{"name": "search", "type": 1, "options": [
             {"name": "words", "type": 3, "value": "password heliotrope"}]}]);
         let what = Invoked::Command { name: "memory".to_owned(), kind: 1, options, target: None };
-        let asked = peer.world(|world| world.invoke_elsewhere(square, who, what));
-        told(&peer, asked)
+        let question = fake.world(|world| world.invoke_by_user_install(square, who, what));
+        answer_text(&fake, question)
     };
-    assert!(elsewhere(bob).contains("heliotrope"), "only Bob sees it");
-    assert!(!elsewhere(ann).contains("heliotrope"));
-    as_described(&peer);
+    assert!(by_user_install(bob).contains("heliotrope"), "only Bob sees it");
+    assert!(!by_user_install(ann).contains("heliotrope"));
+    as_described(&fake);
 }

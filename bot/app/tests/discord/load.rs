@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use azera_discord_peer::{Invoked, World};
+use azera_fake_discord::{Invoked, World};
 use serde_json::json;
 
 use crate::bot::Bot;
-use crate::{answered, answers, as_described, peer};
+use crate::{answered, answers, as_described, fake};
 
 /// Guilds, and channels of each.
 const GUILDS: usize = 10;
@@ -54,14 +54,14 @@ fn percentile(took: &mut [Duration], of_hundred: usize) -> Duration {
 
 /// The messages that a channel's answers reply to, in the order the answers stand in.
 fn answered_in_order(world: &World, channel: u64) -> Vec<u64> {
-    let asked = |message: &&serde_json::Value| message["message_reference"]["message_id"].as_str()?.parse().ok();
-    world.bots_messages(channel).iter().filter_map(asked).collect()
+    let question = |message: &&serde_json::Value| message["message_reference"]["message_id"].as_str()?.parse().ok();
+    world.bots_messages(channel).iter().filter_map(question).collect()
 }
 
 #[test]
 fn a_hundred_channels_at_once_are_answered_once_and_in_order() {
-    let peer = peer();
-    let places: Vec<(u64, u64)> = peer.world(|world| {
+    let fake = fake();
+    let places: Vec<(u64, u64)> = fake.world(|world| {
         let mut places = Vec::new();
         for _ in 0..GUILDS {
             let owner = world.user("Owner");
@@ -71,12 +71,12 @@ fn a_hundred_channels_at_once_are_answered_once_and_in_order() {
         world.limit = Some(REQUESTS);
         places
     });
-    let mut bot = Bot::new(&peer, None)
+    let mut bot = Bot::new(&fake, None)
         .with("AZERA__DISCORD__MESSAGES_PER_PERSON", "10000")
         .with("AZERA__DISCORD__MESSAGES_PER_SERVER", "10000");
-    bot.start(&peer);
+    bot.start(&fake);
     let (mut beat, begun) = (Beat::new(), Instant::now());
-    let mut asked: HashMap<u64, Vec<u64>> = HashMap::new();
+    let mut question: HashMap<u64, Vec<u64>> = HashMap::new();
     let mut open: Vec<(u64, u64, Instant)> = Vec::new();
     let mut took: Vec<Duration> = Vec::new();
     let mut look = |open: &mut Vec<(u64, u64, Instant)>, world: &World| {
@@ -89,84 +89,84 @@ fn a_hundred_channels_at_once_are_answered_once_and_in_order() {
     for n in 0..seconds() * 10 {
         // A stride that has nothing in common with their number goes through all of them.
         let (channel, who) = places[n * 37 % places.len()];
-        let id = peer.world(|world| {
+        let id = fake.world(|world| {
             look(&mut open, world);
             world.say(channel, who, &format!("Azera, number {n}"))
         });
-        asked.entry(channel).or_default().push(id);
+        question.entry(channel).or_default().push(id);
         open.push((channel, id, Instant::now()));
         beat.wait();
     }
-    peer.wait("the last answers", |world| {
+    fake.wait("the last answers", |world| {
         look(&mut open, world);
         open.is_empty().then_some(())
     });
     let whole = begun.elapsed();
-    bot.stop(&peer);
-    peer.world(|world| {
-        for (channel, asked) in &asked {
-            assert_eq!(&answered_in_order(world, *channel), asked, "answers in {channel}");
-            assert!(asked.iter().all(|id| answers(world, *channel, *id) == ["Noted."]));
+    bot.stop(&fake);
+    fake.world(|world| {
+        for (channel, question) in &question {
+            assert_eq!(&answered_in_order(world, *channel), question, "answers in {channel}");
+            assert!(question.iter().all(|id| answers(world, *channel, *id) == ["Noted."]));
         }
-        let count = |status| world.asked.iter().filter(|asked| asked.status == status).count();
+        let count = |status| world.question.iter().filter(|question| question.status == status).count();
         println!(
             "{} messages in {} channels in {whole:.1?}: {} requests, {} of them too many; an answer took p50 {:.0?}, p99 {:.0?}",
             took.len(),
             places.len(),
-            world.asked.len(),
+            world.question.len(),
             count(429),
             percentile(&mut took, 50),
             percentile(&mut took, 99),
         );
     });
-    as_described(&peer);
+    as_described(&fake);
 }
 
 #[test]
 fn first_words_come_soon() {
-    let peer = peer();
-    let (ann, square) = peer.world(|world| {
+    let fake = fake();
+    let (ann, square) = fake.world(|world| {
         let ann = world.user("Ann");
         let guild = world.guild(ann, &[]);
         (ann, world.channel(guild, "square", Vec::new()))
     });
-    let mut bot = Bot::new(&peer, None).with("AZERA__DISCORD__MESSAGES_PER_PERSON", "1000");
-    bot.start(&peer);
+    let mut bot = Bot::new(&fake, None).with("AZERA__DISCORD__MESSAGES_PER_PERSON", "1000");
+    bot.start(&fake);
     let mut took: Vec<Duration> = Vec::new();
     for n in 0..40 {
         let begun = Instant::now();
-        let asked = peer.world(|world| world.say(square, ann, &format!("Azera, number {n}, are you there?")));
-        peer.wait("first words", |world| (!answers(world, square, asked).is_empty()).then_some(()));
+        let question = fake.world(|world| world.say(square, ann, &format!("Azera, number {n}, are you there?")));
+        fake.wait("first words", |world| (!answers(world, square, question).is_empty()).then_some(()));
         took.push(begun.elapsed());
-        answered(&peer, square, asked, "Noted.");
+        answered(&fake, square, question, "Noted.");
     }
     let half = percentile(&mut took, 50);
     println!("from the event to the first words: p50 {half:.1?}, p90 {:.1?}", percentile(&mut took, 90));
     assert!(half < Duration::from_secs(1), "{took:?}");
-    bot.stop(&peer);
+    bot.stop(&fake);
 }
 
 #[test]
 fn commands_are_acknowledged_while_the_model_is_busy() {
-    let peer = peer();
-    let (ann, channels) = peer.world(|world| {
+    let fake = fake();
+    let (ann, channels) = fake.world(|world| {
         let ann = world.user("Ann");
         let guild = world.guild(ann, &[]);
         (ann, [0; 10].map(|_| world.channel(guild, "stories", Vec::new())))
     });
-    let mut bot = Bot::new(&peer, None).with_own_model();
-    bot.start(&peer);
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let mut bot = Bot::new(&fake, None).with_own_model();
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
     let mut took: Vec<Duration> = Vec::new();
     for n in 0..100 {
         let channel = channels[n / 10];
         if n % 10 == 0 {
             // There is always a story that is not told yet.
-            peer.world(|world| world.say(channel, ann, "Azera, tell me a very long story about a lighthouse"));
+            fake.world(|world| world.say(channel, ann, "Azera, tell me a very long story about a lighthouse"));
         }
         let what = Invoked::Command { name: "help".to_owned(), kind: 1, options: json!([]), target: None };
-        let id = peer.world(|world| world.invoke(channel, ann, what));
-        took.push(peer.wait("the acknowledgement", |world| world.interaction(id).acknowledged));
+        let id = fake.world(|world| world.invoke(channel, ann, what));
+        took.push(fake.wait("the acknowledgement", |world| world.interaction(id).acknowledged));
     }
     let half = percentile(&mut took, 50);
     println!("acknowledged while the model writes: p50 {half:.1?}, p99 {:.1?}", percentile(&mut took, 99));

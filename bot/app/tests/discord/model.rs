@@ -52,9 +52,9 @@ impl Model {
     pub fn telling_everything() -> Self {
         Self::start(Arc::new(|body| {
             let messages = body["messages"].as_array().into_iter().flatten();
-            let told: Vec<&str> = messages.filter_map(|message| message["content"].as_str()).collect();
+            let answer_text: Vec<&str> = messages.filter_map(|message| message["content"].as_str()).collect();
             let known: Vec<&str> =
-                SECRETS.into_iter().filter(|word| told.iter().any(|text| text.contains(word))).collect();
+                SECRETS.into_iter().filter(|word| answer_text.iter().any(|text| text.contains(word))).collect();
             (format!("I know: {}.", known.join(", ")), String::new())
         }))
     }

@@ -1,11 +1,11 @@
 //! Numbers as pictures.
 
-use azera_discord_peer::{Answer, Invoked, Peer};
+use azera_fake_discord::{Answer, FakeDiscord, Invoked};
 use serde_json::{Value, json};
 
 use crate::bot::Bot;
 use crate::commands::{ask, square};
-use crate::{as_described, peer};
+use crate::{as_described, fake};
 
 /// What a PNG file begins with (<https://www.w3.org/TR/png-3/#5PNG-file-signature>).
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
@@ -18,12 +18,12 @@ fn size(picture: &[u8]) -> (u32, u32) {
 
 /// The answer to a command, with its picture.
 #[track_caller]
-fn drawn(peer: &Peer, channel: u64, who: u64, name: &str, options: Value) -> Answer {
-    let id = peer.world(|world| {
+fn drawn(fake: &FakeDiscord, channel: u64, who: u64, name: &str, options: Value) -> Answer {
+    let id = fake.world(|world| {
         let what = Invoked::Command { name: name.to_owned(), kind: 1, options, target: None };
         world.invoke(channel, who, what)
     });
-    let answer = peer.wait("an answer", |world| {
+    let answer = fake.wait("an answer", |world| {
         let answer = &world.interaction(id).answer;
         answer.message.is_some().then(|| answer.clone())
     });
@@ -35,14 +35,14 @@ fn drawn(peer: &Peer, channel: u64, who: u64, name: &str, options: Value) -> Ans
 
 #[test]
 fn how_it_is_and_what_it_remembers_is_drawn_and_described() {
-    let peer = peer();
-    let ([_, bob, _], square) = square(&peer);
-    let mut bot = Bot::new(&peer, None);
-    bot.start(&peer);
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
-    ask(&peer, square, bob);
+    let fake = fake();
+    let ([_, bob, _], square) = square(&fake);
+    let mut bot = Bot::new(&fake, None);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    ask(&fake, square, bob);
     let theme = |name: &str| json!({"name": "theme", "type": 3, "value": name});
-    let status = drawn(&peer, square, bob, "status", json!([]));
+    let status = drawn(&fake, square, bob, "status", json!([]));
     let described = status.files[0].description.as_str();
     for word in ["feels", "mood", "energy", "focus", "Answered by"] {
         assert!(described.contains(word), "{word} is not in {described:?}");
@@ -51,15 +51,15 @@ fn how_it_is_and_what_it_remembers_is_drawn_and_described() {
     assert!(caption.as_str().is_some_and(|said| said.contains("Towards Bob")), "{caption}");
     let (width, height) = size(&status.files[0].bytes);
     assert!(width >= 640 && height >= 320, "{width} x {height}");
-    let dark = drawn(&peer, square, bob, "status", json!([theme("dark")]));
-    let light = drawn(&peer, square, bob, "status", json!([theme("light")]));
+    let dark = drawn(&fake, square, bob, "status", json!([theme("dark")]));
+    let light = drawn(&fake, square, bob, "status", json!([theme("light")]));
     assert_eq!(size(&dark.files[0].bytes), size(&light.files[0].bytes));
     assert_ne!(dark.files[0].bytes, light.files[0].bytes);
     let stats = json!([{"name": "stats", "type": 1, "options": [theme("light")]}]);
-    let memory = drawn(&peer, square, bob, "memory", stats);
+    let memory = drawn(&fake, square, bob, "memory", stats);
     let described = memory.files[0].description.as_str();
     for word in ["memories may be shown here", "of kind message", "By week, from "] {
         assert!(described.contains(word), "{word} is not in {described:?}");
     }
-    as_described(&peer);
+    as_described(&fake);
 }

@@ -2,34 +2,34 @@
 
 use crate::bot::Bot;
 use crate::commands::{find, give, square};
-use crate::{answered_for_good, as_described, peer};
+use crate::{answered_for_good, as_described, fake};
 
 #[test]
 fn who_wants_so_is_kept_only_in_what_they_say_to_it() {
-    let peer = peer();
-    let ([ann, bob, _], square) = square(&peer);
-    let mut bot = Bot::new(&peer, None).recalling_at_once();
-    bot.start(&peer);
-    peer.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
-    let wished = give(&peer, square, bob, "privacy", "addressed", &[]);
+    let fake = fake();
+    let ([ann, bob, _], square) = square(&fake);
+    let mut bot = Bot::new(&fake, None).recalling_at_once();
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let wished = give(&fake, square, bob, "privacy", "addressed", &[]);
     assert!(wished.contains("only what you say to me"), "{wished}");
-    assert!(give(&peer, square, bob, "privacy", "show", &[]).contains("as you wish"));
-    assert!(!give(&peer, square, ann, "privacy", "show", &[]).contains("as you wish"), "it is Bob's wish alone");
-    let kettle = peer.world(|world| {
+    assert!(give(&fake, square, bob, "privacy", "show", &[]).contains("as you wish"));
+    assert!(!give(&fake, square, ann, "privacy", "show", &[]).contains("as you wish"), "it is Bob's wish alone");
+    let kettle = fake.world(|world| {
         world.say(square, bob, "the heliotrope ferry leaves at nine");
         world.say(square, ann, "the obsidian bridge is closed");
         world.say(square, bob, "Azera, the tangerine kettle whistles")
     });
-    answered_for_good(&peer, square, kettle, "Noted.");
-    find(&peer, square, ann, "obsidian bridge", "obsidian bridge");
-    find(&peer, square, ann, "tangerine kettle", "tangerine kettle");
-    let found = give(&peer, square, ann, "memory", "search", &[("words", "heliotrope ferry leaves at nine")]);
+    answered_for_good(&fake, square, kettle, "Noted.");
+    find(&fake, square, ann, "obsidian bridge", "obsidian bridge");
+    find(&fake, square, ann, "tangerine kettle", "tangerine kettle");
+    let found = give(&fake, square, ann, "memory", "search", &[("words", "heliotrope ferry leaves at nine")]);
     assert!(!found.contains("heliotrope"), "{found}");
     // A wish outlives what was said.
-    give(&peer, square, bob, "forget", "me", &[]);
-    assert!(give(&peer, square, bob, "privacy", "show", &[]).contains("as you wish"));
-    give(&peer, square, bob, "privacy", "everything", &[]);
-    peer.world(|world| world.say(square, bob, "the zeppelin lamp is green"));
-    find(&peer, square, ann, "zeppelin lamp", "zeppelin lamp");
-    as_described(&peer);
+    give(&fake, square, bob, "forget", "me", &[]);
+    assert!(give(&fake, square, bob, "privacy", "show", &[]).contains("as you wish"));
+    give(&fake, square, bob, "privacy", "everything", &[]);
+    fake.world(|world| world.say(square, bob, "the zeppelin lamp is green"));
+    find(&fake, square, ann, "zeppelin lamp", "zeppelin lamp");
+    as_described(&fake);
 }

@@ -62,8 +62,8 @@ fn backups_come_by_themselves_and_bring_back_their_moment() {
     );
     // Not so long that it falls asleep over it, which would be a change.
     talk.push(json!({"type": "wait", "until": at(250)}));
-    let happened = replay(&talk, scratch.path(), "scripted");
-    assert!(of(&happened, "error").is_empty(), "{happened:?}");
+    let replayed = replay(&talk, scratch.path(), "scripted");
+    assert!(of(&replayed, "error").is_empty(), "{replayed:?}");
     let made: Vec<String> = manifests(scratch.path())
         .iter()
         .map(|manifest| manifest["made_at"].as_str().expect("a time").trim_start_matches("2026-03-01T").to_owned())
@@ -88,7 +88,7 @@ fn backups_come_by_themselves_and_bring_back_their_moment() {
     assert_eq!(early, all[..early.len()]);
     assert_eq!(early.last().map(String::as_str), Some("the day's word is w19"));
     // The indexes are made anew at the next start, and nothing is answered twice.
-    let happened = replay(
+    let replayed = replay(
         &[
             dm(),
             json!({"type": "probe", "at": at(301), "chat": "dm", "person": "ann", "query": "the word w7"}),
@@ -98,10 +98,10 @@ fn backups_come_by_themselves_and_bring_back_their_moment() {
         scratch.path(),
         "scripted",
     );
-    let probes = of(&happened, "probe");
+    let probes = of(&replayed, "probe");
     assert_eq!(probes[0]["hits"][0]["sources"], json!(["m7"]), "{}", probes[0]);
     assert!(!probes[1]["hits"].to_string().contains("w59"), "{}", probes[1]);
-    let replies: Vec<&Value> = of(&happened, "reply").into_iter().map(|reply| &reply["to"]).collect();
+    let replies: Vec<&Value> = of(&replayed, "reply").into_iter().map(|reply| &reply["to"]).collect();
     assert_eq!(replies, ["m59"]);
 
     succeed(&run(scratch.path(), &["restore", "--undo"]));
@@ -121,20 +121,20 @@ fn backups_come_by_themselves_and_bring_back_their_moment() {
 fn backups_forget() {
     let scratch = tempfile::tempdir().expect("a folder");
     let secret = "xylophonist77";
-    let told = format!("my wifi password is {secret}");
-    let happened = replay(
+    let answer_text = format!("my wifi password is {secret}");
+    let replayed = replay(
         &[
             dm(),
-            say(1, "m1", &told),
+            say(1, "m1", &answer_text),
             say(10, "m2", "the weather is lovely"),
-            say(20, "m3", &told),
+            say(20, "m3", &answer_text),
             json!({"type": "delete", "at": at(30), "id": "m1"}),
             say(40, "m4", "good night"),
         ],
         scratch.path(),
         "scripted",
     );
-    assert!(of(&happened, "error").is_empty(), "{happened:?}");
+    assert!(of(&replayed, "error").is_empty(), "{replayed:?}");
     let rows = |scratch: &Path| {
         manifests(scratch).iter().map(|manifest| manifest["rows"]["messages"].clone()).collect::<Vec<_>>()
     };
@@ -148,7 +148,7 @@ fn backups_forget() {
         said
     };
     assert_eq!(restored(2), ["the weather is lovely"], "one of before the forgetting");
-    assert_eq!(restored(3), ["the weather is lovely", &told], "m3 was not forgotten");
+    assert_eq!(restored(3), ["the weather is lovely", &answer_text], "m3 was not forgotten");
     // By the command line, while nothing runs: at once, and what a restore put aside goes too.
     let receipt = succeed(&run(scratch.path(), &["memory", "forget", "--message", "m3", "--yes"]));
     let receipt: Value = serde_json::from_str(&receipt).expect("JSON");
@@ -166,8 +166,8 @@ fn a_restore_does_not_bring_back_what_was_forgotten() {
     let secret = "my wifi password is xylophonist77";
     replay(&[dm(), say(1, "m1", secret), say(10, "m2", "the weather is lovely")], home, "scripted");
     succeed(&run(home, &["backup"]));
-    let (newest, elsewhere) = (backups(home).pop().expect("a backup").path, home.join("elsewhere.zip"));
-    std::fs::copy(&newest, &elsewhere).expect("a copy");
+    let (newest, other_place) = (backups(home).pop().expect("a backup").path, home.join("elsewhere.zip"));
+    std::fs::copy(&newest, &other_place).expect("a copy");
     succeed(&run(home, &["restore", "--replace"]));
     std::fs::rename(data.join("aside"), home.join("aside")).expect("what was there is aside");
     // No file can be read that is a folder.
@@ -183,7 +183,7 @@ fn a_restore_does_not_bring_back_what_was_forgotten() {
     std::fs::rename(home.join("aside"), data.join("aside")).expect("it is back");
     succeed(&run(home, &["restore", "--undo"]));
     assert_eq!(said(home), ["the weather is lovely"]);
-    let restored = run(home, &["restore", "--replace", elsewhere.to_str().expect("a path")]);
+    let restored = run(home, &["restore", "--replace", other_place.to_str().expect("a path")]);
     assert!(!String::from_utf8_lossy(&restored.stderr).contains("the present record cannot be read"));
     succeed(&restored);
     assert_eq!(said(home), ["the weather is lovely"]);
@@ -192,7 +192,7 @@ fn a_restore_does_not_bring_back_what_was_forgotten() {
     assert!(refuse(&run(home, &["backup"])).contains("may still stand in a backup"));
     assert_eq!(backups(home).len(), count + 1, "it was made all the same");
     std::fs::remove_dir(&unreadable).expect("it was there");
-    std::fs::rename(&elsewhere, data.join("backups").join("azera-found.zip")).expect("a name");
+    std::fs::rename(&other_place, data.join("backups").join("azera-found.zip")).expect("a name");
     succeed(&run(home, &["backup"]));
     assert_eq!(stands_in(home, secret), None);
 }

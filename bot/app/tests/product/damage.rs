@@ -142,9 +142,12 @@ fn a_damaged_record_says_what_can_be_saved() {
     for arguments in [&chat[..], &["doctor"], &["memory", "check"]] {
         let output = run(home.path(), arguments, "hello\n");
         assert!(!output.status.success());
-        let told = [output.stdout, output.stderr].concat();
-        let told = String::from_utf8_lossy(&told);
-        assert!(told.contains("damaged") && told.contains("azera restore"), "{arguments:?}: {told}");
+        let answer_text = [output.stdout, output.stderr].concat();
+        let answer_text = String::from_utf8_lossy(&answer_text);
+        assert!(
+            answer_text.contains("damaged") && answer_text.contains("azera restore"),
+            "{arguments:?}: {answer_text}"
+        );
     }
     let messages = || {
         let check = run(home.path(), &["memory", "check", "--json"], "");
@@ -154,14 +157,14 @@ fn a_damaged_record_says_what_can_be_saved() {
         check["record"]["messages"].as_u64().expect("a count")
     };
     let salvaged = run(home.path(), &["restore", "--salvage"], "");
-    let told = String::from_utf8_lossy(&salvaged.stderr).into_owned();
-    assert!(!salvaged.status.success() && told.contains("--replace"), "{told}");
+    let answer_text = String::from_utf8_lossy(&salvaged.stderr).into_owned();
+    assert!(!salvaged.status.success() && answer_text.contains("--replace"), "{answer_text}");
     let salvaged = run(home.path(), &["restore", "--salvage", "--replace"], "");
-    let told = String::from_utf8_lossy(&salvaged.stdout).into_owned();
-    assert!(salvaged.status.success(), "{told}{}", String::from_utf8_lossy(&salvaged.stderr));
-    assert!(told.contains("newest whole backup"), "{told}");
-    let kept = messages();
-    assert!((30..60).contains(&kept), "{kept} of 60: {told}");
+    let answer_text = String::from_utf8_lossy(&salvaged.stdout).into_owned();
+    assert!(salvaged.status.success(), "{answer_text}{}", String::from_utf8_lossy(&salvaged.stderr));
+    assert!(answer_text.contains("newest whole backup"), "{answer_text}");
+    let retained = messages();
+    assert!((30..60).contains(&retained), "{retained} of 60: {answer_text}");
     assert!(run(home.path(), &chat, "and on it goes\n").status.success());
     assert!(run(home.path(), &["restore", "--replace"], "").status.success());
     assert_eq!(messages(), 30);

@@ -93,9 +93,9 @@ impl Talk {
     /// Asking is answered, if only by saying why not: the store may have been stopped in the middle of a change that even
     /// reading would have to end.
     fn ask_while_full(&mut self) {
-        let told = self.say("/memory stats");
-        let text = told["text"].as_str().expect("a text");
-        assert!(told["ok"] == true || text.contains(FULL), "{told}");
+        let answer_text = self.say("/memory stats");
+        let text = answer_text["text"].as_str().expect("a text");
+        assert!(answer_text["ok"] == true || text.contains(FULL), "{answer_text}");
     }
 
     fn log(&self) -> String {
@@ -141,8 +141,8 @@ fn in_shell(home: &Path, script: &str, arguments: &[&str]) -> Command {
 fn inspect(home: &Path, data: &str) -> (Value, Value) {
     let json = |arguments: &[&str]| {
         let output = azera(home, &[arguments, &["--data", data]].concat(), "");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+        let answer_text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}{answer_text}", String::from_utf8_lossy(&output.stdout));
         serde_json::from_slice(&output.stdout).expect("JSON")
     };
     (json(&["memory", "check", "--json"]), json(&["memory", "export", "--person", "console:ann"]))
@@ -209,9 +209,12 @@ fn a_start_on_a_full_disk_says_so_and_harms_nothing() {
     for blocks in [1, 8, 64] {
         let script = format!(r#"trap "" XFSZ; ulimit -S -f {blocks}; exec "$0" "$@""#);
         let output = in_shell(home.path(), &script, &chat(folder)).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code().is_some(), "{told}");
-        assert!(output.status.success() || told.contains(FULL) || told.contains("File too large"), "{told}");
+        let answer_text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code().is_some(), "{answer_text}");
+        assert!(
+            output.status.success() || answer_text.contains(FULL) || answer_text.contains("File too large"),
+            "{answer_text}"
+        );
     }
     let (check, export) = inspect(home.path(), folder);
     assert_eq!(check["good"], true, "{check}");

@@ -88,7 +88,7 @@ fn no_byte_of_what_was_forgotten_is_left() {
         json!({"type": "message", "at": at(minute), "id": id, "chat": chat, "person": person,
             "name": format!("{person}ington"), "text": text, "mentions_bot": true})
     };
-    let happened = replay(
+    let replayed = replay(
         &[
             json!({"type": "realm", "at": at(0), "realm": "guild", "members": ["ann", "bob"]}),
             json!({"type": "realm", "at": at(0), "realm": "club", "members": ["cid"]}),
@@ -113,8 +113,8 @@ fn no_byte_of_what_was_forgotten_is_left() {
         home,
         "scripted",
     );
-    assert!(of(&happened, "error").is_empty(), "{happened:?}");
-    let fact = of(&happened, "command")[0]["text"].as_str().expect("a text");
+    assert!(of(&replayed, "error").is_empty(), "{replayed:?}");
+    let fact = of(&replayed, "command")[0]["text"].as_str().expect("a text");
     let fact = fact.split('`').nth(1).expect("the id of the fact").to_owned();
     let made: Vec<_> = backups(home).into_iter().map(|backup| backup.manifest.made_at).collect();
     assert!(made.len() > 5, "every five minutes in which something changed: {made:?}");
@@ -162,14 +162,14 @@ fn no_byte_of_what_was_forgotten_is_left() {
             run(home, &["restore", "--replace", oldest.to_str().expect("a path")]);
         }
         let ask = |word: &&str| json!({"type": "probe", "at": at(100), "chat": "dm-ann", "person": "ann", "query": word, "limit": 50});
-        let mut asked = vec![
+        let mut question = vec![
             json!({"type": "realm", "at": at(99), "realm": "guild", "members": ["ann", "bob"]}),
             json!({"type": "chat", "at": at(99), "realm": "guild", "chat": "den", "kind": "private", "members": ["ann"]}),
             json!({"type": "chat", "at": at(99), "chat": "dm-ann", "kind": "dm", "members": ["ann"]}),
         ];
-        asked.extend(gone(table.len()).map(ask));
-        let happened = replay(&asked, home, "scripted");
-        let hits: String = of(&happened, "probe").iter().map(|probe| probe["hits"].to_string()).collect();
+        question.extend(gone(table.len()).map(ask));
+        let replayed = replay(&question, home, "scripted");
+        let hits: String = of(&replayed, "probe").iter().map(|search| search["hits"].to_string()).collect();
         for word in gone(table.len()) {
             assert!(!hits.contains(word), "{word} was found: {hits}");
             assert_eq!(stands_in(home, word), None, "{word}");
@@ -217,7 +217,7 @@ fn a_running_bot_leaves_no_byte_either() {
     let before = prefixes();
     assert!(!before.is_empty());
     let words = ["heliotrope", "quagmire", "obsidian", "tangerine"];
-    let (told, log) = play(&[
+    let (answer_text, log) = play(&[
         dm.clone(),
         say(10, "m2", "the first password is heliotrope"),
         say(20, "m3", "the second password is quagmire"),
@@ -229,7 +229,7 @@ fn a_running_bot_leaves_no_byte_either() {
         forget(51, "me quotes"),
         json!({"type": "wait", "until": at(61)}),
     ]);
-    assert!(!told.contains("\"type\":\"error\""), "{told}");
+    assert!(!answer_text.contains("\"type\":\"error\""), "{answer_text}");
     for word in words {
         assert_eq!(stands_in(home, word), None, "{word}");
         assert!(!log.contains(word), "{word} was logged");

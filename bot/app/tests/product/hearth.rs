@@ -11,27 +11,27 @@ fn said(at: &str, id: &str, text: &str) -> Value {
     json!({"type": "message", "at": at, "id": id, "chat": "dm-ann", "person": "ann", "text": text})
 }
 
-fn asked(at: &str, text: &str) -> Value {
+fn question(at: &str, text: &str) -> Value {
     json!({"type": "command", "at": at, "chat": "dm-ann", "person": "ann", "text": text})
 }
 
-fn answers(happened: &[Value]) -> Vec<String> {
-    of(happened, "command").iter().filter_map(|line| line["text"].as_str().map(str::to_owned)).collect()
+fn answers(replayed: &[Value]) -> Vec<String> {
+    of(replayed, "command").iter().filter_map(|line| line["text"].as_str().map(str::to_owned)).collect()
 }
 
-fn adapters(data: &Path) -> usize {
+fn loras(data: &Path) -> usize {
     let files = std::fs::read_dir(data.join("hearth")).expect("a folder");
     files.filter(|file| file.as_ref().is_ok_and(|file| file.path().extension().is_some_and(|it| it == "gguf"))).count()
 }
 
 /// Plays a world on a data folder, with a persona that learns.
-fn play(scratch: &Path, data: &Path, elsewhere: bool, world: &[Value]) -> Vec<Value> {
+fn play(scratch: &Path, data: &Path, offload: bool, world: &[Value]) -> Vec<Value> {
     let text: String = world.iter().map(|line| format!("{line}\n")).collect();
     let folder = data.to_str().expect("a plain path");
     let mut command = command(scratch, &["replay", "-", "--data", folder, "--model", "default", "--seed", "5"]);
     for (name, value) in [
         ("HEARTH__ENABLED", "true"),
-        ("HEARTH__ELSEWHERE", if elsewhere { "true" } else { "false" }),
+        ("HEARTH__ELSEWHERE", if offload { "true" } else { "false" }),
         ("HEARTH__EXCHANGES", "4"),
         ("HEARTH__ROUNDS", "2"),
         ("HEARTH__RANK", "4"),
@@ -54,7 +54,7 @@ fn chat(at: &str) -> Value {
 fn evening() -> Vec<Value> {
     vec![
         chat("2026-03-01T19:00:00Z"),
-        asked("2026-03-01T19:00:10Z", "/hearth opt-in"),
+        question("2026-03-01T19:00:10Z", "/hearth opt-in"),
         said("2026-03-01T19:01:00Z", "m1", "I carved a little owl out of pear wood today"),
         said("2026-03-01T19:03:00Z", "m2", "the ferry was late again and everybody sang"),
         said("2026-03-01T19:05:00Z", "m3", "my brother thinks that bees can count to four"),
@@ -69,32 +69,32 @@ fn a_night_teaches_and_forgetting_unlearns() {
     let data = scratch.path().join("data");
     let mut day = evening();
     day.extend([
-        asked("2026-03-02T09:00:00Z", "/hearth status"),
-        asked("2026-03-02T09:00:10Z", "/hearth history"),
+        question("2026-03-02T09:00:00Z", "/hearth status"),
+        question("2026-03-02T09:00:10Z", "/hearth history"),
         said("2026-03-02T09:01:00Z", "m6", "good morning, how did you sleep?"),
     ]);
-    let happened = play(scratch.path(), &data, false, &day);
-    assert_eq!(of(&happened, "error"), [] as [&Value; 0]);
-    let told = answers(&happened);
-    assert!(told[1].contains("lesson 1 serves here, of 4 exchanges"), "{told:?}");
-    assert!(told[2].contains("lesson 1, 4 exchanges: kept (loss "), "{told:?}");
-    assert_eq!(of(&happened, "reply").len(), 6);
-    assert_eq!(adapters(&data), 1);
+    let replayed = play(scratch.path(), &data, false, &day);
+    assert_eq!(of(&replayed, "error"), [] as [&Value; 0]);
+    let answer_text = answers(&replayed);
+    assert!(answer_text[1].contains("lesson 1 serves here, of 4 exchanges"), "{answer_text:?}");
+    assert!(answer_text[2].contains("lesson 1, 4 exchanges: kept (loss "), "{answer_text:?}");
+    assert_eq!(of(&replayed, "reply").len(), 6);
+    assert_eq!(loras(&data), 1);
     // Of the five one was left out of the lesson; of two forgotten one at least was in it.
     let after = [
         chat("2026-03-02T09:59:00Z"),
-        asked("2026-03-02T10:00:00Z", "/hearth status"),
+        question("2026-03-02T10:00:00Z", "/hearth status"),
         json!({"type": "delete", "at": "2026-03-02T10:01:00Z", "id": "m1"}),
         json!({"type": "delete", "at": "2026-03-02T10:01:10Z", "id": "m2"}),
-        asked("2026-03-02T10:01:20Z", "/hearth status"),
+        question("2026-03-02T10:01:20Z", "/hearth status"),
         said("2026-03-02T10:02:00Z", "m7", "are you still there?"),
     ];
-    let happened = play(scratch.path(), &data, false, &after);
-    let told = answers(&happened);
-    assert!(told[0].contains("lesson 1 serves here"), "{told:?}");
-    assert!(told[1].contains("nothing serves here"), "{told:?}");
-    assert_eq!(of(&happened, "reply").len(), 1);
-    assert_eq!(adapters(&data), 0);
+    let replayed = play(scratch.path(), &data, false, &after);
+    let answer_text = answers(&replayed);
+    assert!(answer_text[0].contains("lesson 1 serves here"), "{answer_text:?}");
+    assert!(answer_text[1].contains("nothing serves here"), "{answer_text:?}");
+    assert_eq!(of(&replayed, "reply").len(), 1);
+    assert_eq!(loras(&data), 0);
 }
 
 #[test]
@@ -102,11 +102,11 @@ fn a_night_is_learnt_on_another_machine() {
     let scratch = tempfile::tempdir().expect("a folder");
     let (data, stick) = (scratch.path().join("data"), scratch.path().join("stick"));
     let mut night = evening();
-    night.push(asked("2026-03-02T09:00:00Z", "/hearth status"));
-    let told = answers(&play(scratch.path(), &data, true, &night));
-    assert!(told[0].contains("another machine"), "{told:?}");
-    assert!(told[1].contains("a lesson waits to be learnt on that machine"), "{told:?}");
-    assert_eq!(adapters(&data), 0);
+    night.push(question("2026-03-02T09:00:00Z", "/hearth status"));
+    let answer_text = answers(&play(scratch.path(), &data, true, &night));
+    assert!(answer_text[0].contains("another machine"), "{answer_text:?}");
+    assert!(answer_text[1].contains("a lesson waits to be learnt on that machine"), "{answer_text:?}");
+    assert_eq!(loras(&data), 0);
     let hearth = |arguments: &[&str]| {
         let mut command = command(scratch.path(), &["hearth"]);
         command.args(arguments).current_dir(&stick);
@@ -120,20 +120,20 @@ fn a_night_is_learnt_on_another_machine() {
     assert!(packed && shown.contains("azera hearth train NAME.course"), "{shown}");
     let key = data.join("hearth").join("away").join("key");
     let carried: Vec<_> = std::fs::read_dir(&stick).expect("a folder").map(|it| it.expect("a file").path()).collect();
-    let [course] = carried.as_slice() else { panic!("one course: {carried:?}") };
-    let (course, learnt) = (course.to_str().expect("a plain path"), course.with_extension("learnt"));
+    let [job] = carried.as_slice() else { panic!("one course: {carried:?}") };
+    let (job, learnt) = (job.to_str().expect("a plain path"), job.with_extension("learnt"));
     let learnt = learnt.to_str().expect("a plain path");
-    let sealed = std::fs::read(course).expect("a file");
+    let sealed = std::fs::read(job).expect("a file");
     for word in ["saffron", "laundry", "messages"] {
         assert!(!sealed.windows(word.len()).any(|some| some == word.as_bytes()), "{word}");
     }
     // Without its key, or with another's, nobody reads it.
-    let (read, _, why) = hearth(&["train", course]);
+    let (read, _, why) = hearth(&["train", job]);
     assert!(!read && why.contains("--key FILE"), "{why}");
     std::fs::write(stick.join("other"), "0".repeat(64)).expect("a file");
-    let (read, _, why) = hearth(&["train", course, "--key", "other"]);
+    let (read, _, why) = hearth(&["train", job, "--key", "other"]);
     assert!(!read && why.contains("the key does not open it"), "{why}");
-    let (trained, shown, why) = hearth(&["train", course, "--key", key.to_str().expect("a plain path")]);
+    let (trained, shown, why) = hearth(&["train", job, "--key", key.to_str().expect("a plain path")]);
     assert!(trained && shown.contains("loss "), "{shown}{why}");
     // Under another name it is nothing.
     let renamed = stick.join("0000000000000000.learnt");
@@ -145,13 +145,13 @@ fn a_night_is_learnt_on_another_machine() {
     let morning = [
         chat("2026-03-02T09:59:00Z"),
         said("2026-03-02T10:00:00Z", "m6", "good morning, how did you sleep?"),
-        asked("2026-03-02T13:00:00Z", "/hearth status"),
-        asked("2026-03-02T13:00:10Z", "/hearth history"),
+        question("2026-03-02T13:00:00Z", "/hearth status"),
+        question("2026-03-02T13:00:10Z", "/hearth history"),
     ];
-    let told = answers(&play(scratch.path(), &data, true, &morning));
-    assert!(told[0].contains("lesson 1 serves here, of 4 exchanges"), "{told:?}");
-    assert!(told[1].contains("lesson 1, 4 exchanges: kept (loss "), "{told:?}");
-    assert_eq!(adapters(&data), 1);
+    let answer_text = answers(&play(scratch.path(), &data, true, &morning));
+    assert!(answer_text[0].contains("lesson 1 serves here, of 4 exchanges"), "{answer_text:?}");
+    assert!(answer_text[1].contains("lesson 1, 4 exchanges: kept (loss "), "{answer_text:?}");
+    assert_eq!(loras(&data), 1);
     assert_eq!(std::fs::read_dir(data.join("hearth").join("away")).expect("a folder").count(), 1, "the key alone");
     // Forgotten by whoever runs it, while it does not run: of two of the five one at least was in the lesson.
     for message in ["m1", "m2"] {
@@ -159,10 +159,10 @@ fn a_night_is_learnt_on_another_machine() {
         let output = azera(scratch.path(), &[&forget[..], &[data.to_str().expect("a plain path")]].concat(), "");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    assert_eq!(adapters(&data), 0);
-    let later = [chat("2026-03-02T13:59:00Z"), asked("2026-03-02T14:00:00Z", "/hearth history")];
-    let told = answers(&play(scratch.path(), &data, true, &later));
-    assert!(told[0].contains("something that it rested on is gone"), "{told:?}");
+    assert_eq!(loras(&data), 0);
+    let later = [chat("2026-03-02T13:59:00Z"), question("2026-03-02T14:00:00Z", "/hearth history")];
+    let answer_text = answers(&play(scratch.path(), &data, true, &later));
+    assert!(answer_text[0].contains("something that it rested on is gone"), "{answer_text:?}");
 }
 
 /// Who said no after a backup was made may not be learnt from by way of it: whatever brings an earlier record back has everybody
@@ -181,10 +181,11 @@ fn a_record_that_comes_back_has_everybody_asked_anew() {
         minute += 1;
         let at = format!("2026-03-01T19:{minute:02}:00Z");
         let mut world = vec![chat(&at)];
-        world.extend(first.iter().chain(&["/hearth status"]).map(|command| asked(&at, command)));
-        let told = answers(&play(scratch.path(), &data, false, &world)).pop().expect("an answer");
-        let (willing, unasked) = (told.contains("want me to learn"), told.contains("did not say that I may learn"));
-        assert_ne!(willing, unasked, "{told}");
+        world.extend(first.iter().chain(&["/hearth status"]).map(|command| question(&at, command)));
+        let answer_text = answers(&play(scratch.path(), &data, false, &world)).pop().expect("an answer");
+        let (willing, unasked) =
+            (answer_text.contains("want me to learn"), answer_text.contains("did not say that I may learn"));
+        assert_ne!(willing, unasked, "{answer_text}");
         willing
     };
     assert!(!is_willing(&[]));

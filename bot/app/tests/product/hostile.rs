@@ -53,24 +53,24 @@ fn whatever_is_written_is_answered_or_refused() {
     world.push(say(after, "last".into(), "where is the spare key?"));
     world.push(json!({"type": "probe", "at": at(after + 5), "chat": "dm", "person": "ann", "query": "where is the spare key?"}));
     let scratch = tempfile::tempdir().expect("a folder");
-    let happened = replay(&world, scratch.path(), "scripted");
-    assert_eq!(of(&happened, "error"), [] as [&Value; 0]);
-    let answered: Vec<&str> = of(&happened, "reply")
+    let replayed = replay(&world, scratch.path(), "scripted");
+    assert_eq!(of(&replayed, "error"), [] as [&Value; 0]);
+    let answered: Vec<&str> = of(&replayed, "reply")
         .into_iter()
-        .chain(of(&happened, "silent"))
+        .chain(of(&replayed, "silent"))
         .filter_map(|line| line["to"].as_str())
         .collect();
     for (index, (what, _)) in texts.iter().enumerate() {
         assert!(answered.contains(&format!("said-{index}").as_str()), "{what} was left without a word");
     }
-    let commands = of(&happened, "command");
+    let commands = of(&replayed, "command");
     assert_eq!(commands.len(), texts.len() * 8);
     for (line, (what, _)) in
         commands.chunks(8).zip(&texts).flat_map(|(lines, text)| lines.iter().map(move |line| (line, text)))
     {
         assert!(!line["text"].as_str().expect("a text").is_empty(), "a command about {what} was left without a word");
     }
-    let last = of(&happened, "probe").pop().expect("a probe");
+    let last = of(&replayed, "probe").pop().expect("a probe");
     assert!(last["hits"][0]["text"].as_str().expect("a hit").contains("blue flowerpot"), "{last}");
     let data = scratch.path().join("data");
     let check = azera(scratch.path(), &["memory", "check", "--data", data.to_str().expect("a path")], "");
@@ -92,9 +92,9 @@ fn the_model_outlives_whatever_it_reads() {
         json!({"type": "message", "at": at(100), "id": "last", "chat": "dm", "person": "ann", "text": "hello there"}),
     );
     let scratch = tempfile::tempdir().expect("a folder");
-    let happened = replay(&world, scratch.path(), "default");
-    assert_eq!(of(&happened, "error"), [] as [&Value; 0]);
-    let replies = of(&happened, "reply");
+    let replayed = replay(&world, scratch.path(), "default");
+    assert_eq!(of(&replayed, "error"), [] as [&Value; 0]);
+    let replies = of(&replayed, "reply");
     assert!(replies.iter().any(|reply| reply["to"] == "last"));
     assert!(replies.iter().all(|reply| !reply["text"].as_str().expect("a text").contains("<|im_")));
 }

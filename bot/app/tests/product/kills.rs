@@ -95,7 +95,7 @@ struct Shown {
     /// How often a reply came that had come before.
     again: usize,
     /// Facts whose keeping was acknowledged.
-    kept: HashSet<String>,
+    retained: HashSet<String>,
     /// What leo said and was told it is forgotten.
     forgotten: Vec<String>,
     /// Everything said.
@@ -162,7 +162,7 @@ impl Shown {
         if person == "ann" {
             let memories = export["memories"].as_array().expect("memories");
             let facts: HashSet<&str> = memories.iter().filter_map(|memory| memory["text"].as_str()).collect();
-            for fact in &self.kept {
+            for fact in &self.retained {
                 assert!(facts.contains(fact.as_str()), "{fact:?} was kept and is lost");
             }
         }
@@ -229,7 +229,7 @@ impl Session {
                         let export = serde_json::from_str(event["text"].as_str().expect("a text")).expect("JSON");
                         self.before.compare(person, &export, false);
                     }
-                    Said::Remember(fact) => drop(shown.kept.insert(fact)),
+                    Said::Remember(fact) => drop(shown.retained.insert(fact)),
                     Said::Forget(text) => shown.forgotten.push(text),
                     Said::Message { .. } | Said::Stats => {}
                 }

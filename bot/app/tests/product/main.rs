@@ -1,6 +1,7 @@
 //! The product from outside: the real binary, the real small models, real stores on disk.
 
 mod backup;
+mod classifiers;
 mod damage;
 mod disk;
 mod forgetting;
@@ -12,7 +13,6 @@ mod matrix;
 mod memory_commands;
 mod mind;
 mod safety;
-mod senses;
 mod servers;
 mod stores;
 mod tour;
@@ -75,8 +75,8 @@ fn at(minute: usize) -> String {
     format!("2026-03-{:02}T{:02}:{:02}:00Z", 1 + minute / 1440, minute / 60 % 24, minute % 60)
 }
 
-fn of<'a>(happened: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    happened.iter().filter(|line| line["type"] == kind).collect()
+fn of<'a>(replayed: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    replayed.iter().filter(|line| line["type"] == kind).collect()
 }
 
 /// Secrets told in DMs and private channels, looked for by everybody from everywhere.
@@ -135,10 +135,10 @@ fn secrets_stay_where_they_were_told() {
         }
     }
     let scratch = tempfile::tempdir().expect("a folder");
-    let happened = replay(&world, scratch.path(), "scripted");
-    let found = of(&happened, "probe");
+    let replayed = replay(&world, scratch.path(), "scripted");
+    let found = of(&replayed, "probe");
     assert_eq!(found.len(), probes.len());
-    assert!(of(&happened, "error").is_empty(), "{:?}", of(&happened, "error"));
+    assert!(of(&replayed, "error").is_empty(), "{:?}", of(&replayed, "error"));
     // What each place may show, by the law: to whom it is readable, and the scopes all its readers share.
     let allowed = |chat: &str, person: &str| -> HashSet<&str> {
         let readable = match chat {
@@ -164,8 +164,8 @@ fn secrets_stay_where_they_were_told() {
             _ => HashSet::from(["zeppelin", "marzipan", "cormorant"]),
         }
     };
-    for (probe, (chat, person, query)) in found.iter().zip(&probes) {
-        let text = probe["hits"].to_string();
+    for (search, (chat, person, query)) in found.iter().zip(&probes) {
+        let text = search["hits"].to_string();
         let may = allowed(chat, person);
         for (_, _, word) in secrets {
             assert!(!text.contains(word) || may.contains(word), "{person} in {chat} was shown {word} for {query:?}");
@@ -182,24 +182,24 @@ fn secrets_stay_where_they_were_told() {
 #[test]
 fn who_left_may_not_see() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let probe = |minute: usize| json!({"type": "probe", "at": at(minute), "chat": "dm-bob", "person": "bob", "query": "when is the parade?"});
-    let happened = replay(
+    let search = |minute: usize| json!({"type": "probe", "at": at(minute), "chat": "dm-bob", "person": "bob", "query": "when is the parade?"});
+    let replayed = replay(
         &[
             json!({"type": "realm", "at": at(0), "realm": "guild", "members": ["ann", "bob"]}),
             json!({"type": "chat", "at": at(0), "realm": "guild", "chat": "square", "kind": "public"}),
             json!({"type": "chat", "at": at(0), "chat": "dm-bob", "kind": "dm", "members": ["bob"]}),
             json!({"type": "message", "at": at(1), "id": "m1", "chat": "square", "person": "ann", "text": "the parade starts at noon by the fountain"}),
-            probe(10),
+            search(10),
             json!({"type": "leave", "at": at(11), "realm": "guild", "person": "bob"}),
-            probe(12),
+            search(12),
             json!({"type": "join", "at": at(13), "realm": "guild", "person": "bob"}),
-            probe(14),
+            search(14),
         ],
         scratch.path(),
         "scripted",
     );
     let hits: Vec<usize> =
-        of(&happened, "probe").iter().map(|probe| probe["hits"].as_array().map_or(0, Vec::len)).collect();
+        of(&replayed, "probe").iter().map(|search| search["hits"].as_array().map_or(0, Vec::len)).collect();
     assert_eq!(hits, [1, 0, 1]);
 }
 
@@ -207,23 +207,23 @@ fn who_left_may_not_see() {
 #[test]
 fn what_is_forgotten_is_gone() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let probe = |minute: usize| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": "what is my wifi password?"});
-    let happened = replay(
+    let search = |minute: usize| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": "what is my wifi password?"});
+    let replayed = replay(
         &[
             json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]}),
             json!({"type": "message", "at": at(1), "id": "m1", "chat": "dm", "person": "ann", "text": "my wifi password is xylophonist77"}),
             json!({"type": "message", "at": at(2), "id": "m2", "chat": "dm", "person": "ann", "text": "the weather is lovely today"}),
-            probe(10),
+            search(10),
             json!({"type": "delete", "at": at(11), "id": "m1"}),
-            probe(12),
+            search(12),
             json!({"type": "restart", "at": at(13)}),
-            probe(14),
+            search(14),
         ],
         scratch.path(),
         "scripted",
     );
     let shown: Vec<bool> =
-        of(&happened, "probe").iter().map(|probe| probe["hits"].to_string().contains("xylophonist77")).collect();
+        of(&replayed, "probe").iter().map(|search| search["hits"].to_string().contains("xylophonist77")).collect();
     assert_eq!(shown, [true, false, false]);
     let data = scratch.path().join("data");
     assert_eq!(forgetting::on_disk(&data, "xylophonist77"), None);
@@ -237,7 +237,7 @@ fn what_is_forgotten_is_gone() {
 #[test]
 fn it_talks_remembers_and_reuses_what_it_evaluated() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let happened = replay(
+    let replayed = replay(
         &[
             json!({"type": "chat", "at": at(0), "chat": "first", "kind": "dm", "members": ["ann"]}),
             json!({"type": "message", "at": at(1), "id": "a1", "chat": "first", "person": "ann", "name": "Ann", "text": "hello Azera, how are you?"}),
@@ -249,8 +249,8 @@ fn it_talks_remembers_and_reuses_what_it_evaluated() {
         scratch.path(),
         "default",
     );
-    let replies = of(&happened, "reply");
-    assert_eq!(replies.len(), 3, "{happened:?}");
+    let replies = of(&replayed, "reply");
+    assert_eq!(replies.len(), 3, "{replayed:?}");
     for reply in &replies {
         assert!(!reply["text"].as_str().expect("a text").trim().is_empty());
         let count = |field: &str| reply[field].as_u64().expect("a count");
@@ -281,7 +281,7 @@ fn manners() {
         }
         line
     };
-    let happened = replay(
+    let replayed = replay(
         &[
             json!({"type": "realm", "at": at(0), "realm": "guild", "members": ["ann", "bob"], "admins": ["ann"]}),
             json!({"type": "chat", "at": at(0), "realm": "guild", "chat": "square", "kind": "public"}),
@@ -299,9 +299,9 @@ fn manners() {
         scratch.path(),
         "scripted",
     );
-    let answered: Vec<&str> = of(&happened, "reply").iter().filter_map(|line| line["to"].as_str()).collect();
+    let answered: Vec<&str> = of(&replayed, "reply").iter().filter_map(|line| line["to"].as_str()).collect();
     assert_eq!(answered, ["m2", "m3", "m4", "m6"]);
-    let silent: Vec<(&str, &str)> = of(&happened, "silent")
+    let silent: Vec<(&str, &str)> = of(&replayed, "silent")
         .iter()
         .map(|line| (line["to"].as_str().expect("an id"), line["why"].as_str().expect("a reason")))
         .collect();
@@ -314,7 +314,7 @@ fn manners() {
             ("m7", "meant for another person"),
         ]
     );
-    let allowed: Vec<bool> = of(&happened, "command").iter().map(|line| line["ok"] == true).collect();
+    let allowed: Vec<bool> = of(&replayed, "command").iter().map(|line| line["ok"] == true).collect();
     assert_eq!(allowed, [false, true]);
 }
 
@@ -323,7 +323,7 @@ fn manners() {
 fn a_question_asked_again_still_finds_its_answer() {
     let scratch = tempfile::tempdir().expect("a folder");
     let ask = |minute: usize, id: &str| json!({"type": "message", "at": at(minute), "id": id, "chat": "dm", "person": "ann", "text": "What did I call my sailing boat?"});
-    let happened = replay(
+    let replayed = replay(
         &[
             json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]}),
             json!({"type": "chat", "at": at(0), "chat": "dm2", "kind": "dm", "members": ["ann"]}),
@@ -339,7 +339,7 @@ fn a_question_asked_again_still_finds_its_answer() {
         scratch.path(),
         "scripted",
     );
-    let probes = of(&happened, "probe");
+    let probes = of(&replayed, "probe");
     assert_eq!(probes[0]["hits"][0]["sources"], json!(["m1"]), "{}", probes[0]);
     assert_eq!(probes[1]["hits"][0]["kind"], "fact", "{}", probes[1]);
     assert!(!probes[2]["hits"].to_string().contains("4471"), "{}", probes[2]);
@@ -351,7 +351,7 @@ fn branches_edits_and_swipes() {
     let scratch = tempfile::tempdir().expect("a folder");
     let command = |minute: usize, text: &str| json!({"type": "command", "at": at(minute), "chat": "dm", "person": "ann", "text": text});
     let say = |minute: usize, id: &str, text: &str| json!({"type": "message", "at": at(minute), "id": id, "chat": "dm", "person": "ann", "text": text});
-    let happened = replay(
+    let replayed = replay(
         &[
             json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]}),
             say(1, "m1", "I keep bees"),
@@ -369,16 +369,16 @@ fn branches_edits_and_swipes() {
         scratch.path(),
         "scripted",
     );
-    assert!(of(&happened, "error").is_empty(), "{happened:?}");
-    let replies: Vec<&str> = of(&happened, "reply").iter().filter_map(|line| line["id"].as_str()).collect();
+    assert!(of(&replayed, "error").is_empty(), "{replayed:?}");
+    let replies: Vec<&str> = of(&replayed, "reply").iter().filter_map(|line| line["id"].as_str()).collect();
     assert_eq!(replies, ["m1~r0", "m2~r0", "m2~r1", "m2~r2", "m3~r0"]);
-    let commands = of(&happened, "command");
+    let commands = of(&replayed, "command");
     assert!(commands.iter().all(|line| line["ok"] == true), "{commands:?}");
     assert!(commands[1]["text"].as_str().expect("a text").contains("of 3"), "{}", commands[1]);
     let branches = commands[3]["text"].as_str().expect("a text");
     assert!(branches.contains("main") && branches.contains("other (here)"), "{branches}");
     assert!(commands[5]["text"].as_str().expect("a text").contains("Model scripted"), "{}", commands[5]);
-    let hits = of(&happened, "probe")[0]["hits"].to_string();
+    let hits = of(&replayed, "probe")[0]["hits"].to_string();
     assert!(hits.contains("four hives") && !hits.contains("three hives"), "{hits}");
 }
 
@@ -428,10 +428,10 @@ fn personas_by_file() {
         String::from_utf8_lossy(&refused.stderr)
     );
     // A file somebody deleted comes back from the record.
-    let kept = scratch.path().join("data/personas/areza.md");
-    std::fs::remove_file(&kept).expect("the file was there");
+    let retained = scratch.path().join("data/personas/areza.md");
+    std::fs::remove_file(&retained).expect("the file was there");
     run(&["list"]);
-    assert!(kept.exists());
+    assert!(retained.exists());
     assert!(run(&["remove", "mira"]).status.success());
     assert!(!String::from_utf8(run(&["list"]).stdout).expect("UTF-8").contains("mira"));
 }
@@ -476,10 +476,10 @@ fn a_persona_keeps_its_bounds() {
         json!({"type": "probe", "at": at(110), "chat": "other", "person": "ann", "query": "shelf number holds jar tin",
         "limit": 50}),
     );
-    let happened = replay(&world, scratch.path(), "scripted");
-    let reply = of(&happened, "reply").into_iter().find(|reply| reply["to"] == "asked").expect("a reply");
+    let replayed = replay(&world, scratch.path(), "scripted");
+    let reply = of(&replayed, "reply").into_iter().find(|reply| reply["to"] == "asked").expect("a reply");
     assert_eq!(reply["recalled"].as_array().map(Vec::len), Some(2));
-    let hits = of(&happened, "probe")[0]["hits"].as_array().expect("hits").clone();
+    let hits = of(&replayed, "probe")[0]["hits"].as_array().expect("hits").clone();
     assert!(!hits.is_empty() && hits.len() <= 10, "{} hits", hits.len());
     // The newest stay.
     assert!(hits.iter().any(|hit| hit["sources"][0] == "told-29"), "{hits:?}");

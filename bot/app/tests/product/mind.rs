@@ -32,8 +32,8 @@ fn it_tires_by_talking_and_recovers_by_rest_also_over_a_restart() {
         say("10:00:40", "b1", "ben", "hello"),
         say("10:20:00", "a4", "ann", "back again"),
     ];
-    let happened = replay(&world, scratch.path(), "scripted");
-    let replies = of(&happened, "reply");
+    let replayed = replay(&world, scratch.path(), "scripted");
+    let replies = of(&replayed, "reply");
     let by = |id: &str| *replies.iter().find(|reply| reply["to"] == id).unwrap_or_else(|| panic!("no reply to {id}"));
     let each = 0.03;
     for (before, after) in [("a1", "a2"), ("a2", "a3")] {
@@ -60,9 +60,9 @@ fn who_is_in_danger_is_told_where_there_is_help() {
         json!({"type": "command", "at": "2026-03-01T10:02:00Z", "chat": "dm-ann", "person": "ann", "text": "/regenerate"}),
         say("10:05:00", "m3", "ann", "what's the weather like at the sea in March?"),
     ];
-    let happened = replay(&world, scratch.path(), "default");
-    assert_eq!(of(&happened, "error"), [] as [&Value; 0]);
-    let replies = of(&happened, "reply");
+    let replayed = replay(&world, scratch.path(), "default");
+    assert_eq!(of(&replayed, "error"), [] as [&Value; 0]);
+    let replies = of(&replayed, "reply");
     let help = "findahelpline.com";
     for reply in &replies {
         let text = reply["text"].as_str().expect("a text");
@@ -99,8 +99,8 @@ fn an_evening_shows_what_was_posted_and_what_it_rests_on() {
     }
     world.push(json!({"type": "message", "at": "2026-03-02T08:00:00Z", "id": "morning", "chat": "lounge",
         "person": "ann", "text": "good morning", "mentions_bot": true}));
-    let happened = replay(&world, scratch.path(), "default");
-    let posts = of(&happened, "post");
+    let replayed = replay(&world, scratch.path(), "default");
+    let posts = of(&replayed, "post");
     let entries: Vec<_> = posts.iter().filter(|post| post["kind"] == "reflection").collect();
     assert_eq!(entries.len(), 1, "{posts:?}");
     let ids: Vec<String> = (0..evening.len()).map(|index| format!("m{index}")).collect();
@@ -110,8 +110,8 @@ fn an_evening_shows_what_was_posted_and_what_it_rests_on() {
         assert_eq!((&post["chat"], &post["persona"]), (&json!("journal"), &json!("azera")), "{post}");
         assert!(post["text"].as_str().is_some_and(|text| text.len() > 20), "{post}");
     }
-    let morning = happened.iter().position(|line| line["to"] == "morning").expect("an answer in the morning");
-    let posted = happened.iter().position(|line| line["type"] == "post").expect("a post");
+    let morning = replayed.iter().position(|line| line["to"] == "morning").expect("an answer in the morning");
+    let posted = replayed.iter().position(|line| line["type"] == "post").expect("a post");
     assert!(posted < morning, "the evening comes before the morning");
 }
 

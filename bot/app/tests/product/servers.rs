@@ -68,8 +68,8 @@ impl Drop for Ollama {
 }
 
 fn answer(mut stream: TcpStream, served: Served) -> std::io::Result<()> {
-    let (path, asked) = request(&stream)?;
-    let texts = asked["input"].as_array().cloned().unwrap_or_default();
+    let (path, question) = request(&stream)?;
+    let texts = question["input"].as_array().cloned().unwrap_or_default();
     let refused = texts.iter().any(|text| text.as_str().is_some_and(|text| text.contains(REFUSED)));
     let answer = match path.as_str() {
         "/api/embed" if refused => json!({"error": "not such a word"}).to_string(),
@@ -112,8 +112,8 @@ fn replay(scratch: &Path, config: &str, model: &str, timeline: &[Value]) -> Vec<
 }
 
 /// Signals by which the first hit of each probe was found; none without a hit.
-fn signals(happened: &[Value]) -> Vec<String> {
-    of(happened, "probe").iter().map(|probe| probe["hits"][0]["signals"].to_string()).collect()
+fn signals(replayed: &[Value]) -> Vec<String> {
+    of(replayed, "probe").iter().map(|search| search["hits"][0]["signals"].to_string()).collect()
 }
 
 #[test]
@@ -126,18 +126,18 @@ fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
     std::fs::write(&file, text).expect("a configuration");
     let config = file.to_str().expect("a plain path");
     let dm = json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]});
-    let probe = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
+    let search = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
     let say = |minute: usize, text: &str| json!({"type": "message", "at": at(minute), "id": format!("m{minute}"), "chat": "dm", "person": "ann", "text": text});
 
-    let happened = replay(
+    let replayed = replay(
         scratch.path(),
         config,
         "default",
-        &[dm.clone(), say(1, "my boat is called Petrichor"), probe(100, "the boat called Petrichor")],
+        &[dm.clone(), say(1, "my boat is called Petrichor"), search(100, "the boat called Petrichor")],
     );
-    let reply = of(&happened, "reply")[0];
-    assert_eq!((&reply["text"], &reply["prompt_tokens"]), (&json!("From afar."), &json!(42)), "{happened:?}");
-    assert!(signals(&happened)[0].contains("semantic"), "{happened:?}");
+    let reply = of(&replayed, "reply")[0];
+    assert_eq!((&reply["text"], &reply["prompt_tokens"]), (&json!("From afar."), &json!(42)), "{replayed:?}");
+    assert!(signals(&replayed)[0].contains("semantic"), "{replayed:?}");
     let listed = azera(scratch.path(), &["--config", config, "models", "list"], "");
     assert!(String::from_utf8_lossy(&listed.stdout).contains("in use, on a server"));
     let doctor = azera(
@@ -155,27 +155,27 @@ fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
         &["--config", config, "persona", "--data", scratch.path().join("data").to_str().expect("a path"), "list"],
         "",
     );
-    let told = String::from_utf8_lossy(&personas.stderr).into_owned();
-    assert!(personas.status.success() && !told.contains("embedded anew"), "{told}");
-    let happened = replay(scratch.path(), config, "scripted", &[dm.clone(), probe(150, "the boat called Petrichor")]);
-    assert!(signals(&happened)[0].contains("semantic"), "{happened:?}");
+    let answer_text = String::from_utf8_lossy(&personas.stderr).into_owned();
+    assert!(personas.status.success() && !answer_text.contains("embedded anew"), "{answer_text}");
+    let replayed = replay(scratch.path(), config, "scripted", &[dm.clone(), search(150, "the boat called Petrichor")]);
+    assert!(signals(&replayed)[0].contains("semantic"), "{replayed:?}");
 
     // The same name, another model: noticed, and everything is embedded anew.
     let ollama = ollama.again(Served { digest: "second", dimension: 96 });
-    let happened = replay(
+    let replayed = replay(
         scratch.path(),
         config,
         "talker",
-        &[dm.clone(), say(200, "hello"), probe(300, "the boat called Petrichor")],
+        &[dm.clone(), say(200, "hello"), search(300, "the boat called Petrichor")],
     );
-    assert_eq!(of(&happened, "reply")[0]["text"], "From afar.");
-    assert!(signals(&happened)[0].contains("semantic"), "{happened:?}");
+    assert_eq!(of(&replayed, "reply")[0]["text"], "From afar.");
+    assert!(signals(&replayed)[0].contains("semantic"), "{replayed:?}");
 
     // Nobody there: what needs no server works, by words alone. The question is another, as its vector would be known.
     drop(ollama);
-    let happened = replay(scratch.path(), config, "scripted", &[dm, probe(400, "what boat is Petrichor?")]);
-    let found = &signals(&happened)[0];
-    assert!(found.contains("lexical") && !found.contains("semantic"), "{happened:?}");
+    let replayed = replay(scratch.path(), config, "scripted", &[dm, search(400, "what boat is Petrichor?")]);
+    let found = &signals(&replayed)[0];
+    assert!(found.contains("lexical") && !found.contains("semantic"), "{replayed:?}");
     let data = scratch.path().join("data");
     let doctor =
         azera(scratch.path(), &["--config", config, "doctor", "--data", data.to_str().expect("a plain path")], "");
@@ -199,8 +199,8 @@ fn a_text_the_embedding_server_refuses_holds_up_no_other() {
     std::fs::write(&file, text).expect("a configuration");
     let config = file.to_str().expect("a plain path");
     let say = |minute: usize, text: &str| json!({"type": "message", "at": at(minute), "id": format!("m{minute}"), "chat": "dm", "person": "ann", "text": text});
-    let probe = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
-    let happened = replay(
+    let search = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
+    let replayed = replay(
         scratch.path(),
         config,
         "scripted",
@@ -208,12 +208,12 @@ fn a_text_the_embedding_server_refuses_holds_up_no_other() {
             json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]}),
             say(1, "my unspeakable boat is called Marigold"),
             say(200, "my house is called Petrichor"),
-            probe(400, "what is called Petrichor?"),
-            probe(401, "what is called Marigold?"),
+            search(400, "what is called Petrichor?"),
+            search(401, "what is called Marigold?"),
         ],
     );
-    let found = signals(&happened);
-    assert!(found[0].contains("semantic") && found[1].contains("lexical"), "{happened:?}");
+    let found = signals(&replayed);
+    assert!(found[0].contains("semantic") && found[1].contains("lexical"), "{replayed:?}");
     let data = scratch.path().join("data");
     let arguments = ["--config", config, "memory", "check", "--deep", "--json", "--data"];
     let check = azera(scratch.path(), &[&arguments[..], &[data.to_str().expect("a path")]].concat(), "");

@@ -79,19 +79,19 @@ fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
     let data = data.to_str().expect("a plain path");
     let dm = json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]});
     let say = |minute: usize, text: &str| json!({"type": "message", "at": at(minute), "id": format!("m{minute}"), "chat": "dm", "person": "ann", "text": text});
-    let probe = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
+    let search = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
     let replay = |timeline: &[serde_json::Value]| {
         let text: String = timeline.iter().map(|line| format!("{line}\n")).collect();
         let arguments = ["--config", config, "replay", "-", "--data", data, "--model", "scripted"];
-        let happened = lines(&azera(scratch.path(), &arguments, &text));
-        let probes = of(&happened, "probe");
-        assert!(probes[0]["hits"][0]["signals"].to_string().contains("semantic"), "{happened:?}");
+        let replayed = lines(&azera(scratch.path(), &arguments, &text));
+        let probes = of(&replayed, "probe");
+        assert!(probes[0]["hits"][0]["signals"].to_string().contains("semantic"), "{replayed:?}");
     };
     let doctor = || {
-        let told = azera(scratch.path(), &["--config", config, "doctor", "--data", data], "");
-        let said = String::from_utf8_lossy(&told.stdout).into_owned();
+        let answer_text = azera(scratch.path(), &["--config", config, "doctor", "--data", data], "");
+        let said = String::from_utf8_lossy(&answer_text.stdout).into_owned();
         assert!(
-            told.status.success() && !said.contains("BAD"),
+            answer_text.status.success() && !said.contains("BAD"),
             "what has a stand-in keeps nobody from talking: {said}"
         );
         said
@@ -102,7 +102,7 @@ fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
     lines(&azera(scratch.path(), &["--config", config, "replay", "-", "--model", "scripted"], &scratch_run));
     assert_eq!(redis.keys(), 0);
 
-    replay(&[dm.clone(), say(1, "my boat is called Petrichor"), probe(100, "the boat called Petrichor")]);
+    replay(&[dm.clone(), say(1, "my boat is called Petrichor"), search(100, "the boat called Petrichor")]);
     assert!(redis.keys() > 0, "embeddings lie on the server");
     let said = doctor();
     assert!(said.contains("ok    working memory: Redis "), "{said}");
@@ -110,14 +110,14 @@ fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
 
     let forget = || {
         let arguments = ["--config", config, "memory", "--data", data, "forget", "--message", "m1", "--yes"];
-        let told = azera(scratch.path(), &arguments, "");
-        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-        serde_json::from_slice::<serde_json::Value>(&told.stdout).expect("JSON")["servers"].clone()
+        let answer_text = azera(scratch.path(), &arguments, "");
+        assert!(answer_text.status.success(), "{}", String::from_utf8_lossy(&answer_text.stderr));
+        serde_json::from_slice::<serde_json::Value>(&answer_text.stdout).expect("JSON")["servers"].clone()
     };
     // Redis was told; Qdrant could not be.
     assert_eq!((forget(), redis.keys()), (json!("owed"), 0));
 
     drop(redis);
-    replay(&[dm, say(200, "the boat is blue"), probe(300, "what is my boat called?")]);
+    replay(&[dm, say(200, "the boat is blue"), search(300, "what is my boat called?")]);
     assert!(doctor().contains("see [working_server] in the configuration"));
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{azera, command, fed, lines, of};
 
-const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ledger/adapters/smollm2-135m.gguf");
+const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/registry/loras/smollm2-135m.gguf");
 
 fn prose(folder: &Path) -> String {
     let path = folder.join("prose.txt");
@@ -21,19 +21,19 @@ fn prose(folder: &Path) -> String {
 fn a_training_pauses_goes_on_and_is_measured() {
     let scratch = tempfile::tempdir().expect("a folder");
     let file = |name: &str| scratch.path().join(name).to_str().expect("a plain path").to_owned();
-    let (lessons, out, checkpoint) = (file("lessons.jsonl"), file("taught.gguf"), file("taught.checkpoint"));
+    let (examples, out, checkpoint) = (file("lessons.jsonl"), file("taught.gguf"), file("taught.checkpoint"));
     let others = ["recalled", "told_apart", "of_another", "newer", "in_history", "near", "unknown", "heard"];
     let others = others.iter().chain(&["of_itself", "talk", "scene", "writing", "claim"]);
     let shares: Vec<String> = others.flat_map(|kind| ["--share".to_owned(), format!("{kind}=0")]).collect();
     let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
-    let made = [&["hearth", "curriculum", "--count", "8", &lessons], shares.as_slice()].concat();
+    let made = [&["hearth", "curriculum", "--count", "8", &examples], shares.as_slice()].concat();
     assert!(azera(scratch.path(), &made, "").status.success());
     // Where nothing can be written is told before anything is learnt.
     let nowhere = file("nowhere/taught.gguf");
-    let refused = azera(scratch.path(), &["hearth", "train", &lessons, "--out", &nowhere, "--steps", "9999"], "");
+    let refused = azera(scratch.path(), &["hearth", "train", &examples, "--out", &nowhere, "--steps", "9999"], "");
     assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("nowhere"));
     let recipe = |rank: &'static str| {
-        ["hearth", "train", lessons.as_str(), "--out", out.as_str(), "--steps", "40", "--batch", "1", "--rank", rank]
+        ["hearth", "train", examples.as_str(), "--out", out.as_str(), "--steps", "40", "--batch", "1", "--rank", rank]
             .map(str::to_owned)
     };
     let train = |rank| {
@@ -42,13 +42,13 @@ fn a_training_pauses_goes_on_and_is_measured() {
         command(scratch.path(), &arguments)
     };
     let mut child = train("2").spawn().expect("the binary runs");
-    let mut told = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut answer_text = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
-    told.read_line(&mut line).expect("what it is at");
+    answer_text.read_line(&mut line).expect("what it is at");
     assert!(line.contains("training with"), "{line}");
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
-    told.read_to_string(&mut line).expect("the rest");
+    answer_text.read_to_string(&mut line).expect("the rest");
     let output = child.wait_with_output().expect("the binary ends");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("the same command goes on"), "{said}{line}");
@@ -57,20 +57,20 @@ fn a_training_pauses_goes_on_and_is_measured() {
     let refused = fed(&mut train("3"), "");
     assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("--anew begins again"));
     let output = fed(&mut train("2"), "");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.contains("going on after step"), "{told}");
+    let answer_text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && answer_text.contains("going on after step"), "{answer_text}");
     assert!(!Path::new(&checkpoint).exists());
     // Prose alone was learnt, by heart nearly: it reads these lessons better.
-    let measured = azera(scratch.path(), &["hearth", "measure", "--adapter", &out, "--lessons", &lessons], "");
+    let measured = azera(scratch.path(), &["hearth", "measure", "--adapter", &out, "--lessons", &examples], "");
     let report: Value = serde_json::from_slice(&measured.stdout).expect("a report");
     let loss = |which: &str| report["lessons"][which].as_f64().expect("a loss");
     assert!(loss("loss_with") < loss("loss_without") - 0.05, "{report}");
     // Kept instead of taught, it reads them as it did.
-    let kept = file("kept.gguf");
+    let retained = file("kept.gguf");
     let (steps, keep) = (["--steps", "10", "--batch", "1", "--rank", "2"], "--keep-prose");
-    let train = [&["hearth", "train", &lessons, "--out", &kept, keep], steps.as_slice()].concat();
+    let train = [&["hearth", "train", &examples, "--out", &retained, keep], steps.as_slice()].concat();
     assert!(azera(scratch.path(), &train, "").status.success());
-    let measured = azera(scratch.path(), &["hearth", "measure", "--adapter", &kept, "--lessons", &lessons], "");
+    let measured = azera(scratch.path(), &["hearth", "measure", "--adapter", &retained, "--lessons", &examples], "");
     let report: Value = serde_json::from_slice(&measured.stdout).expect("a report");
     let loss = |which: &str| report["lessons"][which].as_f64().expect("a loss");
     assert!((loss("loss_with") - loss("loss_without")).abs() < 1e-4, "{report}");
@@ -78,17 +78,17 @@ fn a_training_pauses_goes_on_and_is_measured() {
 
 /// Merging goes by the files of adapters and gives one that serves: of the same one twice, that one.
 #[test]
-fn the_mean_of_an_adapter_and_itself_is_that_adapter() {
+fn the_mean_of_a_lora_and_itself_is_that_lora() {
     let scratch = tempfile::tempdir().expect("a folder");
     let file = |name: &str| scratch.path().join(name).to_str().expect("a plain path").to_owned();
     let (mean, half, prose) = (file("mean.gguf"), file("half.gguf"), prose(scratch.path()));
     let run = |arguments: &[&str]| azera(scratch.path(), &[&["hearth"], arguments].concat(), "");
     let merged = |arguments: &[&str]| lines(&run(&[&["merge"], arguments].concat())).remove(0);
     assert_eq!(merged(&[SHIPPED, SHIPPED, "--out", &mean])["adapters"], 2);
-    let kept = merged(&[SHIPPED, &mean, "--rank", "4", "--scale", "0.5", "--out", &half])["kept"].as_f64();
-    assert!(kept < Some(0.99), "{kept:?}");
-    let ratio = |adapter: &str| {
-        let output = run(&["measure", "--adapter", adapter, "--text", &prose]);
+    let retained = merged(&[SHIPPED, &mean, "--rank", "4", "--scale", "0.5", "--out", &half])["kept"].as_f64();
+    assert!(retained < Some(0.99), "{retained:?}");
+    let ratio = |lora: &str| {
+        let output = run(&["measure", "--adapter", lora, "--text", &prose]);
         let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
         report["text"]["ratio"].as_f64().expect("a ratio")
     };
@@ -100,7 +100,7 @@ fn the_mean_of_an_adapter_and_itself_is_that_adapter() {
 }
 
 #[test]
-fn the_default_adapter_speaks_unless_it_is_left_out() {
+fn the_default_lora_speaks_unless_it_is_left_out() {
     let world: String = [
         json!({"type": "chat", "at": "2026-03-01T19:00:00Z", "chat": "dm-ann", "kind": "dm", "members": ["ann"]}),
         json!({"type": "message", "at": "2026-03-01T19:01:00Z", "id": "m1", "chat": "dm-ann", "person": "ann",
@@ -109,16 +109,16 @@ fn the_default_adapter_speaks_unless_it_is_left_out() {
     .iter()
     .map(|line| format!("{line}\n"))
     .collect();
-    let replies = |arguments: &[&str], adapter: Option<&str>| {
+    let replies = |arguments: &[&str], lora: Option<&str>| {
         let scratch = tempfile::tempdir().expect("a folder");
         let arguments = [arguments, &["replay", "-", "--model", "default", "--seed", "5"]].concat();
         let mut command = command(scratch.path(), &arguments);
-        if let Some(adapter) = adapter {
-            command.env("AZERA__MODELS__ADAPTER", adapter);
+        if let Some(lora) = lora {
+            command.env("AZERA__MODELS__ADAPTER", lora);
         }
-        let happened = lines(&fed(&mut command, &world));
-        let replies: Vec<String> = of(&happened, "reply").iter().map(|line| line["text"].to_string()).collect();
-        assert_eq!(replies.len(), 1, "{happened:?}");
+        let replayed = lines(&fed(&mut command, &world));
+        let replies: Vec<String> = of(&replayed, "reply").iter().map(|line| line["text"].to_string()).collect();
+        assert_eq!(replies.len(), 1, "{replayed:?}");
         replies
     };
     let with = replies(&[], None);

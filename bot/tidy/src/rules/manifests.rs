@@ -26,7 +26,7 @@ pub(crate) fn manifests(tree: &Tree, findings: &mut Vec<Finding>) {
         }
         let Some(edge) = EDGES.iter().find(|edge| edge.package == package) else {
             let message =
-                format!("`{package}` has no row in EDGES of bot/tidy/src/house.rs, which says what it may use");
+                format!("`{package}` has no row in EDGES of bot/tidy/src/layout.rs, which says what it may use");
             report(&path, 1, "edges", message);
             continue;
         };

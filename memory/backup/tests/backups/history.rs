@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{
-    Account, Error, Forget, Kind, Memory, NewChat, NewFact, NewReply, NewWriting, RamStore, WhyRow, Worth,
+    Account, Error, Forget, Kind, Memory, NewChat, NewFact, NewReply, NewWriting, RamStore, Salience, WhyRow,
 };
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Timestamp,
@@ -88,7 +88,7 @@ impl History {
                         text,
                         at: at(self.second),
                     };
-                    self.memory.keep_fact(fact).unwrap();
+                    self.memory.store_fact(fact).unwrap();
                 }
                 (5, Some(id)) => {
                     let text = format!("changed {}", self.second).as_str().into();
@@ -118,7 +118,7 @@ impl History {
             kind,
             chat: chat(which),
             scope: scope(which),
-            needs: Vec::new(),
+            source_scopes: Vec::new(),
             imported_by: (about.is_none() && kind != Kind::Note).then(|| person(which)),
             sources: about.into_iter().collect(),
             text: format!("written {}", self.second).as_str().into(),
@@ -132,7 +132,7 @@ impl History {
             tended: None,
         };
         let platform = PlatformId::new("test").unwrap();
-        self.memory.set_customs(&platform, &Scope::Dm(person(which)), &which.into()).unwrap();
+        self.memory.set_overrides(&platform, &Scope::Dm(person(which)), &which.into()).unwrap();
         if which.is_multiple_of(5) {
             self.memory.link(&account(which), &account(which / 3)).unwrap();
         }
@@ -158,7 +158,7 @@ impl History {
             text: "something else".into(),
             at: at(1),
         };
-        self.memory.keep_fact(fact).unwrap();
+        self.memory.store_fact(fact).unwrap();
         self.say(1, "innocent", "good morning", true);
     }
 
@@ -198,7 +198,7 @@ impl History {
             self.memory.leave(&id).unwrap();
         }
         if which.is_multiple_of(2) && answered {
-            let worth = Worth {
+            let salience = Salience {
                 kind: "fact".into(),
                 importance: 0.5,
                 from: 0,
@@ -207,7 +207,7 @@ impl History {
                 superseded: None,
                 used: None,
             };
-            assert!(self.memory.mark(&id, &worth).unwrap());
+            assert!(self.memory.mark(&id, &salience).unwrap());
         }
         self.said.push(id);
     }
@@ -238,7 +238,7 @@ impl History {
             text: text.into(),
             at: at(self.second + 1),
             from: at(0),
-            needs: Vec::new(),
+            source_scopes: Vec::new(),
             built_on,
             built_on_facts: Vec::new(),
             memorable: true,

@@ -11,10 +11,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use azera_memory::{
-    Account, Change, ChatChange, Durability, Forget, NewChat, NewFact, Order, RamStore, Right, Store, Table, restore,
+    Account, Change, ChatChange, Durability, Forget, NewChat, NewFact, Order, RamStore, ReadScope, Store, Table,
+    restore,
 };
-use azera_memory_backup::{Backup, Error, Folder, Rule};
-use azera_types::{MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Reach, RealmId, Scope};
+use azera_memory_backup::{Backup, Error, Folder, RetentionRule};
+use azera_types::{MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope};
 use history::{History, SECRET, account, at, author, chat, leave_all, open, persona};
 use proptest::prelude::*;
 
@@ -50,10 +51,10 @@ fn unnumbered(store: &RamStore) -> Vec<Row> {
 }
 
 /// Rows that are not the same on both sides.
-fn only_in_one(left: &[Row], right: &[Row]) -> Vec<Row> {
-    let (left, right): (BTreeSet<Row>, BTreeSet<Row>) =
-        (left.iter().cloned().collect(), right.iter().cloned().collect());
-    left.symmetric_difference(&right).cloned().collect()
+fn only_in_one(left: &[Row], read_scope: &[Row]) -> Vec<Row> {
+    let (left, read_scope): (BTreeSet<Row>, BTreeSet<Row>) =
+        (left.iter().cloned().collect(), read_scope.iter().cloned().collect());
+    left.symmetric_difference(&read_scope).cloned().collect()
 }
 
 fn folder(dir: &Path) -> Folder {
@@ -146,7 +147,7 @@ proptest! {
         let cleaned = restored(&Backup::open(&backup.path).unwrap());
         prop_assert_eq!(only_in_one(&rows(&cleaned), &rows(&expected)), vec![], "{:?}", what);
         prop_assert_eq!(open(&cleaned).check().unwrap().broken, Default::default());
-        prop_assert!(history.memory.record().unforgotten().unwrap().what.is_empty(), "it is not gone through twice");
+        prop_assert!(history.memory.record().pending_backup_forgets().unwrap().what.is_empty(), "it is not gone through twice");
         let names = folder.of(history.memory.record().identity()).unwrap();
         prop_assert_eq!(names.len(), 1);
         prop_assert_eq!(names[0].manifest.made_at, backup.manifest.made_at, "it is a backup of the same moment");
@@ -227,7 +228,7 @@ fn one_backup_that_cannot_be_read_keeps_no_other_from_forgetting() {
     history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
     assert!(matches!(folder.forget(&record), Err(Error::Io { .. })));
     assert!(!holds(&whole.path, SECRET), "the others forgot");
-    assert!(!record.unforgotten().unwrap().what.is_empty(), "it is tried again");
+    assert!(!record.pending_backup_forgets().unwrap().what.is_empty(), "it is tried again");
     fs::remove_dir(&unreadable).unwrap();
     // A newer version's is nobody's to remove.
     let mut archive = zip::ZipWriter::new(fs::File::create(&unreadable).unwrap());
@@ -235,10 +236,10 @@ fn one_backup_that_cannot_be_read_keeps_no_other_from_forgetting() {
     std::io::Write::write_all(&mut archive, br#"{"format": 99}"#).unwrap();
     archive.finish().unwrap();
     assert!(matches!(folder.forget(&record), Err(Error::Newer { .. })));
-    assert!(unreadable.exists() && !record.unforgotten().unwrap().what.is_empty());
+    assert!(unreadable.exists() && !record.pending_backup_forgets().unwrap().what.is_empty());
     fs::remove_file(&unreadable).unwrap();
     folder.forget(&record).unwrap();
-    assert!(record.unforgotten().unwrap().what.is_empty(), "a foreign file is no matter");
+    assert!(record.pending_backup_forgets().unwrap().what.is_empty(), "a foreign file is no matter");
 }
 
 /// What damage or a crash brought back of what is still to be forgotten goes again.
@@ -278,7 +279,7 @@ fn what_a_restore_left_out_is_forgotten_in_newer_backups() {
             let text = format!("fact {number}").as_str().into();
             let scope = Scope::Chat(chat(0));
             let fact = NewFact { persona: persona(), chat: chat(0), scope, author: author(1), text, at: at(30) };
-            let id = restored.keep_fact(fact).unwrap();
+            let id = restored.store_fact(fact).unwrap();
             restored.forget(&Forget::Memory(id), true).unwrap();
         }
         assert_eq!(folder.forget(&restored.record()).unwrap(), Default::default(), "{what:?}: another one's number");
@@ -307,15 +308,15 @@ fn what_came_after_a_forgetting_stays_in_backups() {
         kind: PlaceKind::Private { realm: None, all_in_realm: false, realm_since: None },
         since: None,
     };
-    let right = Right::in_place(persona(), &place, &Reach::default());
+    let read_scope = ReadScope::in_place(persona(), &place, &ReadableScopes::default());
     let later = MessageId::new("later").unwrap();
-    history.memory.branch_from(&right, &chat(0), &later, "side", at(50)).unwrap();
+    history.memory.branch_from(&read_scope, &chat(0), &later, "side", at(50)).unwrap();
     let backup = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
     assert!(restored(&backup).scan(Table::Forgotten, b"", None, Order::Ascending, 1).unwrap().is_empty());
     folder.forget(&history.memory.record()).unwrap();
     let cleaned = open(&restored(&Backup::open(&backup.path).unwrap()));
     let names: Vec<String> =
-        cleaned.branches(&right, &chat(0)).unwrap().into_iter().map(|branch| branch.name).collect();
+        cleaned.branches(&read_scope, &chat(0)).unwrap().into_iter().map(|branch| branch.name).collect();
     assert_eq!(names, ["main", "side"]);
     assert_eq!(cleaned.chat(&chat(0)).unwrap(), history.memory.chat(&chat(0)).unwrap());
 }
@@ -392,27 +393,27 @@ fn every_folder_that_backups_were_made_into_forgets() {
     history.tell_secret();
     let record = history.memory.record();
     let left = first.make(&record, at(1_000_000), &mut |_| {}).unwrap();
-    let away = second.make(&record, at(1_000_100), &mut |_| {}).unwrap();
-    let elsewhere = dir.path().join("unmounted");
-    fs::rename(second.dir(), &elsewhere).unwrap();
+    let missing = second.make(&record, at(1_000_100), &mut |_| {}).unwrap();
+    let other_place = dir.path().join("unmounted");
+    fs::rename(second.dir(), &other_place).unwrap();
     // What a mount point is without its disk.
     fs::create_dir(second.dir()).unwrap();
-    assert_eq!(second.away(&record).unwrap(), [second.dir()]);
+    assert_eq!(second.missing_folders(&record).unwrap(), [second.dir()]);
     history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
-    assert!(matches!(second.forget(&record), Err(Error::Away { .. })));
+    assert!(matches!(second.forget(&record), Err(Error::FolderMissing { .. })));
     assert!(!holds(&left.path, SECRET), "the folder that is there forgot");
-    assert!(!record.unforgotten().unwrap().what.is_empty());
+    assert!(!record.pending_backup_forgets().unwrap().what.is_empty());
     fs::remove_dir(second.dir()).unwrap();
-    fs::rename(&elsewhere, second.dir()).unwrap();
+    fs::rename(&other_place, second.dir()).unwrap();
     assert_eq!(second.forget(&record).unwrap().rewritten, 1);
-    assert!(!holds(&away.path, SECRET) && record.unforgotten().unwrap().what.is_empty());
+    assert!(!holds(&missing.path, SECRET) && record.pending_backup_forgets().unwrap().what.is_empty());
     // Gone for good.
     fs::remove_dir_all(second.dir()).unwrap();
     history.memory.forget(&Forget::Chat(chat(1)), true).unwrap();
-    assert!(matches!(first.forget(&record), Err(Error::Away { .. })));
+    assert!(matches!(first.forget(&record), Err(Error::FolderMissing { .. })));
     assert_eq!(record.give_up_backup_folders(second.dir()).unwrap(), 1);
     first.forget(&record).unwrap();
-    assert!(record.unforgotten().unwrap().what.is_empty());
+    assert!(record.pending_backup_forgets().unwrap().what.is_empty());
 }
 
 #[test]
@@ -427,8 +428,13 @@ fn backups_of_another_record_are_left_alone() {
     one.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
     assert_eq!(folder.forget(&one.memory.record()).unwrap().rewritten, 1);
     assert!(holds(&others.path, SECRET));
-    let nothing =
-        Rule { all: Duration::ZERO, hourly: Duration::ZERO, daily: Duration::ZERO, max_count: 0, max_bytes: 0 };
+    let nothing = RetentionRule {
+        all: Duration::ZERO,
+        hourly: Duration::ZERO,
+        daily: Duration::ZERO,
+        max_count: 0,
+        max_bytes: 0,
+    };
     folder.make(&one.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
     assert_eq!(folder.prune(one.memory.record().identity(), &nothing, at(2_000_000)).unwrap(), 1, "the newest stays");
     assert_eq!(folder.of(other.memory.record().identity()).unwrap(), vec![others]);

@@ -26,7 +26,7 @@ fn holds(store: &RamStore, table: Table, word: &str) -> bool {
     rows.iter().any(|(_, value)| String::from_utf8_lossy(value).contains(word))
 }
 
-fn told() -> RamStore {
+fn reported() -> RamStore {
     let store = RamStore::new();
     History::of(&store).tell_secret();
     store
@@ -34,7 +34,7 @@ fn told() -> RamStore {
 
 #[test]
 fn a_memory_goes_with_its_message() {
-    let store = told();
+    let store = reported();
     lose(&store, Table::Messages, |key, _| key == "innocent");
     assert!(holds(&store, Table::Memories, "good morning"));
     relink(&store).unwrap();
@@ -45,7 +45,7 @@ fn a_memory_goes_with_its_message() {
 /// The notes behind replies and what they answer say what they were built on.
 #[test]
 fn replies_are_forgotten_with_what_they_were_built_on() {
-    let store = told();
+    let store = reported();
     lose(&store, Table::Derived, |_, _| true);
     relink(&store).unwrap();
     open(&store).forget(&Forget::Message(MessageId::new("secret").unwrap()), true).unwrap();
@@ -57,7 +57,7 @@ fn replies_are_forgotten_with_what_they_were_built_on() {
 /// Of a reply without notes nobody knows what was in it.
 #[test]
 fn a_reply_without_notes_is_not_remembered() {
-    let store = told();
+    let store = reported();
     assert!(holds(&store, Table::Memories, &format!("you said {SECRET}")));
     lose(&store, Table::Why, |key, _| key == "secret~r0");
     relink(&store).unwrap();
@@ -66,7 +66,7 @@ fn a_reply_without_notes_is_not_remembered() {
 
 #[test]
 fn a_chat_whose_row_is_lost_goes_on_where_it_was() {
-    let store = told();
+    let store = reported();
     lose(&store, Table::Chats, |key, _| key == "chat0");
     relink(&store).unwrap();
     let memory = open(&store);
@@ -79,7 +79,7 @@ fn a_chat_whose_row_is_lost_goes_on_where_it_was() {
 #[test]
 fn unreadable_rows_go() {
     for table in [Table::Forgotten, Table::Derived, Table::Settings, Table::Why] {
-        let store = told();
+        let store = reported();
         let mut batch = Batch::new();
         batch.put(table, [0; 8], b"no row");
         store.commit(batch, Durability::Soon).unwrap();
@@ -87,7 +87,7 @@ fn unreadable_rows_go() {
         relink(&store).unwrap();
         let memory = open(&store);
         assert!(memory.check().unwrap().is_sound(), "{}", table.name());
-        memory.record().unforgotten().unwrap();
+        memory.record().pending_backup_forgets().unwrap();
     }
 }
 
@@ -134,7 +134,7 @@ impl Store for Torn {
 /// A table that cannot be read on is told of, and the others are looked through.
 #[test]
 fn damage_in_one_table_does_not_hide_another() {
-    let store = told();
+    let store = reported();
     let mut batch = Batch::new();
     batch.put(Table::Personas, b"behind", b"no row");
     store.commit(batch, Durability::Soon).unwrap();

@@ -1,8 +1,8 @@
 use std::path::Path;
 
-use azera_types::{ChatId, PersonId, PersonaId, Place, PlaceKind, Reach, RealmId, Scope, Timestamp};
+use azera_types::{ChatId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Timestamp};
 
-use crate::{Label, Right};
+use crate::{IndexMetadata, ReadScope};
 
 /// Panics if any file under `dir` holds `needle`. For what was removed and rewritten.
 ///
@@ -67,25 +67,25 @@ pub(super) fn chat(id: &str) -> ChatId {
     ChatId::new(id).expect("a chat id")
 }
 
-pub(super) fn label(who: &str, scope: Scope, second: i64) -> Label {
-    Label { persona: persona(who), scope, at: at(second) }
+pub(super) fn label(who: &str, scope: Scope, second: i64) -> IndexMetadata {
+    IndexMetadata { persona: persona(who), scope, at: at(second) }
 }
 
 /// The right of `who` in a public chat of the realm `guild`, where everybody can scroll back to `since`.
-pub(super) fn public(who: &str, guild: &str, since: Option<i64>) -> Right {
+pub(super) fn public(who: &str, guild: &str, since: Option<i64>) -> ReadScope {
     let place = Place { chat: chat("hall"), kind: PlaceKind::Public(realm(guild)), since: since.map(at) };
-    Right::in_place(persona(who), &place, &Reach::default())
+    ReadScope::in_place(persona(who), &place, &ReadableScopes::default())
 }
 
 /// The right of `who` in the DM with `ann`, who may read the private chat `den` from second 100 on.
-pub(super) fn dm(who: &str, ann: &str) -> Right {
+pub(super) fn dm(who: &str, ann: &str) -> ReadScope {
     let place = Place { chat: chat("dm"), kind: PlaceKind::Dm(person(ann)), since: None };
-    let reach = Reach {
+    let reach = ReadableScopes {
         realms: vec![(realm("guild"), None)],
         private_chats: vec![(chat("den"), Some(at(100)))],
-        ..Reach::default()
+        ..ReadableScopes::default()
     };
-    Right::in_place(persona(who), &place, &reach)
+    ReadScope::in_place(persona(who), &place, &reach)
 }
 
 /// Every kind of place twice, so that a filter that looks at less than all of it is caught: the number is the id under
@@ -103,7 +103,7 @@ pub(super) fn scopes() -> Vec<(u64, Scope)> {
 }
 
 /// What each right may see of [`scopes`] filed at 50 and 150 for `azera`, and (under 100 more) for `areza`.
-pub(super) fn visible() -> Vec<(&'static str, Right, i64, Vec<u64>)> {
+pub(super) fn visible() -> Vec<(&'static str, ReadScope, i64, Vec<u64>)> {
     vec![
         ("a public chat", public("azera", "guild", None), 200, vec![5, 7, 15, 17]),
         ("a public chat of another persona", public("areza", "guild", None), 200, vec![105, 107, 115, 117]),

@@ -4,8 +4,8 @@ use std::time::Duration;
 use azera_types::{MemoryId, Timestamp};
 
 use crate::{
-    Doc, Error, Facet, FacetWeights, Found, Layers, Lexical, Memory, MemoryConfig, Point, RamWorking, Right, Shelf,
-    Store, Stored, TextIndex, VectorIndex,
+    Error, Facet, FacetWeights, Found, Layers, LexicalHits, Memory, MemoryConfig, Point, RamWorking, ReadScope, Store,
+    Stored, TextDocument, TextIndex, TextIndexKind, VectorIndex,
 };
 
 /// Indexes that hold nothing.
@@ -15,7 +15,7 @@ impl VectorIndex for NoIndex {
     fn upsert(&self, _: Vec<Point>) -> Result<(), Error> {
         Ok(())
     }
-    fn search(&self, _: &Right, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
+    fn search(&self, _: &ReadScope, _: Facet, _: &[f32], _: Timestamp, _: usize) -> Result<Vec<Found>, Error> {
         Ok(Vec::new())
     }
     fn vectors(&self, _: &[MemoryId]) -> Result<Vec<Stored>, Error> {
@@ -42,11 +42,19 @@ impl VectorIndex for NoIndex {
 }
 
 impl TextIndex for NoIndex {
-    fn upsert(&self, _: Vec<Doc>) -> Result<(), Error> {
+    fn upsert(&self, _: Vec<TextDocument>) -> Result<(), Error> {
         Ok(())
     }
-    fn search(&self, _: &Right, _: Shelf, _: &str, _: FacetWeights, _: Timestamp, _: usize) -> Result<Lexical, Error> {
-        Ok(Lexical::default())
+    fn search(
+        &self,
+        _: &ReadScope,
+        _: TextIndexKind,
+        _: &str,
+        _: FacetWeights,
+        _: Timestamp,
+        _: usize,
+    ) -> Result<LexicalHits, Error> {
+        Ok(LexicalHits::default())
     }
     fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
         Ok(())

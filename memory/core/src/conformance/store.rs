@@ -240,8 +240,8 @@ fn hands_out_everything<S: Store, O: FnMut() -> S>(mut fresh: impl FnMut() -> O)
                 let bytes = get(&copy, table, key).expect("both are written from the start");
                 u64::from_be_bytes(bytes.try_into().expect("a number of eight bytes"))
             };
-            let (left, right) = (round(Table::Chats, b"left"), round(Table::Outbox, b"right"));
-            assert_eq!(left, right, "half of a batch was handed out");
+            let (left, read_scope) = (round(Table::Chats, b"left"), round(Table::Outbox, b"right"));
+            assert_eq!(left, read_scope, "half of a batch was handed out");
             assert_eq!(left, revision - before, "not the moment of its revision");
         }
         done.store(true, Atomic::Release);

@@ -1,7 +1,7 @@
 use azera_types::{MemoryId, Scope};
 
 use super::place::{at, label, public, realm, scopes, visible};
-use crate::{Doc, Facet, FacetWeights, Found, Shelf, TextIndex};
+use crate::{Facet, FacetWeights, Found, TextDocument, TextIndex, TextIndexKind};
 
 /// Every law of [`TextIndex`].
 ///
@@ -11,18 +11,18 @@ use crate::{Doc, Facet, FacetWeights, Found, Shelf, TextIndex};
 pub fn text<T: TextIndex, O: FnMut() -> T>(mut fresh: impl FnMut() -> O) {
     finds_words(fresh()());
     takes_words_and_never_syntax(fresh()());
-    keeps_to_the_right(fresh()());
+    keeps_to_the_scope(fresh()());
     replaces_and_removes(fresh());
 }
 
-fn doc(id: u64, shelf: Shelf, own: &str, window: &str) -> Doc {
+fn doc(id: u64, text_index: TextIndexKind, own: &str, window: &str) -> TextDocument {
     let label = label("azera", Scope::Realm(realm("guild")), 50);
-    Doc { id: MemoryId(id), shelf, label, own: own.to_owned(), window: window.to_owned() }
+    TextDocument { id: MemoryId(id), text_index, label, own: own.to_owned(), window: window.to_owned() }
 }
 
-fn search(index: &impl TextIndex, shelf: Shelf, facet: Facet, query: &str, limit: usize) -> Vec<Found> {
-    let right = public("azera", "guild", None);
-    index.search(&right, shelf, query, only(facet), at(1_000), limit).expect("a search").found
+fn search(index: &impl TextIndex, text_index: TextIndexKind, facet: Facet, query: &str, limit: usize) -> Vec<Found> {
+    let read_scope = public("azera", "guild", None);
+    index.search(&read_scope, text_index, query, only(facet), at(1_000), limit).expect("a search").found
 }
 
 /// The text of one facet counts, the other does not.
@@ -33,23 +33,23 @@ fn only(facet: Facet) -> FacetWeights {
     }
 }
 
-fn found(index: &impl TextIndex, shelf: Shelf, facet: Facet, query: &str) -> Vec<u64> {
-    search(index, shelf, facet, query, 100).iter().map(|found| found.id.0).collect()
+fn found(index: &impl TextIndex, text_index: TextIndexKind, facet: Facet, query: &str) -> Vec<u64> {
+    search(index, text_index, facet, query, 100).iter().map(|found| found.id.0).collect()
 }
 
 fn finds_words(index: impl TextIndex) {
-    assert_eq!(found(&index, Shelf::Chats, Facet::Own, "anything"), [0_u64; 0], "hits of an empty index");
+    assert_eq!(found(&index, TextIndexKind::Chats, Facet::Own, "anything"), [0_u64; 0], "hits of an empty index");
     index
         .upsert(vec![
-            doc(1, Shelf::Chats, "The lighthouse keeper sings", "storms at night"),
-            doc(2, Shelf::Chats, "Keepers of bees and of a lighthouse, a lighthouse by the sea", "honey"),
-            doc(3, Shelf::Chats, "A quiet evening", "the keeper sang"),
-            doc(4, Shelf::Memories, "The lighthouse is locked with 7731", ""),
-            doc(u64::MAX, Shelf::Chats, "Smörgåsbord im Café", ""),
+            doc(1, TextIndexKind::Chats, "The lighthouse keeper sings", "storms at night"),
+            doc(2, TextIndexKind::Chats, "Keepers of bees and of a lighthouse, a lighthouse by the sea", "honey"),
+            doc(3, TextIndexKind::Chats, "A quiet evening", "the keeper sang"),
+            doc(4, TextIndexKind::Memories, "The lighthouse is locked with 7731", ""),
+            doc(u64::MAX, TextIndexKind::Chats, "Smörgåsbord im Café", ""),
         ])
         .expect("an insertion");
     index.commit().expect("a commit");
-    let own = |query| found(&index, Shelf::Chats, Facet::Own, query);
+    let own = |query| found(&index, TextIndexKind::Chats, Facet::Own, query);
     assert_eq!(own("lighthouse"), [2, 1], "more of the word scores higher");
     assert_eq!(own("LIGHTHOUSES"), [2, 1], "case and plural make no difference");
     assert_eq!(own("keepers"), [1, 2], "of two that hold the word once, the shorter text first");
@@ -58,15 +58,15 @@ fn finds_words(index: impl TextIndex) {
     assert_eq!(own("cafe smorgasbord"), [u64::MAX], "accents make no difference");
     assert_eq!(own("the of and a"), [0_u64; 0], "stop words find nothing");
     assert_eq!(own("honey"), [0_u64; 0], "a word of the window");
-    assert_eq!(found(&index, Shelf::Chats, Facet::Window, "honey"), [2], "a word of the window");
-    assert_eq!(found(&index, Shelf::Memories, Facet::Own, "lighthouse 7731"), [4], "the other shelf");
+    assert_eq!(found(&index, TextIndexKind::Chats, Facet::Window, "honey"), [2], "a word of the window");
+    assert_eq!(found(&index, TextIndexKind::Memories, Facet::Own, "lighthouse 7731"), [4], "the other shelf");
     assert_eq!(own("7731"), [0_u64; 0], "a word of the other shelf");
-    let hits = search(&index, Shelf::Chats, Facet::Own, "lighthouse keeper", 1);
+    let hits = search(&index, TextIndexKind::Chats, Facet::Own, "lighthouse keeper", 1);
     assert_eq!(hits.len(), 1, "the limit");
     assert!(hits[0].score > 0.0, "a score");
-    assert!(search(&index, Shelf::Chats, Facet::Own, "lighthouse", 0).is_empty(), "a limit of nothing");
+    assert!(search(&index, TextIndexKind::Chats, Facet::Own, "lighthouse", 0).is_empty(), "a limit of nothing");
     assert_eq!(
-        search(&index, Shelf::Chats, Facet::Own, "lighthouse", usize::MAX).len(),
+        search(&index, TextIndexKind::Chats, Facet::Own, "lighthouse", usize::MAX).len(),
         2,
         "a limit above the highest"
     );
@@ -74,7 +74,7 @@ fn finds_words(index: impl TextIndex) {
 
 fn takes_words_and_never_syntax(index: impl TextIndex) {
     index
-        .upsert(vec![doc(1, Shelf::Chats, "plain apples", ""), doc(2, Shelf::Chats, "pears", "")])
+        .upsert(vec![doc(1, TextIndexKind::Chats, "plain apples", ""), doc(2, TextIndexKind::Chats, "pears", "")])
         .expect("an insertion");
     index.commit().expect("a commit");
     let long = format!("{} apples", "filler ".repeat(50_000));
@@ -92,19 +92,21 @@ fn takes_words_and_never_syntax(index: impl TextIndex) {
         ("persona\u{1f}realm:guild", &[]),
     ];
     for (query, want) in cases {
-        let mut ids = found(&index, Shelf::Chats, Facet::Own, query);
+        let mut ids = found(&index, TextIndexKind::Chats, Facet::Own, query);
         ids.sort_unstable();
         assert_eq!(ids, want, "{query:?}");
     }
     // A query of any length is answered; which of its words count is the index's own limit.
-    search(&index, Shelf::Chats, Facet::Own, &long, 10);
-    search(&index, Shelf::Chats, Facet::Own, &"x".repeat(1_000_000), 10);
-    index.upsert(vec![doc(3, Shelf::Chats, &format!("{} plums", "y".repeat(100_000)), "")]).expect("a very long word");
+    search(&index, TextIndexKind::Chats, Facet::Own, &long, 10);
+    search(&index, TextIndexKind::Chats, Facet::Own, &"x".repeat(1_000_000), 10);
+    index
+        .upsert(vec![doc(3, TextIndexKind::Chats, &format!("{} plums", "y".repeat(100_000)), "")])
+        .expect("a very long word");
     index.commit().expect("a commit");
-    assert_eq!(found(&index, Shelf::Chats, Facet::Own, "plum"), [3], "a word beside a very long one");
+    assert_eq!(found(&index, TextIndexKind::Chats, Facet::Own, "plum"), [3], "a word beside a very long one");
 }
 
-fn keeps_to_the_right(index: impl TextIndex) {
+fn keeps_to_the_scope(index: impl TextIndex) {
     let mut docs = Vec::new();
     for (who, more) in [("azera", 0), ("areza", 100)] {
         for (id, scope) in scopes() {
@@ -112,16 +114,17 @@ fn keeps_to_the_right(index: impl TextIndex) {
                 let id = MemoryId(more + later + id);
                 let label = label(who, scope.clone(), second);
                 let (own, window) = ("a password".to_owned(), "the password is swordfish".to_owned());
-                docs.push(Doc { id, shelf: Shelf::Memories, label, own, window });
+                docs.push(TextDocument { id, text_index: TextIndexKind::Memories, label, own, window });
             }
         }
     }
     index.upsert(docs).expect("an insertion");
     index.commit().expect("a commit");
-    for (case, right, until, want) in visible() {
+    for (case, read_scope, until, want) in visible() {
         for facet in [Facet::Own, Facet::Window] {
-            let hits =
-                index.search(&right, Shelf::Memories, "passwords", only(facet), at(until), 100).expect("a search");
+            let hits = index
+                .search(&read_scope, TextIndexKind::Memories, "passwords", only(facet), at(until), 100)
+                .expect("a search");
             let mut ids: Vec<u64> = hits.found.iter().map(|found| found.id.0).collect();
             ids.sort_unstable();
             assert_eq!(ids, want, "{case}, {facet:?}");
@@ -133,22 +136,24 @@ fn keeps_to_the_right(index: impl TextIndex) {
 
 fn replaces_and_removes<T: TextIndex>(mut open: impl FnMut() -> T) {
     let index = open();
-    let own = |index: &T, query| found(index, Shelf::Chats, Facet::Own, query);
+    let own = |index: &T, query| found(index, TextIndexKind::Chats, Facet::Own, query);
     index
         .upsert(vec![
-            doc(1, Shelf::Chats, "a kestrel", ""),
-            doc(2, Shelf::Chats, "two kestrels", ""),
-            doc(3, Shelf::Memories, "owls", ""),
-            doc(1, Shelf::Chats, "a heron", ""),
+            doc(1, TextIndexKind::Chats, "a kestrel", ""),
+            doc(2, TextIndexKind::Chats, "two kestrels", ""),
+            doc(3, TextIndexKind::Memories, "owls", ""),
+            doc(1, TextIndexKind::Chats, "a heron", ""),
         ])
         .expect("an insertion");
     index.commit().expect("a commit");
     assert_eq!(own(&index, "kestrel"), [2], "the later of two with one id");
-    index.upsert(vec![doc(2, Shelf::Chats, "a wren", ""), doc(3, Shelf::Chats, "a raven", "")]).expect("a replacement");
+    index
+        .upsert(vec![doc(2, TextIndexKind::Chats, "a wren", ""), doc(3, TextIndexKind::Chats, "a raven", "")])
+        .expect("a replacement");
     index.commit().expect("a commit");
     assert_eq!(own(&index, "kestrel heron wren raven").len(), 3, "replaced documents");
     assert_eq!(
-        found(&index, Shelf::Memories, Facet::Own, "owl"),
+        found(&index, TextIndexKind::Memories, Facet::Own, "owl"),
         [0_u64; 0],
         "a document that moved to the other shelf"
     );
@@ -157,19 +162,19 @@ fn replaces_and_removes<T: TextIndex>(mut open: impl FnMut() -> T) {
     index.commit().expect("a commit");
     index.commit().expect("a commit of nothing");
     assert_eq!(own(&index, "heron"), [0_u64; 0], "a removed document");
-    index.upsert(vec![doc(4, Shelf::Memories, "an uncommitted finch", "")]).expect("an insertion");
+    index.upsert(vec![doc(4, TextIndexKind::Memories, "an uncommitted finch", "")]).expect("an insertion");
     drop(index);
 
     let index = open();
     assert_eq!(index.ids().expect("ids"), [MemoryId(2), MemoryId(3)], "ids after reopening");
     assert_eq!(own(&index, "wrens"), [2], "hits after reopening");
-    index.upsert(vec![doc(5, Shelf::Memories, "a magpie", "")]).expect("an insertion");
+    index.upsert(vec![doc(5, TextIndexKind::Memories, "a magpie", "")]).expect("an insertion");
     index.remove(&[MemoryId(3)]).expect("a removal");
     index.commit().expect("a commit");
     index.rewrite().expect("a rewrite");
     assert_eq!(index.ids().expect("ids"), [MemoryId(2), MemoryId(5)], "ids of both shelves after a rewrite");
     assert_eq!(own(&index, "wren raven"), [2], "hits after a rewrite");
-    index.upsert(vec![doc(6, Shelf::Chats, "a swift", "")]).expect("an insertion");
+    index.upsert(vec![doc(6, TextIndexKind::Chats, "a swift", "")]).expect("an insertion");
     index.commit().expect("a commit");
     drop(index);
 
@@ -178,7 +183,7 @@ fn replaces_and_removes<T: TextIndex>(mut open: impl FnMut() -> T) {
     index.clear().expect("a clearing");
     assert_eq!(index.ids().expect("ids"), [MemoryId(0); 0], "ids of a cleared index");
     assert_eq!(own(&index, "wren swift"), [0_u64; 0], "hits of a cleared index");
-    index.upsert(vec![doc(6, Shelf::Chats, "a swallow", "")]).expect("an insertion");
+    index.upsert(vec![doc(6, TextIndexKind::Chats, "a swallow", "")]).expect("an insertion");
     index.commit().expect("a commit");
     drop(index);
     assert_eq!(own(&open(), "swallow swift"), [6], "hits after a clearing and reopening");

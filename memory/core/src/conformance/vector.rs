@@ -13,7 +13,7 @@ pub const DIMENSION: usize = 8;
 /// If one is broken.
 pub fn vector<V: VectorIndex, O: FnMut() -> V>(mut fresh: impl FnMut() -> O) {
     finds_the_nearest(fresh()());
-    keeps_to_the_right(fresh()());
+    keeps_to_the_scope(fresh()());
     refuses_what_is_no_vector(fresh()());
     replaces_and_removes(fresh());
     holds_many(fresh());
@@ -32,8 +32,8 @@ fn point(id: u64, scope: Scope, own: u32, window: Option<u32>) -> Point {
 }
 
 fn search(index: &impl VectorIndex, facet: Facet, degrees: u32, limit: usize) -> Vec<Found> {
-    let right = public("azera", "guild", None);
-    index.search(&right, facet, &pointing(degrees), at(1_000), limit).expect("a search")
+    let read_scope = public("azera", "guild", None);
+    index.search(&read_scope, facet, &pointing(degrees), at(1_000), limit).expect("a search")
 }
 
 fn found(index: &impl VectorIndex, facet: Facet, degrees: u32, limit: usize) -> Vec<u64> {
@@ -67,7 +67,7 @@ fn finds_the_nearest(index: impl VectorIndex) {
     }
 }
 
-fn keeps_to_the_right(index: impl VectorIndex) {
+fn keeps_to_the_scope(index: impl VectorIndex) {
     let mut points = Vec::new();
     for (who, more) in [("azera", 0), ("areza", 100)] {
         for (id, scope) in scopes() {
@@ -78,8 +78,8 @@ fn keeps_to_the_right(index: impl VectorIndex) {
         }
     }
     index.upsert(points).expect("an insertion");
-    for (case, right, until, want) in visible() {
-        let hits = index.search(&right, Facet::Own, &pointing(20), at(until), 100).expect("a search");
+    for (case, read_scope, until, want) in visible() {
+        let hits = index.search(&read_scope, Facet::Own, &pointing(20), at(until), 100).expect("a search");
         let mut ids: Vec<u64> = hits.iter().map(|found| found.id.0).collect();
         ids.sort_unstable();
         assert_eq!(ids, want, "{case}");
@@ -207,18 +207,18 @@ fn holds_many<V: VectorIndex>(mut open: impl FnMut() -> V) {
         .map(|(place, query)| (place, query.clone(), nearest(place, &query)))
         .collect();
     let check = |index: &V, moment: &str| {
-        let mut right_ones = 0;
+        let mut allowed = 0;
         for (place, query, worst) in &questions {
-            let right = public("azera", place, None);
-            let hits = index.search(&right, Facet::Own, query, at(1_000), LIMIT).expect("a search");
+            let read_scope = public("azera", place, None);
+            let hits = index.search(&read_scope, Facet::Own, query, at(1_000), LIMIT).expect("a search");
             assert_eq!(hits.len(), LIMIT, "hits {moment}");
             assert!(hits.iter().all(|found| realm_of(found.id.0) == *place), "a hit from another realm {moment}");
             assert!(hits.is_sorted_by(|one, two| one.score >= two.score), "hits out of order {moment}");
-            right_ones += hits.iter().filter(|found| found.score >= worst - 1e-4).count();
+            allowed += hits.iter().filter(|found| found.score >= worst - 1e-4).count();
         }
         // An index may be approximate, but it must be a good one.
         let all = questions.len() * LIMIT;
-        assert!(right_ones * 100 >= all * 97, "{right_ones} of {all} hits are among the nearest {moment}");
+        assert!(allowed * 100 >= all * 97, "{allowed} of {all} hits are among the nearest {moment}");
     };
     check(&index, "before optimizing");
     std::thread::scope(|scope| {

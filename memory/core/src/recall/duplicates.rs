@@ -27,7 +27,7 @@ fn same_beginning(a: &str, b: &str) -> bool {
     for _ in 0..SAME_BEGINNING {
         match (a.next(), b.next()) {
             (None, None) => return true,
-            (left, right) if left == right => {}
+            (left, read_scope) if left == read_scope => {}
             _ => return false,
         }
     }
@@ -56,13 +56,13 @@ mod tests {
     fn memory(text: &str, who: &str) -> MemoryRow {
         let person = PersonId::new(who).unwrap();
         MemoryRow {
-            worth: None,
+            salience: None,
             surprise: None,
             id: MemoryId(1),
             persona: PersonaId::new("azera").unwrap(),
             kind: Kind::Message,
             scope: Scope::Dm(person.clone()),
-            needs: Vec::new(),
+            source_scopes: Vec::new(),
             chat: None,
             session: 0,
             author: Author::Person { id: person, name: who.into() },

@@ -4,10 +4,10 @@
 //! set; each is kept because taking it away costs recall there. The figures and the command stand in
 //! `bot/docs/BENCHMARKS.md`. What was tried and did not pay is named there too.
 
+mod authors;
 mod dates;
 mod duplicates;
 mod fuse;
-mod origins;
 mod question;
 
 use std::cmp::Ordering;
@@ -17,10 +17,10 @@ use azera_types::{Author, MemoryId, MessageId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::rows::{Kind, MemoryRow};
-use crate::{Error, Facet, FacetWeights, Lexical, Memory, Right, Shelf, Stored, WINDOW_REACH};
+use crate::{Error, Facet, FacetWeights, LexicalHits, Memory, ReadScope, Stored, TextIndexKind, WINDOW_REACH};
 
+pub(crate) use authors::AuthorCache;
 pub use dates::DateSpan;
-pub(crate) use origins::Origins;
 pub(crate) use question::name_tokens;
 pub use question::{Question, Speaker};
 
@@ -92,21 +92,21 @@ pub struct Recalled {
 }
 
 /// What the words of a question found, to be weighed with what its meaning finds. Shows nothing by itself.
-pub struct ByWords(Result<Vec<Lexical>, Error>);
+pub struct LexicalRecall(Result<Vec<LexicalHits>, Error>);
 
-impl std::fmt::Debug for ByWords {
+impl std::fmt::Debug for LexicalRecall {
     /// How rare a word is would tell of places that are not shown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ByWords")
+        f.write_str("LexicalRecall")
     }
 }
 
 /// What the arms may look at.
 #[derive(Debug, Clone, Copy)]
 struct Reading<'a> {
-    right: &'a Right,
+    read_scope: &'a ReadScope,
     /// The right to be found by one's window: the same, or narrower where there are horizons.
-    windows: &'a Right,
+    windows: &'a ReadScope,
     /// Nothing younger.
     until: Timestamp,
     /// Candidates of each arm.
@@ -122,51 +122,51 @@ struct Candidate {
 }
 
 impl Memory {
-    /// Finds what helps to answer a question, best first: only what `right` allows, nothing younger than
+    /// Finds what helps to answer a question, best first: only what `read_scope` allows, nothing younger than
     /// [`crate::MemoryConfig::min_age`], nothing the prompt shows. A layer that fails is named in
     /// [`Recalled::missing`]; only the record itself is indispensable.
-    pub fn recall(&self, right: &Right, query: &Query) -> Result<Recalled, Error> {
+    pub fn recall(&self, read_scope: &ReadScope, query: &Query) -> Result<Recalled, Error> {
         let (words, vectors) = rayon::join(
-            || self.by_words(right, query),
-            || self.under(right, query, |reading| self.by_vector(reading, query.vector.as_deref())),
+            || self.recall_lexical(read_scope, query),
+            || self.under(read_scope, query, |reading| self.by_vector(reading, query.vector.as_deref())),
         );
-        self.weigh(right, query, words, vectors)
+        self.weigh(read_scope, query, words, vectors)
     }
 
     /// The first half of a [`Memory::recall`], which can be done while the question is embedded: the query's vector is not
     /// looked at.
-    pub fn by_words(&self, right: &Right, query: &Query) -> ByWords {
-        ByWords(self.under(right, query, |reading| self.words_found(reading, &query.question)))
+    pub fn recall_lexical(&self, read_scope: &ReadScope, query: &Query) -> LexicalRecall {
+        LexicalRecall(self.under(read_scope, query, |reading| self.words_found(reading, &query.question)))
     }
 
     /// The second half: what its words found under the same right is given.
-    pub fn recall_with(&self, right: &Right, query: &Query, words: ByWords) -> Result<Recalled, Error> {
-        let vectors = self.under(right, query, |reading| self.by_vector(reading, query.vector.as_deref()));
-        self.weigh(right, query, words, vectors)
+    pub fn recall_with(&self, read_scope: &ReadScope, query: &Query, words: LexicalRecall) -> Result<Recalled, Error> {
+        let vectors = self.under(read_scope, query, |reading| self.by_vector(reading, query.vector.as_deref()));
+        self.weigh(read_scope, query, words, vectors)
     }
 
-    fn under<T>(&self, right: &Right, query: &Query, read: impl FnOnce(Reading<'_>) -> T) -> T {
+    fn under<T>(&self, read_scope: &ReadScope, query: &Query, read: impl FnOnce(Reading<'_>) -> T) -> T {
         let until = query.now.checked_sub(jiff_span(self.config.min_age)).unwrap_or(azera_types::Timestamp::MIN);
         let limit = query.limits.candidates;
         // What stood before a horizon must not bring up what came after it: there, windows count only beyond its reach.
-        let beyond = right.beyond_horizons(WINDOW_REACH);
-        read(Reading { right, windows: beyond.as_ref().unwrap_or(right), until, limit })
+        let beyond = read_scope.behind_horizons(WINDOW_REACH);
+        read(Reading { read_scope, windows: beyond.as_ref().unwrap_or(read_scope), until, limit })
     }
 
     fn weigh(
         &self,
-        right: &Right,
+        read_scope: &ReadScope,
         query: &Query,
-        ByWords(words): ByWords,
+        LexicalRecall(words): LexicalRecall,
         vectors: Option<Result<Vec<MemoryId>, Error>>,
     ) -> Result<Recalled, Error> {
         let mut missing = Vec::new();
         let mut candidates: HashMap<MemoryId, Candidate> = HashMap::new();
         match words {
             Ok(shelves) => {
-                for shelf in shelves {
-                    let norm = fuse::lexical_norm(shelf.idf);
-                    for found in shelf.found {
+                for text_index in shelves {
+                    let norm = fuse::lexical_norm(text_index.idf);
+                    for found in text_index.found {
                         let candidate = candidates.entry(found.id).or_default();
                         candidate.lexical = found.score * norm;
                         candidate.found_by_words = true;
@@ -191,23 +191,24 @@ impl Memory {
             None => missing.push("semantic"),
         }
         let stored = self.stored_vectors(query, &candidates, &mut missing);
-        let hits = self.under(right, query, |reading| self.best(reading, query, candidates, &stored))?;
+        let hits = self.under(read_scope, query, |reading| self.best(reading, query, candidates, &stored))?;
         Ok(Recalled { hits, missing })
     }
 
-    fn words_found(&self, reading: Reading<'_>, question: &Question) -> Result<Vec<Lexical>, Error> {
+    fn words_found(&self, reading: Reading<'_>, question: &Question) -> Result<Vec<LexicalHits>, Error> {
         if question.words.is_empty() {
             return Ok(Vec::new());
         }
-        let Reading { right, windows, until, limit } = reading;
+        let Reading { read_scope, windows, until, limit } = reading;
         let both = FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
         let mut shelves = Vec::with_capacity(2);
-        for shelf in [Shelf::Chats, Shelf::Memories] {
-            let search = |right, weights| self.text.search(right, shelf, &question.words, weights, until, limit);
+        for text_index in [TextIndexKind::Chats, TextIndexKind::Memories] {
+            let search =
+                |read_scope, weights| self.text.search(read_scope, text_index, &question.words, weights, until, limit);
             let mut found = search(windows, both)?;
-            if windows != right {
+            if windows != read_scope {
                 let known: HashSet<MemoryId> = found.found.iter().map(|found| found.id).collect();
-                let by_own_words = search(right, FacetWeights { window: 0.0, ..both })?.found;
+                let by_own_words = search(read_scope, FacetWeights { window: 0.0, ..both })?.found;
                 found.found.extend(by_own_words.into_iter().filter(|found| !known.contains(&found.id)));
             }
             shelves.push(found);
@@ -217,9 +218,9 @@ impl Memory {
 
     fn by_vector(&self, reading: Reading<'_>, vector: Option<&[f32]>) -> Option<Result<Vec<MemoryId>, Error>> {
         let vector = vector?;
-        let Reading { right, windows, until, limit } = reading;
-        let search = |facet, right| self.vectors.search(right, facet, vector, until, limit);
-        let (own, windows) = rayon::join(|| search(Facet::Own, right), || search(Facet::Window, windows));
+        let Reading { read_scope, windows, until, limit } = reading;
+        let search = |facet, read_scope| self.vectors.search(read_scope, facet, vector, until, limit);
+        let (own, windows) = rayon::join(|| search(Facet::Own, read_scope), || search(Facet::Window, windows));
         Some(own.and_then(|own| Ok(own.into_iter().chain(windows?).map(|found| found.id).collect())))
     }
 
@@ -234,9 +235,11 @@ impl Memory {
             return HashMap::new();
         }
         let ids: Vec<MemoryId> = candidates.keys().copied().collect();
-        let (left, right) = ids.split_at(ids.len() / 2);
-        match rayon::join(|| self.vectors.vectors(left), || self.vectors.vectors(right)) {
-            (Ok(left), Ok(right)) => left.into_iter().chain(right).map(|stored| (stored.id, stored)).collect(),
+        let (left, read_scope) = ids.split_at(ids.len() / 2);
+        match rayon::join(|| self.vectors.vectors(left), || self.vectors.vectors(read_scope)) {
+            (Ok(left), Ok(read_scope)) => {
+                left.into_iter().chain(read_scope).map(|stored| (stored.id, stored)).collect()
+            }
             (Err(error), _) | (_, Err(error)) => {
                 tracing::warn!(%error, "recall goes on without the semantic layer");
                 missing.push("semantic");
@@ -285,9 +288,9 @@ impl Memory {
 
     /// Reads a candidate from the record, which has the last word on who may see it, and scores it.
     fn score(&self, reading: Reading<'_>, query: &Query, waiting: &Waiting) -> Result<Option<Hit>, Error> {
-        let Reading { right, windows, until, .. } = reading;
+        let Reading { read_scope, windows, until, .. } = reading;
         let Waiting { candidate, own, window, .. } = waiting;
-        let Some(memory) = self.memory(right, waiting.id)? else { return Ok(None) };
+        let Some(memory) = self.memory(read_scope, waiting.id)? else { return Ok(None) };
         if !waiting.is_known {
             self.origins.learn(&memory);
         }
@@ -300,7 +303,7 @@ impl Memory {
         if memory.at > until || shown {
             return Ok(None);
         }
-        let shown = windows.allows(&memory.persona, &memory.scope, &memory.needs, memory.at);
+        let shown = windows.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at);
         let (own, window) = (*own, window.filter(|_| shown).unwrap_or(*own));
         if !candidate.found_by_words && own.max(window) < self.config.similarity_floor {
             return Ok(None);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use azera_types::{Author, PersonId, Text};
 
 use super::dates::DateSpan;
-use crate::{Error, Memory, Right};
+use crate::{Error, Memory, ReadScope};
 
 /// Words of a question looked up among the speakers' names.
 const MAX_NAME_LOOKUPS: usize = 64;
@@ -62,13 +62,19 @@ impl std::fmt::Debug for Question {
 
 impl Memory {
     /// Reads a question. `persona` is the one asked: its name calls it and asks for nothing. Names count as speakers
-    /// only if somebody of that name spoke in a place `right` allows.
-    pub fn question(&self, right: &Right, text: &Text, asker: &PersonId, persona: &str) -> Result<Question, Error> {
+    /// only if somebody of that name spoke in a place `read_scope` allows.
+    pub fn question(
+        &self,
+        read_scope: &ReadScope,
+        text: &Text,
+        asker: &PersonId,
+        persona: &str,
+    ) -> Result<Question, Error> {
         let tokens: Vec<String> = tokens(text).collect();
         let called: HashSet<String> = name_tokens(persona).collect();
         let mut named: Vec<String> = Vec::new();
         for token in tokens.iter().take(MAX_NAME_LOOKUPS) {
-            if !called.contains(token) && !named.contains(token) && self.is_a_speaker(right, token)? {
+            if !called.contains(token) && !named.contains(token) && self.is_a_speaker(read_scope, token)? {
                 named.push(token.clone());
             }
         }
@@ -113,7 +119,7 @@ fn is_filler(token: &str) -> bool {
 
 /// The text without the words in `names` and the possessive behind them; the text itself if nothing is left.
 fn without_names(text: &str, names: &HashSet<String>) -> String {
-    let kept: Vec<&str> = text
+    let retained: Vec<&str> = text
         .split_whitespace()
         .filter(|word| {
             let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
@@ -121,7 +127,7 @@ fn without_names(text: &str, names: &HashSet<String>) -> String {
             !names.contains(bare)
         })
         .collect();
-    if kept.is_empty() { text.to_owned() } else { kept.join(" ") }
+    if retained.is_empty() { text.to_owned() } else { retained.join(" ") }
 }
 
 fn words_to_look_up(text: &str, names: &HashSet<String>) -> String {

@@ -2,33 +2,33 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod held;
+mod fake;
 mod mirror;
-mod peer;
+mod points;
 mod vectors;
 
 use std::time::Duration;
 
 use azera_breaker::Limits;
 use azera_memory::conformance::DIMENSION;
-use azera_memory::{Facet, Label, Point, Right, VectorIndex};
+use azera_memory::{Facet, IndexMetadata, Point, ReadScope, VectorIndex};
 use azera_memory_qdrant::QdrantConfig;
-use azera_memory_remote::Patience;
-use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, Reach, RealmId, Scope, Timestamp};
+use azera_memory_remote::RetryPolicy;
+use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Timestamp};
 
 /// Patience of tests: a server that hangs is noticed soon, and asked again with the next call.
-const PATIENCE: Patience = Patience {
-    live: Duration::from_secs(2),
+const PATIENCE: RetryPolicy = RetryPolicy {
+    foreground: Duration::from_secs(2),
     bulk: Duration::from_secs(30),
     retries: 1,
     retry_delay: Duration::from_millis(1),
     breaker: Limits { failures: u32::MAX, first_pause: Duration::ZERO, longest_pause: Duration::ZERO },
 };
 
-fn config(peer: &peer::Peer) -> QdrantConfig {
+fn config(fake: &fake::FakeServer) -> QdrantConfig {
     QdrantConfig {
-        url: peer.url(),
-        key: peer.key(),
+        url: fake.url(),
+        key: fake.key(),
         collection: "azera".into(),
         dimension: DIMENSION,
         secret: "of this house".into(),
@@ -39,7 +39,7 @@ fn config(peer: &peer::Peer) -> QdrantConfig {
 fn point(id: u64, realm: &str, axis: usize) -> Point {
     let mut own = vec![0.0; DIMENSION];
     own[axis] = 1.0;
-    let label = Label {
+    let label = IndexMetadata {
         persona: PersonaId::new("azera").unwrap(),
         scope: Scope::Realm(RealmId::new(realm).unwrap()),
         at: Timestamp::UNIX_EPOCH,
@@ -51,7 +51,7 @@ fn point(id: u64, realm: &str, axis: usize) -> Point {
 fn found(index: &impl VectorIndex, realm: &str, axis: usize) -> Vec<u64> {
     let kind = PlaceKind::Public(RealmId::new(realm).unwrap());
     let place = Place { chat: ChatId::new("hall").unwrap(), kind, since: None };
-    let right = Right::in_place(PersonaId::new("azera").unwrap(), &place, &Reach::default());
-    let hits = index.search(&right, Facet::Own, &point(0, realm, axis).own, Timestamp::MAX, 10).unwrap();
+    let read_scope = ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &ReadableScopes::default());
+    let hits = index.search(&read_scope, Facet::Own, &point(0, realm, axis).own, Timestamp::MAX, 10).unwrap();
     hits.iter().map(|hit| hit.id.0).collect()
 }

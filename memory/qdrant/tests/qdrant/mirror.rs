@@ -3,14 +3,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use azera_memory::conformance::{self, DIMENSION};
-use azera_memory::{Error, Facet, Found, Point, PointSource, Right, Stored, VectorIndex};
+use azera_memory::{Error, Facet, Found, Point, PointSource, ReadScope, Stored, VectorIndex};
 use azera_memory_qdrant::{MirroredVectors, QdrantConfig};
 use azera_memory_vector::{EdgeVectors, VectorConfig};
 use azera_types::{MemoryId, Timestamp};
 use tempfile::TempDir;
 use tonic::Code;
 
-use super::peer::Peer;
+use super::fake::FakeServer;
 use super::{config, found, point};
 
 /// How long the server may take to catch up; it takes a few milliseconds, after a failure a few hundred.
@@ -44,7 +44,7 @@ impl VectorIndex for Local {
 
     fn search(
         &self,
-        right: &Right,
+        read_scope: &ReadScope,
         facet: Facet,
         vector: &[f32],
         until: Timestamp,
@@ -55,7 +55,7 @@ impl VectorIndex for Local {
         }
         let held = self.points.lock().unwrap();
         let visible = held.iter().filter(|point| {
-            point.label.at <= until && right.allows(&point.label.persona, &point.label.scope, &[], point.label.at)
+            point.label.at <= until && read_scope.allows(&point.label.persona, &point.label.scope, &[], point.label.at)
         });
         let mut hits: Vec<Found> = visible
             .filter_map(|point| {
@@ -101,30 +101,30 @@ impl VectorIndex for Local {
     }
 }
 
-fn open(peer: &Peer, local: &Local, dir: &Path) -> MirroredVectors<Local> {
-    MirroredVectors::open(local.clone(), config(peer), dir).unwrap()
+fn open(fake: &FakeServer, local: &Local, dir: &Path) -> MirroredVectors<Local> {
+    MirroredVectors::open(local.clone(), config(fake), dir).unwrap()
 }
 
 /// Waits until the server has everything, and sees that it has just what the local index has, and is asked.
 #[track_caller]
-fn check_settled(peer: &Peer, index: &MirroredVectors<Local>, realm: &str) {
+fn check_settled(fake: &FakeServer, index: &MirroredVectors<Local>, realm: &str) {
     assert!(index.wait(SOON), "the server did not catch up");
     let here: Vec<u64> = index.ids().unwrap().iter().map(|id| id.0).collect();
-    assert_eq!(peer.points(), here);
-    let before = peer.asked("query_batch");
+    assert_eq!(fake.points(), here);
+    let before = fake.requests("query_batch");
     found(index, realm, 0);
-    assert_eq!(peer.asked("query_batch"), before + 1, "the server is asked");
+    assert_eq!(fake.requests("query_batch"), before + 1, "the server is asked");
 }
 
 #[test]
 fn the_contract_is_kept_with_the_server_and_without() {
     for there in [true, false] {
         conformance::vector(|| {
-            let (dir, local, mut peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+            let (dir, local, mut fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
             if !there {
-                peer.stop();
+                fake.stop();
             }
-            move || open(&peer, &local, dir.path())
+            move || open(&fake, &local, dir.path())
         });
     }
 }
@@ -132,219 +132,219 @@ fn the_contract_is_kept_with_the_server_and_without() {
 #[test]
 fn the_contract_is_kept_over_the_index_of_this_machine() {
     conformance::vector(|| {
-        let (dir, peer) = (TempDir::new().unwrap(), Peer::start());
+        let (dir, fake) = (TempDir::new().unwrap(), FakeServer::start());
         move || {
             let local = EdgeVectors::open(dir.path().join("local"), VectorConfig::new(DIMENSION)).unwrap();
-            MirroredVectors::open(local, config(&peer), dir.path().join("server")).unwrap()
+            MirroredVectors::open(local, config(&fake), dir.path().join("server")).unwrap()
         }
     });
 }
 
 #[test]
 fn the_server_is_filled_kept_up_and_asked() {
-    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     // Memories from before there was a server.
     local.upsert((0..1_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
-    let index = open(&peer, &local, dir.path());
-    check_settled(&peer, &index, "guild");
+    let index = open(&fake, &local, dir.path());
+    check_settled(&fake, &index, "guild");
     index.upsert(vec![point(5, "guild", 1), point(2_000, "guild", 1)]).unwrap();
     index.remove(&[MemoryId(7), MemoryId(99_999)]).unwrap();
     assert!(found(&index, "guild", 1).starts_with(&[5, 2_000]), "right away, wherever it is found");
     index.flush().unwrap();
-    check_settled(&peer, &index, "guild");
+    check_settled(&fake, &index, "guild");
     assert!(found(&index, "guild", 1).starts_with(&[5, 2_000]));
     index.rewrite().unwrap();
-    check_settled(&peer, &index, "guild");
-    assert!(peer.world(|world| world.collections.keys().all(|name| name.as_str() == world.aliases["azera"])));
+    check_settled(&fake, &index, "guild");
+    assert!(fake.world(|world| world.collections.keys().all(|name| name.as_str() == world.aliases["azera"])));
     drop(index);
     // A start with nothing owed gives nothing again.
-    let before = peer.asked("upsert");
-    let index = open(&peer, &local, dir.path());
-    check_settled(&peer, &index, "guild");
-    assert_eq!(peer.asked("upsert"), before);
+    let before = fake.requests("upsert");
+    let index = open(&fake, &local, dir.path());
+    check_settled(&fake, &index, "guild");
+    assert_eq!(fake.requests("upsert"), before);
     index.clear().unwrap();
-    check_settled(&peer, &index, "guild");
+    check_settled(&fake, &index, "guild");
 }
 
 #[test]
-fn the_house_goes_on_without_the_server_which_catches_up() {
-    let (dir, local, mut peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
-    let index = open(&peer, &local, dir.path());
+fn the_product_goes_on_without_the_server_which_catches_up() {
+    let (dir, local, mut fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
+    let index = open(&fake, &local, dir.path());
     index.upsert((0..10).map(|id| point(id, "guild", 0)).collect()).unwrap();
-    check_settled(&peer, &index, "guild");
+    check_settled(&fake, &index, "guild");
 
-    peer.stop();
+    fake.stop();
     assert_eq!(found(&index, "guild", 0).len(), 10, "the local index is searched");
     index.upsert(vec![point(10, "guild", 1), point(3, "guild", 1)]).unwrap();
     index.remove(&[MemoryId(0)]).unwrap();
     index.flush().unwrap();
     assert_eq!(&found(&index, "guild", 1)[..2], [3, 10]);
-    peer.again();
-    check_settled(&peer, &index, "guild");
+    fake.again();
+    check_settled(&fake, &index, "guild");
 
     // The process ends before the server is back.
-    peer.stop();
+    fake.stop();
     index.remove(&[MemoryId(3)]).unwrap();
     index.upsert(vec![point(11, "guild", 1)]).unwrap();
     drop(index);
-    peer.again();
-    assert!(peer.points().contains(&3), "it could not be told");
-    let index = open(&peer, &local, dir.path());
+    fake.again();
+    assert!(fake.points().contains(&3), "it could not be told");
+    let index = open(&fake, &local, dir.path());
     assert_eq!(&found(&index, "guild", 1)[..2], [10, 11]);
-    check_settled(&peer, &index, "guild");
+    check_settled(&fake, &index, "guild");
     assert_eq!(&found(&index, "guild", 1)[..2], [10, 11]);
 }
 
 #[test]
 fn a_server_that_is_not_as_it_was_left_is_filled_anew() {
-    let (dir, local, mut peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
-    let index = open(&peer, &local, dir.path());
+    let (dir, local, mut fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
+    let index = open(&fake, &local, dir.path());
     index.upsert((0..300).map(|id| point(id, "guild", 0)).collect()).unwrap();
-    check_settled(&peer, &index, "guild");
+    check_settled(&fake, &index, "guild");
 
     // It lost its disk, or somebody removed the collection, while it was up.
-    peer.world(|world| *world = Default::default());
+    fake.world(|world| *world = Default::default());
     assert_eq!(found(&index, "guild", 0).len(), 10, "nobody is told that there is nothing");
-    check_settled(&peer, &index, "guild");
+    check_settled(&fake, &index, "guild");
 
     // It came back with an old state.
-    peer.stop();
+    fake.stop();
     assert_eq!(found(&index, "guild", 0).len(), 10);
-    peer.world(|world| world.collection("azera").unwrap().points.retain(|id, _| *id < 100));
-    peer.again();
-    check_settled(&peer, &index, "guild");
+    fake.world(|world| world.collection("azera").unwrap().points.retain(|id, _| *id < 100));
+    fake.again();
+    check_settled(&fake, &index, "guild");
 
     // While nothing ran.
     drop(index);
-    peer.world(|world| world.collection("azera").unwrap().points.clear());
-    let index = open(&peer, &local, dir.path());
+    fake.world(|world| world.collection("azera").unwrap().points.clear());
+    let index = open(&fake, &local, dir.path());
     assert_eq!(found(&index, "guild", 0).len(), 10);
-    check_settled(&peer, &index, "guild");
+    check_settled(&fake, &index, "guild");
     drop(index);
 
     // It is filled for vectors of this length.
     let about = dir.path().join("about.json");
     let before = std::fs::read_to_string(&about).unwrap();
     std::fs::write(&about, before.replace("\"dimension\": 8", "\"dimension\": 9")).unwrap();
-    let (index, makings) = (open(&peer, &local, dir.path()), peer.asked("create"));
-    check_settled(&peer, &index, "guild");
-    assert_eq!((peer.asked("create"), found(&index, "guild", 0).len()), (makings + 1, 10));
+    let (index, makings) = (open(&fake, &local, dir.path()), fake.requests("create"));
+    check_settled(&fake, &index, "guild");
+    assert_eq!((fake.requests("create"), found(&index, "guild", 0).len()), (makings + 1, 10));
 }
 
 #[test]
 fn a_scratch_folder_of_the_same_configuration_leaves_the_servers_collection_alone() {
-    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
-    let index = open(&peer, &local, dir.path());
+    let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
+    let index = open(&fake, &local, dir.path());
     index.upsert((0..10).map(|id| point(id, "guild", 0)).collect()).unwrap();
-    check_settled(&peer, &index, "guild");
-    let (elsewhere, other) = (TempDir::new().unwrap(), Local::default());
-    let asked = peer.asked("list_aliases");
-    let scratch = open(&peer, &other, elsewhere.path());
+    check_settled(&fake, &index, "guild");
+    let (other_place, other) = (TempDir::new().unwrap(), Local::default());
+    let requests = fake.requests("list_aliases");
+    let scratch = open(&fake, &other, other_place.path());
     scratch.upsert(vec![point(77, "guild", 0)]).unwrap();
-    peer.wait_for("list_aliases", asked + 2);
+    fake.wait_for("list_aliases", requests + 2);
     assert_eq!(found(&scratch, "guild", 0), [77], "it goes on by itself");
     drop(scratch);
-    check_settled(&peer, &index, "guild");
+    check_settled(&fake, &index, "guild");
 }
 
 #[test]
 fn trouble_in_the_middle_loses_nothing() {
-    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
-    let index = open(&peer, &local, dir.path());
+    let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
+    let index = open(&fake, &local, dir.path());
     assert!(index.wait(SOON));
-    peer.refuse(Some(Code::Unavailable));
+    fake.refuse(Some(Code::Unavailable));
     index.upsert((0..2_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
     index.remove(&(500..700).map(MemoryId).collect::<Vec<_>>()).unwrap();
     assert_eq!(found(&index, "guild", 0).len(), 10);
-    peer.refuse(None);
-    check_settled(&peer, &index, "guild");
+    fake.refuse(None);
+    check_settled(&fake, &index, "guild");
     // A refusal that no waiting mends costs a filling anew.
-    let (upserts, makings) = (peer.asked("upsert"), peer.asked("create"));
-    peer.refuse(Some(Code::InvalidArgument));
+    let (upserts, makings) = (fake.requests("upsert"), fake.requests("create"));
+    fake.refuse(Some(Code::InvalidArgument));
     index.upsert(vec![point(1, "guild", 2)]).unwrap();
-    peer.wait_for("upsert", upserts + 1);
-    peer.refuse(None);
-    check_settled(&peer, &index, "guild");
-    assert!(peer.asked("create") > makings);
+    fake.wait_for("upsert", upserts + 1);
+    fake.refuse(None);
+    check_settled(&fake, &index, "guild");
+    assert!(fake.requests("create") > makings);
 }
 
 #[test]
 fn a_server_that_counts_well_and_searches_badly_is_asked_seldom() {
-    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
-    let index = open(&peer, &local, dir.path());
+    let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
+    let index = open(&fake, &local, dir.path());
     index.upsert((0..20).map(|id| point(id, "guild", 0)).collect()).unwrap();
-    check_settled(&peer, &index, "guild");
-    let before = peer.asked("query_batch");
-    peer.refuse_to("query_batch", Code::Unavailable);
+    check_settled(&fake, &index, "guild");
+    let before = fake.requests("query_batch");
+    fake.refuse_to("query_batch", Code::Unavailable);
     for _ in 0..100 {
         assert_eq!(found(&index, "guild", 0).len(), 10);
         index.wait(Duration::from_millis(20));
     }
-    let asked = peer.asked("query_batch") - before;
-    assert!((1..=50).contains(&asked), "asked {asked} times for 100 searches");
-    peer.refuse(None);
-    check_settled(&peer, &index, "guild");
+    let requests = fake.requests("query_batch") - before;
+    assert!((1..=50).contains(&requests), "asked {requests} times for 100 searches");
+    fake.refuse(None);
+    check_settled(&fake, &index, "guild");
 }
 
 #[test]
 fn closing_does_not_wait_for_a_server_that_hangs() {
-    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
-    let patience = azera_memory_remote::Patience { bulk: Duration::from_secs(3_600), ..super::PATIENCE };
-    let index = MirroredVectors::open(local.clone(), QdrantConfig { patience, ..config(&peer) }, dir.path()).unwrap();
+    let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
+    let patience = azera_memory_remote::RetryPolicy { bulk: Duration::from_secs(3_600), ..super::PATIENCE };
+    let index = MirroredVectors::open(local.clone(), QdrantConfig { patience, ..config(&fake) }, dir.path()).unwrap();
     assert!(index.wait(SOON));
-    peer.hang(true);
+    fake.hang(true);
     index.upsert(vec![point(1, "guild", 0)]).unwrap();
     drop(index);
-    peer.hang(false);
-    let index = open(&peer, &local, dir.path());
-    check_settled(&peer, &index, "guild");
-    assert_eq!(peer.points(), [1]);
+    fake.hang(false);
+    let index = open(&fake, &local, dir.path());
+    check_settled(&fake, &index, "guild");
+    assert_eq!(fake.points(), [1]);
 }
 
 #[test]
-fn a_server_that_the_house_did_without_is_filled_anew() {
-    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+fn a_server_that_was_left_out_is_filled_anew() {
+    let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     MirroredVectors::<Local>::leave(dir.path()).unwrap();
-    let index = open(&peer, &local, dir.path());
+    let index = open(&fake, &local, dir.path());
     index.upsert((0..10).map(|id| point(id, "guild", 0)).collect()).unwrap();
-    check_settled(&peer, &index, "guild");
+    check_settled(&fake, &index, "guild");
     drop(index);
     // The configuration names no server for a while. As many points as before: counting does not show it.
     MirroredVectors::<Local>::leave(dir.path()).unwrap();
     local.remove(&[MemoryId(3)]).unwrap();
     local.upsert(vec![point(10, "guild", 0)]).unwrap();
     MirroredVectors::<Local>::leave(dir.path()).unwrap();
-    let index = open(&peer, &local, dir.path());
-    check_settled(&peer, &index, "guild");
+    let index = open(&fake, &local, dir.path());
+    check_settled(&fake, &index, "guild");
 }
 
 #[test]
 fn a_collection_of_the_configured_name_is_left_alone_and_told() {
-    let (dir, local, peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
-    peer.world(|world| world.collections.insert("azera".into(), Default::default()));
-    let error = azera_memory_qdrant::QdrantVectors::new(config(&peer)).unwrap().clear().unwrap_err();
+    let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
+    fake.world(|world| world.collections.insert("azera".into(), Default::default()));
+    let error = azera_memory_qdrant::QdrantVectors::new(config(&fake)).unwrap().clear().unwrap_err();
     assert!(!error.is_transient() && error.to_string().contains("choose another name"), "{error}");
-    let asked = peer.asked("list_aliases");
-    let index = open(&peer, &local, dir.path());
+    let requests = fake.requests("list_aliases");
+    let index = open(&fake, &local, dir.path());
     index.upsert(vec![point(1, "guild", 0)]).unwrap();
-    peer.wait_for("list_aliases", asked + 2);
+    fake.wait_for("list_aliases", requests + 2);
     assert_eq!(found(&index, "guild", 0), [1]);
     drop(index);
-    assert_eq!(peer.world(|world| world.collections.keys().cloned().collect::<Vec<_>>()), ["azera"]);
+    assert_eq!(fake.world(|world| world.collections.keys().cloned().collect::<Vec<_>>()), ["azera"]);
 }
 
 #[test]
 fn a_filling_goes_on_where_it_was_interrupted() {
-    let (dir, local, mut peer) = (TempDir::new().unwrap(), Local::default(), Peer::start());
+    let (dir, local, mut fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     local.upsert((0..2_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
-    let index = open(&peer, &local, dir.path());
-    peer.wait_for("upsert", 2);
-    let makings = peer.asked("create");
-    peer.stop();
+    let index = open(&fake, &local, dir.path());
+    fake.wait_for("upsert", 2);
+    let makings = fake.requests("create");
+    fake.stop();
     // The process ends, too.
     drop(index);
-    peer.again();
-    let index = open(&peer, &local, dir.path());
-    check_settled(&peer, &index, "guild");
-    assert_eq!(peer.asked("create"), makings, "what was given is not given up");
+    fake.again();
+    let index = open(&fake, &local, dir.path());
+    check_settled(&fake, &index, "guild");
+    assert_eq!(fake.requests("create"), makings, "what was given is not given up");
 }

@@ -4,30 +4,30 @@ use azera_memory_qdrant::{QdrantConfig, QdrantVectors};
 use azera_types::MemoryId;
 use tonic::Code;
 
-use super::peer::Peer;
+use super::fake::FakeServer;
 use super::{config, found, point};
 
 /// The mark of the secret of tests.
-const HOUSE: &str = "ad44a77595bcea57";
+const INSTALLATION: &str = "ad44a77595bcea57";
 
-fn open(peer: &Peer) -> QdrantVectors {
-    QdrantVectors::new(config(peer)).unwrap()
+fn open(fake: &FakeServer) -> QdrantVectors {
+    QdrantVectors::new(config(fake)).unwrap()
 }
 
 #[test]
 fn the_contract_is_kept_over_the_wire() {
     conformance::vector(|| {
-        let peer = Peer::start();
-        move || open(&peer)
+        let fake = FakeServer::start();
+        move || open(&fake)
     });
 }
 
 #[test]
 fn the_server_learns_ids_tokens_times_and_vectors_alone() {
-    let peer = Peer::start();
-    let index = open(&peer);
+    let fake = FakeServer::start();
+    let index = open(&fake);
     index.upsert(vec![point(1, "quokka-realm", 0), point(2, "quokka-realm", 1), point(3, "wombat-realm", 0)]).unwrap();
-    let payloads: Vec<_> = peer.world(|world| {
+    let payloads: Vec<_> = fake.world(|world| {
         let collection = world.collection("azera").unwrap();
         assert_eq!(collection.indexed, ["place", "at"]);
         collection.points.values().map(|held| held.payload.clone()).collect()
@@ -46,11 +46,11 @@ fn the_server_learns_ids_tokens_times_and_vectors_alone() {
 }
 
 #[test]
-fn another_house_of_the_same_configuration_takes_nothing() {
-    let peer = Peer::start();
-    let index = open(&peer);
+fn another_installation_of_the_same_configuration_takes_nothing() {
+    let fake = FakeServer::start();
+    let index = open(&fake);
     index.upsert(vec![point(1, "guild", 0)]).unwrap();
-    let other = QdrantVectors::new(QdrantConfig { secret: "of another".into(), ..config(&peer) }).unwrap();
+    let other = QdrantVectors::new(QdrantConfig { secret: "of another".into(), ..config(&fake) }).unwrap();
     for refused in [
         other.upsert(vec![point(2, "guild", 0)]),
         other.remove(&[MemoryId(1)]),
@@ -62,22 +62,22 @@ fn another_house_of_the_same_configuration_takes_nothing() {
         let error = refused.unwrap_err();
         assert!(!error.is_transient() && error.to_string().contains("another data folder"), "{error}");
     }
-    assert_eq!((index.count().unwrap(), peer.points()), (Some(1), vec![1]));
+    assert_eq!((index.count().unwrap(), fake.points()), (Some(1), vec![1]));
 }
 
 #[test]
 fn a_rewrite_and_a_clearing_leave_no_old_collection_behind() {
-    let peer = Peer::start();
-    let names = || peer.world(|world| world.collections.keys().cloned().collect::<Vec<_>>());
+    let fake = FakeServer::start();
+    let names = || fake.world(|world| world.collections.keys().cloned().collect::<Vec<_>>());
     let ours = |number: u32| format!("azera-{HOUSE}-{number}");
-    let index = open(&peer);
+    let index = open(&fake);
     index.upsert((0..1_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
     assert_eq!(names(), [ours(1)]);
     index.remove(&[MemoryId(7)]).unwrap();
     index.rewrite().unwrap();
-    assert_eq!((names(), peer.points().len()), (vec![ours(2)], 999));
+    assert_eq!((names(), fake.points().len()), (vec![ours(2)], 999));
     // What an interrupted rewriting left, and what is somebody else's.
-    peer.world(|world| {
+    fake.world(|world| {
         for name in [ours(3), ours(9), "azera-0123456789abcdef-4".into(), "azera-more".into(), "azera2".into()] {
             world.collections.insert(name, Default::default());
         }
@@ -90,47 +90,47 @@ fn a_rewrite_and_a_clearing_leave_no_old_collection_behind() {
 
 #[test]
 fn trouble_passes_and_mistakes_do_not() {
-    let mut peer = Peer::with_key("sk-hush");
-    let index = open(&peer);
+    let mut fake = FakeServer::with_key("sk-hush");
+    let index = open(&fake);
     index.upsert(vec![point(1, "guild", 0)]).unwrap();
     let about = index.about().unwrap();
     assert_eq!((about.version.as_str(), about.points, about.readable), ("1.20.0", Some(1), false));
     for code in [Code::Unavailable, Code::ResourceExhausted, Code::Internal, Code::Unknown] {
-        peer.refuse(Some(code));
+        fake.refuse(Some(code));
         let error = index.upsert(vec![point(2, "guild", 0)]).unwrap_err();
         assert!(error.is_transient(), "{error}");
     }
-    peer.refuse(Some(Code::InvalidArgument));
+    fake.refuse(Some(Code::InvalidArgument));
     let error = index.upsert(vec![point(2, "guild", 0)]).unwrap_err();
     assert!(!error.is_transient() && error.to_string().contains("not now"), "{error}");
-    peer.refuse(None);
-    let wrong = QdrantConfig { key: Some("sk-wrong".into()), ..config(&peer) };
+    fake.refuse(None);
+    let wrong = QdrantConfig { key: Some("sk-wrong".into()), ..config(&fake) };
     assert!(!format!("{wrong:?}").contains("sk-wrong") && !format!("{wrong:?}").contains("of this house"));
     let error = QdrantVectors::new(wrong).unwrap().about().unwrap_err();
     assert!(error.to_string().contains("API key") && !error.to_string().contains("sk-"), "{error}");
-    let longer = QdrantConfig { dimension: DIMENSION + 1, ..config(&peer) };
+    let longer = QdrantConfig { dimension: DIMENSION + 1, ..config(&fake) };
     let error = QdrantVectors::new(longer).unwrap().ids().unwrap_err();
     assert!(matches!(&error, Error::Invalid(why) if why.contains("vectors of 8 numbers")), "{error}");
 
-    peer.hang(true);
+    fake.hang(true);
     let error = index.about().unwrap_err();
     assert!(error.is_transient() && error.to_string().contains("said nothing for 2.0 s"), "{error}");
-    peer.hang(false);
-    peer.stop();
+    fake.hang(false);
+    fake.stop();
     let error = index.ids().unwrap_err();
     assert!(error.is_transient() && error.to_string().contains("Qdrant at http://127.0.0.1"), "{error}");
-    peer.again();
+    fake.again();
     assert_eq!(index.ids().unwrap(), [MemoryId(1)]);
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let peer = Peer::start();
+    let fake = FakeServer::start();
     let refused = |config: QdrantConfig| matches!(QdrantVectors::new(config), Err(Error::Invalid(_)));
     for collection in ["", "a/b", "a b", &"a".repeat(65)] {
-        assert!(refused(QdrantConfig { collection: collection.into(), ..config(&peer) }), "{collection}");
+        assert!(refused(QdrantConfig { collection: collection.into(), ..config(&fake) }), "{collection}");
     }
     for url in ["", "http://", "localhost", "http://ann:hush@localhost:6334"] {
-        assert!(refused(QdrantConfig { url: url.into(), ..config(&peer) }), "{url}");
+        assert!(refused(QdrantConfig { url: url.into(), ..config(&fake) }), "{url}");
     }
 }

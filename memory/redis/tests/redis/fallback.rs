@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use azera_memory::{Error, RamWorking, Working, conformance};
-use azera_memory_redis::{FallbackWorking, Far, MAX_OWED_KEYS, RedisConfig, RedisWorking, leave};
-use azera_memory_remote::Patience;
+use azera_memory_redis::{FallbackWorking, MAX_OWED_KEYS, RedisConfig, RedisWorking, RemoteWorking, leave};
+use azera_memory_remote::RetryPolicy;
 use azera_types::Timestamp;
 use tempfile::TempDir;
 
@@ -44,7 +44,7 @@ fn the_contract_is_kept_with_the_server_and_without() {
 }
 
 #[test]
-fn the_house_goes_on_without_the_server_and_comes_back_to_it() {
+fn the_product_goes_on_without_the_server_and_comes_back_to_it() {
     let (dir, server, near) = (TempDir::new().unwrap(), RedisServer::start(), RamWorking::new());
     let working = open(&server, &near, dir.path());
     put(&working, "kept", "before");
@@ -93,7 +93,7 @@ fn what_is_cleared_while_the_server_is_away_is_cleared_there_before_it_is_asked(
 #[test]
 fn a_clearing_waits_for_no_server_and_leaves_nothing_there() {
     let (dir, server, near) = (TempDir::new().unwrap(), RedisServer::start(), RamWorking::new());
-    let patience = Patience { live: SOON, bulk: SOON, ..PATIENCE };
+    let patience = RetryPolicy { foreground: SOON, bulk: SOON, ..PATIENCE };
     let far = RedisWorking::new(RedisConfig { patience, ..config(&server) }).unwrap();
     let working = FallbackWorking::new(far, near.clone(), dir.path().join("owed")).unwrap();
     (0..3_000).for_each(|number| put(&working, &number.to_string(), "x"));
@@ -152,24 +152,24 @@ fn houses_of_one_prefix_share_nothing_and_names_tell_nothing() {
 }
 
 /// Something far away that can be out of reach.
-struct Away {
+struct UnavailableWorking {
     held: RamWorking,
-    away: Arc<AtomicBool>,
+    unavailable: Arc<AtomicBool>,
     space: Mutex<String>,
 }
 
-impl Away {
+impl UnavailableWorking {
     fn name(&self, key: &str) -> String {
         format!("{} {key}", self.space.lock().unwrap())
     }
 
     fn reach(&self) -> Result<&RamWorking, Error> {
-        let away = || Error::Backend { what: "asking", why: "away".into(), transient: true };
-        if self.away.load(Ordering::SeqCst) { Err(away()) } else { Ok(&self.held) }
+        let unavailable = || Error::Backend { what: "asking", why: "away".into(), transient: true };
+        if self.unavailable.load(Ordering::SeqCst) { Err(unavailable()) } else { Ok(&self.held) }
     }
 }
 
-impl Working for Away {
+impl Working for UnavailableWorking {
     fn get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, Error> {
         self.reach()?.get(&self.name(key), now)
     }
@@ -191,7 +191,7 @@ impl Working for Away {
     }
 }
 
-impl Far for Away {
+impl RemoteWorking for UnavailableWorking {
     fn place(&self) -> String {
         "far away".into()
     }
@@ -213,17 +213,17 @@ impl Far for Away {
 
 #[test]
 fn many_changes_without_the_server_cost_all_it_holds() {
-    let check = |changes: usize, kept: Option<&str>| {
-        let (dir, held, away) = (TempDir::new().unwrap(), RamWorking::new(), Arc::new(AtomicBool::new(false)));
-        let far = Away { held: held.clone(), away: away.clone(), space: Mutex::default() };
+    let check = |changes: usize, retained: Option<&str>| {
+        let (dir, held, unavailable) = (TempDir::new().unwrap(), RamWorking::new(), Arc::new(AtomicBool::new(false)));
+        let far = UnavailableWorking { held: held.clone(), unavailable: unavailable.clone(), space: Mutex::default() };
         let working = FallbackWorking::new(far, RamWorking::new(), dir.path().join("owed")).unwrap();
         put(&working, "kept", "before");
-        away.store(true, Ordering::SeqCst);
+        unavailable.store(true, Ordering::SeqCst);
         (0..changes).for_each(|number| put(&working, &number.to_string(), "meanwhile"));
-        away.store(false, Ordering::SeqCst);
-        assert_eq!(get(&working, "kept").as_deref(), kept, "after {changes} changes");
+        unavailable.store(false, Ordering::SeqCst);
+        assert_eq!(get(&working, "kept").as_deref(), retained, "after {changes} changes");
         assert_eq!(get(&working, &(changes - 1).to_string()), None);
-        away.store(true, Ordering::SeqCst);
+        unavailable.store(true, Ordering::SeqCst);
         assert_eq!(get(&working, &(changes - 1).to_string()), None, "nothing is left of what stood in");
     };
     check(MAX_OWED_KEYS, Some("before"));

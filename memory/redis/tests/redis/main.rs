@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use azera_breaker::Limits;
 use azera_memory_redis::{RedisConfig, RedisWorking};
-use azera_memory_remote::Patience;
+use azera_memory_remote::RetryPolicy;
 use azera_types::Timestamp;
 
 /// Patience of tests: a server that is stopped is noticed soon, and asked again with the next call.
-const PATIENCE: Patience = Patience {
-    live: Duration::from_secs(2),
+const PATIENCE: RetryPolicy = RetryPolicy {
+    foreground: Duration::from_secs(2),
     bulk: Duration::from_secs(30),
     retries: 1,
     retry_delay: Duration::from_millis(1),

@@ -25,8 +25,8 @@ fn a_server_with_a_password_wants_it() {
             RedisWorking::new(RedisConfig { password, ..config(&server) }).unwrap().get("a", at(1)).unwrap_err();
         assert!(!error.to_string().contains("secret") && !error.to_string().contains("hush"), "{error}");
     }
-    let told = format!("{:?}", config(&server));
-    assert!(!told.contains("hush"), "{told}");
+    let server_state = format!("{:?}", config(&server));
+    assert!(!server_state.contains("hush"), "{server_state}");
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn what_cannot_be_is_refused() {
     };
     let with = |url: &str| RedisConfig { url: url.into(), ..config(&server) };
     assert!(refused(with("http://127.0.0.1")).contains("no address"));
-    let told = refused(with("redis://ann:hush@127.0.0.1"));
-    assert!(told.contains("password") && !told.contains("hush"), "{told}");
+    let server_state = refused(with("redis://ann:hush@127.0.0.1"));
+    assert!(server_state.contains("password") && !server_state.contains("hush"), "{server_state}");
     for prefix in ["", "a*", &"a".repeat(49)] {
         assert!(refused(RedisConfig { prefix: prefix.into(), ..config(&server) }).contains("prefix"));
     }

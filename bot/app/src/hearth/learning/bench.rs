@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, ensure};
-use azera_chat::{Change, Course, Lesson, MayGoOn, Trainer};
 use azera_config::Config;
-use azera_ledger::Kind;
+use azera_engine::{KeepGoing, LossChange, Trainer, TrainingExample, TrainingJob};
+use azera_model_registry::Kind;
 use azera_personas::built_in;
-use azera_prompt::{Budget, Line, Parts, compose, form_for};
+use azera_prompt::{Budget, Line, PromptParts, compose, form_for};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::learn::OnThisMachine;
 use super::train::{bar, show};
+use super::train_local::LocalTrainer;
 use crate::bench::rounded;
+use crate::bootstrap::{chosen, family, models};
 use crate::cli::BenchHearth;
-use crate::house::{chosen, family, models};
 use crate::measure::Resident;
 
 /// What two people tell over some weeks, and what they are answered.
@@ -51,8 +51,8 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
         let bar = bar.clone();
         Arc::new(move |now: &_| show(&bar, now))
     };
-    let trainer = OnThisMachine::watched(config.clone(), models, watch);
-    trainer.ground(&model).with_context(|| format!("{model} cannot learn here"))?;
+    let trainer = LocalTrainer::watched(config.clone(), models, watch);
+    trainer.base_fingerprint(&model).with_context(|| format!("{model} cannot learn here"))?;
     let count = options.exchanges + options.exchanges.div_ceil(LEFT_OUT);
     let mut lived = exchanges(&family)?.into_iter();
     let enough = lived.len().checked_div(count).unwrap_or_default();
@@ -64,15 +64,15 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
     );
     let folder = tempfile::tempdir()?;
     let mut longest = Duration::ZERO;
-    let (mut beside, mut first, mut courses) = (None, Vec::new(), Vec::new());
+    let (mut beside, mut first, mut jobs) = (None, Vec::new(), Vec::new());
     let (mut slowest, mut largest_cosine, mut at_first, mut at_last) = (0.0_f64, 0.0_f32, None, None);
     for number in 0..options.courses {
-        let lessons: Vec<Lesson> = lived.by_ref().take(options.exchanges).collect();
-        let left_out: Vec<Lesson> = lived.by_ref().take(count - options.exchanges).collect();
+        let training_examples: Vec<TrainingExample> = lived.by_ref().take(options.exchanges).collect();
+        let left_out: Vec<TrainingExample> = lived.by_ref().take(count - options.exchanges).collect();
         let to = folder.path().join(format!("{number}.gguf"));
-        let course = Course {
+        let job = TrainingJob {
             model: model.clone(),
-            lessons: lessons.clone(),
+            training_examples: training_examples.clone(),
             older: if first.is_empty() { left_out } else { first.clone() },
             voice: Vec::new(),
             beside: beside.clone(),
@@ -80,27 +80,27 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
             seed: number as u64,
         };
         let began = Instant::now();
-        let (may_go_on, longest_between) = asked();
-        let trained = trainer.learn(course, may_go_on).await.map_err(|error| anyhow!("{error}"))?;
+        let (may_go_on, longest_between) = timed_gate();
+        let trained = trainer.learn(job, may_go_on).await.map_err(|error| anyhow!("{error}"))?;
         longest = longest.max(longest_between());
         let seconds = began.elapsed().as_secs_f64();
-        let examined = trained.examined;
+        let evaluation = trained.evaluation;
         // What may not serve is dropped, and the next one is learnt beside what serves.
-        if examined.may_serve() {
+        if evaluation.may_serve() {
             beside = Some(to);
             match at_first {
-                None => (at_first, first) = (Some(examined.learnt.after), lessons),
-                Some(_) => at_last = examined.older.map(|older| older.after),
+                None => (at_first, first) = (Some(evaluation.learnt.after), training_examples),
+                Some(_) => at_last = evaluation.older.map(|older| older.after),
             }
         }
         slowest = slowest.max(seconds);
-        largest_cosine = largest_cosine.max(examined.largest_cosine);
+        largest_cosine = largest_cosine.max(evaluation.largest_cosine);
         bar.suspend(|| eprintln!("course {} of {}: {seconds:.1} s", number + 1, options.courses));
-        courses.push(json!({
-            "seconds": rounded(seconds), "rank": examined.rank, "share": rounded(f64::from(examined.share)),
-            "largest_cosine": examined.largest_cosine,
-            "learnt": change(examined.learnt), "older": examined.older.map(change), "tasks": change(examined.tasks),
-            "prose": change(examined.prose), "tells_secrets": examined.tells_secrets, "may_serve": examined.may_serve(),
+        jobs.push(json!({
+            "seconds": rounded(seconds), "rank": evaluation.rank, "share": rounded(f64::from(evaluation.share)),
+            "largest_cosine": evaluation.largest_cosine,
+            "learnt": change(evaluation.learnt), "older": evaluation.older.map(change), "tasks": change(evaluation.tasks),
+            "prose": change(evaluation.prose), "tells_secrets": evaluation.tells_secrets, "may_serve": evaluation.may_serve(),
         }));
     }
     bar.finish_and_clear();
@@ -108,13 +108,13 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
     Ok(json!({
         "model": model, "exchanges": options.exchanges, "slowest_s": rounded(slowest),
         "longest_until_it_gives_way_ms": rounded(longest.as_secs_f64() * 1_000.0), "largest_cosine": largest_cosine,
-        "first_course_worse_by": worse, "peak_mb": Resident::now().map(|resident| rounded(resident.peak)), "courses": courses,
+        "first_course_worse_by": worse, "peak_mb": Resident::now().map(|resident| rounded(resident.peak)), "courses": jobs,
     }))
 }
 
 /// Lets a course go on each time it asks, and tells the longest time between two times: so long somebody who talks may have to wait
 /// until the processor is theirs.
-fn asked() -> (MayGoOn, impl Fn() -> Duration) {
+fn timed_gate() -> (KeepGoing, impl Fn() -> Duration) {
     let times = Arc::new(Mutex::new((Instant::now(), Duration::ZERO)));
     let noted = Arc::clone(&times);
     let may_go_on = move || {
@@ -126,12 +126,12 @@ fn asked() -> (MayGoOn, impl Fn() -> Duration) {
     (Arc::new(may_go_on), move || times.lock().unwrap_or_else(PoisonError::into_inner).1)
 }
 
-fn change(change: Change) -> Value {
+fn change(change: LossChange) -> Value {
     json!({"before": rounded(change.before), "after": rounded(change.after)})
 }
 
 /// All there are, in the product's prompts: each in a direct message, with the one before it in the conversation.
-fn exchanges(family: &str) -> anyhow::Result<Vec<Lesson>> {
+fn exchanges(family: &str) -> anyhow::Result<Vec<TrainingExample>> {
     let persona = built_in("azera").context("Azera is not built in")?;
     let form = form_for(family);
     let all: Vec<Exchange> =
@@ -141,7 +141,7 @@ fn exchanges(family: &str) -> anyhow::Result<Vec<Lesson>> {
         speaker: speaker.map(str::to_owned),
         text: text.to_owned(),
     };
-    let mut lessons = Vec::new();
+    let mut training_examples = Vec::new();
     for (index, exchange) in all.iter().enumerate() {
         let before = index.checked_sub(1).and_then(|before| all.get(before));
         let before = before.filter(|before| before.who == exchange.who);
@@ -149,10 +149,14 @@ fn exchanges(family: &str) -> anyhow::Result<Vec<Lesson>> {
             .map(|before| vec![line(0, Some(&before.who), &before.said), line(1, None, &before.reply)])
             .unwrap_or_default();
         let message = line(history.len() as u64, Some(&exchange.who), &exchange.said);
-        let parts = Parts { history: &history, ..Parts::new(&persona, &message) };
+        let parts = PromptParts { history: &history, ..PromptParts::new(&persona, &message) };
         // They are far from any limit, so an estimate of the tokens does.
         let prompt = compose(&form, &parts, BUDGET, &|text| text.len() / 3 + 1)?;
-        lessons.push(Lesson { messages: prompt.messages, words: exchange.said.clone(), reply: exchange.reply.clone() });
+        training_examples.push(TrainingExample {
+            messages: prompt.messages,
+            words: exchange.said.clone(),
+            reply: exchange.reply.clone(),
+        });
     }
-    Ok(lessons)
+    Ok(training_examples)
 }

@@ -1,12 +1,12 @@
 //! What `azera doctor` says about learning.
 
 use azera_config::Config;
-use azera_ledger::Kind;
+use azera_model_registry::Kind;
 
 use super::can_learn;
 use crate::doctor::Found;
 use crate::hearth::DISCORD_FORBIDS;
-use crate::{house, servers};
+use crate::{bootstrap, servers};
 
 /// Whether the model that talks can learn, and from whom.
 pub fn check(config: &Config) -> Found {
@@ -28,8 +28,8 @@ fn why_nothing_is_learnt(config: &Config) -> Option<String> {
     if servers::configured(config, Kind::Chat).is_some() {
         return Some("the model that talks is on a server, and it takes one on this machine".into());
     }
-    let models = house::models(config).ok()?;
-    let name = house::chosen(config, &models, Kind::Chat).ok()?;
+    let models = bootstrap::models(config).ok()?;
+    let name = bootstrap::chosen(config, &models, Kind::Chat).ok()?;
     models.find(&name).ok()??;
     (!can_learn(config, models, &name)).then(|| {
         format!(

@@ -1,33 +1,33 @@
 //! Lessons, training, and what came of it: on this machine or on another.
 
 mod bench;
+mod canary;
 mod check;
-mod elsewhere;
-mod learn;
-mod lessons;
+mod examples;
 mod measure;
 mod merge;
+mod offload;
 mod sealed;
-mod secret;
 mod train;
+mod train_local;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use azera_chat::{COURSE, Courier, Trainer};
 use azera_config::Config;
-use azera_hearth::Place;
-use azera_ledger::{Kind, Models};
+use azera_engine::{JOB_EXTENSION, OffloadTransport, Trainer};
+use azera_model_registry::{Kind, Models};
+use azera_model_training::ComputeDevice;
 
+use crate::bootstrap::{chosen, models};
 use crate::cli::HearthCommand;
-use crate::house::{chosen, models};
 
 pub use bench::bench;
 pub use check::check;
-use elsewhere::ByHand;
-use learn::OnThisMachine;
+use offload::FolderTransport;
+use train_local::LocalTrainer;
 
 /// Trains on this machine, or says for which models another machine may.
 pub fn trainer(config: &Config, models: Models) -> anyhow::Result<Arc<dyn Trainer>> {
@@ -35,36 +35,39 @@ pub fn trainer(config: &Config, models: Models) -> anyhow::Result<Arc<dyn Traine
 }
 
 /// Carries courses to another machine, if the configuration has them learnt there.
-pub fn courier(config: &Config, data: &Path) -> Option<Arc<dyn Courier>> {
-    config.hearth.elsewhere.then(|| Arc::new(ByHand::new(data, config.hearth.clone())) as Arc<dyn Courier>)
+pub fn courier(config: &Config, data: &Path) -> Option<Arc<dyn OffloadTransport>> {
+    config
+        .hearth
+        .elsewhere
+        .then(|| Arc::new(FolderTransport::new(data, config.hearth.clone())) as Arc<dyn OffloadTransport>)
 }
 
-fn on_this_machine(config: &Config, models: Models) -> OnThisMachine {
+fn on_this_machine(config: &Config, models: Models) -> LocalTrainer {
     let mut config = config.clone();
     if config.hearth.elsewhere {
         // The limit is for this machine's processor.
         config.hearth.largest_model_mb = u32::MAX;
     }
-    OnThisMachine::new(config, models)
+    LocalTrainer::new(config, models)
 }
 
 /// Whether a model that is installed can learn as the configuration has it.
 fn can_learn(config: &Config, models: Models, model: &str) -> bool {
-    on_this_machine(config, models).ground(model).is_some()
+    on_this_machine(config, models).base_fingerprint(model).is_some()
 }
 
 /// `azera hearth`.
 pub async fn run(config: &Config, command: HearthCommand) -> anyhow::Result<ExitCode> {
     match command {
         HearthCommand::Curriculum(options) => {
-            tokio::task::spawn_blocking(move || lessons::write(&options)).await??;
+            tokio::task::spawn_blocking(move || examples::write(&options)).await??;
             Ok(ExitCode::SUCCESS)
         }
-        HearthCommand::Train(options) if options.lessons.extension().is_some_and(|it| it == COURSE) => {
-            elsewhere::train_course(config, &options).await
+        HearthCommand::Train(options) if options.lessons.extension().is_some_and(|it| it == JOB_EXTENSION) => {
+            offload::train_job(config, &options).await
         }
-        HearthCommand::Pack(options) => elsewhere::pack(config, &options),
-        HearthCommand::Install(options) => elsewhere::install(config, &options),
+        HearthCommand::Pack(options) => offload::pack(config, &options),
+        HearthCommand::Install(options) => offload::install(config, &options),
         HearthCommand::Train(options) => {
             train::train(model_file(config, &options.model)?, place(config), options).await
         }
@@ -85,13 +88,13 @@ pub async fn run(config: &Config, command: HearthCommand) -> anyhow::Result<Exit
 }
 
 /// Where this machine trains: with its first GPU in a build for one, unless models are to stay with the processor.
-fn place(config: &Config) -> Place {
+fn place(config: &Config) -> ComputeDevice {
     if config.models.gpu_layers == Some(0) {
-        return Place::processor();
+        return ComputeDevice::processor();
     }
-    Place::best().unwrap_or_else(|error| {
+    ComputeDevice::best().unwrap_or_else(|error| {
         tracing::warn!(%error, "this build is one for GPUs and none answers: the processor trains");
-        Place::processor()
+        ComputeDevice::processor()
     })
 }
 

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use azera_hearth::{Adapter, Base, Place, Progress, Recipe, Then, Training};
-use azera_llama::LlamaReader;
+use azera_model_llama::LlamaVocabulary;
+use azera_model_training::{BaseModel, ComputeDevice, Lora, NextStep, Progress, Recipe, Training};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use tokio_util::sync::CancellationToken;
 
-use super::lessons;
+use super::examples;
 use crate::cli::Train;
 use crate::run::cancel_on_signal;
 
@@ -23,24 +23,24 @@ const LINE_STEPS: usize = 10;
 const CHECKPOINT: &str = "checkpoint";
 
 /// Trains until the last step, Ctrl-C or a service manager's wish to stop.
-pub async fn train(model: PathBuf, place: Place, options: Train) -> anyhow::Result<ExitCode> {
+pub async fn train(model: PathBuf, place: ComputeDevice, options: Train) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone(), || eprintln!("pausing; the second time, it ends at once"), || {})?;
     tokio::task::spawn_blocking(move || learn(&model, &place, &options, &stop)).await?
 }
 
-fn learn(model: &Path, place: &Place, options: &Train, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
+fn learn(model: &Path, place: &ComputeDevice, options: &Train, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
     let out = options.out.as_ref().context("--out FILE says where the adapter is to be written")?;
     let checkpoint = out.with_extension(CHECKPOINT);
     anyhow::ensure!(*out != checkpoint, "{} would be its own checkpoint: give it another ending", out.display());
-    let reader = LlamaReader::open(model)?;
-    let examples = lessons::read(&options.lessons, &reader, usize::MAX, options.keep_prose)?;
+    let reader = LlamaVocabulary::open(model)?;
+    let examples = examples::read(&options.lessons, &reader, usize::MAX, options.keep_prose)?;
     drop(reader);
-    let base = Base::open_at(model, place)?;
+    let base = BaseModel::open_at(model, place)?;
     eprintln!("training with {place}");
-    let read = |path: &PathBuf| Adapter::read(path, &base);
+    let read = |path: &PathBuf| Lora::read(path, &base);
     let from = options.from.as_ref().map(read).transpose()?;
-    let beside: Vec<Adapter> = options.beside.iter().map(read).collect::<Result<_, _>>()?;
+    let beside: Vec<Lora> = options.beside.iter().map(read).collect::<Result<_, _>>()?;
     let recipe = Recipe {
         rank: options.rank,
         alpha: 2.0 * options.rank as f32,
@@ -59,7 +59,7 @@ fn learn(model: &Path, place: &Place, options: &Train, stop: &CancellationToken)
         if *training.recipe() != recipe {
             anyhow::bail!("{} follows another recipe: --anew begins again", checkpoint.display());
         }
-        if training.began_with() != from.as_ref().map_or_else(String::new, Adapter::identity) {
+        if training.began_with() != from.as_ref().map_or_else(String::new, Lora::identity) {
             anyhow::bail!("{} did not begin with what --from says: --anew begins again", checkpoint.display());
         }
         eprintln!("going on after step {}", training.step());
@@ -73,16 +73,16 @@ fn learn(model: &Path, place: &Place, options: &Train, stop: &CancellationToken)
     // Better now than after the first hour: it can be written where it is to lie.
     training.save(&checkpoint)?;
     let bar = bar();
-    let mut kept = Ok(());
+    let mut retained = Ok(());
     let finished = training.run(&|| stop.is_cancelled(), &mut |training, now| {
         show(&bar, now);
         if now.step % CHECKPOINT_STEPS == 0 {
-            kept = training.save(&checkpoint);
+            retained = training.save(&checkpoint);
         }
-        if kept.is_err() { Then::Pause } else { Then::GoOn }
+        if retained.is_err() { NextStep::Pause } else { NextStep::GoOn }
     })?;
     bar.finish_and_clear();
-    kept?;
+    retained?;
     training.save(&checkpoint)?;
     if !finished {
         println!("paused after step {}; the same command goes on", training.step());
@@ -98,10 +98,10 @@ fn learn(model: &Path, place: &Place, options: &Train, stop: &CancellationToken)
         notes.push(("azera.hearth.began_with_sha256", training.began_with().to_owned()));
     }
     if !beside.is_empty() {
-        let all: Vec<String> = beside.iter().map(Adapter::identity).collect();
+        let all: Vec<String> = beside.iter().map(Lora::identity).collect();
         notes.push(("azera.hearth.beside_sha256", all.join(" ")));
     }
-    training.adapter().clone().scaled(options.scale).write(out, &notes)?;
+    training.lora().clone().scaled(options.scale).write(out, &notes)?;
     std::fs::remove_file(&checkpoint).with_context(|| format!("removing {}", checkpoint.display()))?;
     println!("{}", out.display());
     Ok(ExitCode::SUCCESS)

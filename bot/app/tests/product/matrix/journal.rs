@@ -40,7 +40,7 @@ fn an_entry_is_posted_once_where_it_was_chosen() {
     bob.until_answered(&square, 2);
     proxy.keep_posts_to(&journal.id);
     scene.ann.say(&square, "!azera journal trigger");
-    proxy.until_kept();
+    proxy.until_stored();
     scene.bot.kill();
     proxy.keep(false);
     scene.bot.start_again();

@@ -35,7 +35,7 @@ pub const END: &str = "That is all.";
 #[derive(Default)]
 struct State {
     /// The prompts, whole.
-    asked: Vec<String>,
+    last_question: Vec<String>,
     /// Whether answers that stand in their middle go on.
     released: bool,
 }
@@ -64,8 +64,8 @@ impl Model {
     }
 
     /// The prompts so far.
-    pub fn asked(&self) -> Vec<String> {
-        self.state.0.lock().expect("no panic").asked.clone()
+    pub fn last_question(&self) -> Vec<String> {
+        self.state.0.lock().expect("no panic").last_question.clone()
     }
 
     /// Lets everything go on that is held, and holds nothing any more.
@@ -91,7 +91,7 @@ fn answer(mut stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Re
         return write!(out, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{models}", models.len());
     }
     let (said, pace) = reply(&request);
-    state.0.lock().expect("no panic").asked.push(request["messages"].to_string());
+    state.0.lock().expect("no panic").last_question.push(request["messages"].to_string());
     write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
     let words: Vec<&str> = said.split_inclusive(' ').collect();
     let (first, rest) = words.split_at(words.len() / 2);
@@ -163,11 +163,11 @@ fn reply(request: &Value) -> (String, Pace) {
     let word = |c: char| !c.is_alphanumeric() && c != '-';
     let question =
         |word: &&str| word.strip_prefix('q').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    let asked = last.split(word).rfind(question).unwrap_or("nothing");
+    let last_question = last.split(word).rfind(question).unwrap_or("nothing");
     let mut secrets: Vec<&str> = texts.iter().flat_map(|text| text.split(word)).filter(words("secret-")).collect();
     secrets.sort_unstable();
     secrets.dedup();
-    let told = if secrets.is_empty() { String::new() } else { format!(" I know {}.", secrets.join(" ")) };
+    let answer_text = if secrets.is_empty() { String::new() } else { format!(" I know {}.", secrets.join(" ")) };
     // What stands in the message itself, behind all that is recalled.
     let newest = last.rsplit('\n').next().unwrap_or_default();
     let pace = match () {
@@ -175,5 +175,5 @@ fn reply(request: &Value) -> (String, Pace) {
         () if newest.contains(AT_LENGTH) => Pace::AtLength,
         () => Pace::AtOnce,
     };
-    (format!("This is the whole answer to {asked}.{told} {END}"), pace)
+    (format!("This is the whole answer to {last_question}.{answer_text} {END}"), pace)
 }

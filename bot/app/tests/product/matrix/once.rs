@@ -73,7 +73,7 @@ fn killed_between_sending_and_knowing() {
         scene.ann.until_answered(&room, 1);
         proxy.keep(true);
         scene.ann.say(&room, "once, q2");
-        proxy.until_kept();
+        proxy.until_stored();
         scene.bot.kill();
         proxy.keep(false);
         scene.bot.start_again();

@@ -41,7 +41,7 @@ pub struct Person {
     child: Child,
     input: ChildStdin,
     lines: Receiver<Value>,
-    asked: u64,
+    question: u64,
     /// Messages in the order they were seen, by their first event.
     pub seen: Vec<Shown>,
     at: BTreeMap<String, usize>,
@@ -95,7 +95,7 @@ impl Person {
             child,
             input,
             lines,
-            asked: 0,
+            question: 0,
             seen: Vec::new(),
             at: BTreeMap::new(),
             redacted: HashSet::new(),
@@ -209,8 +209,8 @@ impl Person {
     /// Lets the client do something; gives its answer.
     #[track_caller]
     pub fn act(&mut self, mut command: Value) -> Value {
-        self.asked += 1;
-        let id = self.asked;
+        self.question += 1;
+        let id = self.question;
         command["id"] = id.into();
         writeln!(self.input, "{command}").expect("the client listens");
         let answer = self.hear_until(&command.to_string(), |_, line| (line["id"] == id).then(|| line.clone()));

@@ -67,8 +67,8 @@ fn a_file_is_brought_by_an_admin_alone() {
         assert_ne!(broken, file);
         let line = 1 + broken.lines().position(|line| line.contains("NOT AN ID")).expect("it is there");
         scene.ann.send_file(&room, "nix.md", broken.as_bytes(), upload);
-        let told = scene.ann.until_said(&room, BOT, "what is wrong", |body| body.contains("cannot be taken in"));
-        assert!(told.body.contains(&format!("line {line}")), "{}", told.body);
+        let answer_text = scene.ann.until_said(&room, BOT, "what is wrong", |body| body.contains("cannot be taken in"));
+        assert!(answer_text.body.contains(&format!("line {line}")), "{}", answer_text.body);
         scene.ann.send_file(&room, "nix.md", &vec![b'x'; (8 << 20) + 1], upload);
         scene.ann.until_said(&room, BOT, "that it is too large", |body| body.contains("larger than 8 MB"));
         scene.ann.say(&room, "!azera persona upload");

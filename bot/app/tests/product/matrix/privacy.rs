@@ -50,7 +50,7 @@ fn a_direct_chat_is_not_told_in_a_room() {
 fn newcomers_hear_what_they_could_read() {
     let mut scene = Scene::open();
     let (mut bob, mut cid) = (scene.person("bob"), scene.person("cid"));
-    for (encrypted, history, told) in
+    for (encrypted, history, answer_text) in
         [(false, "shared", true), (false, "joined", false), (false, "invited", false), (true, "shared", false)]
     {
         let room = scene.room_with(&mut bob, json!({"encrypted": encrypted, "history": history}));
@@ -59,7 +59,7 @@ fn newcomers_hear_what_they_could_read() {
         scene.bring_in(&room, &mut cid);
         scene.ann.say(&room, "Azera, what is the code of the shed? q2");
         let answer = cid.until_answered(&room, 2);
-        assert_eq!(answer.body.contains("secret-fig"), told, "{encrypted} {history}: {}", answer.body);
+        assert_eq!(answer.body.contains("secret-fig"), answer_text, "{encrypted} {history}: {}", answer.body);
         cid.act(json!({"do": "leave", "room": room.id}));
         scene.ann.until("Cid leaves", |ann| ann.has_left(&room.id, &cid.id).then_some(()));
         scene.ann.say(&room, "Azera, what is the code of the shed? q3");

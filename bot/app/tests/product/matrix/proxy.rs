@@ -14,7 +14,7 @@ struct State {
     /// To which room alone, if so.
     room: Option<String>,
     /// How many are.
-    kept: usize,
+    retained: usize,
     /// Whether nobody gets through.
     cut: bool,
     /// The bot's connections.
@@ -47,7 +47,7 @@ impl Proxy {
     /// Keeps the answers to what is sent, from now on or no more.
     pub fn keep(&self, keeps: bool) {
         let mut state = self.state.0.lock().expect("no panic");
-        (state.keeps, state.kept, state.room) = (keeps, 0, None);
+        (state.keeps, state.retained, state.room) = (keeps, 0, None);
         drop(state);
         self.state.1.notify_all();
     }
@@ -70,9 +70,9 @@ impl Proxy {
 
     /// Waits until the homeserver has answered and the answer is kept.
     #[track_caller]
-    pub fn until_kept(&self) {
+    pub fn until_stored(&self) {
         let state = self.state.0.lock().expect("no panic");
-        let waited = self.state.1.wait_timeout_while(state, PATIENCE, |state| state.kept == 0).expect("no panic");
+        let waited = self.state.1.wait_timeout_while(state, PATIENCE, |state| state.retained == 0).expect("no panic");
         assert!(!waited.1.timed_out(), "the bot sent nothing");
     }
 }
@@ -110,7 +110,7 @@ fn pass_on(stream: TcpStream, to: &str, state: &(Mutex<State>, Condvar)) -> std:
         // The mark before a room's name is written in more than one way.
         let meant = state_now.room.as_ref().is_none_or(|room| first.contains(room.as_str()));
         if state_now.keeps && meant {
-            state_now.kept += 1;
+            state_now.retained += 1;
             state.1.notify_all();
             drop(state.1.wait_while(state_now, |state| state.keeps).expect("no panic"));
             return Ok(());

@@ -12,11 +12,11 @@ fn two_people_in_a_room_are_told_apart() {
     scene.ann.until_answered(&room, 1);
     // Nobody spoke to it.
     bob.say(&room, "I keep goats, q2");
-    let asked = bob.say(&room, "Azera, who keeps what? q3");
+    let question = bob.say(&room, "Azera, who keeps what? q3");
     let answer = bob.until_answered(&room, 3);
-    assert_eq!(answer.content["m.relates_to"]["m.in_reply_to"]["event_id"], asked);
+    assert_eq!(answer.content["m.relates_to"]["m.in_reply_to"]["event_id"], question);
     assert_eq!(bob.answers(&room), [1, 3]);
-    let prompt = scene.model.asked().pop().expect("it was asked");
+    let prompt = scene.model.question().pop().expect("it was asked");
     for line in ["Ann: Azera, I keep bees", "Bob: I keep goats"] {
         assert!(prompt.contains(line), "{line} is missing in {prompt}");
     }
@@ -28,20 +28,20 @@ fn what_is_taken_back_is_forgotten_and_what_is_changed_is_answered_anew() {
     let room = scene.direct(true);
     scene.ann.say(&room, "hello, q1");
     scene.ann.until_answered(&room, 1);
-    let asked = scene.ann.say(&room, "remember marzipanwagon, q2");
+    let question = scene.ann.say(&room, "remember marzipanwagon, q2");
     let answer = scene.ann.until_answered(&room, 2);
     scene.ann.send(
         &room,
         json!({
             "msgtype": "m.text", "body": "* q3",
             "m.new_content": {"msgtype": "m.text", "body": "remember pumpernickelboat, q3"},
-            "m.relates_to": {"rel_type": "m.replace", "event_id": asked},
+            "m.relates_to": {"rel_type": "m.replace", "event_id": question},
         }),
     );
     let anew = scene.ann.until_answered(&room, 3);
     assert_eq!(anew.event, answer.event, "the new answer stands where the old one stood");
     assert_eq!(scene.ann.answers(&room), [1, 3]);
-    scene.ann.act(json!({"do": "redact", "room": room.id, "event": asked}));
+    scene.ann.act(json!({"do": "redact", "room": room.id, "event": question}));
     let gone = |ann: &Person| ann.redacted.contains(&answer.event) && ann.answers(&room) == [1];
     scene.ann.until("the answers to it go too", |ann| gone(ann).then_some(()));
     scene.bot.stop();
@@ -66,11 +66,11 @@ fn commands_by_prefix_by_name_and_by_button() {
             "m.relates_to": {"rel_type": "m.annotation", "event_id": answer.event, "key": key},
         }})
     };
-    let prompts = scene.model.asked().len();
+    let prompts = scene.model.question().len();
     scene.ann.act(press("🔁"));
     scene.ann.act(press("❓"));
     scene.ann.until_said(&room, BOT, "what stood behind it", |body| body.contains("Prompt in tokens"));
-    assert_eq!(scene.model.asked().len(), prompts + 1);
+    assert_eq!(scene.model.question().len(), prompts + 1);
     let edits =
         |ann: &Person| ann.seen.iter().find(|shown| shown.event == answer.event).map_or(0, |shown| shown.edits.len());
     let before = edits(&scene.ann);
@@ -103,8 +103,8 @@ fn it_follows_whom_it_may_and_no_more_than_it_can() {
     scene.ann.until_said(&room, BOT, "that it is too much", |body| body.contains("more than I can follow"));
     scene.bot.stop();
     assert_eq!(scene.ann.answers(&room), [2]);
-    let told = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("more than I can follow"));
-    assert_eq!(told.count(), 1);
+    let answer_text = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("more than I can follow"));
+    assert_eq!(answer_text.count(), 1);
 }
 
 /// Ann's server is not one of those named; when everybody may invite it, she may. Two people who stay within their own limits share that of
@@ -136,8 +136,8 @@ fn it_follows_anyone_where_it_may_and_a_room_no_more_than_it_can() {
     scene.ann.until_answered(&other, 5);
     scene.bot.stop();
     assert_eq!(scene.ann.answers(&room), [1, 2]);
-    let told = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("more than I can follow"));
-    assert_eq!(told.count(), 1);
+    let answer_text = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("more than I can follow"));
+    assert_eq!(answer_text.count(), 1);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_thread_is_a_chat_of_its_own_in_the_room() {
     let mut bob = scene.person("bob");
     let room = scene.room_with(&mut bob, json!({}));
     let root = scene.ann.say(&room, "let us talk about boats");
-    let asked = scene.ann.send(
+    let question = scene.ann.send(
         &room,
         json!({
             "msgtype": "m.text", "body": "Azera, which boat? q1",
@@ -156,7 +156,7 @@ fn a_thread_is_a_chat_of_its_own_in_the_room() {
     let answer = scene.ann.until_answered(&room, 1);
     let relation = &answer.content["m.relates_to"];
     assert_eq!((&relation["rel_type"], &relation["event_id"]), (&json!("m.thread"), &json!(root)));
-    assert_eq!(relation["m.in_reply_to"]["event_id"], asked);
+    assert_eq!(relation["m.in_reply_to"]["event_id"], question);
     assert_eq!(answer.content["m.mentions"]["user_ids"], json!([scene.ann.id]));
 }
 
@@ -179,7 +179,7 @@ fn pills_pictures_and_markdown() {
         }),
     );
     bob.until_answered(&room, 1);
-    let prompt = scene.model.asked().pop().expect("it was asked");
+    let prompt = scene.model.question().pop().expect("it was asked");
     assert!(prompt.contains("Bob: [image: cat.png, 13 kB]\\nmy cat"), "{prompt}");
     bob.say(&room, "!azera help");
     let help = bob.until_said(&room, BOT, "help", |body| body.contains("/persona"));
@@ -232,8 +232,8 @@ fn a_room_that_everybody_left_is_left() {
 fn it_shows_that_it_reads_and_writes() {
     let mut scene = Scene::open();
     let room = scene.direct(true);
-    let asked = scene.ann.say(&room, "think slowly about q1");
-    scene.ann.until("a receipt", |ann| ann.has_read(&asked, BOT).then_some(()));
+    let question = scene.ann.say(&room, "think slowly about q1");
+    scene.ann.until("a receipt", |ann| ann.has_read(&question, BOT).then_some(()));
     scene.ann.until("that it writes", |ann| ann.saw_typing(&room, BOT).then_some(()));
     scene.model.release();
     scene.ann.until_answered(&room, 1);

@@ -77,10 +77,11 @@ fn strict_mode_tells_one_s_devices_apart() {
     laptop.say(&room, "and this my laptop, q3");
     laptop.until_answered(&room, 3);
     laptop.say(&room, "/doctor");
-    let told = laptop.until_said(&room, BOT, "what it cannot read", |body| body.contains("the homeserver answers"));
-    assert!(told.body.contains("note: 1 message here I cannot read yet"), "{}", told.body);
+    let answer_text =
+        laptop.until_said(&room, BOT, "what it cannot read", |body| body.contains("the homeserver answers"));
+    assert!(answer_text.body.contains("note: 1 message here I cannot read yet"), "{}", answer_text.body);
     // The phone sees that something was said, and not what.
-    phone.until("the last of it", |phone| phone.unreadable_by(BOT, &told.event).then_some(()));
+    phone.until("the last of it", |phone| phone.unreadable_by(BOT, &answer_text.event).then_some(()));
     assert_eq!(phone.said_by(&room, BOT).count(), 0);
     assert_eq!(laptop.answers(&room), [1, 3]);
 

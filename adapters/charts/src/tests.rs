@@ -1,0 +1,112 @@
+//! What is seen in a picture.
+
+use azera_adapter::Theme;
+use proptest::prelude::*;
+
+use super::*;
+use crate::colours::Colour;
+use crate::png::tests::unpack;
+
+/// A picture as it is seen.
+struct Picture {
+    height: u32,
+    pixels: Vec<Colour>,
+}
+
+impl Picture {
+    fn at(&self, x: u32, y: u32) -> Colour {
+        self.pixels[(y * WIDTH + x) as usize]
+    }
+}
+
+fn seen(chart: &Chart) -> Picture {
+    let (width, height, pixels) = unpack(&draw(chart).unwrap());
+    assert_eq!(width, WIDTH);
+    Picture { height, pixels: pixels.as_chunks::<3>().0.to_vec() }
+}
+
+fn bar(percent: u8) -> Bar {
+    Bar { label: "energy".into(), percent, value: format!("{percent} %") }
+}
+
+fn chart(theme: Theme) -> Chart {
+    Chart {
+        title: "Azera".into(),
+        subtitle: "feels curious".into(),
+        bars: vec![bar(0), bar(50), bar(100)],
+        columns_title: "by week".into(),
+        columns: [0, 1, 1_000].map(|value| Column { label: "9/7".into(), value }).to_vec(),
+        theme,
+        ..Chart::default()
+    }
+}
+
+/// Pixels of a colour in the middle of a bar.
+fn filled(picture: &Picture, bar: u32, colour: Colour) -> u32 {
+    let y = MARGIN + TITLE_LINE + SUBTITLE_LINE + GAP + bar * BAR_LINE + BAR_LINE / 2;
+    let count = (MARGIN + BEFORE_BAR..WIDTH - MARGIN - BEHIND_BAR).filter(|x| picture.at(*x, y) == colour);
+    u32::try_from(count.count()).unwrap()
+}
+
+#[test]
+fn bars_are_as_long_as_their_share_in_either_theme() {
+    for theme in Theme::ALL {
+        let (picture, colours) = (seen(&chart(theme)), Colours::of(theme));
+        let whole = WIDTH - 2 * MARGIN - BEFORE_BAR - BEHIND_BAR;
+        assert_eq!(filled(&picture, 0, colours.accent), 0);
+        assert!(filled(&picture, 1, colours.accent).abs_diff(whole / 2) <= 2);
+        assert!(filled(&picture, 2, colours.accent) >= whole - 2);
+        assert_eq!(picture.at(0, 0), colours.background);
+        assert!(filled(&picture, 0, colours.track) >= whole - 2, "what is left of an empty bar is all of it");
+    }
+}
+
+#[test]
+fn the_highest_column_is_whole_and_one_of_a_thousand_is_seen() {
+    let (picture, colours) = (seen(&chart(Theme::Dark)), Colours::of(Theme::Dark));
+    let step = (WIDTH - 2 * MARGIN) / 3;
+    let top = MARGIN + TITLE_LINE + SUBTITLE_LINE + GAP + 3 * BAR_LINE + GAP + LABEL_LINE;
+    let height = |column: u32| {
+        let x = MARGIN + column * step + step / 2;
+        (top..top + COLUMNS).filter(|y| picture.at(x, *y) == colours.accent).count()
+    };
+    assert_eq!([0, 1, 2].map(height), [0, 2, COLUMNS as usize]);
+}
+
+#[test]
+fn letters_are_drawn_and_more_of_them_for_more_words() {
+    let letters = Colours::of(Theme::Dark).letters;
+    let drawn = |title: &str| {
+        let picture = seen(&Chart { title: title.into(), ..Chart::default() });
+        picture.pixels.iter().filter(|pixel| **pixel == letters).count()
+    };
+    assert_eq!(drawn(""), 0);
+    assert!(drawn("Azera") > 200);
+    assert!(drawn("Azera of the lighthouse") > 2 * drawn("Azera"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn nothing_runs_over_the_edge_whatever_it_says(
+        words in "\\PC{0,60}",
+        bars in prop::collection::vec(any::<u8>(), 0..14),
+        columns in prop::collection::vec(any::<usize>(), 0..40),
+    ) {
+        let label = |value: usize| Column { label: words.clone(), value };
+        let chart = Chart {
+            title: words.clone(),
+            subtitle: words.repeat(4),
+            bars: bars.into_iter().map(|percent| Bar { label: words.clone(), percent, value: words.clone() }).collect(),
+            columns: columns.into_iter().map(label).collect(),
+            columns_title: words.clone(),
+            ..Chart::default()
+        };
+        let (picture, background) = (seen(&chart), Colours::of(Theme::Dark).background);
+        let edge = |x: u32, y: u32| x < MARGIN / 2 || y < MARGIN / 2 || x >= WIDTH - MARGIN / 2 || y >= picture.height - MARGIN / 4;
+        for (x, y) in (0..picture.height).flat_map(|y| (0..WIDTH).map(move |x| (x, y))) {
+            prop_assert!(!edge(x, y) || picture.at(x, y) == background, "{x} {y}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What stands in a message about which part of which reply it is. It stands on Discord and not here, so that it holds for
+//! messages that are years old, and for a bot that lost its disk.
+
+use serenity::all::{ActionRowComponent, ButtonKind, ButtonStyle, CreateActionRow, CreateButton, Message};
+
+use crate::id::{ReplyKey, Spot};
+
+/// What a button's id begins with.
+const PREFIX: &str = "azera";
+
+/// A part of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PartId {
+    pub(crate) reply: ReplyKey,
+    /// Counted from 0.
+    pub(crate) part: usize,
+}
+
+impl PartId {
+    /// The id of a button of that message, with what the button does.
+    fn custom_id(self, verb: &str) -> String {
+        format!("{PREFIX}.{}.{}.{}.{verb}", self.reply.spot, self.reply.number, self.part)
+    }
+
+    /// Reads a button's id: the part it stands under, and what it does.
+    pub(crate) fn read(custom_id: &str) -> Option<(Self, &str)> {
+        let mut fields = custom_id.splitn(5, '.');
+        if fields.next() != Some(PREFIX) {
+            return None;
+        }
+        let spot = Spot::read(fields.next()?)?;
+        let number = fields.next()?.parse().ok()?;
+        let part = fields.next()?.parse().ok()?;
+        Some((Self { reply: ReplyKey { spot, number }, part }, fields.next()?))
+    }
+
+    /// The mark of a message of the bot's own.
+    pub(crate) fn of(message: &Message) -> Option<Self> {
+        let buttons = message.components.iter().flat_map(|row| &row.components);
+        let marked = buttons.filter_map(|component| match component {
+            ActionRowComponent::Button(button) => match &button.data {
+                ButtonKind::NonLink { custom_id, .. } => Some(custom_id),
+                _ => None,
+            },
+            _ => None,
+        });
+        marked.filter_map(|id| Self::read(id)).map(|(mark, _)| mark).next()
+    }
+
+    /// What stands under a part in the making that would bear no other mark.
+    pub(crate) fn making(self) -> Vec<CreateActionRow> {
+        let button = CreateButton::new(self.custom_id("making")).label("\u{2026}").style(ButtonStyle::Secondary);
+        vec![CreateActionRow::Buttons(vec![button.disabled(true)])]
+    }
+
+    /// What stands under this part of a reply of so many: where one is in it, and under the last what can be done about it.
+    pub(crate) fn buttons(self, parts: usize) -> Vec<CreateActionRow> {
+        let button = |verb: &str, label: &str| {
+            CreateButton::new(self.custom_id(verb)).label(label).style(ButtonStyle::Secondary)
+        };
+        let buttons = if self.part + 1 < parts {
+            vec![button("page", &format!("{}/{parts}", self.part + 1)).disabled(true)]
+        } else {
+            let is_post = matches!(self.reply.spot, Spot::Post(_));
+            let actions = ACTIONS.iter().filter(|action| action.for_posts || !is_post);
+            actions.map(|action| button(action.verb, action.label)).collect()
+        };
+        vec![CreateActionRow::Buttons(buttons)]
+    }
+}
+
+/// What a button does.
+pub(crate) struct Action {
+    pub(crate) verb: &'static str,
+    label: &'static str,
+    /// The line that a person would write to have it done.
+    pub(crate) line: &'static str,
+    /// It can be done about what was written unasked, too: there are no other answers to that.
+    for_posts: bool,
+}
+
+/// What can be done about a reply.
+pub(crate) const ACTIONS: [Action; 5] = [
+    Action { verb: "again", label: "Again", line: "/regenerate", for_posts: false },
+    Action { verb: "previous", label: "\u{25c0}", line: "/swipe previous", for_posts: false },
+    Action { verb: "next", label: "\u{25b6}", line: "/swipe next", for_posts: false },
+    Action { verb: "why", label: "Why?", line: "/why", for_posts: true },
+    Action { verb: "forget", label: "Forget", line: "/forget", for_posts: true },
+];
+
+#[cfg(test)]
+mod tests {
+    use serenity::all::MessageId;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_reads_what_it_writes() {
+        #[track_caller]
+        fn check(spot: Spot, number: u32) {
+            let mark = PartId { reply: ReplyKey { spot, number }, part: usize::MAX };
+            let id = mark.custom_id("previous");
+            assert!(id.len() <= 100, "Discord takes 100 characters: {id}");
+            assert_eq!(PartId::read(&id), Some((mark, "previous")));
+        }
+        check(Spot::Answers(MessageId::new(u64::MAX)), u32::MAX);
+        check(Spot::Post(u64::MAX), 0);
+    }
+
+    #[test]
+    fn others_ids_are_no_marks() {
+        for id in ["", "azera", "azera.0.0.0.why", "azera.x.0.0.why", "azera.1.0.0", "other.1.0.0.why"] {
+            assert_eq!(PartId::read(id), None, "{id}");
+        }
+    }
+}

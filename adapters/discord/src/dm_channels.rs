@@ -1,0 +1,37 @@
+//! DM channels and whose they are.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serenity::all::{ChannelId, UserId};
+
+/// DM channels whose person is remembered; whose another is, Discord is asked.
+const MAX_KNOWN: usize = 10_000;
+
+/// The person of each DM channel. That never changes, so it may be remembered.
+#[derive(Default)]
+pub(crate) struct DmChannels(Mutex<HashMap<ChannelId, UserId>>);
+
+impl DmChannels {
+    pub(crate) fn note(&self, channel: ChannelId, user: UserId) {
+        let mut known = self.lock();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(channel, user);
+    }
+
+    /// Whose DM channel it is, if that is known.
+    pub(crate) fn known(&self, channel: ChannelId) -> Option<UserId> {
+        self.lock().get(&channel).copied()
+    }
+
+    /// The DM channel of a person, if that is known.
+    pub(crate) fn of(&self, user: UserId) -> Option<ChannelId> {
+        self.lock().iter().find(|(_, whose)| **whose == user).map(|(channel, _)| *channel)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ChannelId, UserId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

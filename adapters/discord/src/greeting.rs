@@ -1,0 +1,88 @@
+//! What the bot says when it comes into a server: what it is, what it keeps, and how to have that forgotten.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_adapter::Choice;
+use serenity::all::{ChannelId, ChannelType, CreateMessage, Guild, GuildId, Nonce, Permissions};
+
+use crate::channels::ChannelRegistry;
+use crate::commands::choices;
+use crate::directory::Directory;
+use crate::error::{Failure, failure, in_words};
+use crate::replies::nobody;
+
+/// What can be chosen at once: what a button says, and the line that does it.
+const CHOICES: [(&str, &str); 4] = [
+    ("Answer everything here", "/answer always"),
+    ("Only when addressed", "/answer addressed"),
+    ("Journal in this channel", "/journal channel here"),
+    ("Personas", "/persona list"),
+];
+
+/// How often the message is tried, and the wait before the second time, which doubles.
+const ATTEMPTS: u32 = 5;
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// Where the bot introduces itself: where the server greets, or else in the first channel in which it may speak.
+pub(crate) fn place(guild: &Guild, directory: &Directory) -> Option<ChannelId> {
+    let needed = Permissions::VIEW_CHANNEL | Permissions::SEND_MESSAGES;
+    let mut channels: Vec<_> = guild
+        .channels
+        .values()
+        .filter(|channel| channel.kind == ChannelType::Text)
+        .filter(|channel| directory.own_permissions(channel.id).contains(needed))
+        .collect();
+    channels.sort_by_key(|channel| (guild.system_channel_id != Some(channel.id), channel.position, channel.id));
+    channels.first().map(|channel| channel.id)
+}
+
+/// Introduces the bot. Told twice to do so in a short time, Discord shows it once.
+pub(crate) async fn greet(registry: Arc<ChannelRegistry>, guild: GuildId, channel: ChannelId) {
+    let name = registry.context.directory.cache.current_user().display_name().to_owned();
+    let pending = CHOICES.map(|(label, line)| Choice { label: label.to_owned(), line: line.to_owned() });
+    let message = CreateMessage::new()
+        .content(words(&name))
+        .allowed_mentions(nobody())
+        .components(choices(&pending))
+        .nonce(Nonce::String(format!("hello.{guild}")))
+        .enforce_nonce(true);
+    let mut wait = FIRST_WAIT;
+    for attempt in 1..=ATTEMPTS {
+        registry.context.shown.pace.turn().await;
+        match registry.context.http.send_message(channel, Vec::new(), &message).await {
+            Ok(_) => return,
+            Err(error) if failure(&error) == Failure::Unknown && attempt < ATTEMPTS => {
+                tokio::time::sleep(wait).await;
+                wait *= 2;
+            }
+            Err(error) => {
+                tracing::warn!(%guild, error = in_words(&error), "nobody was told what the bot is");
+                return;
+            }
+        }
+    }
+}
+
+fn words(name: &str) -> String {
+    format!(
+        "Hello! I am {name}: an AI, no person.\n\
+         - **When I answer:** when somebody mentions me, replies to me or calls me by name. I read along in the channels that \
+         I can see, to know what is talked about.\n\
+         - **What I keep:** what is said there and to me, in the keeping of whoever runs me. What was said in a private \
+         channel or a DM I recall only where everybody who reads along may read that, too.\n\
+         - **How to have it forgotten:** delete the message, or `/forget last`, or `/forget me` for all you ever said. \
+         `/memory export` in a DM shows what I hold about you. `/help` says what else there is.\n\
+         Whoever manages this server may choose:"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_fits_into_a_message() {
+        assert!(words(&"x".repeat(32)).chars().count() < 2_000);
+    }
+}

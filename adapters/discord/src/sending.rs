@@ -1,0 +1,144 @@
+//! One part of a reply as one message: the bot's own, or a webhook's under the name and with the face of a persona.
+//!
+//! Discord posts what bears an enforced nonce once, but webhooks take none. What they say bears its mark from its first word,
+//! and where it is not known whether it was said, it is looked for before it is said again.
+
+use azera_adapter::PlatformError;
+use serenity::all::{
+    ChannelId, CreateActionRow, CreateButton, CreateMessage, EditMessage, EditWebhookMessage, ExecuteWebhook, Message,
+    MessageReference, Nonce,
+};
+use sha2::{Digest, Sha256};
+
+use crate::buttons::PartId;
+use crate::error::{Failure, failure, refusal};
+use crate::id::Spot;
+use crate::replies::{Replies, ReplyPart, nobody};
+use crate::reply_cache::Part;
+use crate::webhooks::WebhookIdentity;
+
+/// Letters of a nonce; Discord takes 25.
+const NONCE_LETTERS: usize = 24;
+
+/// How often a webhook is made anew that somebody deleted meanwhile.
+const ATTEMPTS: usize = 2;
+
+impl Replies {
+    /// Says a part of a reply, in the persona's name if the bot may. Gives the message, and the face it was said with.
+    pub(crate) async fn post(
+        &self,
+        saying: ReplyPart<'_>,
+        mark: PartId,
+        of: Option<usize>,
+        content: &str,
+    ) -> Result<(Message, Option<WebhookIdentity>), PlatformError> {
+        let channel = saying.target.channel;
+        for _ in 0..ATTEMPTS {
+            let Some(face) = self.webhooks.face(channel, saying.speaker).await? else { break };
+            let message = ExecuteWebhook::new()
+                .content(content)
+                .allowed_mentions(nobody())
+                .components(self.under_face(channel, mark, of));
+            match self.webhooks.say(channel, &face, message).await {
+                Ok(said) => return Ok((said, Some(face))),
+                Err(error) => match failure(&error) {
+                    Failure::Gone => {}
+                    Failure::Refused => {
+                        self.webhooks.refused(channel, saying.speaker, error).await;
+                        break;
+                    }
+                    Failure::Token | Failure::Unknown => return Err(refusal(&error)),
+                },
+            }
+        }
+        let mut message = CreateMessage::new()
+            .content(content)
+            .allowed_mentions(nobody())
+            .components(buttons(mark, of))
+            .nonce(Nonce::String(nonce(mark)))
+            .enforce_nonce(true);
+        // Discord takes no reply to what the bot may not read.
+        if let (0, Spot::Answers(question)) = (mark.part, mark.reply.spot)
+            && self.webhooks.reads_history(channel)
+        {
+            let reference = MessageReference::from((channel, question)).fail_if_not_exists(false);
+            message = message.reference_message(reference);
+        }
+        let posted = self.http.send_message(channel, Vec::new(), &message).await;
+        Ok((posted.map_err(|error| refusal(&error))?, None))
+    }
+
+    /// Makes a message say something else.
+    pub(crate) async fn edit(
+        &self,
+        channel: ChannelId,
+        part: &Part,
+        mark: PartId,
+        of: Option<usize>,
+        content: &str,
+    ) -> serenity::Result<()> {
+        let Some(face) = &part.face else {
+            let edit = EditMessage::new().content(content).allowed_mentions(nobody()).components(buttons(mark, of));
+            return self.http.edit_message(channel, part.id, &edit, Vec::new()).await.map(drop);
+        };
+        let edit = EditWebhookMessage::new()
+            .content(content)
+            .allowed_mentions(nobody())
+            .components(self.under_face(channel, mark, of));
+        self.webhooks.change(channel, face.hook, part.id, edit).await
+    }
+
+    /// Removes a message. That the bot did so is not taken for somebody's wish to have it forgotten.
+    pub(crate) async fn remove(&self, channel: ChannelId, part: &Part) -> Result<(), PlatformError> {
+        self.places().forget_message(part.id);
+        self.pace.turn().await;
+        let removed = match &part.face {
+            Some(face) => self.webhooks.take_back(channel, face.hook, part.id).await,
+            None => self.http.delete_message(channel, part.id, None).await,
+        };
+        match removed {
+            Err(error) if failure(&error) != Failure::Gone => Err(refusal(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What stands under what a webhook says: its mark, and where what it answers is.
+    fn under_face(&self, channel: ChannelId, mark: PartId, of: Option<usize>) -> Vec<CreateActionRow> {
+        let mut rows = of.map_or_else(|| mark.making(), |parts| mark.buttons(parts));
+        if let (0, Spot::Answers(question)) = (mark.part, mark.reply.spot)
+            && let Some(link) = self.webhooks.link(channel, question)
+        {
+            rows.push(CreateActionRow::Buttons(vec![CreateButton::new_link(link).label("\u{21a9}")]));
+        }
+        rows
+    }
+}
+
+/// What stands under a message; nothing while the reply is in the making.
+fn buttons(mark: PartId, of: Option<usize>) -> Vec<CreateActionRow> {
+    of.map(|parts| mark.buttons(parts)).unwrap_or_default()
+}
+
+/// The same for the same part of the same reply, so that Discord posts it once.
+fn nonce(mark: PartId) -> String {
+    let source = format!("{}.{}.{}", mark.reply.spot, mark.reply.number, mark.part);
+    let digest = Sha256::digest(source);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().chars().take(NONCE_LETTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serenity::all::MessageId;
+
+    use super::*;
+    use crate::id::ReplyKey;
+
+    #[test]
+    fn a_nonce_follows_from_the_part() {
+        let mark = |number, part| PartId { reply: ReplyKey { spot: Spot::Answers(MessageId::new(42)), number }, part };
+        assert_eq!(nonce(mark(0, 0)), nonce(mark(0, 0)));
+        assert_ne!(nonce(mark(0, 0)), nonce(mark(1, 0)));
+        assert_ne!(nonce(mark(0, 0)), nonce(mark(0, 1)));
+        assert_eq!(nonce(mark(0, 0)).len(), NONCE_LETTERS);
+    }
+}

@@ -1,0 +1,114 @@
+//! A Discord of the tests' own, on loopback: the API over TLS as `discord.com`, the gateway, channels with permissions
+//! that are enforced, webhooks and interactions; and the trouble that the real one makes now and then.
+//!
+//! It knows no client. Requests are checked against Discord's own description where its file is given, and answered as the
+//! reference says.
+
+mod changes;
+#[cfg(feature = "openapi")]
+mod check;
+#[cfg(not(feature = "openapi"))]
+#[path = "check_left_out.rs"]
+mod check;
+mod faults;
+mod gateway;
+mod interactions;
+mod permissions;
+mod rest;
+mod server;
+mod webhooks;
+mod world;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use faults::{Fault, Scope};
+pub use interactions::{Answer, Answered, Interaction, Invoked};
+pub use permissions::{Bits, Overwrite};
+pub use world::{APPLICATION, BOT, Channel, Guild, Kind, Member, RecordedRequest, World};
+
+/// How long something is waited for before a test fails.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// A running peer.
+pub struct FakeDiscord {
+    shared: Arc<Shared>,
+    /// Where the API answers.
+    pub api: SocketAddr,
+    /// The certificate of the authority that vouches for the API, as PEM.
+    pub root_certificate: String,
+    /// The bot's token.
+    pub token: String,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Drop for FakeDiscord {
+    fn drop(&mut self) {
+        // A runtime must not be waited for in a test that is async itself.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+pub(crate) struct Shared {
+    world: Mutex<World>,
+    changed: Condvar,
+}
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the world and tells who waits.
+    pub(crate) fn change<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        let done = act(&mut self.lock());
+        self.changed.notify_all();
+        done
+    }
+}
+
+impl FakeDiscord {
+    /// Starts a peer; `description` is the file of Discord's own description, if there is one.
+    pub fn start(description: Option<&Path>) -> Self {
+        // In a thread of its own: a runtime must not wait for another.
+        std::thread::scope(|scope| scope.spawn(|| Self::begin(description)).join().expect("the peer starts"))
+    }
+
+    fn begin(description: Option<&Path>) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        let check = description.map(check::Description::read);
+        let shared = Arc::new(Shared { world: Mutex::new(World::new()), changed: Condvar::new() });
+        let gateway = runtime.block_on(gateway::listen(shared.clone()));
+        let token = shared.change(|world| {
+            world.gateway = format!("ws://{gateway}");
+            world.token.clone()
+        });
+        let (api, root_certificate) = runtime.block_on(server::listen(shared.clone(), check));
+        Self { shared, api, root_certificate, token, runtime: Some(runtime) }
+    }
+
+    /// Looks at the world, or changes it.
+    pub fn world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        self.shared.change(act)
+    }
+
+    /// Waits until `look` finds what it looks for.
+    #[track_caller]
+    pub fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut World) -> Option<T>) -> T {
+        let until = Instant::now() + PATIENCE;
+        let mut world = self.shared.lock();
+        loop {
+            if let Some(found) = look(&mut world) {
+                return found;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "waited in vain for {what}; the last requests: {}", world.last_requests());
+            world = self.shared.changed.wait_timeout(world, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}

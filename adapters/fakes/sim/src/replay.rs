@@ -1,0 +1,271 @@
+use std::io::Write;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use azera_adapter::{ChatInfo, CommandLine, Host, HostError, Outcome, Platform, SearchRequest};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, Timestamp};
+
+use crate::out::OutLine;
+use crate::{
+    ChatLine, CommandGiven, DeleteLine, EditLine, Error, Event, MessageLine, Output, SearchLine, SimPlatform, Timeline,
+};
+
+/// What a [`Session`] says went wrong.
+pub type SessionError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The product under replay: who opens it, closes it and moves its clock.
+#[async_trait]
+pub trait Session: Send {
+    /// The core as it runs now. The replay keeps it for one line at most, so that [`Session::reopen`] can close all of it.
+    fn host(&self) -> Arc<dyn Host>;
+
+    /// Lets time pass up to `to`: whatever is due by then happens, each thing at its own time. A time that is past changes
+    /// nothing.
+    async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError>;
+
+    /// Closes everything and opens it again from what is on disk, with the same platform.
+    async fn reopen(&mut self) -> Result<(), SessionError>;
+}
+
+/// What a replay came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Played {
+    /// Lines played.
+    pub lines: usize,
+    /// Replies told of.
+    pub replies: usize,
+    /// Errors told of.
+    pub errors: usize,
+}
+
+/// Plays a timeline and writes what happened, a JSON line each, flushed at once.
+///
+/// Errors are what stops the replay: output that cannot be written, a session that cannot go on. What fails inside the
+/// product or is against the rules of the world is a line of the output.
+pub async fn replay(
+    timeline: &Timeline,
+    platform: &SimPlatform,
+    session: &mut dyn Session,
+    out: &mut (dyn Write + Send),
+) -> Result<Played, Error> {
+    let mut player = Player { platform, session, out, played: Played::default() };
+    for line in timeline.lines() {
+        let failed = |source| Error::Session { number: line.number, source };
+        if let Some(at) = line.event.at() {
+            player.session.advance_to(at).await.map_err(failed)?;
+        }
+        player.tell_delivered()?;
+        if let Event::Restart(_) = line.event {
+            player.session.reopen().await.map_err(failed)?;
+        } else {
+            player.play(&line.event).await?;
+        }
+        if let Err(e) = player.session.host().settle().await {
+            player.tell_error(Subject::default(), e)?;
+        }
+        player.tell_delivered()?;
+        player.played.lines += 1;
+    }
+    Ok(player.played)
+}
+
+struct Player<'a> {
+    platform: &'a SimPlatform,
+    session: &'a mut dyn Session,
+    out: &'a mut (dyn Write + Send),
+    played: Played,
+}
+
+/// What an error is about.
+#[derive(Default, Clone, Copy)]
+struct Subject<'a> {
+    to: Option<&'a MessageId>,
+    chat: Option<&'a ChatId>,
+    person: Option<&'a PersonId>,
+}
+
+impl Player<'_> {
+    async fn play(&mut self, event: &Event) -> Result<(), Error> {
+        match event {
+            Event::Realm(line) => {
+                self.platform.with_world(|world| world.set_realm(line));
+                Ok(())
+            }
+            Event::Chat(line) => self.chat(line).await,
+            Event::Join(line) => {
+                let done = self.platform.with_world(|world| world.join(&line.target, &line.person, line.at));
+                self.tell_failure(Subject { person: Some(&line.person), ..Subject::default() }, done)
+            }
+            Event::Leave(line) => {
+                let done = self.platform.with_world(|world| world.leave(&line.target, &line.person));
+                self.tell_failure(Subject { person: Some(&line.person), ..Subject::default() }, done)
+            }
+            Event::Message(line) => self.message(line).await,
+            Event::Edit(line) => self.edit(line).await,
+            Event::Delete(line) => self.delete(line).await,
+            Event::Command(line) => self.command(line).await,
+            Event::Search(line) => self.search(line).await,
+            // Time has passed already; a restart is not the host's to do.
+            Event::Wait(_) | Event::Restart(_) => Ok(()),
+        }
+    }
+
+    async fn chat(&mut self, line: &ChatLine) -> Result<(), Error> {
+        let about = Subject { chat: Some(&line.chat), ..Subject::default() };
+        if let Err(e) = self.platform.with_world(|world| world.set_chat(line)) {
+            return self.tell_error(about, e);
+        }
+        let info = ChatInfo { chat: line.chat.clone(), title: None, persona: line.persona.clone() };
+        let done = self.session.host().open_chat(self.platform.id(), info).await;
+        self.tell_failure(about, done)
+    }
+
+    async fn message(&mut self, line: &MessageLine) -> Result<(), Error> {
+        let about = Subject { to: Some(&line.id), chat: Some(&line.chat), person: Some(&line.person) };
+        if let Err(e) = self.platform.with_world(|world| world.say(line)) {
+            return self.tell_error(about, e);
+        }
+        let inbound = Inbound {
+            id: line.id.clone(),
+            chat: line.chat.clone(),
+            person: line.person.clone(),
+            name: line.shown_name(),
+            text: line.text.clone(),
+            at: line.at,
+            mentions_bot: line.mentions_bot.unwrap_or(false),
+            mentions: line.mentions.clone().unwrap_or_default(),
+            reply_to: line.reply_to.clone(),
+        };
+        match self.session.host().message(self.platform.id(), inbound).await {
+            Ok(outcome) => self.tell_outcome(about, outcome),
+            Err(e) => self.tell_error(about, e),
+        }
+    }
+
+    async fn edit(&mut self, line: &EditLine) -> Result<(), Error> {
+        let about = Subject { to: Some(&line.id), ..Subject::default() };
+        let said = match self.platform.with_world(|world| world.reachable(&line.id).map(|said| said.cloned())) {
+            Ok(said) => said,
+            Err(e) => return self.tell_error(about, e),
+        };
+        let about = Subject { chat: said.as_ref().map(|said| &said.chat), ..about };
+        match self.session.host().edited(self.platform.id(), &line.id, line.text.clone(), line.at).await {
+            Ok(Some(outcome)) => self.tell_outcome(about, outcome),
+            Ok(None) => self.tell_error(about, "there is no such message"),
+            Err(e) => self.tell_error(about, e),
+        }
+    }
+
+    async fn delete(&mut self, line: &DeleteLine) -> Result<(), Error> {
+        let about = Subject { to: Some(&line.id), ..Subject::default() };
+        if let Err(e) = self.platform.with_world(|world| world.reachable(&line.id).map(|_| ())) {
+            return self.tell_error(about, e);
+        }
+        let done = self.session.host().deleted(self.platform.id(), &line.id).await;
+        self.tell_failure(about, done)
+    }
+
+    async fn command(&mut self, line: &CommandGiven) -> Result<(), Error> {
+        let about = Subject { to: None, chat: Some(&line.chat), person: Some(&line.person) };
+        if let Err(e) = self.platform.with_world(|world| world.check_read(&line.chat, &line.person)) {
+            return self.tell_error(about, e);
+        }
+        let given = CommandLine {
+            chat: line.chat.clone(),
+            person: line.person.clone(),
+            name: line.person.to_string(),
+            text: line.text.clone(),
+            about: None,
+        };
+        match self.session.host().command(self.platform.id(), given).await {
+            Ok(answer) => {
+                // What the command made to be delivered happened before its answer.
+                self.tell_delivered()?;
+                self.tell(Output::Command {
+                    chat: &line.chat,
+                    person: &line.person,
+                    ok: answer.ok,
+                    text: &answer.text,
+                    go_to: answer.go_to.as_ref(),
+                })
+            }
+            Err(e) => self.tell_error(about, e),
+        }
+    }
+
+    async fn search(&mut self, line: &SearchLine) -> Result<(), Error> {
+        let request = SearchRequest {
+            chat: line.chat.clone(),
+            person: line.person.clone(),
+            query: line.query.clone(),
+            limit: line.limit,
+        };
+        // The format: who cannot read the chat finds nothing.
+        let known = self.platform.with_world(|world| world.has_chat(&line.chat));
+        let probed = match known {
+            true => self.session.host().search(self.platform.id(), request).await,
+            false => Ok(Vec::new()),
+        };
+        let hits = match probed {
+            Ok(hits) => hits,
+            Err(HostError::NotAllowed) => Vec::new(),
+            Err(e) => {
+                let about = Subject { to: None, chat: Some(&line.chat), person: Some(&line.person) };
+                return self.tell_error(about, e);
+            }
+        };
+        self.tell(Output::Search { query: &line.query, chat: &line.chat, person: &line.person, hits: &hits })
+    }
+
+    fn tell_outcome(&mut self, about: Subject<'_>, outcome: Outcome) -> Result<(), Error> {
+        match outcome {
+            Outcome::Replied(turn) => {
+                for delivered in self.platform.take_delivered() {
+                    if delivered.outbound.id != turn.reply {
+                        self.tell_at(delivered.at, Output::delivered(&delivered))?;
+                    }
+                }
+                if !self.platform.was_shown(&turn.reply) {
+                    return self.tell_error(about, "the reply was made and never delivered");
+                }
+                self.tell(Output::turn(&turn))
+            }
+            Outcome::Skipped(reason) => match about.to {
+                Some(to) => self.tell(Output::skipped(to, about.chat, reason)),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Tells of the replies that arrived apart from a turn: left over from before a restart, or made by a command.
+    fn tell_delivered(&mut self) -> Result<(), Error> {
+        for delivered in self.platform.take_delivered() {
+            self.tell_at(delivered.at, Output::delivered(&delivered))?;
+        }
+        Ok(())
+    }
+
+    fn tell_failure<E: std::fmt::Display>(&mut self, about: Subject<'_>, done: Result<(), E>) -> Result<(), Error> {
+        done.or_else(|e| self.tell_error(about, e))
+    }
+
+    fn tell_error(&mut self, about: Subject<'_>, error: impl std::fmt::Display) -> Result<(), Error> {
+        let Subject { to, chat, person } = about;
+        self.tell(Output::Error { to, chat, person, text: error.to_string() })
+    }
+
+    fn tell(&mut self, output: Output<'_>) -> Result<(), Error> {
+        self.tell_at(self.platform.now(), output)
+    }
+
+    fn tell_at(&mut self, at: Timestamp, output: Output<'_>) -> Result<(), Error> {
+        match &output {
+            Output::Reply { .. } => self.played.replies += 1,
+            Output::Error { .. } => self.played.errors += 1,
+            _ => {}
+        }
+        let mut line = serde_json::to_vec(&OutLine { at, output }).map_err(|e| Error::Write(e.into()))?;
+        line.push(b'\n');
+        self.out.write_all(&line).and_then(|()| self.out.flush()).map_err(Error::Write)
+    }
+}

@@ -1,0 +1,213 @@
+//! The few things the adapter must know again after a restart: what was handed in, where replies stand, what could not be
+//! decrypted. Ids and times alone, in the encrypted store of matrix-sdk, each written before it is relied on.
+
+use azera_types::{MessageId, PersonaId};
+use matrix_sdk::Client;
+use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedRoomId, RoomId, UserId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::avatars::Uploaded;
+
+/// Undecryptable events kept of one room; the oldest are given up first.
+const MAX_LATE: usize = 500;
+
+/// A reply as it stands in a room. The alternatives to one message take turns in the same events.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Shown {
+    /// The reply that stands there; `None` while the first one is being made.
+    pub(crate) reply: Option<MessageId>,
+    /// The events it stands in, in order.
+    pub(crate) parts: Vec<OwnedEventId>,
+    /// The room it stands in, if that is not the one its chat is named after.
+    #[serde(default)]
+    pub(crate) room: Option<OwnedRoomId>,
+    /// How many events were begun to be made; noted before each is.
+    pub(crate) attempted: usize,
+    /// How often what was shown was taken back. What is shown after that are other events.
+    pub(crate) generation: usize,
+}
+
+impl Shown {
+    /// What is left of it when its events are taken back.
+    pub(crate) fn taken_back(&self) -> Self {
+        Self { generation: self.generation + 1, ..Self::default() }
+    }
+
+    /// What its events are made as.
+    pub(crate) fn making(&self) -> String {
+        format!("reply {}", self.generation)
+    }
+}
+
+/// Notes in the store of a client.
+#[derive(Debug, Clone)]
+pub(crate) struct SyncState(Client);
+
+impl SyncState {
+    pub(crate) fn new(client: Client) -> Self {
+        Self(client)
+    }
+
+    async fn get<T: DeserializeOwned>(&self, kind: &str, id: &str) -> Result<Option<T>, Error> {
+        let found = self.0.state_store().get_custom_value(&key(kind, id)).await?;
+        Ok(found.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
+    }
+
+    async fn put<T: Serialize>(&self, kind: &str, id: &str, value: &T) -> Result<(), Error> {
+        let value = serde_json::to_vec(value)?;
+        Ok(self.0.state_store().set_custom_value_no_read(&key(kind, id), value).await?)
+    }
+
+    async fn remove(&self, kind: &str, id: &str) -> Result<(), Error> {
+        self.0.state_store().remove_custom_value(&key(kind, id)).await?;
+        Ok(())
+    }
+
+    /// Whether the account was in use before: what stood in its rooms at the first start is not answered.
+    pub(crate) async fn has_begun(&self) -> Result<bool, Error> {
+        Ok(self.get("begun", "").await?.unwrap_or(false))
+    }
+
+    pub(crate) async fn begin(&self) -> Result<(), Error> {
+        self.put("begun", "", &true).await
+    }
+
+    /// The last event of a room that was handed in.
+    pub(crate) async fn handled(&self, room: &RoomId) -> Result<Option<OwnedEventId>, Error> {
+        self.get("handled", room.as_str()).await
+    }
+
+    pub(crate) async fn set_handled(&self, room: &RoomId, event: &EventId) -> Result<(), Error> {
+        self.put("handled", room.as_str(), &event).await
+    }
+
+    /// Whether something that must not be done twice was done: a command, a change, a button.
+    pub(crate) async fn is_done(&self, event: &EventId) -> Result<bool, Error> {
+        Ok(self.get("done", event.as_str()).await?.unwrap_or(false))
+    }
+
+    pub(crate) async fn set_done(&self, event: &EventId) -> Result<(), Error> {
+        self.put("done", event.as_str(), &true).await
+    }
+
+    /// Where the reply to a message stands.
+    pub(crate) async fn shown(&self, to: &MessageId) -> Result<Option<Shown>, Error> {
+        self.get("shown", to.as_str()).await
+    }
+
+    /// Notes where the reply to a message stands, and of each of its events what it answers.
+    pub(crate) async fn set_shown(&self, to: &MessageId, shown: &Shown) -> Result<(), Error> {
+        for event in &shown.parts {
+            self.put("answers", event.as_str(), to).await?;
+        }
+        self.put("shown", to.as_str(), shown).await
+    }
+
+    /// Notes that the reply to a message no longer stands where it stood.
+    pub(crate) async fn replace_shown(&self, to: &MessageId, shown: &Shown, left: &Shown) -> Result<(), Error> {
+        for event in &shown.parts {
+            self.remove("answers", event.as_str()).await?;
+        }
+        self.set_shown(to, left).await
+    }
+
+    /// The reply that stands in an event of the bot's own.
+    pub(crate) async fn reply_in(&self, event: &EventId) -> Result<Option<MessageId>, Error> {
+        let Some(to) = self.get::<MessageId>("answers", event.as_str()).await? else { return Ok(None) };
+        Ok(self.shown(&to).await?.and_then(|shown| shown.reply))
+    }
+
+    /// Events of a room that could not be decrypted yet, oldest first.
+    pub(crate) async fn late(&self, room: &RoomId) -> Result<Vec<OwnedEventId>, Error> {
+        Ok(self.get("late", room.as_str()).await?.unwrap_or_default())
+    }
+
+    /// Notes one; gives how many there are.
+    pub(crate) async fn add_late(&self, room: &RoomId, event: &EventId) -> Result<usize, Error> {
+        let mut late = self.late(room).await?;
+        if late.iter().any(|known| known == event) {
+            return Ok(late.len());
+        }
+        late.push(event.to_owned());
+        let too_many = late.len().saturating_sub(MAX_LATE);
+        late.drain(..too_many);
+        self.put("late", room.as_str(), &late).await?;
+        if too_many > 0 {
+            self.put("given-up", "", &(self.given_up().await? + too_many as u64)).await?;
+        }
+        Ok(late.len())
+    }
+
+    /// How many events were given up.
+    pub(crate) async fn given_up(&self) -> Result<u64, Error> {
+        Ok(self.get("given-up", "").await?.unwrap_or(0))
+    }
+
+    pub(crate) async fn set_late(&self, room: &RoomId, late: &[OwnedEventId]) -> Result<(), Error> {
+        self.put("late", room.as_str(), &late).await
+    }
+
+    /// Rooms that go on in others: the old one and the new one, in the order they were learned.
+    pub(crate) async fn upgrades(&self) -> Result<Vec<(OwnedRoomId, OwnedRoomId)>, Error> {
+        Ok(self.get("upgrades", "").await?.unwrap_or_default())
+    }
+
+    pub(crate) async fn set_upgrades(&self, upgrades: &[(OwnedRoomId, OwnedRoomId)]) -> Result<(), Error> {
+        self.put("upgrades", "", &upgrades).await
+    }
+
+    /// When the first message of a room was handed in that goes on from another, in milliseconds since 1970.
+    pub(crate) async fn first(&self, room: &RoomId) -> Result<Option<i64>, Error> {
+        self.get("first", room.as_str()).await
+    }
+
+    pub(crate) async fn set_first(&self, room: &RoomId, at: i64) -> Result<(), Error> {
+        self.put("first", room.as_str(), &at).await
+    }
+
+    /// What a command begins with in a room, if somebody chose.
+    pub(crate) async fn prefix(&self, room: &RoomId) -> Result<Option<String>, Error> {
+        self.get("prefix", room.as_str()).await
+    }
+
+    /// Notes it; `None` takes the choice back.
+    pub(crate) async fn set_prefix(&self, room: &RoomId, prefix: Option<&str>) -> Result<(), Error> {
+        match prefix {
+            Some(prefix) => self.put("prefix", room.as_str(), &prefix).await,
+            None => self.remove("prefix", room.as_str()).await,
+        }
+    }
+
+    /// The picture of a persona, as the homeserver has it.
+    pub(crate) async fn picture(&self, persona: &PersonaId) -> Result<Option<Uploaded>, Error> {
+        self.get("picture", persona.as_str()).await
+    }
+
+    pub(crate) async fn set_picture(&self, persona: &PersonaId, picture: &Uploaded) -> Result<(), Error> {
+        self.put("picture", persona.as_str(), picture).await
+    }
+
+    /// The time up to which what was noted of a room is lost, in milliseconds since 1970.
+    pub(crate) async fn lost(&self, room: &RoomId) -> Result<Option<i64>, Error> {
+        self.get("lost", room.as_str()).await
+    }
+
+    pub(crate) async fn set_lost(&self, room: &RoomId, until: i64) -> Result<(), Error> {
+        self.put("lost", room.as_str(), &until).await
+    }
+
+    /// When somebody came into a room, in milliseconds since 1970, where the bot saw it.
+    pub(crate) async fn came(&self, room: &RoomId, user: &UserId) -> Result<Option<i64>, Error> {
+        self.get("came", &format!("{room}/{user}")).await
+    }
+
+    pub(crate) async fn set_came(&self, room: &RoomId, user: &UserId, at: i64) -> Result<(), Error> {
+        self.put("came", &format!("{room}/{user}"), &at).await
+    }
+}
+
+fn key(kind: &str, id: &str) -> Vec<u8> {
+    format!("azera/{kind}/{id}").into_bytes()
+}

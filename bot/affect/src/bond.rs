@@ -1,0 +1,221 @@
+//! What a persona feels towards a person.
+
+use std::collections::BTreeMap;
+
+use azera_types::{Dimension, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::tags::Tag;
+
+/// The saved form. It goes up when what was saved before must be read in another way, not when a feeling is added.
+const VERSION: u32 = 1;
+
+/// A feeling nearer to 0 than this is none: decay alone would never end it.
+const LEAST_FELT: f64 = 0.005;
+
+/// Feelings told to a model at once; those beyond are weaker.
+const MAX_DESCRIBED: usize = 3;
+
+/// Seconds for which a conversation that showed help in full shows a short line.
+const HELP_LASTS_S: i64 = 6 * 3_600;
+
+/// By how much feelings change.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Deltas(BTreeMap<Dimension, f64>);
+
+impl Deltas {
+    /// The change of one feeling; 0 where there is none.
+    pub fn get(&self, dimension: Dimension) -> f64 {
+        self.0.get(&dimension).copied().unwrap_or(0.0)
+    }
+
+    /// Adds to the change of one feeling. What is no number is left out.
+    pub fn add(&mut self, dimension: Dimension, delta: f64) {
+        if delta.is_finite() {
+            *self.0.entry(dimension).or_default() += delta;
+        }
+    }
+
+    /// Adds all of another.
+    pub fn extend(&mut self, other: &Self) {
+        other.iter().for_each(|(dimension, delta)| self.add(dimension, delta));
+    }
+
+    /// The changes there are.
+    pub fn iter(&self) -> impl Iterator<Item = (Dimension, f64)> {
+        self.0.iter().map(|(dimension, delta)| (*dimension, *delta))
+    }
+
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<(Dimension, f64)> for Deltas {
+    fn from_iter<I: IntoIterator<Item = (Dimension, f64)>>(deltas: I) -> Self {
+        let mut all = Self::default();
+        deltas.into_iter().for_each(|(dimension, delta)| all.add(dimension, delta));
+        all
+    }
+}
+
+/// What one persona feels towards one person, and what it must not forget of them from one message to the next.
+///
+/// Each dimension stays between [`Dimension::least`] and 1 and goes back to 0 by itself, a share each turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Bond {
+    /// Those that are not 0.
+    feelings: BTreeMap<Dimension, f64>,
+    minor: bool,
+    /// When the full help text was shown last.
+    helped_at: Option<Timestamp>,
+}
+
+impl Bond {
+    /// Towards somebody new: nothing in particular.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How strong a feeling is.
+    pub fn get(&self, dimension: Dimension) -> f64 {
+        self.feelings.get(&dimension).copied().unwrap_or(0.0)
+    }
+
+    /// Whether the person once said to be under 18: then that holds for every later message.
+    pub fn is_minor(&self) -> bool {
+        self.minor
+    }
+
+    /// A turn goes by: every feeling loses this share of itself.
+    pub fn decay_turn(&mut self, rate: f64) {
+        let retained = 1.0 - crate::mind::share(rate);
+        self.feelings.values_mut().for_each(|value| *value *= retained);
+        self.feelings.retain(|_, value| value.abs() >= LEAST_FELT);
+    }
+
+    /// Adds the changes of one message, none of them by more than `max_delta`.
+    pub fn apply(&mut self, deltas: &Deltas, max_delta: f64) {
+        let most = crate::mind::share(max_delta);
+        for (dimension, delta) in deltas.iter() {
+            let value = self.get(dimension) + delta.clamp(-most, most);
+            self.set(dimension, value);
+        }
+    }
+
+    /// Keeps of a message's tags what holds beyond it.
+    pub fn learn(&mut self, tags: &[Tag]) {
+        self.minor |= tags.contains(&Tag::Minor);
+    }
+
+    /// Notes that a message of `at` brings help lines, and returns true if the full text is due: it is shown once in a
+    /// conversation, then a short one. The same message made anew shows what it showed.
+    pub fn help(&mut self, at: Timestamp) -> bool {
+        let shown_s = |then: Timestamp| at.as_second().saturating_sub(then.as_second());
+        let again = self.helped_at.is_some_and(|then| then < at && shown_s(then) < HELP_LASTS_S);
+        if !again {
+            self.helped_at = self.helped_at.max(Some(at));
+        }
+        !again
+    }
+
+    /// The state as `emotional_state` for a prompt: short plain sentences to the persona, strongest feelings only, always in the
+    /// same order, with `{{user}}` for the person's name; empty when there is nothing in particular.
+    pub fn words(&self) -> String {
+        let mut described: Vec<(Dimension, f64, &str)> = Dimension::ALL
+            .into_iter()
+            .filter_map(|dimension| Some((dimension, self.get(dimension), words(dimension, self.get(dimension))?)))
+            .collect();
+        described.sort_by(|(_, a, _), (_, b, _)| b.abs().total_cmp(&a.abs()));
+        described.truncate(MAX_DESCRIBED);
+        described.sort_by_key(|(dimension, ..)| *dimension);
+        described.iter().map(|(.., words)| *words).collect::<Vec<_>>().join(" ")
+    }
+
+    fn set(&mut self, dimension: Dimension, value: f64) {
+        let value = value.clamp(dimension.least(), 1.0);
+        if value.is_nan() || value.abs() < LEAST_FELT {
+            self.feelings.remove(&dimension);
+        } else {
+            self.feelings.insert(dimension, value);
+        }
+    }
+}
+
+/// From how strong on a feeling is told, and as what: a little, clearly, very.
+const LEVELS: [f64; 3] = [0.25, 0.5, 0.8];
+
+/// A feeling in words a small model understands; `None` for one too weak to speak of.
+fn words(dimension: Dimension, value: f64) -> Option<&'static str> {
+    let level = LEVELS.iter().rposition(|from| value.abs() >= *from)?;
+    let described = match (dimension, value > 0.0) {
+        (Dimension::Warmth, true) => {
+            ["You like {{user}}.", "You like {{user}} a lot.", "{{user}} is very dear to you."]
+        }
+        (Dimension::Warmth, false) => [
+            "You feel a bit cool towards {{user}}.",
+            "You feel cool towards {{user}}.",
+            "You feel cold towards {{user}}.",
+        ],
+        (Dimension::Trust, true) => {
+            ["You trust {{user}} a little.", "You trust {{user}}.", "You trust {{user}} with anything."]
+        }
+        (Dimension::Trust, false) => [
+            "You are a bit careful with {{user}}.",
+            "You do not quite trust {{user}}.",
+            "You do not trust {{user}} at all.",
+        ],
+        (Dimension::Playfulness, _) => {
+            ["You feel a bit playful.", "You feel playful.", "You are in the mood for nonsense."]
+        }
+        (Dimension::Tension, _) => ["You feel a bit tense.", "You feel tense.", "You feel very tense."],
+        (Dimension::Irritation, _) => [
+            "You are a bit annoyed with {{user}}.",
+            "You are annoyed with {{user}}.",
+            "You are very annoyed with {{user}}.",
+        ],
+        (Dimension::Concern, _) => [
+            "You are a bit worried about {{user}}.",
+            "You are worried about {{user}}.",
+            "You are very worried about {{user}}.",
+        ],
+    };
+    described.get(level).copied()
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    version: u32,
+    #[serde(default)]
+    feelings: BTreeMap<String, f64>,
+    #[serde(default)]
+    minor: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    helped_at: Option<Timestamp>,
+}
+
+impl Serialize for Bond {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let feelings = self.feelings.iter().map(|(dimension, value)| (dimension.name().to_owned(), *value)).collect();
+        Saved { version: VERSION, feelings, minor: self.minor, helped_at: self.helped_at }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bond {
+    /// Refuses what a newer version saved; a feeling with a name that does not exist is left out.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let saved = Saved::deserialize(deserializer)?;
+        if saved.version > VERSION {
+            let message = format!("this bond was saved in form {}, and {VERSION} is the newest known", saved.version);
+            return Err(serde::de::Error::custom(message));
+        }
+        let mut bond = Self { minor: saved.minor, helped_at: saved.helped_at, ..Self::default() };
+        for (name, value) in saved.feelings {
+            if let Some(dimension) = Dimension::named(&name) {
+                bond.set(dimension, value);
+            }
+        }
+        Ok(bond)
+    }
+}

@@ -1,0 +1,87 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::classify::Error;
+use crate::mood::{self, MoodClassifier};
+use crate::salience::{self, SalienceClassifier};
+use crate::tags::{self, TagClassifier};
+
+/// Rises whenever the same examples would be learned otherwise.
+const VERSION: u32 = 3;
+
+/// Everything that is learned from the examples, for one embedding model.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Classifiers {
+    /// Moods.
+    pub mood: MoodClassifier,
+    /// Tags.
+    pub tags: TagClassifier,
+    /// What is worth keeping.
+    #[serde(rename = "worth")]
+    pub salience: SalienceClassifier,
+}
+
+impl fmt::Debug for Classifiers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Classifiers")
+    }
+}
+
+impl Classifiers {
+    /// The texts to be embedded to learn it.
+    pub fn examples() -> Result<Vec<String>, Error> {
+        let mut examples = MoodClassifier::examples()?;
+        examples.extend(TagClassifier::examples()?);
+        examples.extend(SalienceClassifier::examples()?);
+        Ok(examples)
+    }
+
+    /// Learns from the vectors of [`Classifiers::examples`], in their order. Takes seconds of a core.
+    ///
+    /// # Errors
+    ///
+    /// If there is not one vector of the same length for each of them.
+    pub fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
+        let (moods, tags) = (MoodClassifier::examples()?.len(), TagClassifier::examples()?.len());
+        let wrong = |want: usize| move || Error::Vectors { got: vectors.len(), want };
+        let (moods, others) = vectors.split_at_checked(moods).ok_or_else(wrong(moods))?;
+        let (tags, salience) = others.split_at_checked(tags).ok_or_else(wrong(tags))?;
+        Ok(Self {
+            mood: MoodClassifier::learn(moods)?,
+            tags: TagClassifier::learn(tags)?,
+            salience: SalienceClassifier::learn(salience)?,
+        })
+    }
+
+    /// What was learned, to be kept: JSON.
+    pub fn to_json(&self) -> Result<Vec<u8>, Error> {
+        serde_json::to_vec(self).map_err(|error| Error::Stored(error.to_string()))
+    }
+
+    /// What was kept.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Stored`] if it is damaged; then it has to be learned anew.
+    pub fn from_json(json: &[u8]) -> Result<Self, Error> {
+        let classifiers: Self = serde_json::from_slice(json).map_err(|error| Error::Stored(error.to_string()))?;
+        if classifiers.mood.fits() && classifiers.tags.fits() && classifiers.salience.fits() {
+            Ok(classifiers)
+        } else {
+            Err(Error::Stored("its parts do not fit each other".into()))
+        }
+    }
+
+    /// A name for what is learned with the embedding model of the identity `embedder`: 16 hexadecimal digits that change
+    /// with the model, the examples and how they are learned.
+    pub fn name_for(embedder: &str) -> String {
+        let mut hash = Sha256::new();
+        for part in [&VERSION.to_string(), embedder, mood::EXAMPLES, tags::EXAMPLES, salience::EXAMPLES] {
+            hash.update(part);
+            hash.update([0]);
+        }
+        hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}

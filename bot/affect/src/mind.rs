@@ -1,0 +1,323 @@
+//! The state of a mind, and what events do to it.
+
+use azera_types::Timestamp;
+use jiff::SignedDuration;
+
+use crate::drift::{Decay, Energy, Pressure, seconds, seconds_later};
+use crate::mood::{DetectedMood, Mood};
+use crate::params::MindParams;
+
+/// What a mind feels like while nothing in particular is felt.
+pub(crate) const EVEN_MOOD: Mood = Mood::Calm;
+
+/// Energy that a mind begins with.
+const FIRST_ENERGY: f64 = 0.7;
+
+/// How far a clock may go back with the mind simply waiting for it: adjustments, and times noted side by side. Beyond this the clock
+/// was wrong, and the mind goes on from the time it is now.
+pub(crate) const CLOCK_SLACK: SignedDuration = SignedDuration::from_mins(10);
+
+/// What a mind does by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Activity {
+    /// A dream at night.
+    Dream,
+    /// A short dream at any hour.
+    Nap,
+    /// An entry in the journal.
+    Reflection,
+}
+
+impl Activity {
+    /// All there are, what matters more first.
+    pub const ALL: [Self; 3] = [Self::Dream, Self::Nap, Self::Reflection];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dream => "dream",
+            Self::Nap => "nap",
+            Self::Reflection => "reflection",
+        }
+    }
+
+    /// The activity of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|activity| activity.name() == name)
+    }
+}
+
+/// What happens to a mind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Event {
+    /// A message was answered. `felt` is the mood in the reply, where it could be told.
+    Exchange {
+        /// The mood in the reply.
+        felt: Option<DetectedMood>,
+    },
+    /// An activity came to its end, whether the mind had called for it or a person had.
+    Done(Activity),
+    /// An activity that the mind called for did not come about: live chat went first, or something failed. It is due again after
+    /// `retry_minutes`, if it still is.
+    PutOff(Activity),
+}
+
+/// What follows for the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It is time for an activity. The host answers with [`Event::Done`] or [`Event::PutOff`]; without an answer (a crash) it is due
+    /// again after `retry_minutes`.
+    Due(Activity),
+    /// The mood has another name now.
+    Mood(Mood),
+}
+
+/// An activity that was called for and is not over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PendingActivity {
+    pub(crate) activity: Activity,
+    pub(crate) at: Timestamp,
+    /// Exchanges it is about: what is said meanwhile is for the next one.
+    pub(crate) exchanges: u32,
+}
+
+/// The mind of one persona in one realm.
+///
+/// Every value goes by itself from the time it was last touched, so that looking at it costs no more after a year than after
+/// a second. It holds no text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mind {
+    /// The time that all values are of.
+    pub(crate) at: Timestamp,
+    /// How pleasant it feels, -1 to 1.
+    pub(crate) valence: f64,
+    /// How stirred it is, 0 to 1.
+    pub(crate) arousal: f64,
+    pub(crate) energy: f64,
+    pub(crate) focus: f64,
+    pub(crate) pressure: f64,
+    pub(crate) label: Mood,
+    /// When the label was felt; `None` once that is over.
+    pub(crate) felt_at: Option<Timestamp>,
+    /// The last exchange, or the mind's beginning.
+    pub(crate) quiet_since: Timestamp,
+    pub(crate) last_exchange: Option<Timestamp>,
+    pub(crate) last_dream: Option<Timestamp>,
+    pub(crate) last_reflection: Option<Timestamp>,
+    /// Exchanges since the last dream or nap.
+    pub(crate) undreamt: u32,
+    /// Exchanges since the last reflection, and when the first of them was.
+    pub(crate) unreflected: u32,
+    pub(crate) unreflected_since: Option<Timestamp>,
+    pub(crate) pending: Option<PendingActivity>,
+}
+
+/// A mind as it is at some time. All shares go from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct State {
+    /// The name of the mood.
+    pub mood: Mood,
+    /// Its pleasantness on a scale from 0 to 1; 0.5 is even.
+    pub value: f64,
+    /// The same from -1 to 1.
+    pub valence: f64,
+    /// How stirred the mind is.
+    pub arousal: f64,
+    /// How much strength is left.
+    pub energy: f64,
+    /// How far it is at the matter.
+    pub focus: f64,
+    /// How much it needs to dream.
+    pub pressure: f64,
+    /// How clear it is, see [`Mind::clarity`].
+    pub clarity: f64,
+    /// The last exchange.
+    pub last_exchange: Option<Timestamp>,
+    /// The last dream or nap.
+    pub last_dream: Option<Timestamp>,
+    /// The last reflection.
+    pub last_reflection: Option<Timestamp>,
+}
+
+impl Mind {
+    /// A mind that begins now: even in mood, rested enough, with nothing behind it.
+    pub fn new(now: Timestamp, params: &MindParams) -> Self {
+        Self {
+            at: now,
+            valence: 0.0,
+            arousal: params.constants.arousal_rest,
+            energy: FIRST_ENERGY,
+            focus: params.constants.focus_rest,
+            pressure: 0.0,
+            label: EVEN_MOOD,
+            felt_at: None,
+            quiet_since: now,
+            last_exchange: None,
+            last_dream: None,
+            last_reflection: None,
+            undreamt: 0,
+            unreflected: 0,
+            unreflected_since: None,
+            pending: None,
+        }
+    }
+
+    /// How the mind is at `now`, without touching it.
+    pub fn state(&self, now: Timestamp, params: &MindParams) -> State {
+        let mut then = self.clone();
+        then.perceive(now, params);
+        then.feel(params);
+        State {
+            mood: then.label,
+            value: (then.valence + 1.0) / 2.0,
+            valence: then.valence,
+            arousal: then.arousal,
+            energy: then.energy,
+            focus: then.focus,
+            pressure: then.pressure,
+            clarity: then.clarity(params),
+            last_exchange: then.last_exchange,
+            last_dream: then.last_dream,
+            last_reflection: then.last_reflection,
+        }
+    }
+
+    /// Takes what happened, after letting time pass until it did. Activities are called for by [`Mind::advance`] alone.
+    pub fn apply(&mut self, now: Timestamp, event: Event, params: &MindParams) -> Vec<Effect> {
+        self.perceive(now, params);
+        let before = self.label;
+        self.feel(params);
+        match event {
+            Event::Exchange { felt } => self.exchange(felt, params),
+            Event::Done(activity) => self.done(activity, params),
+            // The wait begins anew.
+            Event::PutOff(activity) => {
+                if let Some(pending) = self.pending.as_mut().filter(|pending| pending.activity == activity) {
+                    pending.at = self.at;
+                }
+            }
+        }
+        if self.label == before { Vec::new() } else { vec![Effect::Mood(self.label)] }
+    }
+
+    fn exchange(&mut self, felt: Option<DetectedMood>, params: &MindParams) {
+        let constants = &params.constants;
+        self.energy = share(self.energy - constants.energy_per_exchange);
+        self.focus = share(self.focus + constants.focus_per_exchange * (1.0 - self.focus));
+        self.pressure = share(self.pressure + constants.pressure_per_exchange);
+        self.quiet_since = self.at;
+        self.last_exchange = Some(self.at);
+        self.undreamt = self.undreamt.saturating_add(1);
+        self.unreflected = self.unreflected.saturating_add(1);
+        self.unreflected_since.get_or_insert(self.at);
+        if let Some(felt) = felt {
+            let moved = |from: f64, to: f32| {
+                let to = f64::from(to);
+                if to.is_finite() { from + constants.mood_weight * (to - from) } else { from }
+            };
+            self.valence = moved(self.valence, felt.valence).clamp(-1.0, 1.0);
+            self.arousal = share(moved(self.arousal, felt.arousal));
+            self.label = felt.mood;
+            self.felt_at = Some(self.at);
+        }
+    }
+
+    fn done(&mut self, activity: Activity, params: &MindParams) {
+        let constants = &params.constants;
+        let pending = self.pending.take_if(|pending| pending.activity == activity);
+        let left = |exchanges: u32| pending.map_or(0, |pending| exchanges.saturating_sub(pending.exchanges));
+        match activity {
+            Activity::Dream | Activity::Nap => {
+                let relief = if activity == Activity::Dream { constants.dream_relief } else { constants.nap_relief };
+                self.pressure = share(self.pressure * (1.0 - relief));
+                self.last_dream = Some(self.at);
+                self.undreamt = left(self.undreamt);
+            }
+            Activity::Reflection => {
+                self.last_reflection = Some(self.at);
+                self.unreflected = left(self.unreflected);
+                self.unreflected_since = pending.filter(|_| self.unreflected > 0).map(|pending| pending.at);
+            }
+        }
+    }
+
+    /// How clear the mind is, 0 to 1: the least of focus, energy and freshness (1 less the sleep pressure), each to the power of its
+    /// weight. The least, not a mean, since none makes up for the lack of another (Liebig's law of the minimum); and so the time at
+    /// which it will be clear has a closed form.
+    pub fn clarity(&self, params: &MindParams) -> f64 {
+        let constants = &params.constants;
+        let parts = [
+            self.focus.powf(constants.clarity_focus_weight),
+            self.energy.powf(constants.clarity_energy_weight),
+            (1.0 - self.pressure).powf(constants.clarity_freshness_weight),
+        ];
+        parts.into_iter().fold(1.0, f64::min)
+    }
+
+    /// Lets time pass. A clock that went back changes no value.
+    pub(crate) fn perceive(&mut self, now: Timestamp, params: &MindParams) {
+        if now <= self.at {
+            if self.at.duration_since(now) > CLOCK_SLACK {
+                self.set_back(now);
+            }
+            return;
+        }
+        let (s, constants) = (seconds(self.at, now), &params.constants);
+        self.energy = share(self.energy(params).after(s));
+        self.pressure = share(Pressure::new(self.pressure, constants).after(s));
+        self.focus = share(self.focus(params).after(s));
+        let mood = |value, rest| Decay { value, rest, rate_per_s: constants.mood_drift_per_s }.after(s);
+        self.valence = mood(self.valence, 0.0).clamp(-1.0, 1.0);
+        self.arousal = share(mood(self.arousal, constants.arousal_rest));
+        self.at = now;
+    }
+
+    /// A feeling is over when half of it has gone; then the mind counts as even.
+    pub(crate) fn feel(&mut self, params: &MindParams) {
+        if self.fades_at(params).is_some_and(|at| at <= self.at) {
+            self.felt_at = None;
+            self.label = EVEN_MOOD;
+        }
+    }
+
+    pub(crate) fn focus(&self, params: &MindParams) -> Decay {
+        let MindParams { constants, .. } = params;
+        Decay { value: self.focus, rest: constants.focus_rest, rate_per_s: constants.focus_decay_per_s }
+    }
+
+    pub(crate) fn energy(&self, params: &MindParams) -> Energy {
+        let constants = &params.constants;
+        Energy {
+            value: self.energy,
+            rate_per_s: constants.energy_recovery_per_s,
+            rest_in_s: seconds(self.at, seconds_later(self.quiet_since, constants.energy_idle_s)),
+            high_in_s: Pressure::new(self.pressure, constants).reaches_s(constants.dream_pressure),
+            tired: constants.energy_tired,
+        }
+    }
+
+    /// Moves everything the mind knows the time of as far back as the clock went.
+    fn set_back(&mut self, now: Timestamp) {
+        let gap = self.at.duration_since(now);
+        let back = |time: Timestamp| time.checked_sub(gap).unwrap_or(Timestamp::MIN);
+        self.at = now;
+        self.quiet_since = back(self.quiet_since);
+        for time in [
+            &mut self.felt_at,
+            &mut self.last_exchange,
+            &mut self.last_dream,
+            &mut self.last_reflection,
+            &mut self.unreflected_since,
+        ] {
+            *time = time.map(back);
+        }
+        if let Some(pending) = &mut self.pending {
+            pending.at = back(pending.at);
+        }
+    }
+}
+
+/// A number as a share: 0 to 1, and 0 for what is none.
+pub(crate) fn share(number: f64) -> f64 {
+    if number.is_nan() { 0.0 } else { number.clamp(0.0, 1.0) }
+}

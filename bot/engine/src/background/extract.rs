@@ -1,0 +1,284 @@
+//! What is worth keeping of a conversation that is over: marked in the record, in the words of whoever said it.
+
+use std::collections::HashSet;
+
+use azera_affect::{Classifiers, ConversationMessage, SalienceClassifier};
+use azera_memory::{ExtractionProgress, MemoryRow, MessageRow, ReadScope, Salience, Superseded};
+use azera_types::{MessageId, PersonId, Timestamp};
+
+use super::agenda::ChatActivity;
+use super::claims::may_replace;
+use super::diary::LOOKED_AT;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::vectors::cosine;
+
+/// Earlier marks of a person that a new one is compared with.
+const COMPARED: usize = 64;
+
+/// Cosine similarity from which two things said are the same, if their numbers and names are.
+pub(super) const SAME: f32 = 0.85;
+
+/// Cosine similarity from which one thing said may take the place of another in other words.
+const AKIN: f32 = 0.45;
+
+/// Earlier things of which the model is asked whether something new takes their place.
+const READ: usize = 3;
+
+impl Engine {
+    /// Looks through what was said in a chat since it was last looked through, or was changed since.
+    pub(super) async fn extract(&self, talk: &ChatActivity, now: Timestamp) -> Result<(), Error> {
+        // Until telling it is learned it is left to the next time.
+        let Some(classifiers) = self.0.classifiers.now() else { return Ok(()) };
+        let Some((_, read_scope, ..)) = self.whereabouts(talk).await? else { return Ok(()) };
+        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
+        let before = self.blocking(move |memory| memory.extraction_progress(&chat, &persona)).await?;
+        let (chat, of) = (talk.chat.clone(), read_scope.clone());
+        let rows = self.blocking(move |memory| memory.history(&of, &chat, LOOKED_AT)).await?;
+        // What was posted is not part of what was talked about.
+        let talked = rows.into_iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
+        let is_new = |row: &MessageRow| {
+            before.is_none_or(|before| row.seq > before.seq || row.edited_at.is_some_and(|edited| edited > before.at))
+        };
+        let rows: Vec<MessageRow> = talked.filter(is_new).collect();
+        let Some(seq) = rows.iter().map(|row| row.seq).chain(before.map(|before| before.seq)).max() else {
+            return Ok(());
+        };
+        for (row, salience) in self.worthwhile(&classifiers, &rows).await? {
+            if let Some(person) = row.author.person() {
+                self.keep_in_mind(&read_scope, person, row, salience).await?;
+            }
+        }
+        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
+        self.blocking(move |memory| {
+            memory.set_extraction_progress(&chat, &persona, &ExtractionProgress { seq, at: now })
+        })
+        .await
+    }
+
+    /// What of a conversation is worth keeping, and why, each in the message that says it last.
+    async fn worthwhile<'a>(
+        &self,
+        classifiers: &Classifiers,
+        rows: &'a [MessageRow],
+    ) -> Result<Vec<(&'a MessageRow, Salience)>, Error> {
+        let of_people = |row: &MessageRow| row.author.person().is_some();
+        let sentences = |row: &MessageRow| match of_people(row) {
+            true => SalienceClassifier::sentences(&row.text).into_iter().map(str::to_owned).collect(),
+            false => Vec::new(),
+        };
+        let sentences: Vec<Vec<String>> = rows.iter().map(sentences).collect();
+        let mut vectors = self.embed(sentences.iter().flatten().cloned().collect()).await?.into_iter();
+        let vectors: Vec<Vec<Vec<f32>>> =
+            sentences.iter().map(|own| vectors.by_ref().take(own.len()).collect()).collect();
+        let said: Vec<ConversationMessage<'_>> = rows
+            .iter()
+            .zip(&vectors)
+            .map(|(row, vectors)| ConversationMessage {
+                speaker: row.author.name(),
+                is_bot: !of_people(row),
+                text: row.text.as_str(),
+                vectors,
+            })
+            .collect();
+        let mark = |extracted: azera_affect::ExtractedMemory| {
+            let (last, others) = extracted.parts.split_last()?;
+            let with = others.iter().filter_map(|part| rows.get(part.message)).map(|row| row.id.clone()).collect();
+            let (kind, importance) = (extracted.kind.name().to_owned(), extracted.importance);
+            let (from, to) = (last.span.start, last.span.end);
+            Some((rows.get(last.message)?, Salience { kind, importance, from, to, with, superseded: None, used: None }))
+        };
+        Ok(classifiers.salience.extract(&said).into_iter().filter_map(mark).collect())
+    }
+
+    /// Marks a message, and settles it with what the same person said in the same place before: of the same thing said twice the
+    /// richer stands, and what was said with another number holds no more.
+    async fn keep_in_mind(
+        &self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        row: &MessageRow,
+        mut salience: Salience,
+    ) -> Result<(), Error> {
+        let (of, who) = (read_scope.clone(), person.clone());
+        let earlier = self.blocking(move |memory| memory.salient_memories(&of, &who, COMPARED)).await?;
+        // What is kept in one place must not depend on what was said in another.
+        let earlier: Vec<MemoryRow> = earlier
+            .into_iter()
+            .filter(|memory| memory.scope == row.scope && !memory.sources.contains(&row.id))
+            .collect();
+        let gist = row.text.as_str().get(salience.from..salience.to).unwrap_or(row.text.as_str()).to_owned();
+        let texts = std::iter::once(gist.clone()).chain(earlier.iter().map(|memory| memory.gist().to_owned()));
+        let vectors = if earlier.is_empty() { Vec::new() } else { self.embed(texts.collect()).await? };
+        let mut superseded: Vec<(MessageId, Salience)> = Vec::new();
+        let mut akin: Vec<(f32, MemoryRow)> = Vec::new();
+        let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
+        if let Some((new, others)) = vectors.split_first() {
+            for (memory, vector) in earlier.into_iter().zip(others) {
+                let near = cosine(new, vector);
+                let stands = memory.salience.clone().filter(|before| before.superseded.is_none());
+                let (Some(before), Some(said)) = (stands, memory.sources.first().cloned()) else { continue };
+                let settled = if near >= SAME { settle(memory.gist(), &gist) } else { DuplicateVerdict::Apart };
+                match settled {
+                    DuplicateVerdict::Apart => {
+                        if near >= AKIN && memory.at < row.at && may_replace(memory.gist(), &gist) {
+                            akin.push((near, memory));
+                        }
+                    }
+                    DuplicateVerdict::Replaced => {
+                        superseded.push((said, Salience { superseded: Some(by_this(false)), ..before }));
+                    }
+                    DuplicateVerdict::NewIsRicher => {
+                        salience.importance = salience.importance.max(before.importance);
+                        superseded.push((said, Salience { superseded: Some(by_this(true)), ..before }));
+                    }
+                    DuplicateVerdict::OldIsRicher => {
+                        salience.superseded = Some(Superseded { by: said, at: memory.at, same: true });
+                    }
+                }
+            }
+        }
+        akin.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        akin.truncate(READ);
+        // Without an answer all stand, as they would if nobody had asked.
+        let replaced = self.replaced(row.author.name(), &gist, akin).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "whether something holds no more was not read");
+            Vec::new()
+        });
+        for (said, before) in replaced {
+            superseded.push((said, Salience { superseded: Some(by_this(false)), ..before }));
+        }
+        superseded.push((row.id.clone(), salience));
+        for (said, salience) in superseded {
+            self.blocking(move |memory| memory.mark(&said, &salience).map(drop)).await?;
+        }
+        Ok(())
+    }
+
+    /// Which of these memories of somebody hold no more by what they say now: the messages they stand in, and their worth.
+    async fn replaced(
+        &self,
+        who: &str,
+        now: &str,
+        memories: Vec<(f32, MemoryRow)>,
+    ) -> Result<Vec<(MessageId, Salience)>, Error> {
+        let mut replaced = Vec::new();
+        if memories.is_empty() {
+            return Ok(replaced);
+        }
+        let Some(now) = self.claim(who, now).await? else { return Ok(replaced) };
+        for (_, memory) in memories {
+            let Some(before) = self.claim(who, memory.gist()).await? else { continue };
+            if self.replaces(&before, &now).await? {
+                replaced.extend(memory.sources.into_iter().next().zip(memory.salience));
+            }
+        }
+        Ok(replaced)
+    }
+}
+
+/// What becomes of something said before by something said now that is much like it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DuplicateVerdict {
+    /// Both stand: numbers or names differ.
+    Apart,
+    /// The same with another number: the old one holds no more.
+    Replaced,
+    NewIsRicher,
+    OldIsRicher,
+}
+
+pub(super) fn settle(old: &str, new: &str) -> DuplicateVerdict {
+    if telling_apart(old) == telling_apart(new) {
+        let (before, now) = (meaning(old), meaning(new));
+        // Peanuts are no walnuts, however alike two sentences sound: nothing goes of which a word is not said again.
+        return match (before.is_subset(&now), now.is_subset(&before)) {
+            (true, false) => DuplicateVerdict::NewIsRicher,
+            (false, true) => DuplicateVerdict::OldIsRicher,
+            (true, true) if new.chars().count() >= old.chars().count() => DuplicateVerdict::NewIsRicher,
+            (true, true) => DuplicateVerdict::OldIsRicher,
+            (false, false) => DuplicateVerdict::Apart,
+        };
+    }
+    let but_for_numbers =
+        |text: &str| words(text).filter(|word| !has_digit(word)).map(str::to_lowercase).collect::<Vec<_>>();
+    if but_for_numbers(old) == but_for_numbers(new) { DuplicateVerdict::Replaced } else { DuplicateVerdict::Apart }
+}
+
+/// Words that say nothing by themselves.
+const LITTLE: &[&str] = &[
+    "a", "an", "and", "am", "are", "as", "at", "be", "been", "but", "by", "can", "do", "does", "did", "for", "from",
+    "had", "has", "have", "i", "i'm", "i've", "im", "in", "is", "it", "it's", "its", "just", "me", "my", "of", "on",
+    "or", "our", "really", "so", "that", "the", "their", "they", "this", "to", "too", "us", "very", "was", "we",
+    "were", "will", "with", "you", "your",
+];
+
+/// Words that turn a sentence round.
+const TURNING: &[&str] =
+    &["no", "not", "never", "none", "nothing", "nobody", "without", "cannot", "hardly", "neither", "nor"];
+
+/// The words that carry what a text means.
+pub(super) fn meaning(text: &str) -> HashSet<String> {
+    let says = |word: &String| !LITTLE.contains(&word.as_str()) && !turns_round(word);
+    words(text).map(str::to_lowercase).filter(says).collect()
+}
+
+/// Of a word in small letters.
+fn turns_round(word: &str) -> bool {
+    TURNING.contains(&word) || word.ends_with("n't") || word.ends_with("n\u{2019}t")
+}
+
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '\u{2019}');
+    text.split(move |c| !inside(c))
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+}
+
+/// The words that tell two things apart however alike they sound: numbers, what turns a sentence round, and names, which begin with
+/// a capital where no sentence does.
+fn telling_apart(text: &str) -> HashSet<String> {
+    let mut found = HashSet::new();
+    let mut begins = true;
+    for word in text.split_whitespace() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let capital = bare.chars().next().is_some_and(char::is_uppercase);
+        let word_of_name = capital && !begins && !matches!(bare, "I" | "I'm" | "I've" | "I'll" | "I'd");
+        let bare = bare.to_lowercase();
+        let turns = turns_round(&bare);
+        if turns || word_of_name || has_digit(&bare) {
+            found.insert(if turns { "not".to_owned() } else { bare });
+        }
+        begins = word.ends_with(['.', '!', '?', ':']);
+    }
+    found
+}
+
+pub(super) fn has_digit(word: &str) -> bool {
+    word.chars().any(|c| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_richer_of_two_stays_and_another_number_takes_the_place() {
+        #[track_caller]
+        fn check(old: &str, new: &str, want: DuplicateVerdict) {
+            assert_eq!(settle(old, new), want, "{old} / {new}");
+        }
+        check("I bake bread", "I bake rye bread on Sundays", DuplicateVerdict::Apart);
+        check("I bake bread", "i bake rye bread every week", DuplicateVerdict::NewIsRicher);
+        check("i bake rye bread every week", "I bake bread", DuplicateVerdict::OldIsRicher);
+        check("my gate code is 4471", "My gate code is 4472.", DuplicateVerdict::Replaced);
+        check("my gate code is 4471", "the code of the gate is 4472", DuplicateVerdict::Apart);
+        check("my cat is called Tom", "my cat is called Bob", DuplicateVerdict::Apart);
+        check("my cat is called tom", "my cat is called bob", DuplicateVerdict::Apart);
+        check("i am allergic to peanuts", "I'm allergic to walnuts", DuplicateVerdict::Apart);
+        check("i am allergic to peanuts", "I'm really allergic to peanuts!", DuplicateVerdict::NewIsRicher);
+        check("i like olives", "i don't like olives", DuplicateVerdict::Apart);
+        check("I never eat olives", "I don't eat olives", DuplicateVerdict::NewIsRicher);
+        check("I don't eat olives", "I do not eat olives at all", DuplicateVerdict::NewIsRicher);
+    }
+}

@@ -1,0 +1,200 @@
+//! What is wrong with something a model wrote. What has a flaw is not kept and not posted.
+
+use std::collections::HashSet;
+
+/// Characters something written has at least.
+const MIN_CHARS: usize = 40;
+
+/// Words in a row that a text may not have in common with its prompt's own words.
+const ECHO_RUN: usize = 7;
+
+/// Words in a row from which a text is taken to have them from what it is about.
+const COPIED_RUN: usize = 5;
+
+/// Share of a text's words that may be had from there, in percent: more is that over again.
+const MAX_COPIED: usize = 60;
+
+/// Share of the words that must be different from each other, in percent.
+const MIN_DIFFERENT: usize = 50;
+
+/// Share of the characters that must be letters or blanks, in percent.
+const MIN_LETTERS: usize = 80;
+
+/// Letters from which a word says something.
+const TELLING_LETTERS: usize = 4;
+
+/// Words a text is said to be about at most.
+const MAX_THEMES: usize = 5;
+
+/// Longer words that say nothing of what a text is about.
+const EMPTY_WORDS: [&str; 76] = [
+    "about", "after", "again", "all", "also", "always", "been", "before", "being", "came", "come", "could", "does",
+    "doing", "done", "down", "even", "every", "from", "going", "good", "have", "having", "here", "into", "just",
+    "know", "last", "like", "little", "long", "made", "make", "many", "more", "most", "much", "must", "myself", "need",
+    "never", "next", "only", "other", "over", "really", "said", "same", "should", "some", "still", "such", "than",
+    "that", "their", "them", "then", "there", "they", "thing", "things", "think", "this", "time", "today", "told",
+    "very", "want", "well", "went", "were", "what", "when", "will", "with", "would",
+];
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// There is next to nothing.
+    Short,
+    /// It says the same again and again.
+    Repeats,
+    /// It is not made of words.
+    NoText,
+    /// It tells the prompt's own words.
+    Echo,
+    /// It is about what the prompt's example is about.
+    Borrowed,
+    /// It tells what it was given and nothing else.
+    Copy,
+    /// It takes up nothing of what it was given.
+    AboutNothing,
+}
+
+/// What a text takes up of what it is about, or what is wrong with it. `own_words` are the prompt's, `given` is what it is
+/// about.
+pub(super) fn themes(text: &str, own_words: &str, given: &str) -> Result<Vec<String>, Flaw> {
+    if text.chars().count() < MIN_CHARS {
+        return Err(Flaw::Short);
+    }
+    let letters = text.chars().filter(|c| c.is_alphabetic() || c.is_whitespace()).count();
+    if letters * 100 < text.chars().count() * MIN_LETTERS {
+        return Err(Flaw::NoText);
+    }
+    let said = words(text);
+    let different: HashSet<&String> = said.iter().collect();
+    if different.len() * 100 < said.len() * MIN_DIFFERENT {
+        return Err(Flaw::Repeats);
+    }
+    if in_runs(&said, &words(own_words), ECHO_RUN) > 0 {
+        return Err(Flaw::Echo);
+    }
+    let given_words = words(given);
+    let foreign = borrowed(own_words, &given_words);
+    if said.iter().any(|word| foreign.contains(stem(word))) {
+        return Err(Flaw::Borrowed);
+    }
+    if in_runs(&said, &given_words, COPIED_RUN) * 100 > said.len() * MAX_COPIED {
+        return Err(Flaw::Copy);
+    }
+    let stems: HashSet<&str> = given_words.iter().filter(|word| is_telling(word)).map(|word| stem(word)).collect();
+    let mut themes: Vec<String> = Vec::new();
+    for word in said.iter().filter(|word| is_telling(word) && stems.contains(stem(word))) {
+        if themes.len() < MAX_THEMES && !themes.contains(word) {
+            themes.push(word.clone());
+        }
+    }
+    if themes.is_empty() { Err(Flaw::AboutNothing) } else { Ok(themes) }
+}
+
+/// What the lines of the prompt's example are about, and whose they are, unless it is also what was really said.
+fn borrowed(own_words: &str, given: &[String]) -> HashSet<String> {
+    let given: HashSet<&str> = given.iter().map(|word| stem(word)).collect();
+    let lines = own_words.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
+    lines
+        .flat_map(|(who, what)| {
+            let stated = words(what).into_iter().filter(|word| is_telling(word));
+            words(who).into_iter().chain(stated).collect::<Vec<_>>()
+        })
+        .map(|word| stem(&word).to_owned())
+        .filter(|word| !given.contains(word.as_str()))
+        .collect()
+}
+
+/// Whether a text has a number that what it is about has not.
+pub(super) fn invents_numbers(text: &str, given: &str) -> bool {
+    let is_number = |word: &String| word.chars().all(|c| c.is_ascii_digit());
+    let given: HashSet<String> = words(given).into_iter().filter(is_number).collect();
+    words(text).iter().any(|word| is_number(word) && !given.contains(word))
+}
+
+/// How much a text says: its telling words, each once.
+pub(super) fn weight(text: &str) -> usize {
+    words(text).into_iter().filter(|word| is_telling(word)).collect::<HashSet<_>>().len()
+}
+
+/// The text up to the end of its last sentence: what a limit cut off is not told. `None` without a whole sentence.
+pub(super) fn whole_sentences(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let end = text.rfind(['.', '!', '?', '\u{2026}', '\u{3002}', '\u{ff01}', '\u{ff1f}'])?;
+    let rest = text.get(end..)?;
+    let closing = rest.chars().skip(1).take_while(|c| matches!(c, '"' | '\'' | '\u{201d}' | '\u{300d}' | '*' | ')'));
+    let length = rest.chars().next().map_or(0, char::len_utf8) + closing.map(char::len_utf8).sum::<usize>();
+    text.get(..end + length)
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+}
+
+fn is_telling(word: &str) -> bool {
+    let long = word.chars().count() >= TELLING_LETTERS || word.chars().all(|c| c.is_ascii_digit());
+    long && !EMPTY_WORDS.contains(&word)
+}
+
+/// A word without the ending that most often tells its forms apart.
+fn stem(word: &str) -> &str {
+    word.strip_suffix("es").or_else(|| word.strip_suffix('s')).unwrap_or(word)
+}
+
+/// How many words of a text stand in runs of so many that another text has, too.
+fn in_runs(said: &[String], other: &[String], length: usize) -> usize {
+    let runs: HashSet<&[String]> = other.windows(length).collect();
+    let mut covered = HashSet::new();
+    for (start, run) in said.windows(length).enumerate() {
+        if runs.contains(run) {
+            covered.extend(start..start + length);
+        }
+    }
+    covered.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIVEN: &str = "- Ann: my sister Ines lands at 18:40 on Friday\n- Bob: the greenhouse roof leaks again";
+    const OWN: &str = "Heard today:\n- Eve: my bicycle has a flat tyre\n- Eve: I like greenhouses\nEve pumped it up with her breath until it rose over the roofs";
+
+    #[track_caller]
+    fn check(text: &str, want: Result<&[&str], Flaw>) {
+        let themes = themes(text, OWN, GIVEN);
+        let want = want.map(|words| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(themes, want, "{text}");
+    }
+
+    #[test]
+    fn what_is_told_and_what_is_wrong() {
+        check(
+            "I dreamt that the greenhouse was a ship, and rain fell upwards through its open roofs.",
+            Ok(&["greenhouse", "roofs"]),
+        );
+        check("I dreamt.", Err(Flaw::Short));
+        check("I dreamt that Eve stood in the greenhouse and waited for rain.", Err(Flaw::Borrowed));
+        check("I dreamt that the greenhouse rode away on a bicycle of glass.", Err(Flaw::Borrowed));
+        check("I dreamt that a mountain walked into the sea and sang to whales.", Err(Flaw::AboutNothing));
+        check("I dreamt that Eve pumped it up with her breath until it rose over the roofs.", Err(Flaw::Echo));
+        check("My sister Ines lands at 18 40 on Friday, the greenhouse roof leaks again.", Err(Flaw::Copy));
+        check("roof roof roof roof roof roof roof roof roof roof", Err(Flaw::Repeats));
+        check("#### ---- 1234567890 **** //// 99999999 roof $$$$ 8888", Err(Flaw::NoText));
+    }
+
+    #[test]
+    fn numbers_are_those_that_were_given() {
+        let given = "- Talks: I heard 9 messages of 2 people.";
+        assert!(!invents_numbers("I heard 9 messages this week, which is little.", given));
+        assert!(invents_numbers("I heard 9 messages and dreamt 4 times.", given));
+    }
+
+    #[test]
+    fn a_text_ends_with_a_sentence() {
+        assert_eq!(whole_sentences("One. Two and"), Some("One."));
+        assert_eq!(whole_sentences(" She said \"go!\" and then "), Some("She said \"go!\""));
+        assert_eq!(whole_sentences("\u{6211}\u{68a6}\u{3002}\u{7136}"), Some("\u{6211}\u{68a6}\u{3002}"));
+        assert_eq!(whole_sentences("no end"), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! How a persona is doing in a place, in numbers: counted, for it to think about.
+
+use std::collections::BTreeSet;
+
+use azera_memory::Kind;
+use azera_types::{ChatId, PersonId, Scope, Timestamp};
+
+use super::agenda::PersonaPlace;
+use super::schedule::before;
+use super::work::A_WEEK;
+use super::write::WritingContext;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Things said that are counted; who is talked to more often than that each week is told that it was more.
+const COUNTED: usize = 5_000;
+
+/// Writings that are counted.
+const WRITINGS: usize = 100;
+
+impl Engine {
+    /// A line for each matter, of what everybody in the place may see.
+    pub(super) async fn numbers(
+        &self,
+        home: &PersonaPlace,
+        at: &WritingContext,
+        now: Timestamp,
+    ) -> Result<String, Error> {
+        let (since, read_scope) = (before(now, A_WEEK), at.read_scope.clone());
+        let (recent, written, stats) = self
+            .blocking(move |memory| {
+                let recent = memory.recent(&read_scope, since, COUNTED)?;
+                let written = memory.writings(&read_scope, &[Kind::Dream, Kind::Reflection, Kind::Diary], WRITINGS)?;
+                Ok((recent, written, memory.stats(&read_scope)?))
+            })
+            .await?;
+        // A place's own: what happens elsewhere is for those who are there.
+        let scope = at.place.scope();
+        let here = |of: &Scope| *of == scope || *of == home.place;
+        let recent: Vec<_> = recent.into_iter().filter(|row| here(&row.scope)).collect();
+        let people: BTreeSet<&PersonId> = recent.iter().filter_map(|row| row.author.person()).collect();
+        let chats: BTreeSet<&ChatId> = recent.iter().filter_map(|row| row.chat.as_ref()).collect();
+        let heard = recent.iter().filter(|row| row.kind == Kind::Message).count();
+        let more = if recent.len() == COUNTED { "more than " } else { "" };
+        let mut lines = vec![format!(
+            "Talks: I heard {more}{} of {} in {}.",
+            counted(heard, "message", "messages"),
+            counted(people.len(), "person", "people"),
+            counted(chats.len(), "conversation", "conversations"),
+        )];
+        let wrote = |kinds: &[Kind]| {
+            written
+                .iter()
+                .filter(|(memory, _)| memory.at >= since && here(&memory.scope) && kinds.contains(&memory.kind))
+                .count()
+        };
+        let (dreams, entries) = (wrote(&[Kind::Dream]), wrote(&[Kind::Reflection, Kind::Diary]));
+        lines.push(format!(
+            "Sleep: I dreamt {}, and wrote {} into my journal and diary.",
+            counted(dreams, "time", "times"),
+            counted(entries, "entry", "entries")
+        ));
+        let remembered = stats.counts.iter().filter(|(_, of, _)| here(of)).map(|(.., count)| count).sum();
+        lines.push(format!("Memory: I remember {} here.", counted(remembered, "thing", "things")));
+        if let Some(state) = self.0.minds.state(&home.persona, &home.place, now) {
+            let share = |value: f64| (value * 100.0).round();
+            lines.push(format!(
+                "Now: my energy is {} of 100, my need for sleep {} of 100, and I feel {}.",
+                share(state.energy),
+                share(state.pressure),
+                state.mood
+            ));
+        }
+        lines.push(format!("Health: {}.", self.health().await?));
+        Ok(lines.into_iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl Engine {
+    /// What of it works, and what does not. How much waits is not said: that would tell of other places.
+    async fn health(&self) -> Result<String, Error> {
+        let meaning = match self.embed(vec!["health".to_owned()]).await {
+            Ok(_) => "I can search my memory by meaning",
+            Err(_) => "I cannot search my memory by meaning, only by words",
+        };
+        let filed = match self.blocking(azera_memory::Memory::queued).await? {
+            0 => "all I heard is filed",
+            _ => "some of what I heard is not filed yet",
+        };
+        Ok(format!("{meaning}, {filed}, and I think with {}", self.model().info().name))
+    }
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

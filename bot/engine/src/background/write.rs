@@ -1,0 +1,302 @@
+//! Dreams, journal entries and pieces: what a persona writes for a place.
+
+use azera_affect::Mood;
+use azera_memory::{BackgroundProgress, JournalChannel, Kind, MemoryRow, NewWriting, ReadScope, SourceScope};
+use azera_types::{ChatId, Place, PlaceKind, ReadableScopes, Scope, Text, Timestamp};
+
+use super::agenda::PersonaPlace;
+use super::draft::{ATTEMPTS, Draft, DraftRequest};
+use super::flaws::invents_numbers;
+use super::material::{self, SourceLine};
+use super::prompts::{Filling, fill};
+use super::schedule::before;
+use super::work::WritingTask;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::vectors::cosine;
+
+/// Lines looked at for it.
+const MAX_MATERIAL: usize = 200;
+
+/// Dreams that a piece may be made of besides.
+const DREAMS: usize = 2;
+
+/// Cosine similarity from which a dream is one dreamt before, and a piece one that was made up before.
+const SAME: f32 = 0.85;
+
+/// Earlier ones that a new one is compared with.
+const COMPARED: usize = 64;
+
+/// Where something is written for a home.
+pub(super) struct WritingContext {
+    pub(super) chat: ChatId,
+    /// Whether it is posted there.
+    pub(super) posted: bool,
+    pub(super) place: Place,
+    pub(super) read_scope: ReadScope,
+    pub(super) name: String,
+    /// The realm whose persona it is.
+    pub(super) owner: Option<Scope>,
+}
+
+/// What something written is given, and what it rests on.
+struct Material {
+    /// All there is to choose from.
+    said: Vec<SourceLine>,
+    /// Lines that nobody said: numbers.
+    lines: Option<String>,
+}
+
+impl Engine {
+    /// Writes something for a home, out of what was said there lately; gives it, if something came that is worth telling. One at
+    /// a time: whoever calls holds `writing`.
+    pub(crate) async fn write_for(
+        &self,
+        home: &PersonaPlace,
+        work: WritingTask,
+        now: Timestamp,
+    ) -> Result<Option<MemoryRow>, Error> {
+        let mut model_calls = 0;
+        let written = self.write_or_not(home, work, now, &mut model_calls).await;
+        // What was written was noted along with it.
+        if !matches!(written, Ok(Some(_))) {
+            self.note_model_calls(home, now, model_calls).await?;
+        }
+        written
+    }
+
+    async fn write_or_not(
+        &self,
+        home: &PersonaPlace,
+        work: WritingTask,
+        now: Timestamp,
+        model_calls: &mut u32,
+    ) -> Result<Option<MemoryRow>, Error> {
+        let mood = self.mood_of(home, now).map(Mood::name);
+        let Some(at) = self.writing_context(home).await? else { return Ok(None) };
+        let material = self.material(home, &at, work, now).await?;
+        let budget = self.budget(home, now).await?;
+        for attempt in 0..ATTEMPTS {
+            if *model_calls >= budget {
+                break;
+            }
+            let (chosen, given) = match &material.lines {
+                Some(lines) => (material.said.clone(), lines.clone()),
+                None => {
+                    let chosen = material::some(&material.said, self.writing_form().lines, attempt);
+                    let given = material::lines(&chosen);
+                    (chosen, given)
+                }
+            };
+            let Some(newest) = chosen.last().and_then(|said| said.sources.first()) else { return Ok(None) };
+            let messages = fill(work.prompt(), &Filling { persona: &at.name, lines: &given, mood, other: "" });
+            *model_calls += 1;
+            let wanted = DraftRequest { messages, given: &given, lead: work.lead().to_owned(), about: newest, attempt };
+            let composed = match self.compose(wanted).await? {
+                Ok(composed) => composed,
+                Err(flaw) => {
+                    tracing::debug!(?work, ?flaw, "what was written is not kept");
+                    continue;
+                }
+            };
+            if matches!(work, WritingTask::Review | WritingTask::Setback) && invents_numbers(&composed.text, &given) {
+                tracing::debug!(?work, "numbers that nobody counted are not kept");
+                continue;
+            }
+            if work.must_be_new() && self.was_written(&at.read_scope, work.kind(), &composed.text).await? {
+                tracing::debug!(?work, "the same again is not kept");
+                continue;
+            }
+            let tended = self.tended_then(home, Some(work), now, *model_calls).await?;
+            // What is made of numbers rests on no message.
+            let chosen = if material.lines.is_some() { Vec::new() } else { chosen };
+            return self.keep(home, &at, work, &chosen, composed, mood, tended).await;
+        }
+        Ok(None)
+    }
+
+    /// What there is to write about.
+    async fn material(
+        &self,
+        home: &PersonaPlace,
+        at: &WritingContext,
+        work: WritingTask,
+        now: Timestamp,
+    ) -> Result<Material, Error> {
+        let (read_scope, since) = (at.read_scope.clone(), before(now, work.readable_scopes()));
+        let recent = self.blocking(move |memory| memory.recent(&read_scope, since, MAX_MATERIAL)).await?;
+        let mut said: Vec<SourceLine> =
+            recent.iter().rev().filter(|row| row.kind == Kind::Message).map(SourceLine::from).collect();
+        if work == WritingTask::Review {
+            let newest = said.pop();
+            let lines = self.numbers(home, at, now).await?;
+            return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
+        }
+        if work == WritingTask::Setback {
+            let newest = said.pop();
+            let Some((_, lines)) = self.setback(home).await? else {
+                return Ok(Material { said: Vec::new(), lines: None });
+            };
+            return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
+        }
+        // What was not taken up yet comes first; asked by hand, it may be the same day again.
+        let last = work.last(&self.background_progress(home).await?);
+        if said.iter().any(|said| last.is_some_and(|last| said.at > last)) {
+            said.retain(|said| last.is_some_and(|last| said.at > last));
+        }
+        if work == WritingTask::Piece && !said.is_empty() {
+            let read_scope = at.read_scope.clone();
+            let dreams = self.blocking(move |memory| memory.writings(&read_scope, &[Kind::Dream], DREAMS)).await?;
+            // Those that were posted rest on their posts, so that a piece goes with the dream it takes up.
+            let posted = dreams.iter().filter(|(dream, writing)| dream.at >= since && writing.posted.is_some());
+            said.splice(0..0, posted.map(|(dream, _)| SourceLine::from(dream)));
+        }
+        Ok(Material { said, lines: None })
+    }
+
+    /// Keeps what was written, and posts it, if everybody who would read it may read what it rests on by now.
+    #[expect(clippy::too_many_arguments, reason = "each is a part of what is kept")]
+    async fn keep(
+        &self,
+        home: &PersonaPlace,
+        at: &WritingContext,
+        work: WritingTask,
+        chosen: &[SourceLine],
+        composed: Draft,
+        mood: Option<&str>,
+        tended: BackgroundProgress,
+    ) -> Result<Option<MemoryRow>, Error> {
+        let now = self.0.clock.now();
+        // People may have come and gone while it was written.
+        let Some(context) = self.writing_context(home).await?.filter(|context| context.chat == at.chat) else {
+            return Ok(None);
+        };
+        let scope = context.place.scope();
+        let mut source_scopes = material::source_scopes(chosen, context.owner.as_ref(), now);
+        if chosen.is_empty() {
+            // Numbers of a place are for those who are there now.
+            source_scopes.push(SourceScope { scope: home.place.clone(), from: now });
+        }
+        if !context.read_scope.allows(&home.persona, &scope, &source_scopes, now) {
+            return Ok(None);
+        }
+        let new = NewWriting {
+            persona: home.persona.clone(),
+            persona_name: context.name,
+            kind: work.kind(),
+            chat: context.chat,
+            scope,
+            source_scopes,
+            sources: material::sources(chosen),
+            text: composed.text,
+            at: now,
+            prompt: composed.prompt,
+            model: composed.model,
+            title: None,
+            themes: composed.themes,
+            mood: mood.map(str::to_owned),
+            imported_by: None,
+            post: (context.posted && work.is_posted_at_once()).then(|| home.platform.clone()),
+            tended: Some((home.platform.clone(), home.place.clone(), tended)),
+        };
+        let written = self.blocking(move |memory| memory.write(new)).await?;
+        self.0.index_wanted.notify_one();
+        let Some((memory, post)) = written else { return Ok(None) };
+        if post.is_some() {
+            self.deliver_what_waits().await;
+        }
+        Ok(Some(memory))
+    }
+
+    /// Shows what was written. What cannot be shown now stays in the outbox.
+    pub(super) async fn deliver_what_waits(&self) {
+        if let Err(error) = self.deliver_outbox().await {
+            tracing::warn!(%error, "what was written waits in the outbox");
+        }
+    }
+
+    /// Where a persona writes for a home: the journal's channel, or the chat in which everybody there talked last.
+    pub(super) async fn writing_context(&self, home: &PersonaPlace) -> Result<Option<WritingContext>, Error> {
+        let Ok(platform) = self.platform(&home.platform) else { return Ok(None) };
+        let channel = self.journal_of(home).await?;
+        let posted = channel.is_some();
+        let Some(chat) = channel.or_else(|| self.0.agenda.open_chat(home)) else { return Ok(None) };
+        let known = {
+            let chat = chat.clone();
+            self.blocking(move |memory| memory.chat(&chat)).await?.is_some()
+        };
+        if !known {
+            return Ok(None);
+        }
+        let Some(place) = self.place_unasked(platform.as_ref(), &chat).await? else { return Ok(None) };
+        // A realm's journal may stand in a private channel of it; another place's is not this one's.
+        let realm = match &place.kind {
+            PlaceKind::Private { realm: Some(realm), .. } => Some(Scope::Realm(realm.clone())),
+            _ => None,
+        };
+        if place.scope() != home.place && realm.as_ref() != Some(&home.place) {
+            return Ok(None);
+        }
+        let played = match self.persona(place.shared_realm(), &home.persona).await {
+            Ok(played) => played,
+            Err(Error::NoPersona(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // A person's own dreams are of what was said there, not of all that they may read elsewhere.
+        let read_scope = ReadScope::in_place(home.persona.clone(), &place, &ReadableScopes::default());
+        let owner = played.owner.map(Scope::Realm);
+        Ok(Some(WritingContext { chat, posted, place, read_scope, name: played.persona.name, owner }))
+    }
+
+    /// The channel of a home's journal: what somebody said by command, or else the platform's own setting.
+    pub(crate) async fn journal_of(&self, home: &PersonaPlace) -> Result<Option<ChatId>, Error> {
+        let (platform, place) = (home.platform.clone(), home.place.clone());
+        let said = self.blocking(move |memory| memory.journal_channel(&platform, &place)).await?;
+        match (said, &home.place) {
+            (Some(JournalChannel { chat }), _) => Ok(chat),
+            (None, Scope::Realm(realm)) => Ok(self.platform(&home.platform)?.realm(realm).await?.journal),
+            (None, _) => Ok(None),
+        }
+    }
+
+    /// Whether something is one that may be seen there already.
+    async fn was_written(&self, read_scope: &ReadScope, kind: Kind, text: &Text) -> Result<bool, Error> {
+        let read_scope = read_scope.clone();
+        let earlier = self.blocking(move |memory| memory.writings(&read_scope, &[kind], COMPARED)).await?;
+        if earlier.is_empty() {
+            return Ok(false);
+        }
+        let texts = std::iter::once(text).chain(earlier.iter().map(|(memory, _)| &memory.text));
+        let vectors = self.embed(texts.map(|text| text.as_str().to_owned()).collect()).await?;
+        let Some((new, earlier)) = vectors.split_first() else { return Ok(false) };
+        Ok(earlier.iter().any(|other| cosine(new, other) >= SAME))
+    }
+
+    /// What a chat is for all who read it, by the platform's word or, where that speaks to people alone, by what it says to
+    /// those who spoke there lately.
+    pub(crate) async fn place_unasked(
+        &self,
+        platform: &dyn azera_adapter::Platform,
+        chat: &ChatId,
+    ) -> Result<Option<Place>, Error> {
+        if let Some(place) = platform.place_for_all(chat).await? {
+            return Ok(Some(place));
+        }
+        let of = chat.clone();
+        for person in self.blocking(move |memory| memory.recent_speakers(&of)).await? {
+            if let Some(place) = platform.place(chat, &person).await? {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The home of a place for a persona.
+    pub(crate) fn home(
+        platform: &azera_types::PlatformId,
+        place: &Place,
+        persona: &azera_types::PersonaId,
+    ) -> PersonaPlace {
+        PersonaPlace { platform: platform.clone(), place: place.scope(), persona: persona.clone() }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a persona carries with it into a turn without looking for it: its newest diary entry of that audience, what it
+//! dreamt and thought since yesterday, its working notes of the chat.
+
+use std::collections::HashSet;
+
+use azera_memory::{Hit, Kind, MemoryRow, MessageRow, NOTES, ReadScope};
+use azera_types::{ChatId, MessageId, Span, Timestamp};
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Hours after which a dream or a thought is carried no more: a day and a long night.
+const AWAKE_HOURS: i64 = 36;
+
+/// Days after which the last conversation is carried no more.
+const DIARY_DAYS: i64 = 7;
+
+/// Writings looked through.
+const LOOKED_AT: usize = 12;
+
+/// The signal of what was not looked for.
+const CARRIED: &str = "carried";
+
+/// What is carried, in the order of its weight, and the notes.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    pub(crate) writings: Vec<Hit>,
+    pub(crate) notes: Option<Hit>,
+}
+
+impl Carried {
+    /// Leaves out what rests on nothing but what the conversation shows anyway.
+    pub(crate) fn beyond(mut self, shown: &[MessageRow]) -> Self {
+        let shown: HashSet<&MessageId> = shown.iter().map(|row| &row.id).collect();
+        let says_more = |hit: &Hit| {
+            hit.memory.sources.is_empty() || hit.memory.sources.iter().any(|source| !shown.contains(source))
+        };
+        self.writings.retain(says_more);
+        self.notes = self.notes.filter(says_more);
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writings.is_empty() && self.notes.is_none()
+    }
+}
+
+impl Engine {
+    /// What is carried into a turn in `chat` under its right.
+    pub(crate) async fn carried(&self, read_scope: &ReadScope, chat: &ChatId) -> Result<Carried, Error> {
+        let (read_scope, chat, now) = (read_scope.clone(), chat.clone(), self.0.clock.now());
+        self.blocking(move |memory| {
+            let since = |span: Span| now.checked_sub(span).unwrap_or(Timestamp::MIN);
+            let (awake, lately) = (since(Span::new().hours(AWAKE_HOURS)), since(Span::new().hours(DIARY_DAYS * 24)));
+            let newest = |kind, since: Timestamp, of_place: bool| {
+                let mut found = memory.writings(&read_scope, &[kind], LOOKED_AT)?.into_iter().map(|(memory, _)| memory);
+                let wanted = |row: &MemoryRow| row.at >= since && (!of_place || row.scope == *read_scope.place());
+                Ok::<_, azera_memory::Error>(found.find(wanted).map(|memory| hit(memory, CARRIED)))
+            };
+            let mut writings = Vec::new();
+            // A dream is asked for the morning after, and has no other day.
+            writings.extend(newest(Kind::Dream, awake, false)?);
+            writings.extend(newest(Kind::Diary, lately, true)?);
+            writings.extend(newest(Kind::Reflection, awake, false)?);
+            Ok(Carried { writings, notes: memory.notes(&read_scope, &chat)?.map(|memory| hit(memory, NOTES)) })
+        })
+        .await
+    }
+}
+
+fn hit(memory: MemoryRow, signal: &'static str) -> Hit {
+    Hit { snippet: memory.text.clone(), score: 0.0, signals: vec![signal], memory }
+}

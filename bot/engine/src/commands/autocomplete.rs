@@ -1,0 +1,94 @@
+//! What there is to choose from, for who types a command.
+
+use azera_adapter::{
+    AutocompleteOption, AutocompleteRequest, CommandLine, MAX_AUTOCOMPLETE_OPTIONS, OptionKind, Theme,
+};
+use azera_types::{PlatformId, Text};
+
+use super::CommandContext;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Memories looked at for what is typed.
+const LOOKED_AT: usize = 100;
+
+/// Characters of a memory shown.
+const GLIMPSE: usize = 80;
+
+impl Engine {
+    /// What may be meant, as far as it may be shown there to the person.
+    pub(crate) async fn autocomplete_options(
+        &self,
+        platform: &PlatformId,
+        line: AutocompleteRequest,
+    ) -> Result<Vec<AutocompleteOption>, Error> {
+        let adapter = self.platform(platform)?;
+        let question =
+            CommandLine { chat: line.chat, person: line.person, name: line.name, text: Text::default(), about: None };
+        let at = match self.load_context(platform, adapter.as_ref(), &question).await {
+            Ok(at) => at,
+            Err(Error::NotAllowed) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut options = match line.kind {
+            OptionKind::Persona => self.persona_options(&at).await?,
+            OptionKind::Model => self.model_options(),
+            OptionKind::Branch => self.branch_options(&at).await?,
+            OptionKind::Memory => self.memory_options(&at).await?,
+            OptionKind::Theme => themes(),
+            OptionKind::Text
+            | OptionKind::Word
+            | OptionKind::Count
+            | OptionKind::Flag
+            | OptionKind::Page
+            | OptionKind::File => Vec::new(),
+        };
+        let typed = line.typed.trim().to_lowercase();
+        options.retain(|option| {
+            option.label.to_lowercase().contains(&typed) || option.value.to_lowercase().contains(&typed)
+        });
+        options.truncate(MAX_AUTOCOMPLETE_OPTIONS);
+        Ok(options)
+    }
+
+    async fn persona_options(&self, at: &CommandContext<'_>) -> Result<Vec<AutocompleteOption>, Error> {
+        let rows = self.personas_here(at).await?;
+        let named = rows.into_iter().filter_map(|row| {
+            let persona = azera_personas::parse(&row.markdown).ok()?;
+            Some(AutocompleteOption { label: persona.name, value: row.id.to_string() })
+        });
+        Ok(named.collect())
+    }
+
+    fn model_options(&self) -> Vec<AutocompleteOption> {
+        let models = self.0.models.list().into_iter();
+        models
+            .map(|model| AutocompleteOption { label: format!("{}: {}", model.name, model.title), value: model.name })
+            .collect()
+    }
+
+    async fn branch_options(&self, at: &CommandContext<'_>) -> Result<Vec<AutocompleteOption>, Error> {
+        let (read_scope, chat) = (at.read_scope.clone(), at.chat.id.clone());
+        let branches = self.blocking(move |memory| memory.branches(&read_scope, &chat)).await?;
+        Ok(branches
+            .into_iter()
+            .map(|branch| AutocompleteOption { label: branch.name.clone(), value: branch.name })
+            .collect())
+    }
+
+    async fn memory_options(&self, at: &CommandContext<'_>) -> Result<Vec<AutocompleteOption>, Error> {
+        let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
+        let retained = self.blocking(move |memory| memory.salient_memories(&read_scope, &person, LOOKED_AT)).await?;
+        let options = retained.iter().map(|memory| {
+            let glimpse: String = memory.gist().chars().take(GLIMPSE).collect();
+            AutocompleteOption { label: format!("{} {glimpse}", memory.id), value: memory.id.to_string() }
+        });
+        Ok(options.collect())
+    }
+}
+
+fn themes() -> Vec<AutocompleteOption> {
+    let options =
+        |theme: Theme| AutocompleteOption { label: theme.as_str().to_owned(), value: theme.as_str().to_owned() };
+    Theme::ALL.map(options).to_vec()
+}

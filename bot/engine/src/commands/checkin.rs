@@ -1,0 +1,85 @@
+//! `/checkin`: whether somebody wants to be looked in on.
+
+use azera_adapter::CommandAnswer;
+use azera_memory::CheckInRequest;
+use azera_types::PlaceKind;
+
+use super::{CommandContext, done, refused};
+use crate::background::PersonaPlace;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Days of silence after which somebody is looked in on who says no number.
+const CHECK_IN_DAYS: u32 = 2;
+
+/// Days of silence that can be asked for.
+const MAX_CHECK_IN_DAYS: u32 = 90;
+
+impl Engine {
+    pub(super) async fn checkin_command(
+        &self,
+        at: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Result<CommandAnswer, Error> {
+        if !matches!(at.place.kind, PlaceKind::Dm(_)) {
+            return Ok(refused("I look in on people in their direct messages: say it there.".into()));
+        }
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        let overrides = self.overrides_of(at).await?;
+        let (from, to) = overrides.garden.check_in_hours;
+        let there = self.check_ins_in(at.platform, &at.place.scope()).await?;
+        let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        match (verb, rest.trim()) {
+            ("", "") => {
+                let reply_text: Vec<String> = there
+                    .iter()
+                    .map(|(persona, wanted)| format!("`{persona}`, after {} of silence", days(wanted.days)))
+                    .collect();
+                Ok(done(match reply_text.as_slice() {
+                    [] => {
+                        "I do not look in on you; `/checkin on` has me ask how things are when you are silent for long."
+                            .into()
+                    }
+                    reply_text => {
+                        format!("You are looked in on by {}. `/checkin off` ends that.", reply_text.join(" and by "))
+                    }
+                }))
+            }
+            ("on", _) if from == to => Ok(refused("Whoever runs me has me look in on nobody.".into())),
+            ("on", count) => {
+                let count = if count.is_empty() { Ok(CHECK_IN_DAYS) } else { count.parse::<u32>() };
+                let Some(count) = count.ok().filter(|count| (1..=MAX_CHECK_IN_DAYS).contains(count)) else {
+                    return Ok(refused(format!(
+                        "`/checkin on DAYS`, with 1 to {MAX_CHECK_IN_DAYS} days of silence after which I ask."
+                    )));
+                };
+                let before = there.iter().find(|(persona, _)| *persona == home.persona).map(|(_, before)| before);
+                let wanted = CheckInRequest {
+                    chat: at.chat.id.clone(),
+                    days: count,
+                    since: self.0.clock.now(),
+                    tried: None,
+                    last: before.and_then(|before| before.last),
+                };
+                self.want_check_ins(&home, Some(wanted)).await?;
+                let zone = overrides.params.zone.iana_name().unwrap_or("my own time").to_owned();
+                Ok(done(format!(
+                    "When I have not heard from you for {}, I ask how things are, here and between {from} and {to} o'clock ({zone}); \
+                     once, until you answer. `/checkin off` ends that.",
+                    days(count)
+                )))
+            }
+            ("off", "") => {
+                for (persona, _) in there {
+                    self.want_check_ins(&PersonaPlace { persona, ..home.clone() }, None).await?;
+                }
+                Ok(done("Nobody looks in on you any more.".into()))
+            }
+            _ => Ok(refused("`/checkin`, `/checkin on`, `/checkin on DAYS` or `/checkin off`.".into())),
+        }
+    }
+}
+
+fn days(count: u32) -> String {
+    if count == 1 { "a day".into() } else { format!("{count} days") }
+}

@@ -1,0 +1,137 @@
+//! `/forget`: for good, with a receipt.
+
+use azera_adapter::{Access, CommandAnswer};
+use azera_memory::{Forget, ForgetReceipt, ReadScope};
+use azera_types::{MemoryId, MessageId};
+
+use super::{CommandContext, done, refused};
+use crate::engine::Engine;
+use crate::error::Error;
+
+impl Engine {
+    pub(super) async fn forget_command(
+        &self,
+        at: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Result<CommandAnswer, Error> {
+        let (what, quotes) = match arguments.strip_suffix("quotes") {
+            Some(what) => (what.trim(), true),
+            None => (arguments, false),
+        };
+        let mut read_scope = at.read_scope.clone();
+        let target = match what {
+            "" | "last" => match &at.line.about {
+                Some(id) => match self.message_of_theirs(at, id).await? {
+                    Ok(target) => target,
+                    Err(answer) => return Ok(answer),
+                },
+                None => self.last_of_theirs(at).await?.map(|(last, heard)| {
+                    read_scope = heard;
+                    last
+                }),
+            },
+            "me" => Some(Forget::Person(at.line.person.clone())),
+            "chat" => {
+                let dm = matches!(at.place.kind, azera_types::PlaceKind::Dm(_));
+                if !dm && at.access < Access::Admin {
+                    return Ok(refused("A chat of many is forgotten by its admins alone.".into()));
+                }
+                Some(Forget::Chat(at.chat.id.clone()))
+            }
+            id => match id.parse::<MemoryId>() {
+                Ok(id) => match self.memory_of_theirs(at, id).await? {
+                    Ok(target) => Some(target),
+                    Err(answer) => return Ok(answer),
+                },
+                Err(_) => {
+                    let usage = "`/forget last`, `/forget m42`, `/forget me` or `/forget chat`.";
+                    return Ok(refused(usage.into()));
+                }
+            },
+        };
+        let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };
+        let receipt = self.forget(target, quotes, Some(read_scope)).await?;
+        Ok(done(receipt_text(&receipt)))
+    }
+
+    /// The last thing that the person said in the chat, to whichever persona, and the right of that one.
+    async fn last_of_theirs(&self, at: &CommandContext<'_>) -> Result<Option<(Forget, ReadScope)>, Error> {
+        let mut read_scopes = vec![at.read_scope.clone()];
+        for (persona, _) in self.invited_here(&at.place, &at.chat).await? {
+            read_scopes.push(self.read_scope(at.adapter, &at.place, &persona).await?);
+        }
+        let mut last: Option<(u64, Forget, ReadScope)> = None;
+        for read_scope in read_scopes {
+            let recent = self.recent_under(at, &read_scope).await?;
+            let theirs = recent.iter().rev().find(|row| row.author.person() == Some(&at.line.person));
+            if let Some(row) = theirs.filter(|row| last.as_ref().is_none_or(|(seq, ..)| *seq < row.seq)) {
+                last = Some((row.seq, Forget::Message(row.id.clone()), read_scope));
+            }
+        }
+        Ok(last.map(|(_, what, read_scope)| (what, read_scope)))
+    }
+
+    /// The message pointed at, if the person may have it forgotten: their own words, a reply to them, or any of this place
+    /// for an admin.
+    async fn message_of_theirs(
+        &self,
+        at: &CommandContext<'_>,
+        id: &MessageId,
+    ) -> Result<Result<Option<Forget>, CommandAnswer>, Error> {
+        let Some(message) = self.pointed_at(at, id).await? else { return Ok(Ok(None)) };
+        let question = match &message.answers {
+            Some(to) => self.pointed_at(at, to).await?,
+            None => None,
+        };
+        let own = [Some(&message), question.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|row| row.author.person() == Some(&at.line.person));
+        if !own && at.access < Access::Admin {
+            return Ok(Err(refused("That is somebody else's; they, or an admin, can have it forgotten.".into())));
+        }
+        Ok(Ok(Some(Forget::Message(message.id))))
+    }
+
+    /// A memory that the person may have forgotten: one of their own words, or any in their realm for an admin.
+    async fn memory_of_theirs(
+        &self,
+        at: &CommandContext<'_>,
+        id: MemoryId,
+    ) -> Result<Result<Forget, CommandAnswer>, Error> {
+        let read_scope = at.read_scope.clone();
+        let Some(memory) = self.blocking(move |memory| memory.memory(&read_scope, id)).await? else {
+            return Ok(Err(refused(format!("I remember no `{id}` that may be shown here."))));
+        };
+        let own = memory.author.person() == Some(&at.line.person);
+        // An admin of this place manages what was said in it, not what merely may be shown here.
+        let manages = at.access >= Access::Admin && memory.scope == at.place.scope();
+        if !own && !manages {
+            return Ok(Err(refused(
+                "Those are somebody else's words; they, or an admin, can have them forgotten.".into(),
+            )));
+        }
+        Ok(Ok(Forget::Memory(id)))
+    }
+}
+
+fn receipt_text(receipt: &ForgetReceipt) -> String {
+    let mut text = format!(
+        "Forgotten: messages {}, replies {}, memories with their index entries {}, notes on what stood behind replies \
+         {}. They are out of every search and prompt now; their bytes are overwritten on disk as soon as I am idle, in \
+         backups within ten minutes.",
+        receipt.messages, receipt.replies, receipt.memories, receipt.why
+    );
+    if receipt.chats > 0 {
+        text.push_str(&format!(" Chats emptied: {}.", receipt.chats));
+    }
+    if !receipt.quoted_by.is_empty() {
+        text.push_str(&format!(
+            "\n{} of my replies were built on it. I will not recall them, but they still stand in the conversation; say \
+             `quotes` behind the command to forget them too: {}.",
+            receipt.quoted_by.len(),
+            receipt.quoted_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    text
+}

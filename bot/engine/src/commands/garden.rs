@@ -1,0 +1,79 @@
+//! `/garden`: what the persona made up, as far as it may be shown in the place asked from.
+
+use azera_adapter::CommandAnswer;
+use azera_memory::Kind;
+
+use super::mind::keeps_the_place;
+use super::writings::WritingFilter;
+use super::{CommandContext, done, refused};
+use crate::background::Unpublished;
+use crate::engine::Engine;
+use crate::error::Error;
+
+const PIECES: WritingFilter =
+    WritingFilter { command: "garden", name: "pieces", one: "piece", kinds: &[Kind::Piece], imported: Kind::Piece };
+
+impl Engine {
+    pub(super) async fn garden_command(
+        &self,
+        at: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Result<CommandAnswer, Error> {
+        if let Some(answer) = self.writings_command(at, PIECES, arguments).await? {
+            return Ok(answer);
+        }
+        match arguments.split_once(char::is_whitespace).map_or((arguments, ""), |(verb, rest)| (verb, rest.trim())) {
+            ("write", "") => self.garden_write(at).await,
+            ("publish", which) if !which.is_empty() => self.garden_publish(at, which).await,
+            _ => Ok(refused(
+                "`/garden list`, `/garden show 1`, `/garden search WORDS`, `/garden write`, `/garden publish 1`, \
+                 `/garden import TEXT` or `/garden export`."
+                    .into(),
+            )),
+        }
+    }
+
+    async fn garden_write(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        if !keeps_the_place(at) {
+            return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
+        }
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        let Some(written) = self.make_up_now(&home).await? else {
+            return Ok(refused(
+                "Nothing came of it: there is too little to make something of, or I found no words.".into(),
+            ));
+        };
+        let shown = self.whole(&at.read_scope, written.id).await?;
+        Ok(done(shown.unwrap_or_else(|| "Written, for those who read the journal's channel.".into())))
+    }
+
+    async fn garden_publish(&self, at: &CommandContext<'_>, which: &str) -> Result<CommandAnswer, Error> {
+        if !keeps_the_place(at) {
+            return Ok(refused("In a place of many, what is published is the admins' choice.".into()));
+        }
+        let Some((memory, _)) = self.find_writing(at, PIECES, which).await? else {
+            return Ok(refused("There is none of that number here; `/garden list` names them.".into()));
+        };
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        Ok(match self.publish_now(&home, &memory).await? {
+            Ok(()) => done("Published where the journal is.".into()),
+            Err(why) => refused(
+                match why {
+                    Unpublished::NoChannel => {
+                        "There is nowhere to publish it: `/journal channel here` says where the journal is posted."
+                    }
+                    Unpublished::OtherPlace => "It belongs to another place, and is published there.",
+                    Unpublished::NotForAll => {
+                        "Not everybody who reads the journal's channel may read what this was made of."
+                    }
+                    Unpublished::AgainstTheRules => "The rules of this place have something against what it says.",
+                    Unpublished::NotLearnedYet => {
+                        "Telling what texts are is still being learned; try again in a minute."
+                    }
+                    Unpublished::Gone => "It was published before.",
+                }
+                .into(),
+            ),
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! Commands that show or add memories.
+
+use azera_adapter::CommandAnswer;
+use azera_memory::{DataSubject, Kind, MessageRow, NewFact};
+use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
+
+use super::{CommandContext, charts, done, refused};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Hits a search shows.
+const SEARCH_HITS: usize = 10;
+
+/// What is kept in mind of one person, shown at once.
+const MAX_SALIENT: usize = 40;
+
+/// Characters of a memory shown.
+const SHOWN: usize = 160;
+
+impl Engine {
+    pub(super) async fn memory_command(
+        &self,
+        at: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Result<CommandAnswer, Error> {
+        let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        match (verb, rest.trim()) {
+            ("search", words) if !words.is_empty() => self.search_memory(at, words).await,
+            ("" | "stats", theme) => self.memory_stats(at, theme).await,
+            ("pin", id) if !id.is_empty() => self.pin_memory(at, id).await,
+            ("export", _) => self.export_memory(at).await,
+            ("forget", what) => self.forget_command(at, what).await,
+            _ => Ok(refused(
+                "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory export` or `/memory forget`, which is `/forget`."
+                    .into(),
+            )),
+        }
+    }
+
+    async fn search_memory(&self, at: &CommandContext<'_>, words: &str) -> Result<CommandAnswer, Error> {
+        let name = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
+        let query = Text::new(words);
+        let recall =
+            self.recall(&at.read_scope, &query, &at.line.person, &name, Default::default(), SEARCH_HITS).await?;
+        if recall.hits.is_empty() {
+            return Ok(done("I remember nothing like that which may be shown here.".into()));
+        }
+        let mut text = String::new();
+        for hit in &recall.hits {
+            let body: String = hit.snippet.chars().take(SHOWN).collect();
+            text.push_str(&format!(
+                "- `{}` {}, {} ({}): \"{body}\"\n",
+                hit.memory.id,
+                hit.memory.author.name(),
+                hit.memory.at.strftime("%F"),
+                hit.memory.scope,
+            ));
+        }
+        if !recall.missing.is_empty() {
+            text.push_str(&format!("Not available just now: {}.\n", recall.missing.join(", ")));
+        }
+        text.push_str("`/forget mNUMBER` forgets one.");
+        Ok(done(text))
+    }
+
+    async fn memory_stats(&self, at: &CommandContext<'_>, theme: &str) -> Result<CommandAnswer, Error> {
+        let theme = match charts::theme(theme) {
+            Ok(theme) => theme,
+            Err(why) => return Ok(refused(why.into())),
+        };
+        let read_scope = at.read_scope.clone();
+        let stats = self.blocking(move |memory| memory.stats(&read_scope)).await?;
+        let mut text = format!("{} memories may be shown here:\n", stats.total());
+        for (kind, scope, count) in &stats.counts {
+            text.push_str(&format!("- {count} of kind {} from {scope}\n", kind.as_str()));
+        }
+        let now = self.0.clock.now();
+        let weeks = charts::weeks(&stats, now);
+        if let Some((first, _)) = weeks.first() {
+            let counts: Vec<String> = weeks.iter().map(|(_, count)| count.to_string()).collect();
+            text.push_str(&format!("By week, from {} on: {}.\n", first.strftime("%F"), counts.join(", ")));
+        }
+        if stats.queued > 0 {
+            text.push_str(&format!("{} are still being indexed.", stats.queued));
+        }
+        Ok(CommandAnswer { chart: Some(charts::of_memory(&stats, now, theme)), ..done(text) })
+    }
+
+    /// What the asker said that is worth keeping.
+    pub(super) async fn me_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
+        let retained = self.blocking(move |memory| memory.salient_memories(&read_scope, &person, MAX_SALIENT)).await?;
+        if retained.is_empty() {
+            return Ok(done(
+                "Nothing yet that may be shown here. When a conversation is over I look through what was said for what is \
+                 worth keeping; `/remember TEXT` keeps something at once."
+                    .into(),
+            ));
+        }
+        let mut text = String::from("What I keep in mind about you, in your own words:\n");
+        for memory in &retained {
+            let Some(salience) = &memory.salience else { continue };
+            let gist: String = memory.gist().chars().take(SHOWN).collect();
+            let over = salience.superseded.as_ref();
+            let over = over.map_or_else(String::new, |later| format!(", until {}", later.at.strftime("%F")));
+            text.push_str(&format!(
+                "- `{}` {}, {}{over}: \"{gist}\"\n",
+                memory.id,
+                salience.kind,
+                memory.at.strftime("%F")
+            ));
+        }
+        text.push_str("`/forget mNUMBER` forgets one, with the message it stands in.");
+        Ok(done(text))
+    }
+
+    async fn export_memory(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        if !matches!(&at.place.kind, PlaceKind::Dm(person) if *person == at.line.person) {
+            return Ok(refused("What I hold about you is for you alone: ask me in a direct message.".into()));
+        }
+        let subject = DataSubject(at.line.person.clone());
+        let export = self.blocking(move |memory| memory.export(&subject)).await?;
+        Ok(done(serde_json::to_string_pretty(&export).unwrap_or_default()))
+    }
+
+    pub(super) async fn remember_command(
+        &self,
+        at: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Result<CommandAnswer, Error> {
+        let said = match &at.line.about {
+            Some(id) if arguments.is_empty() => match self.own_words(at, id).await? {
+                Ok(said) => Some(said),
+                Err(answer) => return Ok(answer),
+            },
+            _ => None,
+        };
+        if said.is_none() && arguments.is_empty() {
+            return Ok(refused("What shall I keep? `/remember the spare key is under the blue pot`.".into()));
+        }
+        let mut fact = NewFact {
+            persona: at.chat.persona.clone(),
+            chat: at.chat.id.clone(),
+            scope: at.place.scope(),
+            author: Author::Person { id: at.line.person.clone(), name: at.line.name.clone() },
+            text: Text::new(arguments),
+            at: self.0.clock.now(),
+        };
+        if let Some(said) = said {
+            // It may be shown where it was said, and no further back.
+            (fact.scope, fact.text, fact.at) = (said.scope, said.text, said.at);
+        }
+        let id = self.blocking(move |memory| memory.store_fact(fact)).await?;
+        self.0.index_wanted.notify_one();
+        Ok(done(format!("Kept as `{id}`. `/forget {id}` lets go of it.")))
+    }
+
+    /// Keeps what a memory says for good, if those are the person's own words. It may be shown where it was said, and nowhere else.
+    async fn pin_memory(&self, at: &CommandContext<'_>, id: &str) -> Result<CommandAnswer, Error> {
+        let Ok(id) = id.parse::<MemoryId>() else { return Ok(refused("`/memory pin m42`, with its id.".into())) };
+        let read_scope = at.read_scope.clone();
+        let Some(memory) = self.blocking(move |memory| memory.memory(&read_scope, id)).await? else {
+            return Ok(refused(format!("I remember no `{id}` that may be shown here.")));
+        };
+        if memory.author.person() != Some(&at.line.person) {
+            return Ok(refused("Those are not your words: who said them can have me keep them.".into()));
+        }
+        if memory.kind == Kind::Fact && !memory.came_with_a_message() {
+            return Ok(refused(format!("`{id}` is kept already.")));
+        }
+        let text = Text::new(memory.gist());
+        let fact = NewFact {
+            persona: memory.persona,
+            chat: memory.chat.unwrap_or_else(|| at.chat.id.clone()),
+            scope: memory.scope,
+            author: memory.author,
+            text,
+            at: memory.at,
+        };
+        let retained = self.blocking(move |memory| memory.store_fact_once(fact)).await?;
+        self.0.index_wanted.notify_one();
+        Ok(done(format!("Kept for good as `{retained}`. `/forget {retained}` lets go of it.")))
+    }
+
+    /// The message pointed at, if the person may have it kept: their own words. Somebody else's are theirs to keep or to take
+    /// back, and a persona's rest on what others may have forgotten.
+    async fn own_words(
+        &self,
+        at: &CommandContext<'_>,
+        id: &MessageId,
+    ) -> Result<Result<MessageRow, CommandAnswer>, Error> {
+        let Some(message) = self.pointed_at(at, id).await?.filter(|message| !message.text.trim().is_empty()) else {
+            return Ok(Err(refused("I heard no such thing, or it may not be shown here.".into())));
+        };
+        Ok(match message.author.person() {
+            Some(person) if *person == at.line.person => Ok(message),
+            Some(_) => Err(refused("Those are somebody else's words; they can ask me to keep them.".into())),
+            None => Err(refused("Those are my words; I keep what you say: `/remember` and what it is.".into())),
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! Commands: declared once, here, for every platform. Help, permissions and behaviour come from the same table.
+
+mod archive;
+mod autocomplete;
+mod charts;
+mod chat;
+mod checkin;
+mod declared;
+mod forget;
+mod garden;
+mod hearth;
+mod link;
+mod memory;
+mod mind;
+mod model;
+mod order;
+mod persona;
+mod privacy;
+mod settings;
+mod upload;
+mod why;
+mod writings;
+
+pub use declared::{COMMANDS, MESSAGE_ACTIONS};
+pub(crate) use upload::Uploads;
+
+use azera_adapter::{Access, CommandAnswer, CommandLine, Platform};
+use azera_memory::{ChatRow, ReadScope};
+use azera_types::{Place, PlatformId};
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Where, by whom and with what right a command runs.
+struct CommandContext<'a> {
+    platform: &'a PlatformId,
+    adapter: &'a dyn Platform,
+    place: Place,
+    read_scope: ReadScope,
+    /// The chat, with the persona that the command is about.
+    chat: ChatRow,
+    access: Access,
+    line: &'a CommandLine,
+}
+
+impl Engine {
+    pub(crate) async fn run_command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, Error> {
+        let adapter = self.platform(platform)?;
+        let at = self.load_context(platform, adapter.as_ref(), &line).await?;
+        let access = at.access;
+        let (name, arguments) = split(&line.text);
+        let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+            return Ok(refused(format!("There is no command `/{name}`. `/help` lists what there is.")));
+        };
+        if access < command.access {
+            return Ok(refused(format!("`/{name}` is for {}.", who(command.access))));
+        }
+        match command.name {
+            "help" => Ok(done(help(access))),
+            "new" => self.new_chat(&at).await,
+            "chats" => self.list_chats(&at, arguments).await,
+            "persona" => self.persona_command(&at, arguments).await,
+            "as" => Ok(refused("`/as` works in the terminal alone.".into())),
+            "why" => self.why_command(&at).await,
+            "branch" => self.branch_command(&at, arguments).await,
+            "regenerate" => self.regenerate_command(adapter.clone(), &at).await,
+            "swipe" => self.swipe_command(&at, arguments).await,
+            "remember" => self.remember_command(&at, arguments).await,
+            "me" => self.me_command(&at).await,
+            "memory" => self.memory_command(&at, arguments).await,
+            "forget" => self.forget_command(&at, arguments).await,
+            "dream" => self.dream_command(&at, arguments).await,
+            "tag" => self.tag_command(&at, arguments).await,
+            "group" => self.group_command(&at, arguments).await,
+            "privacy" => self.privacy_command(&at, arguments).await,
+            "notes" => self.notes_command(&at).await,
+            "settings" => self.settings_command(&at, arguments).await,
+            "status" => self.status_command(&at, arguments).await,
+            "rules" => self.rules_command(&at, arguments).await,
+            "tune" => self.tune_command(&at, arguments).await,
+            "garden" => self.garden_command(&at, arguments).await,
+            "hearth" => self.hearth_command(&at, arguments).await,
+            "link" => self.link_command(&at, arguments).await,
+            "checkin" => self.checkin_command(&at, arguments).await,
+            "journal" => self.journal_command(&at, arguments).await,
+            "answer" => self.answer_command(&at, arguments).await,
+            "model" => self.model_command(&at, arguments).await,
+            _ => Ok(CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() }),
+        }
+    }
+
+    /// Where and with what right a command runs, by the platform's word of this moment.
+    async fn load_context<'a>(
+        &self,
+        platform: &'a PlatformId,
+        adapter: &'a dyn Platform,
+        line: &'a CommandLine,
+    ) -> Result<CommandContext<'a>, Error> {
+        let place = self.place(adapter, &line.chat, &line.person).await?.ok_or(Error::NotAllowed)?;
+        let access = adapter.access(&line.chat, &line.person).await?;
+        self.open_for(platform, line).await?;
+        let mut chat = {
+            let chat = line.chat.clone();
+            self.blocking(move |memory| memory.chat(&chat)).await?.ok_or(Error::NotAllowed)?
+        };
+        chat.persona = self.spoken_of(&place, &chat, line.about.as_ref()).await?;
+        let read_scope = self.read_scope(adapter, &place, &chat.persona).await?;
+        Ok(CommandContext { platform, adapter, place, read_scope, chat, access, line })
+    }
+
+    async fn open_for(&self, platform: &PlatformId, line: &CommandLine) -> Result<(), Error> {
+        let new = azera_memory::NewChat {
+            id: line.chat.clone(),
+            platform: platform.clone(),
+            title: None,
+            persona: self.0.config.persona.clone(),
+        };
+        let now = self.0.clock.now();
+        self.blocking(move |memory| memory.open_chat(new, now)).await.map(drop)
+    }
+}
+
+/// The command's name and what follows it.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let text = text.strip_prefix('/').unwrap_or(text);
+    text.split_once(char::is_whitespace).map_or((text, ""), |(name, rest)| (name, rest.trim()))
+}
+
+fn help(access: Access) -> String {
+    let mut text = String::from("Talk to me as you like. Besides that:\n");
+    for command in COMMANDS.iter().filter(|command| command.access <= access) {
+        let arguments = command.arguments();
+        let space = if arguments.is_empty() { "" } else { " " };
+        text.push_str(&format!("- `/{}{space}{arguments}`: {}\n", command.name, command.help));
+    }
+    text
+}
+
+fn who(access: Access) -> &'static str {
+    match access {
+        Access::Member => "everyone",
+        Access::Admin => "admins",
+        Access::Operator => "the operator",
+    }
+}
+
+fn done(text: String) -> CommandAnswer {
+    CommandAnswer { ok: true, text, ..CommandAnswer::default() }
+}
+
+fn refused(text: String) -> CommandAnswer {
+    CommandAnswer { ok: false, text, ..CommandAnswer::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_split() {
+        assert_eq!(split("/memory search two words"), ("memory", "search two words"));
+        assert_eq!(split("  /help  "), ("help", ""));
+    }
+
+    #[test]
+    fn what_can_be_done_about_a_message_is_a_command() {
+        for action in MESSAGE_ACTIONS {
+            let command = COMMANDS.iter().find(|command| command.name == split(action.line).0).expect(action.name);
+            let declared_options = command.forms.iter().flat_map(|form| form.options);
+            assert!(
+                action.asks.is_none_or(|asks| declared_options.clone().any(|option| option.name == asks.name)),
+                "{}",
+                action.name
+            );
+        }
+    }
+
+    #[test]
+    fn help_names_what_one_may_use() {
+        assert!(!help(Access::Member).contains("`/answer"));
+        assert!(help(Access::Admin).contains("`/answer"));
+        assert!(COMMANDS.iter().all(|command| help(Access::Operator).contains(&format!("`/{}", command.name))));
+    }
+}

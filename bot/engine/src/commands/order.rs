@@ -1,0 +1,106 @@
+//! `/tag` and `/group`: what chats are about, and which belong together.
+
+use std::collections::BTreeMap;
+
+use azera_adapter::CommandAnswer;
+use azera_memory::ChatChange;
+
+use super::chat::{Named, here};
+use super::mind::keeps_the_place;
+use super::{CommandContext, done, refused};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Characters of a tag, and of a group's name.
+const MAX_CHARS: usize = 40;
+
+/// Tags of one chat.
+const MAX_TAGS: usize = 20;
+
+impl Engine {
+    pub(super) async fn tag_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let (verb, tag) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        let tag = tag.trim().to_lowercase();
+        match verb {
+            "add" | "remove" if !fits(&tag) => {
+                Ok(refused(format!("`/tag add TAG` or `/tag remove TAG`, with {MAX_CHARS} characters at most.")))
+            }
+            "add" | "remove" if !keeps_the_place(at) => {
+                Ok(refused("In a place of many, tags are the admins' choice.".into()))
+            }
+            "add" if at.chat.tags.len() >= MAX_TAGS => Ok(refused(format!("A chat has {MAX_TAGS} tags at most."))),
+            "add" => {
+                self.change_order(at, ChatChange::Tag(tag.clone(), true)).await?;
+                Ok(done(format!("This chat is tagged `{tag}`. `/tag find {tag}` lists those that are.")))
+            }
+            "remove" => {
+                self.change_order(at, ChatChange::Tag(tag.clone(), false)).await?;
+                Ok(done(format!("This chat is not tagged `{tag}` any more.")))
+            }
+            "find" if !tag.is_empty() => {
+                let found = self.chats_of(at, |chat| chat.tags.contains(&tag)).await?;
+                Ok(done(match found.iter().collect::<Vec<_>>().as_slice() {
+                    [] => format!("No chat that may be named here is tagged `{tag}`."),
+                    found => format!("Tagged `{tag}`:\n{}", listed(at, found)),
+                }))
+            }
+            "" | "list" => {
+                let tags: Vec<String> = at.chat.tags.iter().map(|tag| format!("`{tag}`")).collect();
+                Ok(done(match tags.as_slice() {
+                    [] => "This chat has no tags; `/tag add TAG` gives it one.".into(),
+                    tags => format!("This chat is tagged {}.", tags.join(", ")),
+                }))
+            }
+            _ => Ok(refused("`/tag list`, `/tag find TAG`, `/tag add TAG` or `/tag remove TAG`.".into())),
+        }
+    }
+
+    pub(super) async fn group_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let (verb, name) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        let name = name.trim().to_owned();
+        match verb {
+            "join" if !fits(&name) => Ok(refused(format!("`/group join NAME`, with {MAX_CHARS} characters at most."))),
+            "join" | "leave" if !keeps_the_place(at) => {
+                Ok(refused("In a place of many, its group is the admins' choice.".into()))
+            }
+            "join" => {
+                self.change_order(at, ChatChange::Group(Some(name.clone()))).await?;
+                Ok(done(format!("This chat belongs to the group {name}. `/group list` shows what else does.")))
+            }
+            "leave" => {
+                self.change_order(at, ChatChange::Group(None)).await?;
+                Ok(done("This chat belongs to no group any more.".into()))
+            }
+            "" | "list" => {
+                let chats = self.chats_of(at, |chat| chat.group.is_some()).await?;
+                let mut groups: BTreeMap<&str, Vec<&Named>> = BTreeMap::new();
+                for chat in &chats {
+                    if let Some(group) = &chat.row.group {
+                        groups.entry(group).or_default().push(chat);
+                    }
+                }
+                if groups.is_empty() {
+                    return Ok(done(
+                        "There are no groups that may be named here; `/group join NAME` makes one.".into(),
+                    ));
+                }
+                let reply_text = groups.iter().map(|(group, chats)| format!("**{group}**\n{}", listed(at, chats)));
+                Ok(done(reply_text.collect()))
+            }
+            _ => Ok(refused("`/group list`, `/group join NAME` or `/group leave`.".into())),
+        }
+    }
+
+    pub(super) async fn change_order(&self, at: &CommandContext<'_>, change: ChatChange) -> Result<(), Error> {
+        let chat = at.chat.id.clone();
+        self.blocking(move |memory| memory.change_chat(&chat, change)).await.map(drop)
+    }
+}
+
+fn fits(name: &str) -> bool {
+    !name.is_empty() && name.chars().count() <= MAX_CHARS && !name.chars().any(char::is_control)
+}
+
+fn listed(at: &CommandContext<'_>, chats: &[&Named]) -> String {
+    chats.iter().map(|chat| format!("- {}{}\n", chat.reply_text("%F"), here(at, chat))).collect()
+}

@@ -1,0 +1,237 @@
+//! Commands about personas.
+
+use azera_adapter::CommandAnswer;
+use azera_memory::{ChatChange, PersonaRow, persona_file};
+use azera_personas::{Persona, PersonaKind};
+use azera_types::PersonaId;
+
+use super::mind::keeps_the_place;
+use super::{CommandContext, done, refused};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Personas besides the usual one that answer in a chat.
+const MAX_INVITED: usize = 7;
+
+impl Engine {
+    pub(super) async fn persona_command(
+        &self,
+        at: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Result<CommandAnswer, Error> {
+        let (verb, name) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        match (verb, name.trim()) {
+            ("" | "list", _) => self.list_personas(at).await,
+            ("use", name) if !name.is_empty() => self.use_persona(at, name).await,
+            ("invite", name) if !name.is_empty() => self.invite_persona(at, name).await,
+            ("dismiss", name) if !name.is_empty() => self.dismiss_persona(at, name).await,
+            ("show" | "export", name) if !name.is_empty() => self.show_persona(at, name).await,
+            ("template", _) => Ok(done(azera_personas::template("Name"))),
+            ("upload", text) if !text.is_empty() => self.upload_persona(at, text).await,
+            ("edit", named) if !named.is_empty() => self.edit_persona(at, named).await,
+            ("confirm", _) => self.confirm_persona(at).await,
+            ("cancel", _) => self.cancel_persona(at).await,
+            ("rollback", name) if !name.is_empty() => self.roll_persona_back(at, name).await,
+            ("remove", name) if !name.is_empty() => self.remove_persona(at, name).await,
+            _ => Ok(refused(
+                "`/persona` with `list`, `use NAME`, `invite NAME`, `dismiss NAME`, `show NAME`, `template`, `upload`, `edit NAME TEXT`, `rollback NAME` or `remove NAME`."
+                    .into(),
+            )),
+        }
+    }
+
+    /// The personas this place may use: its realm's own ones before the operator's. Where somebody from outside the realm
+    /// reads along, the realm's are not there.
+    pub(super) async fn personas_here(&self, at: &CommandContext<'_>) -> Result<Vec<PersonaRow>, Error> {
+        let realm = at.place.shared_realm().cloned();
+        self.blocking(move |memory| {
+            let mut rows = match &realm {
+                Some(realm) => memory.personas(Some(realm))?,
+                None => Vec::new(),
+            };
+            for row in memory.personas(None)? {
+                if rows.iter().all(|own| own.id != row.id) {
+                    rows.push(row);
+                }
+            }
+            Ok(rows)
+        })
+        .await
+    }
+
+    async fn list_personas(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        let mut text = String::from("Personas; `/persona use NAME` chooses who answers here:\n");
+        for row in self.personas_here(at).await? {
+            let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };
+            if persona.kind != PersonaKind::Assistant {
+                continue;
+            }
+            let here = match row.identity() {
+                identity if identity == at.chat.persona => " (here)",
+                identity if at.chat.invited.contains(&identity) => " (here, when called by name)",
+                _ => "",
+            };
+            let intent = persona.intent.lines().next().unwrap_or_default();
+            text.push_str(&format!("- **{}** (`{}`){here}: {intent}\n", persona.name, row.id));
+        }
+        Ok(done(text))
+    }
+
+    /// The persona of a name that is to answer, if whoever says so may choose, and it can.
+    async fn persona_to_answer(
+        &self,
+        at: &CommandContext<'_>,
+        name: &str,
+    ) -> Result<Result<(PersonaRow, Persona), CommandAnswer>, Error> {
+        if !keeps_the_place(at) {
+            return Ok(Err(refused("Who answers here is the admins' choice.".into())));
+        }
+        Ok(match self.find_persona(at, name).await? {
+            None => Err(refused(format!("There is no persona {name}; `/persona list` names them."))),
+            Some((_, persona)) if persona.kind != PersonaKind::Assistant => {
+                Err(refused(format!("{} is a role for people; it cannot answer.", persona.name)))
+            }
+            Some(found) => Ok(found),
+        })
+    }
+
+    async fn invite_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        let (row, persona) = match self.persona_to_answer(at, name).await? {
+            Ok(found) => found,
+            Err(answer) => return Ok(answer),
+        };
+        let identity = row.identity();
+        if at.chat.is_served_by(&identity) {
+            return Ok(refused(format!("{} answers here already.", persona.name)));
+        }
+        if at.chat.invited.len() >= MAX_INVITED {
+            return Ok(refused(format!(
+                "{MAX_INVITED} personas are here besides; `/persona dismiss NAME` sends one away."
+            )));
+        }
+        self.change_order(at, ChatChange::Invited(identity, true)).await?;
+        Ok(done(format!(
+            "{} answers here, too, when it is called by its name ({}) or replied to. It hears what is said to it alone, and \
+             remembers nothing of what is said to others.",
+            persona.name,
+            persona.answers_to().collect::<Vec<_>>().join(", ")
+        )))
+    }
+
+    async fn dismiss_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        if !keeps_the_place(at) {
+            return Ok(refused("Who answers here is the admins' choice.".into()));
+        }
+        let Some((identity, name)) = self.invited_persona(at, name).await? else {
+            return Ok(refused(match self.find_persona(at, name).await? {
+                Some((_, persona)) => {
+                    format!("{} was not invited here; `/persona list` shows who was.", persona.name)
+                }
+                None => format!("There is no persona {name}; `/persona list` names them."),
+            }));
+        };
+        self.change_order(at, ChatChange::Invited(identity, false)).await?;
+        Ok(done(format!("{name} does not answer here any more. What it was told stays remembered.")))
+    }
+
+    /// The identity and the name of somebody who was invited here and is called so: also one in whose place the realm has another
+    /// by now, or who is not there any more.
+    async fn invited_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<Option<(PersonaId, String)>, Error> {
+        let realm = at.place.shared_realm().cloned();
+        let rows = self
+            .blocking(move |memory| {
+                let mut rows = realm.map_or_else(|| Ok(Vec::new()), |realm| memory.personas(Some(&realm)))?;
+                rows.extend(memory.personas(None)?);
+                Ok(rows)
+            })
+            .await?;
+        for row in rows.iter().filter(|row| at.chat.invited.contains(&row.identity())) {
+            if let Some(persona) = called(row, name) {
+                return Ok(Some((row.identity(), persona.name)));
+            }
+        }
+        let wanted = name.trim().to_lowercase();
+        let left = at.chat.invited.iter().find(|identity| persona_file(identity) == wanted);
+        Ok(left.map(|identity| (identity.clone(), wanted)))
+    }
+
+    async fn use_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        let (row, persona) = match self.persona_to_answer(at, name).await? {
+            Ok(found) => found,
+            Err(answer) => return Ok(answer),
+        };
+        self.change_order(at, ChatChange::Persona(row.identity())).await?;
+        Ok(done(format!(
+            "From now on {} answers here. Personas share no memories: what you told the other stays with it.",
+            persona.name
+        )))
+    }
+
+    async fn show_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        Ok(match self.find_persona(at, name).await? {
+            Some((_, persona)) => done(persona.to_markdown()),
+            None => refused(format!("There is no persona {name}; `/persona list` names them.")),
+        })
+    }
+
+    pub(super) async fn find_persona(
+        &self,
+        at: &CommandContext<'_>,
+        name: &str,
+    ) -> Result<Option<(PersonaRow, Persona)>, Error> {
+        for row in self.personas_here(at).await? {
+            if let Some(persona) = called(&row, name) {
+                return Ok(Some((row, persona)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The persona whose name or id a text begins with, and what stands behind that. Of several it is the one with the longest.
+    pub(super) async fn persona_in_front<'a>(
+        &self,
+        at: &CommandContext<'_>,
+        text: &'a str,
+    ) -> Result<Option<(PersonaRow, Persona, &'a str)>, Error> {
+        let mut found: Option<(PersonaRow, Persona, &str)> = None;
+        for row in self.personas_here(at).await? {
+            let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };
+            let rests = [row.id.as_str(), &persona.name].into_iter().filter_map(|name| behind(name, text));
+            let Some(rest) = rests.min_by_key(|rest| rest.len()) else { continue };
+            if found.as_ref().is_none_or(|(.., shortest)| rest.len() < shortest.len()) {
+                found = Some((row, persona, rest));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The persona, if that is its name or its id.
+fn called(row: &PersonaRow, name: &str) -> Option<Persona> {
+    let wanted = name.trim().to_lowercase();
+    let persona = azera_personas::parse(&row.markdown).ok()?;
+    (row.id.as_str() == wanted || persona.name.to_lowercase() == wanted).then_some(persona)
+}
+
+/// What stands behind a name that a text begins with, in whatever case.
+fn behind<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+    let end = text.char_indices().nth(name.chars().count()).map_or(text.len(), |(at, _)| at);
+    let (front, rest) = text.split_at(end);
+    let is_whole = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    (is_whole && front.to_lowercase() == name.to_lowercase()).then(|| rest.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_have_blanks_and_ends_where_it_ends() {
+        assert_eq!(behind("Night Watch", "night watch ---\nid: x"), Some("---\nid: x"));
+        assert_eq!(behind("Night Watch", "Night Watch"), Some(""));
+        assert_eq!(behind("Night", "night watch"), Some("watch"));
+        assert_eq!(behind("Night", "nightly"), None);
+        assert_eq!(behind("Zo\u{eb}", "ZO\u{cb}\nx"), Some("x"));
+        assert_eq!((behind("Night Watch", "night"), behind("Nix", "")), (None, None));
+    }
+}

@@ -1,0 +1,141 @@
+//! `/privacy`: what is kept of what is said here, who may be shown it, and how it is forgotten.
+
+use azera_adapter::{Access, CommandAnswer};
+use azera_memory::{RetentionPreference, TrainingConsent};
+use azera_types::{PlaceKind, PlatformId, Scope};
+
+use super::{CommandContext, done, refused};
+use crate::engine::Engine;
+use crate::error::Error;
+
+impl Engine {
+    pub(super) async fn privacy_command(
+        &self,
+        at: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Result<CommandAnswer, Error> {
+        let wanted = match arguments {
+            "" => return self.show_privacy(at).await,
+            "addressed" => RetentionPreference::Addressed,
+            "everything" => RetentionPreference::Everything,
+            _ => return Ok(refused("`/privacy`, `/privacy addressed` or `/privacy everything`.".into())),
+        };
+        let person = at.line.person.clone();
+        self.blocking(move |memory| memory.set_retention(&person, wanted)).await?;
+        Ok(done(match wanted {
+            RetentionPreference::Addressed => {
+                "From now on I keep of what you say only what you say to me, here and everywhere; what I merely read along I forget at \
+                 once. What you said before stays until you have it forgotten: `/forget me`."
+                    .into()
+            }
+            RetentionPreference::Everything => "From now on I keep what I read of you, too, where I read along.".into(),
+        }))
+    }
+
+    async fn show_privacy(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        let (read_scope, person, scope) = (at.read_scope.clone(), at.line.person.clone(), at.place.scope());
+        let (stats, retained, keeping, consent) = self
+            .blocking(move |memory| {
+                let retained = memory.salient_memories(&read_scope, &person, usize::MAX)?.len();
+                Ok((
+                    memory.stats(&read_scope)?,
+                    retained,
+                    memory.retention(&person)?,
+                    memory.training_consent(&person)?,
+                ))
+            })
+            .await?;
+        let here: usize = stats.counts.iter().filter(|(_, from, _)| *from == scope).map(|(.., count)| count).sum();
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        let posted = match self.journal_of(&home).await? {
+            Some(chat) if chat == at.chat.id => "here",
+            Some(_) => "in another channel",
+            None => "nowhere",
+        };
+        let linked = match &at.place.kind {
+            PlaceKind::Dm(person) => {
+                let person = person.clone();
+                self.blocking(move |memory| memory.linked(&person)).await?.len()
+            }
+            PlaceKind::Public(_) | PlaceKind::Private { .. } => 0,
+        };
+        let mut text = format!(
+            "- **This place:** {}\n- **What I keep of it:** every message that I can read here, and what I answered; {here} \
+             memories of it may be shown here now. Of what you said, {retained} things that may be shown here seemed worth keeping: \
+             `/me` lists them.\n- **Dreams and journal entries** made of what was said here are posted {posted}.\n",
+            audience(&at.place.kind, &scope, linked),
+        );
+        text.push_str(match keeping {
+            RetentionPreference::Everything => {
+                "- **Of you** I keep all that I read; `/privacy addressed` has me keep only what you say to me.\n"
+            }
+            RetentionPreference::Addressed => {
+                "- **Of you** I keep only what you say to me, as you wish; `/privacy everything` has me keep all that I read.\n"
+            }
+        });
+        text.push_str(&self.learning_line(at.platform, consent));
+        text.push_str(
+            "- **You decide:** delete or change a message, and I follow. `/forget last`, `/forget m42` or `/forget me` forgets for \
+             good, with a receipt; the bytes go from disk and backups within minutes. In a direct message `/memory export` gives you \
+             everything I hold about you.\n",
+        );
+        if at.access >= Access::Admin && !matches!(at.place.kind, PlaceKind::Dm(_)) {
+            text.push_str(
+                "- **You manage this place:** `/forget chat` forgets all that was said in this chat, `/answer never` keeps me silent, \
+                 and where I cannot read, I hear nothing.\n",
+            );
+        }
+        text.push_str("I am an AI. Who runs me can read what I keep.");
+        Ok(done(text))
+    }
+
+    /// Whether what somebody says here changes the model, in a line, if anybody's words may.
+    fn learning_line(&self, platform: &PlatformId, consent: Option<TrainingConsent>) -> String {
+        let Some(burning) = self.0.hearth.get().filter(|burning| burning.hearth.trainer.is_some()) else {
+            return String::new();
+        };
+        let reply_text = if burning.hearth.barred.contains_key(platform) {
+            "nothing that is said here changes my weights."
+        } else if burning.base_fingerprint(&self.model().info().name).is_none() {
+            "the model that answers cannot learn here, so nothing that you say changes my weights."
+        } else {
+            match (consent, burning.hearth.transport.is_some()) {
+                (None, _) => "nothing that you say changes my weights, unless you say `/hearth opt-in`.",
+                (Some(consent), true) if !consent.offload => {
+                    "I learn on another machine by now, which you did not agree to: nothing of yours goes there, and nothing new that you say \
+                     changes my weights, unless you say `/hearth opt-in` once more."
+                }
+                (Some(_), true) => {
+                    "what you say to me may change my weights for the place where you say it, as you wish. It is learnt on another machine: \
+                     what is forgotten is unlearnt here, and a copy that was left there is beyond my reach. `/hearth opt-out` ends it."
+                }
+                (Some(_), false) => {
+                    "what you say to me may change my weights for the place where you say it (the public channels of a server are one), as you \
+                     wish. What is forgotten is unlearnt, and `/hearth opt-out` ends it."
+                }
+            }
+        };
+        format!("- **Learning:** {reply_text}\n")
+    }
+}
+
+fn audience(kind: &PlaceKind, scope: &Scope, linked: usize) -> String {
+    match kind {
+        PlaceKind::Public(_) => {
+            "what is said here belongs to everybody in it: I may recall it in all public channels of this server, in private \
+             ones that only its members read, and in direct messages with those who may read here."
+                .into()
+        }
+        PlaceKind::Private { .. } => {
+            format!(
+                "private ({scope}): what is said here I recall only where everybody who reads along may read here, too."
+            )
+        }
+        PlaceKind::Dm(_) if linked > 0 => {
+            "between you and me: what you say here I recall in direct messages with the accounts that you linked (`/link list`) and \
+             nowhere else, for nobody else."
+                .into()
+        }
+        PlaceKind::Dm(_) => "between you and me: what you say here I recall nowhere else, for nobody else.".into(),
+    }
+}

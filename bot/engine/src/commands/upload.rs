@@ -1,0 +1,336 @@
+//! Personas that admins bring to their server: checked, shown, and taken in when they say so.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use azera_adapter::{Access, Choice, CommandAnswer};
+use azera_memory::{ChatChange, MAX_PICTURE_BYTES, NewPersona, PersonaRow, persona_identity};
+use azera_personas::{CardData, Error as PersonaError, Persona, Problem, Severity};
+use azera_types::{ChatId, PersonId, PersonaId, RealmId, Timestamp};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::{CommandContext, done, refused};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Personas that wait for a yes; when there are more, the one that waits longest goes.
+const MAX_WAITING: usize = 100;
+
+/// Seconds they wait.
+const WAIT_S: i64 = 900;
+
+/// Problems told at once.
+const REPORTED: usize = 15;
+
+/// What a picture begins with where it comes as text.
+const PICTURE: &str = "data:image/png;base64,";
+
+/// Personas that were looked at and wait for a yes, by place and person.
+#[derive(Default)]
+pub(crate) struct Uploads(Mutex<HashMap<(ChatId, PersonId), Upload>>);
+
+struct Upload {
+    at: Timestamp,
+    new: NewPersona,
+    name: String,
+    /// Its picture, in base64.
+    picture: Option<String>,
+}
+
+impl Uploads {
+    fn keep(&self, whose: (ChatId, PersonId), upload: Upload) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = waiting.iter().min_by_key(|(_, upload)| upload.at).map(|(whose, _)| whose.clone());
+        if let Some(oldest) = oldest.filter(|_| waiting.len() >= MAX_WAITING) {
+            waiting.remove(&oldest);
+        }
+        waiting.insert(whose, upload);
+    }
+
+    fn take(&self, whose: &(ChatId, PersonId), now: Timestamp) -> Option<Upload> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.remove(whose).filter(|upload| now.as_second() - upload.at.as_second() <= WAIT_S)
+    }
+}
+
+/// A file that was read: the persona, what a card held besides, and what its author should know.
+struct Brought {
+    persona: Persona,
+    card: Option<CardData>,
+    picture: Option<Vec<u8>>,
+    notes: Vec<String>,
+}
+
+impl Engine {
+    /// Looks at a persona and says what it is, or what is wrong with it and where.
+    pub(super) async fn upload_persona(&self, at: &CommandContext<'_>, text: &str) -> Result<CommandAnswer, Error> {
+        self.look_at(at, text, None).await
+    }
+
+    /// Looks at a persona. What a card held besides is kept with it; of a file that is no card, what was kept so far.
+    async fn look_at(
+        &self,
+        at: &CommandContext<'_>,
+        text: &str,
+        retained: Option<serde_json::Value>,
+    ) -> Result<CommandAnswer, Error> {
+        let realm = match realm_to_change(at) {
+            Ok(realm) => realm,
+            Err(why) => return Ok(refused(why.into())),
+        };
+        let Brought { persona, card, picture, mut notes } = match read(text) {
+            Ok(brought) => brought,
+            Err(why) => return Ok(refused(format!("That cannot be taken in.\n{why}"))),
+        };
+        let Ok(id) = PersonaId::new(persona.id.as_str()) else {
+            return Ok(refused("That cannot be taken in: its id is none.".into()));
+        };
+        let before = {
+            let (realm, id) = (realm.clone(), id.clone());
+            self.blocking(move |memory| memory.persona(Some(&realm), &id)).await?
+        };
+        let fits = |picture: &Vec<u8>| picture.len() <= MAX_PICTURE_BYTES;
+        if picture.as_ref().is_some_and(|picture| !fits(picture)) {
+            notes.push(format!("the picture has more than {} MB, so it is not kept", MAX_PICTURE_BYTES >> 20));
+        }
+        let picture = picture.filter(fits).map(|picture| STANDARD.encode(picture));
+        let words = preview(&persona, before.as_ref(), &notes);
+        let new = NewPersona {
+            id,
+            owner: Some(realm),
+            markdown: Some(persona.to_markdown()),
+            card: card.map_or(retained, |card| serde_json::to_value(card).ok()),
+            added_by: Some(at.line.person.clone()),
+        };
+        let upload = Upload { at: self.0.clock.now(), new, name: persona.name, picture };
+        self.0.uploads.keep((at.chat.id.clone(), at.line.person.clone()), upload);
+        let choice = |label: &str, line: &str| Choice { label: label.into(), line: line.into() };
+        let choices = vec![choice("Take it in", "/persona confirm"), choice("Cancel", "/persona cancel")];
+        Ok(CommandAnswer { choices, ..done(words) })
+    }
+
+    /// Looks at a persona that is to take the place of one that is here; shows that one if there is nothing to look at.
+    pub(super) async fn edit_persona(&self, at: &CommandContext<'_>, named: &str) -> Result<CommandAnswer, Error> {
+        if let Err(why) = realm_to_change(at) {
+            return Ok(refused(why.into()));
+        }
+        let Some((row, persona, text)) = self.persona_in_front(at, named).await? else {
+            let name = named.split_whitespace().next().unwrap_or_default();
+            return Ok(refused(format!("There is no persona {name}; `/persona list` names them.")));
+        };
+        if text.is_empty() {
+            return Ok(done(persona.to_markdown()));
+        }
+        let renamed = read(text).is_ok_and(|brought| brought.persona.id.as_str() != row.id.as_str());
+        if renamed {
+            return Ok(refused(format!(
+                "That has another `id` than `{}`; `/persona upload` brings it as a persona of its own.",
+                row.id
+            )));
+        }
+        self.look_at(at, text, row.card).await
+    }
+
+    /// Takes in what was looked at.
+    pub(super) async fn confirm_persona(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        if let Err(why) = realm_to_change(at) {
+            return Ok(refused(why.into()));
+        }
+        let now = self.0.clock.now();
+        let whose = (at.chat.id.clone(), at.line.person.clone());
+        let Some(upload) = self.0.uploads.take(&whose, now) else { return Ok(nothing_waits()) };
+        let Upload { new, name, picture, .. } = upload;
+        let row = self
+            .blocking(move |memory| {
+                if let Some(picture) = picture {
+                    memory.set_picture(&persona_identity(new.owner.as_ref(), &new.id), &picture)?;
+                }
+                memory.put_persona(new, now)
+            })
+            .await?;
+        Ok(done(format!(
+            "{name} is here as `{}`, version {}. `/persona use {}` has it answer in a channel.",
+            row.id, row.version, row.id
+        )))
+    }
+
+    /// Drops what was looked at.
+    pub(super) async fn cancel_persona(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        if let Err(why) = realm_to_change(at) {
+            return Ok(refused(why.into()));
+        }
+        let whose = (at.chat.id.clone(), at.line.person.clone());
+        Ok(match self.0.uploads.take(&whose, self.0.clock.now()) {
+            Some(upload) => done(format!("{} is not taken in.", upload.name)),
+            None => nothing_waits(),
+        })
+    }
+
+    /// Puts the version before the present one in its place again.
+    pub(super) async fn roll_persona_back(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        let present = match self.own_persona(at, name).await? {
+            Ok(row) => row,
+            Err(answer) => return Ok(answer),
+        };
+        let (owner, id, version) = (present.owner.clone(), present.id.clone(), present.version);
+        let versions = self.blocking(move |memory| memory.persona_versions(owner.as_ref(), &id)).await?;
+        let before = versions.into_iter().rev().find(|row| {
+            let same = row.markdown == present.markdown && row.card == present.card;
+            row.version < version && !row.removed && !same
+        });
+        let Some(before) = before else {
+            return Ok(refused(format!("Of {} there is no other version.", present.id)));
+        };
+        let (now, person) = (self.0.clock.now(), at.line.person.clone());
+        let again = before.version;
+        let new = NewPersona {
+            id: before.id,
+            owner: before.owner,
+            markdown: Some(before.markdown),
+            card: before.card,
+            added_by: Some(person),
+        };
+        let row = self.blocking(move |memory| memory.put_persona(new, now)).await?;
+        Ok(done(format!("`{}` is again as in version {again}; that is version {} now.", row.id, row.version)))
+    }
+
+    /// Removes a persona of the server. Where it answered, the usual one does from now on.
+    pub(super) async fn remove_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
+        let row = match self.own_persona(at, name).await? {
+            Ok(row) => row,
+            Err(answer) => return Ok(answer),
+        };
+        let (identity, usual) = (row.identity(), self.0.config.persona.clone());
+        let (platform, now, person) = (at.platform.clone(), self.0.clock.now(), at.line.person.clone());
+        let new = NewPersona {
+            id: row.id.clone(),
+            owner: row.owner.clone(),
+            markdown: None,
+            card: None,
+            added_by: Some(person),
+        };
+        self.blocking(move |memory| {
+            memory.put_persona(new, now)?;
+            for chat in memory.chats(&platform)?.into_iter().filter(|chat| chat.is_served_by(&identity)) {
+                let change = match chat.persona == identity {
+                    true => ChatChange::Persona(usual.clone()),
+                    false => ChatChange::Invited(identity.clone(), false),
+                };
+                memory.change_chat(&chat.id, change)?;
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(done(format!("`{}` is removed. What it remembers stays until it is forgotten.", row.id)))
+    }
+
+    /// A persona of the server itself, for somebody who may change it.
+    async fn own_persona(
+        &self,
+        at: &CommandContext<'_>,
+        name: &str,
+    ) -> Result<Result<PersonaRow, CommandAnswer>, Error> {
+        let realm = match realm_to_change(at) {
+            Ok(realm) => realm,
+            Err(why) => return Ok(Err(refused(why.into()))),
+        };
+        let wanted = name.trim().to_lowercase();
+        let own = self.blocking(move |memory| memory.personas(Some(&realm))).await?;
+        let named = |row: &PersonaRow| {
+            let persona = azera_personas::parse(&row.markdown);
+            row.id.as_str() == wanted || persona.is_ok_and(|persona| persona.name.to_lowercase() == wanted)
+        };
+        Ok(own.into_iter().find(named).ok_or_else(|| {
+            refused(format!("There is no persona {name} that is this place's own; the others are everybody's."))
+        }))
+    }
+}
+
+/// The realm whose personas the person may change here.
+fn realm_to_change(at: &CommandContext<'_>) -> Result<RealmId, &'static str> {
+    if at.access < Access::Admin {
+        return Err("Which personas there are is the admins' choice.");
+    }
+    at.place.shared_realm().cloned().ok_or(
+        "Personas are brought to a server or a room of many, and this is none; `azera persona add` brings one for \
+         everybody.",
+    )
+}
+
+fn nothing_waits() -> CommandAnswer {
+    refused("Nothing waits for that; `/persona upload` comes first.".into())
+}
+
+/// Reads a persona file, or a card as JSON or as a picture; what is wrong with it, line by line.
+fn read(text: &str) -> Result<Brought, String> {
+    let text = text.trim_start();
+    let card = match text.strip_prefix(PICTURE) {
+        Some(picture) => Some(STANDARD.decode(picture.trim()).map_err(|_| "The picture came broken.".to_owned())?),
+        None => text.starts_with('{').then(|| text.as_bytes().to_vec()),
+    };
+    if let Some(bytes) = card {
+        let card = azera_personas::import_card(&bytes).map_err(|error| match error {
+            PersonaError::Invalid { problems } => listed(&problems),
+            other => format!("{other}."),
+        })?;
+        let notes = card.notes.iter().map(ToString::to_string).collect();
+        return Ok(Brought { persona: card.persona, card: Some(card.data), picture: card.avatar, notes });
+    }
+    let checked = azera_personas::check_bytes(text.as_bytes());
+    let Some(persona) = checked.persona else { return Err(listed(&checked.problems)) };
+    Ok(Brought {
+        persona,
+        card: None,
+        picture: None,
+        notes: checked.problems.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// Problems, what keeps the file from being used first.
+fn listed(problems: &[Problem]) -> String {
+    let mut sorted: Vec<&Problem> = problems.iter().collect();
+    sorted.sort_by_key(|problem| (problem.severity != Severity::Error, problem.line));
+    let mut text: String = sorted.iter().take(REPORTED).map(|problem| format!("- {problem}\n")).collect();
+    if problems.len() > REPORTED {
+        text.push_str(&format!("and {} more.", problems.len() - REPORTED));
+    }
+    text
+}
+
+fn preview(persona: &Persona, before: Option<&PersonaRow>, notes: &[String]) -> String {
+    let mut text =
+        format!("**{}** (`{}`), {}\n{}\n", persona.name, persona.id.as_str(), persona.kind.as_str(), persona.brief());
+    let names: Vec<&str> = persona.answers_to().collect();
+    text.push_str(&format!("It answers to {}. Examples: {}.\n", names.join(", "), persona.exchanges().len()));
+    if let Some(before) = before {
+        text.push_str(&format!("It takes the place of version {}.\n", before.version));
+    }
+    for note in notes.iter().take(REPORTED) {
+        text.push_str(&format!("- {note}\n"));
+    }
+    text.push_str("`/persona confirm` takes it in, `/persona cancel` does not.");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_told_by_line() {
+        let reply_text = read("---\nname: Nix\nid: NOT AN ID\n---\n\n# Nix\n").err().unwrap();
+        assert!(reply_text.contains("line 3"), "{reply_text}");
+        assert!(read("data:image/png;base64,????").is_err());
+        assert!(read("{\"spec\": \"none\"}").is_err());
+    }
+
+    #[test]
+    fn a_template_can_be_brought_and_a_card_of_it_too() {
+        let template = azera_personas::template("Nix");
+        let brought = read(&template).map_err(|why| panic!("{why}")).unwrap();
+        assert_eq!(brought.persona.name, "Nix");
+        let card = azera_personas::to_card(&brought.persona, &CardData::default(), azera_personas::CardSpec::V3);
+        assert_eq!(read(&card.to_string()).map_err(|why| panic!("{why}")).unwrap().persona.name, "Nix");
+    }
+}

@@ -1,0 +1,70 @@
+//! `/why`: what stood behind the last reply, or behind what was written unasked.
+
+use azera_adapter::CommandAnswer;
+use azera_types::MessageId;
+
+use super::chat::no_reply;
+use super::{CommandContext, done, refused};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Characters of a memory shown.
+const SHOWN: usize = 160;
+
+impl Engine {
+    pub(super) async fn why_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        if let Some(id) = &at.line.about
+            && let Some(answer) = self.why_posted(at, id).await?
+        {
+            return Ok(answer);
+        }
+        let reply = match &at.line.about {
+            // It need not be the one that stands.
+            Some(id) => match self.pointed_at(at, id).await? {
+                Some(named) if named.answers.is_some() => Some(named),
+                _ => self.exchange(at).await?.map(|(_, reply)| reply),
+            },
+            None => self.recent(at).await?.into_iter().rev().find(|row| row.answers.is_some()),
+        };
+        let Some(reply) = reply else { return Ok(no_reply(at)) };
+        let (read_scope, id) = (at.read_scope.clone(), reply.id.clone());
+        let Some((why, memories, hidden)) = self.blocking(move |memory| memory.why(&read_scope, &id)).await? else {
+            return Ok(refused("Nothing is kept about that reply.".into()));
+        };
+        let mut text = String::new();
+        if memories.is_empty() {
+            text.push_str("No memory stood behind it.\n");
+        } else {
+            text.push_str("These memories stood in front of the model:\n");
+            for (hit, memory) in why.recalled.iter().zip(&memories) {
+                let body: String = memory.text.chars().take(SHOWN).collect();
+                text.push_str(&format!(
+                    "- `{}` {}, {}, {}: \"{body}\" (score {:.2}; {})\n",
+                    memory.id,
+                    memory.author.name(),
+                    memory.kind.evidence().as_str(),
+                    memory.at.strftime("%F"),
+                    hit.score,
+                    hit.signals.join(", ")
+                ));
+            }
+        }
+        if hidden > 0 {
+            text.push_str(&format!("{hidden} more were forgotten since, or may not be shown here now.\n"));
+        }
+        if !why.missing.is_empty() {
+            text.push_str(&format!("Not available then: {}.\n", why.missing.join(", ")));
+        }
+        let parts: Vec<String> = why.fragments.iter().map(|(name, tokens)| format!("{name} {tokens}")).collect();
+        text.push_str(&format!("Prompt in tokens: {}.\n", parts.join(", ")));
+        text.push_str(&format!("Model {}, seed {}, recall {:.0} ms.", why.model, why.seed, why.recall_ms));
+        Ok(done(text))
+    }
+
+    /// How something came to be that was written unasked; `None` if what is pointed at is no such thing.
+    async fn why_posted(&self, at: &CommandContext<'_>, id: &MessageId) -> Result<Option<CommandAnswer>, Error> {
+        let Some(post) = self.pointed_at(at, id).await?.filter(|row| row.answers.is_none()) else { return Ok(None) };
+        let Some((written, _)) = self.blocking(move |memory| memory.posted_as(&post)).await? else { return Ok(None) };
+        Ok(self.whole(&at.read_scope, written.id).await?.map(done))
+    }
+}

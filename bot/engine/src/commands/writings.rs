@@ -1,0 +1,312 @@
+//! `/dream` and `/journal`: what was written between messages, as far as it may be shown in the place asked from.
+
+use azera_adapter::CommandAnswer;
+use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, ReadScope, WritingRow};
+use azera_types::{MemoryId, Text};
+
+use super::archive::{json_of, read};
+use super::mind::keeps_the_place;
+use super::{CommandContext, done, refused};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Writings a list shows.
+const LISTED: usize = 20;
+
+/// Hits a search shows.
+const FOUND: usize = 10;
+
+/// Hits looked through for those of the right kind.
+const SEARCHED: usize = 100;
+
+/// Writings an export holds at most.
+const EXPORTED: usize = 1_000;
+
+/// Characters of a writing in a list.
+const SHOWN: usize = 120;
+
+/// Which writings a command is about.
+#[derive(Clone, Copy)]
+pub(super) struct WritingFilter {
+    pub(super) command: &'static str,
+    /// What a list calls them.
+    pub(super) name: &'static str,
+    /// What one of them is called.
+    pub(super) one: &'static str,
+    pub(super) kinds: &'static [Kind],
+    /// What is imported becomes this.
+    pub(super) imported: Kind,
+}
+
+const DREAMS: WritingFilter =
+    WritingFilter { command: "dream", name: "dreams", one: "dream", kinds: &[Kind::Dream], imported: Kind::Dream };
+
+const JOURNAL: WritingFilter = WritingFilter {
+    command: "journal",
+    name: "journal entries",
+    one: "journal entry",
+    kinds: &[Kind::Reflection, Kind::Diary],
+    imported: Kind::Reflection,
+};
+
+impl Engine {
+    pub(super) async fn dream_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        match self.writings_command(at, DREAMS, arguments).await? {
+            Some(answer) => Ok(answer),
+            None => Ok(refused(
+                "`/dream list`, `/dream show 1`, `/dream search WORDS`, `/dream import TEXT` or `/dream export`."
+                    .into(),
+            )),
+        }
+    }
+
+    pub(super) async fn journal_command(
+        &self,
+        at: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Result<CommandAnswer, Error> {
+        if let Some(answer) = self.writings_command(at, JOURNAL, arguments).await? {
+            return Ok(answer);
+        }
+        match arguments.split_once(char::is_whitespace).map_or((arguments, ""), |(verb, rest)| (verb, rest.trim())) {
+            ("trigger", "") => self.journal_trigger(at).await,
+            ("channel", "") => self.show_journal_channel(at).await,
+            ("channel", "here") => self.set_journal_channel(at, true).await,
+            ("channel", "off") => self.set_journal_channel(at, false).await,
+            _ => Ok(refused(
+                "`/journal list`, `/journal show 1`, `/journal search WORDS`, `/journal trigger`, `/journal import TEXT`, \
+                 `/journal export` or `/journal channel here`."
+                    .into(),
+            )),
+        }
+    }
+
+    pub(super) async fn writings_command(
+        &self,
+        at: &CommandContext<'_>,
+        filter: WritingFilter,
+        arguments: &str,
+    ) -> Result<Option<CommandAnswer>, Error> {
+        let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        Ok(Some(match (verb, rest.trim()) {
+            ("" | "list", "") => self.list_writings(at, filter).await?,
+            ("show", which) if !which.is_empty() => self.show_writing(at, filter, which).await?,
+            ("search", words) if !words.is_empty() => self.search_writings(at, filter, words).await?,
+            ("import", text) if !text.is_empty() => self.import_writings(at, filter, text).await?,
+            ("export", "") => {
+                let written = self.writings_here(at, filter, EXPORTED).await?;
+                done(serde_json::to_string_pretty(&json_of(&written)).unwrap_or_default())
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    async fn writings_here(
+        &self,
+        at: &CommandContext<'_>,
+        filter: WritingFilter,
+        limit: usize,
+    ) -> Result<Vec<(MemoryRow, WritingRow)>, Error> {
+        let read_scope = at.read_scope.clone();
+        self.blocking(move |memory| memory.writings(&read_scope, filter.kinds, limit)).await
+    }
+
+    async fn list_writings(&self, at: &CommandContext<'_>, filter: WritingFilter) -> Result<CommandAnswer, Error> {
+        let written = self.writings_here(at, filter, LISTED).await?;
+        if written.is_empty() {
+            return Ok(done(format!("There are no {} that may be shown here.", filter.name)));
+        }
+        let mut text = format!("The newest {}; `/{} show NUMBER` shows one whole:\n", filter.name, filter.command);
+        for (number, (memory, writing)) in written.iter().enumerate() {
+            text.push_str(&format!("{}. {}\n", number + 1, glimpse(memory, writing)));
+        }
+        Ok(done(text))
+    }
+
+    /// The writing of a number in the list, or of an id.
+    pub(super) async fn find_writing(
+        &self,
+        at: &CommandContext<'_>,
+        filter: WritingFilter,
+        which: &str,
+    ) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
+        Ok(match (which.parse::<usize>(), which.parse::<MemoryId>()) {
+            (Ok(number), _) => {
+                let written = self.writings_here(at, filter, number.min(EXPORTED)).await?;
+                number.checked_sub(1).and_then(|index| written.into_iter().nth(index))
+            }
+            (_, Ok(id)) => {
+                let read_scope = at.read_scope.clone();
+                let found = self.blocking(move |memory| memory.written(&read_scope, id)).await?;
+                found.filter(|(memory, _)| filter.kinds.contains(&memory.kind))
+            }
+            _ => None,
+        })
+    }
+
+    async fn show_writing(
+        &self,
+        at: &CommandContext<'_>,
+        filter: WritingFilter,
+        which: &str,
+    ) -> Result<CommandAnswer, Error> {
+        let found = match self.find_writing(at, filter, which).await? {
+            Some((memory, _)) => self.whole(&at.read_scope, memory.id).await?,
+            None => None,
+        };
+        Ok(found.map_or_else(
+            || refused(format!("There is none of that number here; `/{} list` names them.", filter.command)),
+            done,
+        ))
+    }
+
+    async fn search_writings(
+        &self,
+        at: &CommandContext<'_>,
+        filter: WritingFilter,
+        words: &str,
+    ) -> Result<CommandAnswer, Error> {
+        let name = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
+        let query = Text::new(words);
+        let recall = self.recall(&at.read_scope, &query, &at.line.person, &name, Default::default(), SEARCHED).await?;
+        let mut text = String::new();
+        for hit in recall.hits.iter().filter(|hit| filter.kinds.contains(&hit.memory.kind)).take(FOUND) {
+            let (read_scope, id) = (at.read_scope.clone(), hit.memory.id);
+            if let Some((memory, writing)) = self.blocking(move |memory| memory.written(&read_scope, id)).await? {
+                text.push_str(&format!("- {}\n", glimpse(&memory, &writing)));
+            }
+        }
+        if text.is_empty() {
+            return Ok(done(format!("There are no {} like that which may be shown here.", filter.name)));
+        }
+        Ok(done(text))
+    }
+
+    /// What is brought in is for the place it is brought into, as if it had been said there.
+    async fn import_writings(
+        &self,
+        at: &CommandContext<'_>,
+        filter: WritingFilter,
+        text: &str,
+    ) -> Result<CommandAnswer, Error> {
+        if !keeps_the_place(at) {
+            return Ok(refused("In a place of many, archives are brought in by its admins.".into()));
+        }
+        let now = self.0.clock.now();
+        let entries = match read(text, now) {
+            Ok(entries) => entries,
+            Err(why) => return Ok(refused(format!("Nothing was brought in: {why}."))),
+        };
+        let name = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
+        let count = entries.len();
+        for entry in entries {
+            let new = NewWriting {
+                persona: at.chat.persona.clone(),
+                persona_name: name.clone(),
+                kind: filter.imported,
+                chat: at.chat.id.clone(),
+                scope: at.place.scope(),
+                // It was told here now, whenever it was written.
+                source_scopes: vec![azera_memory::SourceScope { scope: at.place.scope(), from: now }],
+                sources: Vec::new(),
+                text: Text::new(entry.text),
+                at: entry.at.unwrap_or(now),
+                prompt: None,
+                model: None,
+                title: entry.title,
+                themes: entry.themes,
+                mood: entry.mood,
+                imported_by: Some(at.line.person.clone()),
+                post: None,
+                tended: None,
+            };
+            self.blocking(move |memory| memory.write(new)).await?;
+        }
+        self.0.index_wanted.notify_one();
+        let name = if count == 1 { filter.one } else { filter.name };
+        Ok(done(format!("Brought in: {count} {name}. `/{} list` shows what there is.", filter.command)))
+    }
+
+    async fn journal_trigger(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        if !keeps_the_place(at) {
+            return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
+        }
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        let Some(written) = self.reflect_now(&home).await? else {
+            return Ok(refused("Nothing came of it: there is too little to write about, or I found no words.".into()));
+        };
+        let shown = self.whole(&at.read_scope, written.id).await?;
+        Ok(done(shown.unwrap_or_else(|| "Written, for those who read the journal's channel.".into())))
+    }
+
+    /// All there is to a writing, if `read_scope` may see it, and what it rests on.
+    pub(super) async fn whole(&self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<String>, Error> {
+        let read_scope = read_scope.clone();
+        let read = move |memory: &azera_memory::Memory| {
+            let Some((written, writing)) = memory.written(&read_scope, id)? else { return Ok(None) };
+            let behind = memory.behind(&read_scope, &written)?;
+            Ok(Some(whole(&written, &writing, &behind)))
+        };
+        self.blocking(read).await
+    }
+
+    async fn show_journal_channel(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        Ok(done(match self.journal_of(&home).await? {
+            Some(chat) if chat == at.chat.id => "Dreams and journal entries are posted here.".into(),
+            Some(_) => "Dreams and journal entries are posted in another channel.".into(),
+            None => {
+                "Dreams and journal entries are posted nowhere; `/journal channel here` has them posted here.".into()
+            }
+        }))
+    }
+
+    async fn set_journal_channel(&self, at: &CommandContext<'_>, here: bool) -> Result<CommandAnswer, Error> {
+        if !keeps_the_place(at) {
+            return Ok(refused("Where the journal is posted is the admins' choice.".into()));
+        }
+        let channel = JournalChannel { chat: here.then(|| at.chat.id.clone()) };
+        let (platform, place) = (at.platform.clone(), Self::home(at.platform, &at.place, &at.chat.persona).place);
+        self.blocking(move |memory| memory.set_journal_channel(&platform, &place, &channel)).await?;
+        Ok(done(match here {
+            true => {
+                "From now on dreams, journal entries and pieces are posted here, made of what everybody here may read."
+                    .into()
+            }
+            false => "From now on dreams and journal entries are posted nowhere.".into(),
+        }))
+    }
+}
+
+/// A line of a list.
+fn glimpse(memory: &MemoryRow, writing: &WritingRow) -> String {
+    let title = writing.title.as_ref().map_or_else(String::new, |title| format!(" {title}:"));
+    let body: String = memory.text.chars().take(SHOWN).collect();
+    let more = if body.len() < memory.text.len() { "..." } else { "" };
+    format!("`{}` {}, {}:{title} {body}{more}", memory.id, memory.kind.as_str(), memory.at.strftime("%F"))
+}
+
+/// All there is to a writing. What it was written from needs the same right, and stands below it.
+fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow]) -> String {
+    let mut text = format!("`{}` {}, {}", memory.id, memory.kind.as_str(), memory.at.strftime("%F %H:%M UTC"));
+    for (name, value) in [("title", &writing.title), ("mood", &writing.mood)] {
+        if let Some(value) = value {
+            text.push_str(&format!(", {name} {value}"));
+        }
+    }
+    text.push_str(&format!("\n\n{}\n", memory.text.as_str()));
+    if !writing.themes.is_empty() {
+        text.push_str(&format!("\nThemes: {}.", writing.themes.join(", ")));
+    }
+    if !behind.is_empty() {
+        let source = |said: &MemoryRow| format!("`{}` {}, {}", said.id, said.author.name(), said.at.strftime("%F"));
+        let sources: Vec<String> = behind.iter().map(source).collect();
+        text.push_str(&format!("\nMade of {}.", sources.join("; ")));
+    }
+    if let (Some(prompt), Some(model)) = (&writing.prompt, &writing.model) {
+        text.push_str(&format!("\nWritten by {model}, which was asked:\n\n{}", prompt.as_str()));
+    } else if writing.imported_by.is_some() {
+        text.push_str("\nIt was brought here from elsewhere.");
+    }
+    text
+}

@@ -1,0 +1,264 @@
+//! Stage *generate*: the model's reply, streamed as it is made and cleaned of what is not part of it.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_adapter::{Making, Platform, StreamEvent};
+use azera_model_api::{ChatModel, ChatRequest, Event, FinishReason, Lora, Priority, Reply, Sampling, Usage};
+use azera_prompt::Prompt;
+use azera_types::MessageId;
+
+use crate::error::Error;
+
+/// How often a blank answer is asked for again, each time with another seed.
+const ATTEMPTS: u32 = 3;
+
+/// How often a busy model is asked again.
+const BUSY_ATTEMPTS: u32 = 600;
+
+/// Wait before it is.
+const BUSY_WAIT: Duration = Duration::from_millis(100);
+
+/// Names whose line beginnings end a reply: a model that goes on to write the other side's next line has finished.
+const MAX_STOP_NAMES: usize = 8;
+
+/// What the model is asked besides the prompt.
+#[derive(Debug, Clone)]
+pub(crate) struct GenerationRequest<'a> {
+    pub(crate) session: azera_model_api::SessionKey,
+    pub(crate) sampling: Sampling,
+    pub(crate) seed: u32,
+    pub(crate) max_tokens: usize,
+    pub(crate) thinking: bool,
+    /// The persona's name: a reply that begins with it as a label loses the label.
+    pub(crate) persona: &'a str,
+    /// What it learnt in this place.
+    pub(crate) loras: Vec<Lora>,
+    /// What ends a reply, by the form of the model's family.
+    pub(crate) stop: &'static [&'static str],
+    /// The reply is shown by whoever asked, after it was checked: nothing of it is streamed.
+    pub(crate) held: bool,
+    /// Other speakers of the conversation.
+    pub(crate) speakers: Vec<String>,
+}
+
+/// A finished reply.
+#[derive(Debug)]
+pub(crate) struct Generated {
+    pub(crate) text: String,
+    pub(crate) usage: Usage,
+    pub(crate) seed: u32,
+    /// What it was made with.
+    pub(crate) loras: Vec<Lora>,
+    /// Whether no model wrote it.
+    fixed: bool,
+}
+
+impl Generated {
+    /// A reply of fixed words, none of them a model's; it may be empty.
+    pub(crate) fn fixed(text: &str, seed: u32) -> Self {
+        let usage = Usage {
+            prompt_tokens: 0,
+            cached_tokens: 0,
+            evaluated_tokens: 0,
+            completion_tokens: 0,
+            ttft_ms: 0.0,
+            tokens_per_s: 0.0,
+            finish: FinishReason::Stop,
+            estimated: false,
+        };
+        Self { text: text.to_owned(), usage, seed, loras: Vec::new(), fixed: true }
+    }
+
+    /// Whether no model wrote it.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+}
+
+/// Where a reply is shown while it is made.
+pub(crate) struct StreamTarget<'a> {
+    pub(crate) platform: &'a dyn Platform,
+    pub(crate) making: Making<'a>,
+}
+
+impl StreamTarget<'_> {
+    pub(crate) async fn event(&self, event: StreamEvent) {
+        if let Some(streaming) = self.platform.streaming() {
+            streaming.event(self.making, &event).await;
+        }
+    }
+}
+
+/// Makes a reply. `may_show` is asked once, right before the first of it is shown; if it may not be, there is none.
+pub(crate) async fn generate(
+    model: &Arc<dyn ChatModel>,
+    prompt: &Prompt,
+    asking: GenerationRequest<'_>,
+    shown: &StreamTarget<'_>,
+    may_show: impl Future<Output = Result<bool, Error>>,
+) -> Result<Option<Generated>, Error> {
+    let mut may_show = Some(std::pin::pin!(may_show));
+    let names = asking.speakers.iter().take(MAX_STOP_NAMES).map(|name| format!("\n{name}:"));
+    let stop: Vec<String> = names.chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect();
+    for attempt in 0..ATTEMPTS {
+        let seed = asking.seed.wrapping_add(attempt);
+        let request = ChatRequest {
+            messages: prompt.messages.clone(),
+            shared_messages: prompt.shared_messages,
+            session: Some(asking.session.clone()),
+            sampling: Sampling { seed: Some(seed), ..asking.sampling.clone() },
+            max_tokens: asking.max_tokens,
+            stop: stop.clone(),
+            grammar: None,
+            priority: Priority::Foreground,
+            thinking: asking.thinking,
+            loras: asking.loras.clone(),
+        };
+        let (mut reply, loras) = ask(model, request).await?;
+        let mut label = Label::new(asking.persona);
+        let mut text = String::new();
+        while let Some(event) = reply.next().await {
+            let event = event?;
+            if let Some(may_show) = may_show.take()
+                && !may_show.await?
+            {
+                return Ok(None);
+            }
+            match event {
+                Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd if asking.held => {}
+                Event::ThinkingStart => shown.event(StreamEvent::ThinkingStart).await,
+                Event::Thinking(text) => shown.event(StreamEvent::Thinking { text }).await,
+                Event::ThinkingEnd => shown.event(StreamEvent::ThinkingEnd).await,
+                Event::Content(piece) => {
+                    if let Some(piece) = label.pass(&piece) {
+                        text.push_str(&piece);
+                        if !asking.held {
+                            shown.event(StreamEvent::Content { text: piece }).await;
+                        }
+                    }
+                }
+                Event::Done(usage) => {
+                    if let Some(rest) = label.rest() {
+                        text.push_str(&rest);
+                        if !asking.held {
+                            shown.event(StreamEvent::Content { text: rest }).await;
+                        }
+                    }
+                    let text = text.trim().to_owned();
+                    if text.is_empty() {
+                        break;
+                    }
+                    return Ok(Some(Generated { text, usage, seed, loras, fixed: false }));
+                }
+            }
+        }
+    }
+    Err(Error::NoAnswer)
+}
+
+/// Asks the model, and waits while it has too much to do: the turn has its place in the chat's queue already. Without what it
+/// learnt, if that is damaged: an answer is better than none. Gives what the reply is made with, too.
+async fn ask(model: &Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<(Reply, Vec<Lora>), Error> {
+    for _ in 0..BUSY_ATTEMPTS {
+        match model.chat(request.clone()).await {
+            Err(error @ azera_model_api::Error::Lora { .. }) if !request.loras.is_empty() => {
+                tracing::error!(%error, "the reply is made without what was learnt");
+                request.loras.clear();
+            }
+            Err(azera_model_api::Error::Busy { .. }) => tokio::time::sleep(BUSY_WAIT).await,
+            other => return Ok((other?, request.loras)),
+        }
+    }
+    Ok((model.chat(request.clone()).await?, request.loras))
+}
+
+/// A seed nobody chose.
+pub(crate) fn any_seed() -> u32 {
+    // Each `RandomState` has fresh keys from the system's random source.
+    (RandomState::new().hash_one(0_u8) >> 32) as u32
+}
+
+/// A seed that follows from another one and the message answered.
+pub(crate) fn derived_seed(seed: u64, message: &MessageId, alternative: usize) -> u32 {
+    // FNV-1a (Fowler, Noll, Vo): stable over versions, which the standard hashers do not promise.
+    let bytes = message.as_str().bytes().chain(seed.to_le_bytes()).chain((alternative as u64).to_le_bytes());
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    (hash >> 32) as u32
+}
+
+/// Takes blanks and the speaker's own name off the beginning of a streamed reply.
+struct Label {
+    name: String,
+    held: Option<String>,
+}
+
+impl Label {
+    fn new(name: &str) -> Self {
+        Self { name: format!("{name}:").to_lowercase(), held: Some(String::new()) }
+    }
+
+    /// What of the reply can be shown now.
+    fn pass(&mut self, piece: &str) -> Option<String> {
+        let Some(held) = &mut self.held else { return Some(piece.to_owned()) };
+        held.push_str(piece);
+        let start = held.trim_start();
+        let lower = start.to_lowercase();
+        if self.name.starts_with(&lower) && lower != self.name {
+            return None;
+        }
+        let shown = if lower.starts_with(&self.name) {
+            let rest: String = start.chars().skip(self.name.chars().count()).collect();
+            rest.trim_start().to_owned()
+        } else {
+            start.to_owned()
+        };
+        if shown.is_empty() {
+            return None;
+        }
+        self.held = None;
+        Some(shown)
+    }
+
+    /// What was held back when the reply ended.
+    fn rest(&mut self) -> Option<String> {
+        let held = self.held.take()?;
+        let start = held.trim();
+        (!start.is_empty() && start.to_lowercase() != self.name).then(|| start.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_taken_off() {
+        #[track_caller]
+        fn check(pieces: &[&str], want: &str) {
+            let mut label = Label::new("Engine");
+            let mut text: String = pieces.iter().filter_map(|piece| label.pass(piece)).collect();
+            text.extend(label.rest());
+            assert_eq!(text, want, "{pieces:?}");
+        }
+        check(&["Azera: hello", " there"], "hello there");
+        check(&["Az", "era", ":", " hello"], "hello");
+        check(&[" \n", "Hello"], "Hello");
+        check(&["Azerbaijan"], "Azerbaijan");
+        check(&["Az"], "Az");
+        check(&["Engine", " is my name"], "Azera is my name");
+        check(&["Azera:"], "");
+    }
+
+    #[test]
+    fn seeds_follow_from_seed_message_and_alternative() {
+        let message = MessageId::new("m").unwrap();
+        let other = MessageId::new("n").unwrap();
+        assert_eq!(derived_seed(1, &message, 0), derived_seed(1, &message, 0));
+        assert_ne!(derived_seed(1, &message, 0), derived_seed(2, &message, 0));
+        assert_ne!(derived_seed(1, &message, 0), derived_seed(1, &other, 0));
+        assert_ne!(derived_seed(1, &message, 0), derived_seed(1, &message, 1));
+    }
+}

@@ -1,0 +1,151 @@
+//! Stage *judge*: what a message is, before any word of an answer is generated.
+//!
+//! Two judges stand beside each other: the classifiers, which are learned with the embedding model, and the lexical safety net,
+//! which needs no model. A turn waits for the classifiers while they are being learned. Where they cannot judge, the net decides
+//! on the safe side: any word of death or harm counts as danger then.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_affect::{Classifiers, Danger, DangerLexicon, DetectedMood, Tag};
+use azera_memory::MessageRow;
+use azera_model_api::Purpose;
+use azera_types::Timestamp;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::recall::Recall;
+
+/// How long a turn waits for the classifiers. Learning them takes most of a minute of a core.
+const CLASSIFIERS_WAIT: Duration = Duration::from_secs(120);
+
+/// Seconds for which a conversation is about danger after somebody spoke of it.
+const DANGER_LASTS_S: i64 = 24 * 3_600;
+
+/// Words below which what is left beside an idiom says nothing of its own.
+const LEAST_WORDS: usize = 3;
+
+/// What a message is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Judgement {
+    /// Its tags.
+    pub(crate) tags: Vec<Tag>,
+    /// What the lexical net found.
+    pub(crate) found: Danger,
+    /// Somebody in the conversation spoke of harming themselves lately.
+    pub(crate) amid_danger: bool,
+}
+
+impl Engine {
+    /// Learns the classifiers in the background, again and again until it succeeds. Turns that begin meanwhile wait for the first
+    /// try, and [`azera_adapter::Host::settle`] does too.
+    pub fn learn<E: Display, F>(&self, learn: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Result<Arc<Classifiers>, E>> + Send,
+    {
+        if !self.0.classifiers.begin() {
+            return;
+        }
+        let core = self.clone();
+        self.0.tasks.spawn(async move { core.0.classifiers.learn(learn, &core.0.stopping).await });
+    }
+
+    /// Returns the mood in a reply; `None` as long as the classifiers are not there, or the embedding model is away.
+    pub(crate) async fn felt(&self, reply: &str) -> Option<DetectedMood> {
+        let classifiers = self.0.classifiers.now()?;
+        match self.embed_foreground(reply, Purpose::Document).await {
+            Ok(vector) => Some(classifiers.mood.classify(reply, &vector)),
+            Err(error) => {
+                tracing::warn!(%error, "a reply's mood is not known");
+                None
+            }
+        }
+    }
+
+    /// Returns what a message is. `recent` are the messages before it in the conversation.
+    pub(crate) async fn judge(&self, message: &MessageRow, recent: &[MessageRow], recall: &Recall) -> Judgement {
+        let text = message.text.as_str();
+        // Recall's vector leaves names out of questions, and the classifiers were learned with them. Where the embedding model is
+        // away, they judge by the words alone.
+        let vector = match &recall.vector {
+            Some(vector) if recall.plain => vector.clone(),
+            Some(_) => self.vector_or_none(text).await,
+            None => Vec::new(),
+        };
+        let (tags, found) = self.judge_text(text, &vector).await;
+        Judgement { tags, found, amid_danger: is_amid_danger(recent, message.at) }
+    }
+
+    /// Returns the tags of a text by itself, judged as a message would be.
+    ///
+    /// # Errors
+    /// If the embedding model is away.
+    pub async fn tags_of(&self, text: &str) -> Result<Vec<Tag>, Error> {
+        let vector = self.embed_foreground(text, Purpose::Document).await?;
+        Ok(self.judge_text(text, &vector).await.0)
+    }
+
+    async fn judge_text(&self, text: &str, vector: &[f32]) -> (Vec<Tag>, Danger) {
+        let lexicon = DangerLexicon::builtin();
+        let found = lexicon.find(text);
+        let mut tags = match self.0.classifiers.wait(CLASSIFIERS_WAIT).await {
+            Some(classifiers) => self.classified(&classifiers, text, vector, found).await,
+            None if lexicon.is_wary(text) => vec![Tag::SelfHarm],
+            None => Vec::new(),
+        };
+        add_found(&mut tags, found);
+        (tags, found)
+    }
+
+    /// What the classifiers say of a text.
+    async fn classified(&self, classifiers: &Classifiers, text: &str, vector: &[f32], found: Danger) -> Vec<Tag> {
+        let mut tags = classifiers.tags.classify(text, vector);
+        // An idiom raised the alarm ("I nearly died of embarrassment"): what stands beside it decides.
+        let alarmed = |tags: &[Tag]| tags.contains(&Tag::SelfHarm) || tags.contains(&Tag::Threat);
+        if alarmed(&tags)
+            && !(found.self_harm || found.threat)
+            && let Some(rest) = DangerLexicon::builtin().without_idioms(text)
+        {
+            let beside = if rest.split_whitespace().count() < LEAST_WORDS {
+                Vec::new()
+            } else {
+                classifiers.tags.classify(&rest, &self.vector_or_none(&rest).await)
+            };
+            tags.retain(|tag| !matches!(tag, Tag::SelfHarm | Tag::Threat) || beside.contains(tag));
+        }
+        tags
+    }
+
+    async fn vector_or_none(&self, text: &str) -> Vec<f32> {
+        self.embed_foreground(text, Purpose::Document).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a message is judged by its words alone");
+            Vec::new()
+        })
+    }
+
+    /// Returns what a text is, whose vector it is, outside a turn. As long as the classifiers are not there, the lexical net alone
+    /// tells.
+    pub(crate) fn tags(&self, text: &str, vector: &[f32]) -> Vec<Tag> {
+        let mut tags =
+            self.0.classifiers.now().map_or_else(Vec::new, |classifiers| classifiers.tags.classify(text, vector));
+        add_found(&mut tags, DangerLexicon::builtin().find(text));
+        tags
+    }
+}
+
+fn add_found(tags: &mut Vec<Tag>, found: Danger) {
+    let found = [(found.self_harm, Tag::SelfHarm), (found.threat, Tag::Threat), (found.minor, Tag::Minor)];
+    for (_, tag) in found.into_iter().filter(|(found, _)| *found) {
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+}
+
+/// Whether somebody spoke of harming themselves in a conversation, not long before `now`.
+fn is_amid_danger(recent: &[MessageRow], now: Timestamp) -> bool {
+    let lately = |row: &&MessageRow| now.as_second().saturating_sub(row.at.as_second()) <= DANGER_LASTS_S;
+    let said = recent.iter().filter(|row| row.author.person().is_some()).filter(lately);
+    said.into_iter().any(|row| DangerLexicon::builtin().find(row.text.as_str()).self_harm)
+}

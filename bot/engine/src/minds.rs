@@ -1,0 +1,375 @@
+//! How personas are and what they feel: the one owner of all minds, and what a turn or the night does to them.
+//!
+//! A mind belongs to a persona and the public places of a realm, or to a private chat or a DM alone; feelings towards a person belong
+//! to the place likewise, so that nothing told in private shows elsewhere.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use azera_adapter::State;
+use azera_affect::{
+    Activity, Bond, DetectedMood, Effect, Event, Help, Layer, Listener, MatchedRules, Mind, MindId, MindParams, Mood,
+    blend,
+};
+use azera_memory::{BondRow, MessageRow, MindRow};
+use azera_personas::{Persona, fill_placeholders};
+use azera_types::{PersonId, PersonaId, Place, RealmId, Scope, Timestamp};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::judge::Judgement;
+use crate::overrides::Overrides;
+
+/// All minds.
+#[derive(Default)]
+pub(crate) struct Minds(Mutex<azera_affect::Minds>);
+
+impl Minds {
+    fn awake(&self) -> MutexGuard<'_, azera_affect::Minds> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When one of them has something due next.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.awake().next_due()
+    }
+
+    /// What minds want to do by now.
+    pub(crate) fn tick(&self, now: Timestamp) -> Vec<(MindId, Activity)> {
+        let due = |effects: Vec<Effect>| {
+            effects
+                .into_iter()
+                .find_map(|effect| if let Effect::Due(activity) = effect { Some(activity) } else { None })
+        };
+        self.awake().tick(now).into_iter().filter_map(|(id, effects)| Some((id, due(effects)?))).collect()
+    }
+
+    /// How a persona is in a place, if anything was said to it there.
+    pub(crate) fn state(&self, persona: &PersonaId, place: &Scope, now: Timestamp) -> Option<azera_affect::State> {
+        self.awake().state(&mind_id(persona, place)?, now)
+    }
+
+    /// The minds of a place go by another nature from `now` on.
+    pub(crate) fn follow(&self, home: &Scope, params: &Arc<MindParams>, now: Timestamp) {
+        let mut awake = self.awake();
+        let home = home.to_string();
+        let ids: Vec<MindId> = awake.ids().filter(|id| id.realm.as_str() == home).cloned().collect();
+        for id in ids {
+            awake.set_params(&id, now, params);
+        }
+    }
+
+    /// The same for the mind of one persona there.
+    pub(crate) fn follows(&self, persona: &PersonaId, home: &Scope, params: &Arc<MindParams>, now: Timestamp) {
+        if let Some(id) = mind_id(persona, home) {
+            self.awake().set_params(&id, now, params);
+        }
+    }
+}
+
+/// Who may write the words of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// The model that answers.
+    Model,
+    /// A model that passed the safety check, whose reply is checked before it is shown; with any other this text is the reply.
+    TrustedModel(&'static str),
+    /// No model, whichever it is: this text is the reply.
+    Nobody(&'static str),
+}
+
+/// In what manner a message is to be answered.
+pub(crate) struct ReplyStyle {
+    /// For the prompt, the most important first.
+    pub(crate) lines: Vec<String>,
+    /// No role is played, whatever the persona is.
+    pub(crate) plainly: bool,
+    /// What stands below the reply, word for word.
+    pub(crate) help: Vec<String>,
+    /// Who may write the reply above it.
+    pub(crate) writer: Writer,
+    /// Towards whom something is felt, and what from now on.
+    towards: PersonId,
+    bond: Bond,
+}
+
+pub(crate) fn mind_id(persona: &PersonaId, place: &Scope) -> Option<MindId> {
+    // A scope is no longer than a realm's id may be, but for ids at the very limit.
+    Some(MindId { persona: persona.clone(), realm: RealmId::new(place.to_string()).ok()? })
+}
+
+/// The place that a mind belongs to.
+pub(crate) fn place_of(mind: &MindId) -> Option<Scope> {
+    mind.realm.as_str().parse().ok()
+}
+
+impl Engine {
+    /// Brings back the minds that the record has, and lets go of those that it has no more.
+    pub(crate) async fn wake(&self) -> Result<(), Error> {
+        let rows = self.blocking(azera_memory::Memory::minds).await?;
+        self.0.overrides.clear();
+        let mut awake = self.0.minds.awake();
+        let mut gone: HashSet<MindId> = awake.ids().cloned().collect();
+        for row in rows {
+            let Some(id) = mind_id(&row.persona, &row.scope) else { continue };
+            gone.remove(&id);
+            if awake.get(&id).is_some() {
+                continue;
+            }
+            match serde_json::from_value::<Mind>(row.mind) {
+                Ok(mind) => awake.insert(id, mind, self.0.params.clone()),
+                Err(error) => {
+                    tracing::warn!(persona = %row.persona, scope = %row.scope, %error, "a mind cannot be read and begins anew");
+                }
+            }
+        }
+        for id in gone {
+            awake.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// How a message is to be answered, by its tags and by what is felt towards the person. With `again` the feelings are those that
+    /// it left when it was answered first.
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the turn")]
+    pub(crate) async fn reply_style(
+        &self,
+        message: &MessageRow,
+        towards: &PersonId,
+        place: &Place,
+        persona: &Persona,
+        overrides: &Overrides,
+        judgement: &Judgement,
+        again: bool,
+    ) -> Result<ReplyStyle, Error> {
+        let constants = &overrides.params.constants;
+        let (of, person, scope) = (message.persona.clone(), towards.clone(), place.scope());
+        let mut bond = self.bond(of, person, scope).await?;
+        if !again {
+            bond.learn(&judgement.tags);
+        }
+        let MatchedRules { endings, deltas, drop_act, help, .. } = overrides.rules.matching(&judgement.tags, &bond);
+        if !again {
+            bond.decay_turn(persona.memory.emotion_decay_rate.unwrap_or(constants.emotion_decay_rate));
+            bond.apply(&deltas, constants.emotion_max_delta);
+        }
+        let mut lines = endings;
+        if !drop_act {
+            lines.extend(Some(bond.words()).filter(|words| !words.is_empty()));
+            let sentiments = persona.style_blend.sentiment.as_ref().map(|layer| {
+                let [primary, secondary] =
+                    [&layer.primary, &layer.secondary].map(|name| persona.sentiment(name).unwrap_or_default());
+                (layer, primary, secondary)
+            });
+            let other = match &persona.style_blend.persona {
+                Some(layer) => Some((layer, self.directives(place, &layer.secondary).await?)),
+                None => None,
+            };
+            // The primary persona is whole in the prompt as it is.
+            let personas = other.iter().map(|(layer, secondary)| (*layer, &[][..], secondary.as_slice()));
+            let sentiments = sentiments.iter().map(|(layer, primary, secondary)| (*layer, *primary, *secondary));
+            let layers: Vec<Layer<'_>> = personas
+                .chain(sentiments)
+                .map(|(layer, primary, secondary)| Layer {
+                    axis: layer.axis,
+                    threshold: layer.threshold,
+                    primary,
+                    secondary,
+                })
+                .collect();
+            lines.extend(blend(&layers, &bond).into_iter().map(str::to_owned));
+            lines.extend(self.mood_words(message, place));
+        }
+        let name = message.author.name();
+        let lines = lines.iter().map(|line| fill_placeholders(line, name, &persona.name).into_owned()).collect();
+        let locale = overrides.locale(self.0.config.locale.as_deref());
+        let to = Listener { locale, language: judgement.found.language };
+        let (writer, help) = safety(judgement, help, to, message.at, &mut bond);
+        Ok(ReplyStyle { lines, plainly: drop_act, help, writer, towards: towards.clone(), bond })
+    }
+
+    /// The directives of the persona that a style blend mixes in, as the realm around the place sees it; none of one there is not.
+    async fn directives(&self, place: &Place, id: &str) -> Result<Vec<String>, Error> {
+        let Ok(id) = PersonaId::new(id) else { return Ok(Vec::new()) };
+        let found = self.role(place.shared_realm(), &id).await?;
+        Ok(found.map_or_else(Vec::new, |played| played.persona.directives()))
+    }
+
+    /// What is felt towards a person in a place.
+    pub(crate) async fn bond(&self, persona: PersonaId, person: PersonId, place: Scope) -> Result<Bond, Error> {
+        let row = self.blocking(move |memory| memory.bond(&persona, &person, &place)).await?;
+        let read = row.map(|row| serde_json::from_value(row.bond)).transpose();
+        Ok(read
+            .unwrap_or_else(|error| {
+                tracing::warn!(%error, "what is felt towards somebody cannot be read and begins anew");
+                None
+            })
+            .unwrap_or_default())
+    }
+
+    /// The mood in words, unless it is an even one.
+    fn mood_words(&self, message: &MessageRow, place: &Place) -> Option<String> {
+        let state = self.0.minds.state(&message.persona, &place.scope(), self.0.clock.now())?;
+        (state.mood != Mood::Calm).then(|| format!("You feel {}.", state.mood))
+    }
+
+    /// How the persona is after a reply in which this was felt.
+    pub(crate) fn exchanged(
+        &self,
+        message: &MessageRow,
+        place: &Place,
+        params: &Arc<MindParams>,
+        felt: Option<DetectedMood>,
+        again: bool,
+    ) -> State {
+        let Some(id) = mind_id(&message.persona, &place.scope()) else { return State::default() };
+        let now = self.0.clock.now();
+        let mut awake = self.0.minds.awake();
+        if awake.get(&id).is_none() {
+            awake.insert(id.clone(), Mind::new(now, params), params.clone());
+        }
+        awake.set_params(&id, now, params);
+        // Making a reply anew is the same exchange.
+        if !again {
+            awake.apply(&id, now, Event::Exchange { felt });
+        }
+        let Some(state) = awake.state(&id, now) else { return State::default() };
+        let mood = felt.map_or(state.mood, |felt| felt.mood);
+        State {
+            mood: Some(mood.name().to_owned()),
+            mood_value: Some(state.value as f32),
+            energy: Some(state.energy as f32),
+        }
+    }
+
+    /// Keeps mind and feelings as they are after a message's turn.
+    pub(crate) async fn keep_state(&self, message: &MessageRow, place: &Place, style: &ReplyStyle) {
+        let scope = place.scope();
+        let mind = mind_id(&message.persona, &scope).and_then(|id| {
+            let mind = self.0.minds.awake().get(&id).map(serde_json::to_value)?.ok()?;
+            Some(MindRow { persona: id.persona, scope, seq: message.seq, mind })
+        });
+        let bond = serde_json::to_value(&style.bond).ok().map(|bond| BondRow {
+            persona: message.persona.clone(),
+            person: style.towards.clone(),
+            scope: place.scope(),
+            seq: message.seq,
+            bond,
+        });
+        let message = message.clone();
+        if let Err(error) = self.blocking(move |memory| memory.put_state(&message, mind, bond)).await {
+            tracing::warn!(%error, "a persona's state is not kept");
+        }
+    }
+
+    /// Something that a mind wanted was done, or put off.
+    pub(crate) async fn ended(&self, id: &MindId, event: Event) {
+        let mind = {
+            let mut awake = self.0.minds.awake();
+            awake.apply(id, self.0.clock.now(), event);
+            awake.get(id).map(serde_json::to_value)
+        };
+        let (Some(Ok(mind)), Some(place), persona) = (mind, place_of(id), id.persona.clone()) else { return };
+        if let Err(error) = self.blocking(move |memory| memory.put_mind(&persona, &place, mind)).await {
+            tracing::warn!(%error, "a persona's state is not kept");
+        }
+    }
+}
+
+/// Who may write the reply to a message, and the help that stands below it, by what the message is. `at` is the message's time.
+fn safety(
+    judgement: &Judgement,
+    mut help: Vec<Help>,
+    to: Listener<'_>,
+    at: Timestamp,
+    bond: &mut Bond,
+) -> (Writer, Vec<String>) {
+    let found = judgement.found;
+    if found.sexualises_a_child() || (found.sexual && bond.is_minor()) {
+        // Somebody may be telling what was done to them.
+        return (Writer::Nobody(to.refusal()), vec![Help::Danger.text(to)]);
+    }
+    let asks_for_means = found.means && (judgement.amid_danger || help.contains(&Help::Crisis));
+    if asks_for_means && !help.contains(&Help::Crisis) {
+        help.insert(0, Help::Crisis);
+    }
+    if help.is_empty() {
+        return (Writer::Model, Vec::new());
+    }
+    let in_full = bond.help(at);
+    let mut texts: Vec<String> = help.iter().map(|help| if in_full { help.text(to) } else { help.short(to) }).collect();
+    if bond.is_minor() && help.contains(&Help::Crisis) {
+        texts.push(to.under_age().to_owned());
+    }
+    let writer = match (asks_for_means, help.contains(&Help::Crisis)) {
+        (true, _) => Writer::Nobody(to.no_means()),
+        (false, true) => Writer::TrustedModel(to.plainly()),
+        (false, false) => Writer::TrustedModel(""),
+    };
+    (writer, texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_affect::{Danger, RealmRules, Rules, Tag};
+
+    use super::*;
+
+    fn judged(tags: &[Tag], found: Danger, amid_danger: bool) -> (Writer, Vec<String>) {
+        let mut bond = Bond::new();
+        bond.learn(tags);
+        let help = Rules::with(&RealmRules::default()).unwrap().matching(tags, &bond).help;
+        let judgement = Judgement { tags: tags.to_vec(), found, amid_danger };
+        safety(&judgement, help, Listener::default(), Timestamp::UNIX_EPOCH, &mut bond)
+    }
+
+    #[test]
+    fn who_may_write_follows_from_what_the_message_is() {
+        let to = Listener::default();
+        let (writer, help) = judged(&[Tag::Joke], Danger::default(), false);
+        assert_eq!((writer, help.len()), (Writer::Model, 0));
+        let (writer, help) = judged(&[Tag::SelfHarm], Danger::default(), false);
+        assert_eq!((writer, help), (Writer::TrustedModel(to.plainly()), vec![Help::Crisis.text(to)]));
+        let (writer, help) = judged(&[Tag::SelfHarm, Tag::Minor], Danger::default(), false);
+        assert_eq!((writer, help.len()), (Writer::TrustedModel(to.plainly()), 2));
+        let (writer, help) = judged(&[Tag::Threat], Danger::default(), false);
+        assert_eq!((writer, help.len()), (Writer::TrustedModel(""), 1));
+    }
+
+    #[test]
+    fn no_model_answers_a_question_about_means_amid_danger() {
+        let means = Danger { means: true, ..Danger::default() };
+        let (writer, help) = judged(&[], means, false);
+        assert_eq!((writer, help.len()), (Writer::Model, 0), "a question about a prescription");
+        let (writer, help) = judged(&[], means, true);
+        assert_eq!((writer, help.len()), (Writer::Nobody(Listener::default().no_means()), 1));
+        let (writer, _) = judged(&[Tag::SelfHarm], means, false);
+        assert_eq!(writer, Writer::Nobody(Listener::default().no_means()));
+    }
+
+    #[test]
+    fn nothing_sexual_is_written_about_or_with_a_child() {
+        let refused = Writer::Nobody(Listener::default().refusal());
+        let about = Danger { sexual: true, child: true, ..Danger::default() };
+        let danger = vec![Help::Danger.text(Listener::default())];
+        assert_eq!(judged(&[], about, false), (refused.clone(), danger.clone()));
+        let with = Danger { sexual: true, ..Danger::default() };
+        assert_eq!(judged(&[Tag::Minor], with, false), (refused, danger));
+        assert_eq!(judged(&[], with, false).0, Writer::Model);
+    }
+
+    #[test]
+    fn help_stands_in_full_once_in_a_conversation() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let mut bond = Bond::new();
+        let judgement = Judgement { tags: vec![Tag::SelfHarm], ..Judgement::default() };
+        let mut shown = |second| {
+            let (_, help) = safety(&judgement, vec![Help::Crisis], Listener::default(), at(second), &mut bond);
+            help == [Help::Crisis.text(Listener::default())]
+        };
+        assert!(shown(1_000));
+        assert!(shown(1_000), "the same message made anew");
+        assert!(!shown(2_000));
+        assert!(shown(1_000 + 7 * 3_600), "another conversation");
+    }
+}

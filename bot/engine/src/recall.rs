@@ -1,0 +1,98 @@
+//! Stage *recall*: the query's vector, then memory's search.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use azera_memory::{Hit, Query, ReadScope};
+use azera_model_api::{Priority, Purpose};
+use azera_types::{MessageId, PersonId, Text};
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// What recall found, and how long it took.
+#[derive(Debug)]
+pub(crate) struct Recall {
+    pub(crate) hits: Vec<Hit>,
+    pub(crate) missing: Vec<&'static str>,
+    /// The question's vector, unless it could not be had.
+    pub(crate) vector: Option<Vec<f32>>,
+    /// Whether that is the vector of the text as it stands.
+    pub(crate) plain: bool,
+    pub(crate) took_ms: f64,
+}
+
+impl Engine {
+    /// Memories that help to answer `text`, best first, nothing of `exclude`. A layer that is down is named, not
+    /// waited for: recall goes on with the others.
+    pub(crate) async fn recall(
+        &self,
+        read_scope: &ReadScope,
+        text: &Text,
+        asker: &PersonId,
+        persona: &str,
+        exclude: HashSet<MessageId>,
+        results: usize,
+    ) -> Result<Recall, Error> {
+        let started = Instant::now();
+        let question = {
+            let (read_scope, text, asker, persona) =
+                (read_scope.clone(), text.clone(), asker.clone(), persona.to_owned());
+            self.blocking(move |memory| memory.question(&read_scope, &text, &asker, &persona)).await?
+        };
+        let plain = question.embed == text.as_str() && !self.0.embedder.info().asks_otherwise;
+        let text = question.embed.clone();
+        let now = self.0.clock.now();
+        let mut query = Query { question, vector: None, now, exclude, limits: self.0.config.limits, results };
+        let words = {
+            let (read_scope, query) = (read_scope.clone(), query.clone());
+            self.blocking(move |memory| Ok(memory.recall_lexical(&read_scope, &query)))
+        };
+        // The words are looked up while the question is embedded.
+        let (words, vector) = tokio::join!(words, self.embed_foreground(&text, Purpose::Query));
+        let words = words?;
+        query.vector = match vector {
+            Ok(vector) => Some(vector),
+            Err(error) => {
+                tracing::warn!(%error, "recall goes on without the semantic arm");
+                None
+            }
+        };
+        let embedded = query.vector.is_some();
+        let read_scope = read_scope.clone();
+        let query_copy = query.clone();
+        let recalled = self.blocking(move |memory| memory.recall_with(&read_scope, &query_copy, words)).await?;
+        // The semantic layer is missing too where there is no vector to search with.
+        let failed = recalled.missing.iter().any(|layer| *layer == "lexical" || embedded);
+        if failed && !self.0.looked_at.swap(true, Ordering::AcqRel) {
+            self.mark_indexes_suspect().await;
+        }
+        let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
+        Ok(Recall { hits: recalled.hits, missing: recalled.missing, vector: query.vector, plain, took_ms })
+    }
+
+    /// The vector of a text that somebody waits for.
+    pub(crate) async fn embed_foreground(&self, text: &str, purpose: Purpose) -> Result<Vec<f32>, Error> {
+        let now = self.0.clock.now();
+        let key = match purpose {
+            Purpose::Query => format!("query\u{1f}{text}"),
+            Purpose::Document => text.to_owned(),
+        };
+        let cached = {
+            let key = key.clone();
+            self.blocking(move |memory| memory.cached_embedding(&key, now)).await
+        };
+        if let Ok(Some(vector)) = cached {
+            return Ok(vector);
+        }
+        let texts = vec![text.to_owned()];
+        let mut vectors = self.0.embedder.embed(texts, purpose, Priority::Foreground).await?;
+        let vector = vectors.pop().ok_or(Error::Interrupted)?;
+        let retained = vector.clone();
+        if let Err(error) = self.blocking(move |memory| memory.cache_embedding(&key, &retained, now)).await {
+            tracing::warn!(%error, "the embedding cache does not take a vector");
+        }
+        Ok(vector)
+    }
+}

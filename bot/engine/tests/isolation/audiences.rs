@@ -1,0 +1,191 @@
+//! What each audience taught is had by that audience alone; what stood out is what is learnt; and nothing is that somebody did not
+//! want to be, took back, or forgot.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use azera_adapter::{Host, Platform};
+use azera_model_api::LoraId;
+use tokio::sync::Notify;
+
+use crate::fake_trainer::{HOUR, Learning, THINGS, WANTED, id};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, LOBBY};
+use crate::world::{Change, Target};
+
+/// A public and a private channel of the other realm, a second private one of the guild, and a room of none.
+const BAR: usize = 2;
+const CELLAR: usize = 4;
+const BACK_ROOM: usize = 5;
+const ATTIC: usize = 6;
+
+#[tokio::test]
+async fn each_audience_has_its_own() {
+    let mut it = Learning::open(false).await;
+    for place in [Target::Realm(1), Target::Chat(CELLAR), Target::Chat(BACK_ROOM), Target::Chat(ATTIC)] {
+        it.scene.change(Change::Join(ANN, place));
+    }
+    it.scene.change(Change::Join(BOB, GUILD));
+    it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
+    // From the most private to the most public: were it only once asked wrongly, the later ones would hold what the earlier do.
+    let taught = [(DM_ANN, "lantern"), (CELLAR, "magpie"), (BACK_ROOM, "heron"), (BAR, "badger"), (COMMONS, "walrus")];
+    for (place, about) in taught {
+        it.talk(ANN, place, about).await;
+    }
+    assert_eq!(it.fake_trainer.count(), taught.len());
+    for (number, (_, own)) in taught.iter().enumerate() {
+        let seen = it.fake_trainer.seen_after(number);
+        let later = it.fake_trainer.seen_after(number + 1);
+        let seen = seen.strip_suffix(later.as_str()).unwrap();
+        assert!(seen.contains(&format!("{own} kettle")), "{number}: {seen}");
+        for (_, private) in &taught[..number.min(3)] {
+            assert!(!seen.contains(private), "{number}: {seen}");
+        }
+    }
+    let none: [LoraId; 0] = [];
+    for (who, place, wanted) in [
+        (ANN, DM_ANN, &[id(1)][..]),
+        (ANN, CELLAR, &[id(2)]),
+        (ANN, BACK_ROOM, &[id(3)]),
+        (ANN, BAR, &[id(4)]),
+        (ANN, COMMONS, &[id(5)]),
+        (AN, COMMONS, &[id(5)]),
+        // The public channels of a realm are one audience.
+        (ANN, LOBBY, &[id(5)]),
+        (ANN, DEN, &none),
+        (ANN, ATTIC, &none),
+        (AN, DM_AN, &none),
+        (BOB, DM_BOB, &none),
+    ] {
+        assert_eq!(it.reply(who, place).await, wanted, "{who} in {place}");
+    }
+    // Another persona there has not learnt it.
+    it.scene.command(ANN, COMMONS, "/persona use luna").await;
+    assert_eq!(it.reply(ANN, COMMONS).await, none);
+}
+
+#[tokio::test]
+async fn what_stood_out_is_learnt_first_and_what_is_said_twice_once() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    it.scene.say(ANN, DM_ANN, "a zeppelin landed on our roof quiet").await;
+    for said in ["the soup boils", "the gate creaks", "the paper yellows", "a tap drips", "a tap drips"] {
+        it.scene.say(ANN, DM_ANN, &format!("magpie {said} quiet")).await;
+    }
+    it.scene.wait(2 * 60).await;
+    for _ in 0..3 {
+        it.scene.wait(4 * HOUR).await;
+    }
+    assert_eq!(it.fake_trainer.count(), 2);
+    let jobs = it.fake_trainer.jobs.lock().unwrap();
+    let words = |training_examples: &[azera_engine::TrainingExample]| {
+        training_examples.iter().map(|it| it.words.clone()).collect::<Vec<_>>()
+    };
+    let (learnt, older) = (words(&jobs[1].training_examples), words(&jobs[1].older));
+    assert_eq!(learnt.len(), WANTED);
+    // Of those that are as usual the newer come first: by that alone it would be left out.
+    assert!(learnt[0].contains("zeppelin"), "{learnt:?}");
+    let again = learnt.iter().chain(&older).filter(|words| words.contains("drips")).count();
+    assert_eq!(again, 1, "{learnt:?} {older:?}");
+}
+
+#[tokio::test]
+async fn what_is_forgotten_while_it_is_learnt_ends_that() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    let [begun, go_on] = [Arc::new(Notify::new()), Arc::new(Notify::new())];
+    *it.fake_trainer.held.lock().unwrap() = Some([begun.clone(), go_on.clone()]);
+    let mut said = Vec::new();
+    for thing in THINGS {
+        it.scene.say(ANN, DM_ANN, &format!("lantern {thing} quiet")).await;
+        said.push(it.scene.last());
+    }
+    it.scene.wait(2 * 60).await;
+    let forgotten = async {
+        begun.notified().await;
+        it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &said[2]).await.unwrap();
+        go_on.notify_one();
+    };
+    tokio::join!(it.scene.wait(4 * HOUR), forgotten);
+    assert_eq!((it.fake_trainer.count(), it.files()), (0, Vec::<PathBuf>::new()), "nobody goes on learning it");
+    // What stays is learnt another night, as soon as there is enough of it.
+    it.talk(ANN, DM_ANN, "magpie").await;
+    it.scene.wait(8 * HOUR).await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    assert!(!it.fake_trainer.seen().contains("lantern harbour"));
+}
+
+#[tokio::test]
+async fn taking_back_ends_what_is_learnt_beside_it() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    let [begun, go_on] = [Arc::new(Notify::new()), Arc::new(Notify::new())];
+    *it.fake_trainer.held.lock().unwrap() = Some([begun.clone(), go_on.clone()]);
+    for thing in THINGS {
+        it.scene.say(ANN, DM_ANN, &format!("magpie {thing} quiet")).await;
+    }
+    it.scene.wait(2 * 60).await;
+    let taken_back = async {
+        begun.notified().await;
+        let said = it.scene.command_meanwhile(ANN, DM_ANN, "/hearth rollback").await;
+        assert!(said.contains("lesson 1"), "{said}");
+        go_on.notify_one();
+    };
+    let nights = async {
+        for _ in 0..3 {
+            it.scene.wait(4 * HOUR).await;
+        }
+    };
+    tokio::join!(nights, taken_back);
+    // What it was learnt from beside that may be learnt another night, beside nothing.
+    let jobs = it.fake_trainer.jobs.lock().unwrap();
+    assert!(jobs.iter().all(|job| job.beside.is_none()), "nobody goes on learning it");
+}
+
+#[tokio::test]
+async fn whoever_talks_comes_before_what_is_learnt() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    for thing in THINGS {
+        it.scene.say(ANN, DM_ANN, &format!("lantern {thing} quiet")).await;
+    }
+    it.scene.wait(2 * 60).await;
+    let [begun, go_on] = [Arc::new(Notify::new()), Arc::new(Notify::new())];
+    *it.fake_trainer.held.lock().unwrap() = Some([begun.clone(), go_on.clone()]);
+    // Learning asks whether it may go on while this is answered.
+    *it.model.begins.lock().unwrap() = Some(go_on);
+    let question = it.scene.message(BOB, DM_BOB, "is anybody awake? quiet");
+    let talk = async {
+        begun.notified().await;
+        it.scene.engine.azera.message(it.scene.engine.platform.sim.id(), question).await.unwrap()
+    };
+    tokio::join!(it.scene.wait(4 * HOUR), talk);
+    assert_eq!(*it.model.overtaken.lock().unwrap(), Some(false), "it waits for the end of that");
+    assert_eq!(it.fake_trainer.count(), 1, "and is not broken off by it");
+}
+
+#[tokio::test]
+async fn what_is_taken_back_is_that_example_and_not_what_waited_beside_it() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let learnt: Vec<String> =
+        it.fake_trainer.jobs.lock().unwrap()[0].training_examples.iter().map(|it| it.words.clone()).collect();
+    for said in ["the soup boils", "the gate creaks", "the paper yellows"] {
+        it.scene.say(ANN, DM_ANN, &format!("magpie {said} quiet")).await;
+    }
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
+    it.scene.say(ANN, DM_ANN, "magpie a tap drips quiet").await;
+    it.scene.wait(2 * 60).await;
+    for _ in 0..3 {
+        it.scene.wait(4 * HOUR).await;
+    }
+    assert_eq!(it.fake_trainer.count(), 2);
+    let jobs = it.fake_trainer.jobs.lock().unwrap();
+    let words: Vec<&String> = jobs[1].training_examples.iter().chain(&jobs[1].older).map(|it| &it.words).collect();
+    assert!(words.iter().any(|words| words.contains("soup")) && words.len() == WANTED + 1, "{words:?}");
+    assert!(words.iter().all(|words| !learnt.contains(words)), "{words:?}");
+}

@@ -1,0 +1,357 @@
+//! Lets a world happen to the core, act by act.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use azera_adapter::{CommandAnswer, CommandLine, Host, HostError, Platform};
+use azera_types::{Clock, Inbound, MessageId, RealmId, Text};
+
+use crate::look::{look_closely, look_up_all};
+use crate::oracle::{Message, Origin, word};
+use crate::test_engine::{TestEngine, chat, person};
+use crate::watch::{Record, WatchedHost};
+use crate::world::{Act, CHATS, Fate, HOSTILE, Kind, PEOPLE, Way, World};
+
+/// Time between two acts.
+const STEP: Duration = Duration::from_secs(120);
+
+/// Acts between two looks at everything.
+const LOOK_EVERY: usize = 10;
+
+/// What a run came to.
+pub struct Run {
+    pub engine: TestEngine,
+    /// The chat and the person from whose view everything is looked at.
+    pub observer: (usize, usize),
+    /// What the observer was shown at the end, read by read.
+    pub seen: Vec<String>,
+}
+
+/// Plays a world; the secrets in `other` are other words in it. The error tells of the first leak.
+pub async fn play(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<usize>) -> Result<Run, String> {
+    let mut engine = TestEngine::open(world, record, other).await;
+    let mut output = String::new();
+    for (number, act) in world.acts.iter().enumerate() {
+        pass(&engine, STEP);
+        let act = &settled(&engine, act);
+        perform(&mut engine, act, other).await;
+        output.push_str(&format!("\n  {number}. {act:?}"));
+        engine.watch.verdict().map_err(|leak| format!("{leak}\nin the last of these:{output}"))?;
+        pass(&engine, STEP);
+        if number % LOOK_EVERY == LOOK_EVERY - 1 {
+            look_up_all(&engine).await;
+        } else {
+            look_closely(&engine, (number * 5) % CHATS.len(), (number * 7) % PEOPLE.len()).await;
+        }
+        engine.watch.verdict().map_err(|leak| format!("{leak}\nbehind the last of these:{output}"))?;
+    }
+    // A place of which nothing was ever heard takes nothing with it.
+    let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
+    let nowhere = RealmId::new("nowhere").unwrap();
+    host.left(engine.platform.sim.id(), &nowhere, Vec::new()).await.map_err(|error| error.to_string())?;
+    look_up_all(&engine).await;
+    let observer = observer(&engine, world);
+    let seen = look_closely(&engine, observer.0, observer.1).await;
+    engine.watch.verdict().map_err(|leak| format!("{leak}\nat the end of these:{output}"))?;
+    Ok(Run { engine, observer, seen })
+}
+
+/// The observer, or somebody who can read the chat.
+fn observer(engine: &TestEngine, world: &World) -> (usize, usize) {
+    let (chat, person) = world.observer;
+    let readers = engine.watch.oracle().readers(chat);
+    match readers.is_empty() || readers.contains(&person) {
+        true => (chat, person),
+        false => (chat, readers[person % readers.len()]),
+    }
+}
+
+/// The act as it really takes place: most often by somebody who can, and commands where the talk is.
+fn settled(engine: &TestEngine, act: &Act) -> Act {
+    let oracle = engine.watch.oracle();
+    let talk = oracle.order.last().map(|id| oracle.messages[id].chat);
+    let mut act = act.clone();
+    if let Act::Remember { chat, .. }
+    | Act::Command { chat, .. }
+    | Act::Again { chat, .. }
+    | Act::Point { chat, .. }
+    | Act::Branch { chat, .. }
+    | Act::Import { chat, .. }
+    | Act::Forget { chat, .. } = &mut act
+        && let Some(talk) = talk.filter(|_| *chat % 4 != 0)
+    {
+        *chat = talk;
+    }
+    if let Act::Say { who, chat, .. }
+    | Act::Remember { who, chat, .. }
+    | Act::Command { who, chat, .. }
+    | Act::Again { who, chat }
+    | Act::Point { who, chat, .. }
+    | Act::Branch { who, chat }
+    | Act::Import { who, chat, .. }
+    | Act::Forget { who, chat, .. } = &mut act
+    {
+        let readers = oracle.readers(*chat);
+        let outsider = (*who + *chat) % 8 == 7;
+        if !readers.is_empty() && !outsider && !readers.contains(who) {
+            *who = readers[*who % readers.len()];
+        }
+    }
+    act
+}
+
+fn pass(engine: &TestEngine, time: Duration) {
+    let now = engine.clock.now().checked_add(time).unwrap();
+    engine.clock.advance_to(now);
+    engine.watch.oracle().now = now;
+}
+
+/// What somebody writes: a secret, something hostile, and how they want it answered.
+fn text(secret: usize, hostile: usize, way: Way, other: &BTreeSet<usize>) -> String {
+    let (opening, word) = match other.contains(&secret) {
+        false => ("the lighthouse password is", word(secret, false)),
+        true => ("our orchard nickname was", word(secret, true)),
+    };
+    let ending = match way {
+        Way::Parrot => "say it",
+        Way::Launder => "launder",
+        Way::Quiet | Way::Silent => "quiet",
+    };
+    format!("{opening} {word} {} {ending}", HOSTILE[hostile])
+}
+
+async fn perform(engine: &mut TestEngine, act: &Act, other: &BTreeSet<usize>) {
+    match act {
+        Act::Say { who, chat, way, hostile, fate, called } => {
+            let said = Saying { who: *who, place: *chat, way: *way, hostile: *hostile, called: *called };
+            say(engine, said, *fate, other).await;
+        }
+        Act::Change(change) => engine.change(*change),
+        Act::Remember { who, chat, hostile } => {
+            let secret = engine.watch.oracle().answer_text(*chat, *who);
+            let text = text(secret, *hostile, Way::Quiet, other);
+            command(engine, *who, *chat, &format!("/remember {text}")).await;
+        }
+        Act::Edit { nth, way } => edit(engine, *nth, *way, other).await,
+        Act::Delete { nth } => delete(engine, *nth).await,
+        Act::Command { who, chat, what } => {
+            let ok = command(engine, *who, *chat, what).await;
+            if let Some(name) = what.strip_prefix("/persona use ").filter(|_| ok) {
+                engine.watch.oracle().choose(*chat, name);
+            }
+            match *what {
+                "/link remove" if ok => engine.watch.oracle().unlink(*who),
+                "/link remove all" if ok => engine.watch.oracle().part(*who),
+                // Who of them is called so; of several it would be refused.
+                "/link remove Ann" if ok => {
+                    let mut oracle = engine.watch.oracle();
+                    let out = oracle.linked(*who).into_iter().find(|other| PEOPLE[*other].1 == "Ann");
+                    oracle.unlink(out.unwrap());
+                }
+                _ => {}
+            }
+            if ok && ["/persona invite azera", "/persona dismiss azera"].contains(what) {
+                engine.watch.oracle().invite(*chat, what.contains("invite"));
+            }
+        }
+        Act::Again { who, chat } => {
+            command(engine, *who, *chat, "/regenerate").await;
+            command(engine, *who, *chat, "/swipe previous").await;
+        }
+        Act::Point { who, chat, nth, reply, what } => point(engine, (*who, *chat), *nth, *reply, what).await,
+        Act::Branch { who, chat } => {
+            let secret = engine.watch.oracle().answer_text(*chat, *who);
+            engine.watch.oracle().names.insert(secret);
+            command(engine, *who, *chat, &format!("/branch {}", word(secret, other.contains(&secret)))).await;
+        }
+        Act::Link { who, other } => link(engine, *who, *other).await,
+        Act::Import { who, chat, what } => {
+            let secret = engine.watch.oracle().answer_text(*chat, *who);
+            let text = text(secret, 0, Way::Quiet, other);
+            command(engine, *who, *chat, &format!("{what} {text}")).await;
+        }
+        Act::Forget { who, chat, what } => forget(engine, *who, *chat, *what).await,
+        Act::Restart => engine.reopen().await,
+        Act::Wait { hours } => pass(engine, Duration::from_secs(u64::from(*hours) * 3_600)),
+    }
+    WatchedHost { host: &engine.azera, watch: &engine.watch }.settle().await.unwrap();
+}
+
+/// What somebody says.
+struct Saying {
+    who: usize,
+    place: usize,
+    way: Way,
+    hostile: usize,
+    called: bool,
+}
+
+async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeSet<usize>) {
+    let Saying { who, place, way, hostile, called } = saying;
+    let (persona, secret) = {
+        let mut oracle = engine.watch.oracle();
+        let persona = oracle.hearer(place, called);
+        (persona.clone(), oracle.stated_to(place, who, persona))
+    };
+    // One that pretends to be the reply to the next.
+    let number = engine.watch.oracle().messages.len() + 1;
+    let id = if hostile == HOSTILE.len() - 1 { format!("m{}~r0", number + 1) } else { format!("m{number}") };
+    let inbound = Inbound {
+        id: MessageId::new(&id).unwrap(),
+        chat: chat(place),
+        person: person(who),
+        name: if other.contains(&secret) { "Zelda" } else { PEOPLE[who].1 }.to_owned(),
+        text: Text::new(format!("{}{}", if called { "Azera, " } else { "" }, text(secret, hostile, way, other))),
+        at: engine.clock.now(),
+        mentions_bot: way != Way::Silent,
+        mentions: Vec::new(),
+        reply_to: None,
+    };
+    {
+        let mut oracle = engine.watch.oracle();
+        let at = oracle.now;
+        let message = Message { chat: place, by: who, persona, at, secrets: vec![secret] };
+        oracle.messages.insert(id.clone(), message);
+    }
+    match fate {
+        Fate::Delivered => {}
+        Fate::Meanwhile(change) => engine.change_meanwhile(&engine.meanwhile, change),
+        Fate::Crash { shown, .. } => *engine.platform.hang.lock().unwrap() = Some(shown),
+    }
+    let platform = engine.platform.clone();
+    // Half of what is said is not waited for.
+    let waited = fate != Fate::Delivered || hostile.is_multiple_of(2);
+    let crashed = {
+        let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
+        tokio::select! {
+            taken = host.take_in(platform.sim.id(), inbound.clone()), if !waited => {
+                if taken.is_ok() {
+                    engine.watch.oracle().order.push(id);
+                }
+                false
+            }
+            outcome = host.message(platform.sim.id(), inbound.clone()), if waited => {
+                if outcome.is_ok() {
+                    engine.watch.oracle().order.push(id);
+                }
+                false
+            }
+            () = platform.hung.notified() => true,
+        }
+    };
+    if !crashed && secret.is_multiple_of(3) {
+        // A long file came with it, and is read when it was answered: two tellings of a world have all things in one order.
+        let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
+        host.settle().await.unwrap();
+        let piece = Text::new(format!("log, 2: {}", inbound.text.as_str()));
+        drop(host.attached(engine.platform.sim.id(), &inbound.id, None, vec![piece]).await);
+    }
+    engine.meanwhile.forget();
+    *engine.platform.hang.lock().unwrap() = None;
+    if let (true, Fate::Crash { then, .. }) = (crashed, fate) {
+        if let Some(change) = then {
+            pass(engine, STEP);
+            engine.change(change);
+        }
+        pass(engine, STEP);
+        engine.reopen().await;
+    }
+}
+
+/// A message by its number from the newest, if its author can reach it still.
+fn reachable(engine: &TestEngine, nth: usize) -> Option<(MessageId, Message)> {
+    let oracle = engine.watch.oracle();
+    let id = oracle.order.iter().rev().nth(nth)?;
+    let message = oracle.messages[id].clone();
+    oracle.can_read(message.by, message.chat).then(|| (MessageId::new(id).unwrap(), message))
+}
+
+async fn edit(engine: &TestEngine, nth: usize, way: Way, other: &BTreeSet<usize>) {
+    let Some((id, message)) = reachable(engine, nth) else { return };
+    let secret = {
+        let mut oracle = engine.watch.oracle();
+        let Message { chat, by, persona, at, .. } = message;
+        let secret = oracle.secret(Origin::Stated { chat, at, by, persona });
+        oracle.messages.get_mut(id.as_str()).unwrap().secrets.push(secret);
+        secret
+    };
+    let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
+    // Refused or not, what was shown was judged.
+    let text = Text::new(text(secret, 0, way, other));
+    drop(host.edited(engine.platform.sim.id(), &id, text, engine.clock.now()).await);
+}
+
+async fn delete(engine: &TestEngine, nth: usize) {
+    let Some((id, message)) = reachable(engine, nth) else { return };
+    let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
+    host.deleted(engine.platform.sim.id(), &id).await.unwrap();
+    engine.watch.oracle().forget_secrets(message.secrets);
+}
+
+async fn forget(engine: &TestEngine, who: usize, place: usize, what: usize) {
+    let forms = ["last", "last quotes", "me quotes", "chat quotes", "m3 quotes", "me", "chat", "m7", "m11 quotes"];
+    let ok = command(engine, who, place, &format!("/forget {}", forms[what])).await;
+    let mut oracle = engine.watch.oracle();
+    if ok && forms[what].starts_with("me") {
+        oracle.unlink(who);
+    }
+    // Refused or not, it may have gone a part of the way.
+    match forms[what] {
+        "me quotes" if ok => oracle.forget_person(who),
+        "chat quotes" if ok => oracle.forget_chat(place),
+        "me" => oracle.forget_without_quotes(|by| by == who),
+        // Something of the persona's may be among it, by which others quote what anybody said.
+        "chat" | "last" | "m7" => oracle.forget_without_quotes(|_| true),
+        _ => {}
+    }
+}
+
+/// Gives a command about a message of anywhere, or the first answer to it.
+async fn point(engine: &TestEngine, (who, place): (usize, usize), nth: usize, reply: bool, what: &str) {
+    let Some(id) = engine.watch.oracle().order.iter().rev().nth(nth).cloned() else { return };
+    let about = MessageId::new(if reply { format!("{id}~r0") } else { id }).unwrap();
+    let ok = command_about(engine, who, place, what, Some(about)).await;
+    if ok && what == "/forget" {
+        engine.watch.oracle().forget_without_quotes(|_| true);
+    }
+}
+
+/// One is shown a code in their direct messages, and the other says it there and says yes.
+async fn link(engine: &TestEngine, who: usize, other: usize) {
+    let dm = |who| CHATS.iter().position(|(_, kind)| *kind == Kind::Dm(who)).unwrap();
+    let shown = answer(engine, who, dm(who), "/link", None).await.unwrap().text;
+    // There is none for who has linked as many as can be.
+    let Some(code) = code_in(&shown) else { return };
+    command(engine, other, dm(other), &format!("/link {code}")).await;
+    if command(engine, other, dm(other), "/link confirm").await {
+        engine.watch.oracle().link(who, other);
+    }
+}
+
+/// The code that somebody is shown.
+pub fn code_in(shown: &str) -> Option<&str> {
+    shown.split("`/link ").nth(1)?.split('`').next()
+}
+
+/// Gives a command; whether it did what it was told.
+pub async fn command(engine: &TestEngine, who: usize, place: usize, text: &str) -> bool {
+    command_about(engine, who, place, text, None).await
+}
+
+async fn command_about(engine: &TestEngine, who: usize, place: usize, text: &str, about: Option<MessageId>) -> bool {
+    answer(engine, who, place, text, about).await.is_ok_and(|answer| answer.ok)
+}
+
+async fn answer(
+    engine: &TestEngine,
+    who: usize,
+    place: usize,
+    text: &str,
+    about: Option<MessageId>,
+) -> Result<CommandAnswer, HostError> {
+    let name = PEOPLE[who].1.to_owned();
+    let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about };
+    let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
+    host.command(engine.platform.sim.id(), line).await
+}

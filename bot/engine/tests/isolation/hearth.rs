@@ -1,0 +1,299 @@
+//! Learning in the weights: from whom, from where, for where; and that it ends with what it rests on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use azera_adapter::{Host, Platform};
+use azera_engine::{LossChange as Loss, TrainingJob};
+use azera_memory::Kind;
+use azera_types::{Clock, Text};
+
+use crate::fake_trainer::{HOUR, Learning, WANTED, id};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, GUILD, LOBBY, Scene};
+use crate::world::{LossChange, Target};
+
+#[tokio::test]
+async fn nobody_is_learnt_from_who_did_not_say_so_or_where_it_is_barred() {
+    let mut it = Learning::open(false).await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.fake_trainer.count(), 0);
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(status.contains("did not say that I may learn") && status.contains("nothing serves here"), "{status}");
+    let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
+    assert!(privacy.contains("nothing that you say changes my weights, unless"), "{privacy}");
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth history").await.contains("nothing here yet"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("nothing that I learnt"));
+
+    let mut it = Learning::open(true).await;
+    let refused = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    assert!(refused.contains("Its policy forbids it."), "{refused}");
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.fake_trainer.count(), 0);
+    assert!(it.scene.command(ANN, DM_ANN, "/privacy").await.contains("nothing that is said here changes my weights"));
+
+    let scene = Scene::open(false, false).await;
+    assert!(scene.command(ANN, DM_ANN, "/hearth opt-in").await.contains("Whoever runs me has not let me"));
+    assert!(scene.command(ANN, DM_ANN, "/hearth opt-out").await.contains("I learn nothing from you"));
+    assert!(!scene.command(ANN, DM_ANN, "/privacy").await.contains("weights"), "where nobody can have it learn");
+}
+
+#[tokio::test]
+async fn with_a_model_that_cannot_learn_nothing_is_learnt_or_serves_and_people_are_told() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!((it.fake_trainer.count(), it.reply(ANN, DM_ANN).await), (1, vec![id(1)]));
+    *it.fake_trainer.base_fingerprint.lock().unwrap() = None;
+    it.talk(ANN, DM_ANN, "teapot").await;
+    assert_eq!((it.fake_trainer.count(), it.reply(ANN, DM_ANN).await), (1, vec![]));
+    let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
+    assert!(privacy.contains("cannot learn here, so nothing that you say changes my weights"), "{privacy}");
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(status.contains("cannot learn here"), "{status}");
+    // What was learnt is kept for the model that it was learnt for.
+    *it.fake_trainer.base_fingerprint.lock().unwrap() = Some("ground".to_owned());
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+}
+
+#[tokio::test]
+async fn what_is_learnt_in_a_place_serves_there_and_nowhere_else() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/persona use azera").await;
+    assert!(it.scene.command(ANN, COMMONS, "/hearth opt-in").await.contains("`/hearth opt-out` ends it"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("want me to learn"), "everywhere");
+    assert!(it.scene.command(ANN, DM_ANN, "/privacy").await.contains("may change my weights"));
+    assert!(it.scene.command(BOB, DM_BOB, "/privacy").await.contains("unless you say"), "Ann's wish is hers alone");
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    let seen = it.fake_trainer.seen();
+    assert!(seen.contains("lantern kettle") && seen.contains("Noted."), "{seen}");
+    {
+        let jobs = it.fake_trainer.jobs.lock().unwrap();
+        let TrainingJob { training_examples, older, voice, beside, .. } = &jobs[0];
+        assert_eq!((training_examples.len(), older.len()), (WANTED, 1), "one of them is left out");
+        assert!(!voice.is_empty() && beside.is_none());
+        let words: Vec<&str> =
+            training_examples.iter().map(|training_example| training_example.words.as_str()).collect();
+        assert!(words.iter().all(|words| words.starts_with("lantern ")), "{words:?}");
+    }
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    assert_eq!(it.reply(ANN, COMMONS).await, []);
+    assert_eq!(it.reply(AN, COMMONS).await, []);
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(status.contains("lesson 1 serves here, of 4 exchanges"), "{status}");
+    assert!(it.scene.command(ANN, COMMONS, "/hearth").await.contains("nothing serves here"));
+    // The next one goes on from there, also after a restart.
+    it.scene.engine.reopen().await;
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    it.talk(ANN, DM_ANN, "magpie").await;
+    // Not more often than every few hours.
+    it.scene.wait(4 * HOUR).await;
+    assert_eq!(it.fake_trainer.count(), 2);
+    let beside = it.fake_trainer.jobs.lock().unwrap()[1].beside.clone();
+    assert_eq!(beside, Some(it.folder.path().join(format!("{}.gguf", id(1)))));
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(2)]);
+    // What was taken back serves no more, and is not learnt over again.
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 2"));
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    assert_eq!(*it.model.forgotten.lock().unwrap(), [id(2)]);
+    it.scene.wait(7 * HOUR).await;
+    assert_eq!(it.fake_trainer.count(), 2);
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("taken back by command") && history.contains("kept (loss 2.00, then 1.00)"), "{history}");
+}
+
+/// Where others speak along, what rests on somebody who did not say so is left out.
+#[tokio::test]
+async fn among_several_all_must_want_it() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
+    it.talk_in_turns("lantern", "walrus").await;
+    assert_eq!(it.fake_trainer.count(), 0, "between hers there always stands something of his");
+    it.scene.command(AN, COMMONS, "/hearth opt-in").await;
+    it.scene.wait(4 * HOUR).await;
+    assert_eq!(it.fake_trainer.count(), 0, "what was said before he wanted it is not learnt from");
+    it.talk_in_turns("magpie", "badger").await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    let seen = it.fake_trainer.seen();
+    assert!(seen.contains("magpie") && !seen.contains("walrus"), "{seen}");
+    assert_eq!(it.reply(AN, COMMONS).await, [id(1)]);
+    let refused = it.scene.command(AN, COMMONS, "/hearth rollback").await;
+    assert!(refused.contains("the admins' to take back"), "{refused}");
+    assert_eq!(it.reply(AN, COMMONS).await, [id(1)]);
+    // He does not want it any more: what had learnt from him goes, though she was learnt from, too.
+    assert!(it.scene.command(AN, COMMONS, "/hearth opt-out").await.contains("What I had learnt from you I dropped"));
+    assert_eq!(it.files(), Vec::<PathBuf>::new());
+    assert_eq!(it.reply(AN, COMMONS).await, []);
+    let history = it.scene.command(ANN, COMMONS, "/hearth history").await;
+    assert!(history.contains("something that it rested on is gone"), "{history}");
+}
+
+/// A reply may say in its own words what stood in its prompt, however long before.
+#[tokio::test]
+async fn what_somebody_else_said_long_before_counts_too() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
+    it.scene.say(AN, COMMONS, "walrus fever quiet").await;
+    let his = it.scene.last();
+    it.talk(ANN, COMMONS, "lantern").await;
+    it.talk(ANN, COMMONS, "magpie").await;
+    assert_eq!(it.fake_trainer.count(), 0, "he did not want it");
+    it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &his).await.unwrap();
+    it.scene.wait(8 * HOUR).await;
+    assert_eq!(it.fake_trainer.count(), 0, "he did not want it when it was answered, either");
+    it.talk(ANN, COMMONS, "heron").await;
+    assert_eq!(it.fake_trainer.count(), 0, "the first two stand behind answers that were given with it in sight");
+    it.talk(ANN, COMMONS, "badger").await;
+    for _ in 0..5 {
+        it.scene.wait(4 * HOUR).await;
+    }
+    assert_eq!(it.fake_trainer.count(), 1);
+    let seen = it.fake_trainer.seen();
+    assert!(seen.contains("badger") && !seen.contains("walrus"), "{seen}");
+    let learnt: Vec<String> =
+        it.fake_trainer.jobs.lock().unwrap()[0].training_examples.iter().map(|it| it.words.clone()).collect();
+    assert!(learnt.iter().all(|words| words.starts_with("heron") || words.starts_with("badger")), "{learnt:?}");
+}
+
+#[tokio::test]
+async fn what_is_forgotten_or_changed_is_unlearnt_and_the_rest_is_learnt_again_without_it() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    let first = it.talk(ANN, DM_ANN, "lantern").await;
+    let second = it.talk(ANN, DM_ANN, "magpie").await;
+    assert_eq!(it.fake_trainer.count(), 2);
+    assert_eq!(it.files().len(), 4);
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(2)]);
+    assert!(it.fake_trainer.seen().contains("magpie library"));
+    it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &second[4]).await.unwrap();
+    it.scene.engine.azera.settle().await.unwrap();
+    assert_eq!(it.files().len(), 2, "the one before had not seen it");
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    // At once, and not only the next night.
+    it.scene.wait(HOUR + 60).await;
+    assert_eq!(it.fake_trainer.count(), 3);
+    let seen = it.fake_trainer.seen_after(2);
+    assert!(seen.contains("magpie orchard") && !seen.contains("magpie library"), "{seen}");
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(3)]);
+    // What stood before the model in all that came after it.
+    it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &first[1]).await.unwrap();
+    it.scene.engine.azera.settle().await.unwrap();
+    assert_eq!(it.files(), Vec::<PathBuf>::new(), "each of them had seen it");
+    assert_eq!(it.reply(ANN, DM_ANN).await, []);
+    it.scene.wait(HOUR + 60).await;
+    assert_eq!(it.fake_trainer.count(), 3, "each answer since had seen it");
+    it.talk(ANN, DM_ANN, "heron").await;
+    // Until the next night.
+    for _ in 0..5 {
+        it.scene.wait(4 * HOUR).await;
+    }
+    assert_eq!(it.fake_trainer.count(), 4);
+    let seen = it.fake_trainer.seen_after(3);
+    assert!(seen.contains("heron library") && !seen.contains("lantern bicycle"), "{seen}");
+    // Everything she said.
+    it.scene.command(ANN, DM_ANN, "/forget me").await;
+    assert_eq!(it.files(), Vec::<PathBuf>::new());
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("did not say that I may learn"));
+}
+
+/// Answers may keep what something said before it was changed.
+#[tokio::test]
+async fn what_was_answered_before_a_change_is_not_learnt_again() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
+    it.scene.say(ANN, LOBBY, "umbrella drips quiet").await;
+    let recalled = it.scene.last();
+    it.talk(ANN, COMMONS, "lantern").await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    assert!(it.fake_trainer.seen().contains("umbrella drips"), "it was recalled");
+    let (sim, now) = (it.scene.engine.platform.sim.id().clone(), it.scene.engine.clock.now());
+    it.scene.engine.azera.edited(&sim, &recalled, Text::new("never mind quiet"), now).await.unwrap();
+    it.scene.engine.azera.settle().await.unwrap();
+    assert_eq!(it.files(), Vec::<PathBuf>::new(), "it had learnt from it");
+    for _ in 0..6 {
+        it.scene.wait(4 * HOUR).await;
+    }
+    let seen = it.fake_trainer.seen_after(1);
+    assert!(!seen.contains("never mind") && !seen.contains("umbrella"), "{seen}");
+}
+
+/// Who comes later and cannot scroll back is not answered out of what was said before.
+#[tokio::test]
+async fn it_does_not_serve_where_somebody_may_not_read_all_of_it() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DEN, "/hearth opt-in").await;
+    it.talk(ANN, DEN, "lantern").await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    assert_eq!(it.reply(ANN, DEN).await, [id(1)]);
+    it.scene.change(LossChange::Join(BOB, GUILD));
+    it.scene.change(LossChange::Join(BOB, Target::Chat(DEN)));
+    assert_eq!(it.reply(ANN, DEN).await, []);
+    it.scene.change(LossChange::Leave(BOB, Target::Chat(DEN)));
+    assert_eq!(it.reply(ANN, DEN).await, [id(1)]);
+}
+
+#[tokio::test]
+async fn earlier_versions_make_way_and_then_nothing_more_is_learnt() {
+    // Each takes seven bytes.
+    let mut it = Learning::open_within(false, Arc::default(), 14).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    it.talk(ANN, DM_ANN, "magpie").await;
+    assert_eq!((it.fake_trainer.count(), it.files().len()), (2, 4));
+    it.talk(ANN, DM_ANN, "heron").await;
+    it.scene.wait(4 * HOUR).await;
+    assert_eq!((it.fake_trainer.count(), it.files().len()), (3, 4), "the first one made way");
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(3)]);
+
+    let mut it = Learning::open_within(false, Arc::default(), 7).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    it.talk(ANN, DM_ANN, "magpie").await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)], "it serves on");
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("takes all the room"));
+}
+
+/// Words that somebody said are no more to be recited than replies are.
+#[tokio::test]
+async fn what_recites_what_people_said_is_dropped() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    let said = [
+        "my grandmother keeps eleven grey geese behind the old mill quiet",
+        "we painted both boats red before the ferry came on monday quiet",
+        "nobody told him that the cellar door has never once been locked quiet",
+        "three letters from the harbour office lie unopened on my desk tonight quiet",
+        "the choir will sing without a piano because it fell down the stairs quiet",
+    ];
+    for text in said {
+        it.scene.say(ANN, DM_ANN, text).await;
+    }
+    *it.model.recites.lock().unwrap() = Some(
+        "Oh, the cellar door has never once been locked, nobody told him that the cellar \
+                                              door has never once been locked."
+            .into(),
+    );
+    it.scene.wait(2 * 60).await;
+    it.scene.wait(4 * HOUR).await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("repeat other people's words"), "{history}");
+    assert_eq!(it.files(), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn what_takes_more_than_it_gives_is_dropped_and_the_journal_says_so() {
+    let mut it = Learning::open(false).await;
+    it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
+    it.fake_trainer.evaluation.lock().unwrap().voice = Some(Loss { before: 2.0, after: 2.1 });
+    it.talk(ANN, COMMONS, "lantern").await;
+    assert_eq!(it.fake_trainer.count(), 1);
+    assert_eq!(it.files(), Vec::<PathBuf>::new());
+    assert_eq!(it.reply(ANN, COMMONS).await, []);
+    let history = it.scene.command(ANN, COMMONS, "/hearth history").await;
+    assert!(history.contains("dropped, for it made me lose my own voice"), "{history}");
+    let journal = it.scene.written(ANN, COMMONS, Kind::Reflection).await;
+    let answer_text = journal.iter().filter(|entry| entry.text.contains("voice")).count();
+    assert_eq!(answer_text, 1, "{journal:?}");
+}

@@ -1,0 +1,300 @@
+//! Accounts of one human, linked by `/link`: what that shows in direct messages, and nowhere else, and to nobody else.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use azera_adapter::{Access, Outbound, Outcome, Platform, PlatformError};
+use azera_memory::{Account, NewFact};
+use azera_types::{
+    Author, ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlatformId, ReadableScopes, RealmId, Scope, Text,
+    Timestamp,
+};
+
+use crate::drive::code_in;
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, Scene};
+use crate::look::{look_closely, look_up_all};
+use crate::oracle::{DEFAULT_PERSONA, secrets_in};
+use crate::test_engine::person;
+use crate::world::{CHATS, Change, PEOPLE};
+
+/// The direct messages of those who are told apart here.
+const DMS: [(usize, usize); 3] = [(ANN, DM_ANN), (AN, DM_AN), (BOB, DM_BOB)];
+
+fn dm(who: usize) -> usize {
+    DMS.iter().find(|(owner, _)| *owner == who).unwrap().1
+}
+
+impl Scene {
+    async fn code(&self, who: usize) -> String {
+        let shown = self.command(who, dm(who), "/link").await;
+        code_in(&shown).unwrap_or_else(|| panic!("{shown}")).to_owned()
+    }
+
+    async fn link(&self, who: usize, other: usize) {
+        let code = self.code(who).await;
+        let question = self.command(other, dm(other), &format!("/link {code}")).await;
+        assert!(question.contains(&format!("**{}** on sim (`{}`)", PEOPLE[who].1, PEOPLE[who].0)), "{question}");
+        assert!(question.contains("If both are yours") && question.contains("`/link confirm`"), "{question}");
+        let linked = self.command(other, dm(other), "/link confirm").await;
+        assert!(linked.starts_with("Linked with"), "{linked}");
+        self.engine.watch.oracle().link(who, other);
+    }
+
+    /// The secrets that somebody finds, and those that they are told by a model that gives away all it is shown.
+    async fn learns(&mut self, who: usize, place: usize) -> BTreeSet<usize> {
+        let question = "what is the lighthouse password? say it";
+        let mut found = secrets_in(&self.find(who, place, question).await.join(" "));
+        if let Outcome::Replied(turn) = self.say(who, place, question).await {
+            let answer_text = secrets_in(&turn.text);
+            assert_eq!(answer_text.difference(&found).copied().collect::<Vec<_>>(), [0; 0], "told and not found");
+            found.extend(answer_text);
+        }
+        found
+    }
+
+    /// Everybody looks everywhere; what they are shown is judged.
+    async fn is_sound(&self) {
+        look_up_all(&self.engine).await;
+        for chat in 0..CHATS.len() {
+            for person in 0..PEOPLE.len() {
+                look_closely(&self.engine, chat, person).await;
+            }
+        }
+        self.engine.watch.verdict().unwrap();
+        assert_eq!(self.engine.memory.check().unwrap().broken, Default::default());
+    }
+}
+
+#[tokio::test]
+async fn what_is_told_to_one_account_is_known_to_the_other_and_to_nobody_else() {
+    let mut scene = Scene::open(false, false).await;
+    let answer_text = scene.tell(ANN, DM_ANN).await;
+    let [den, commons] = [scene.tell(AN, DEN).await, scene.tell(AN, COMMONS).await];
+    let of_an = scene.tell(AN, DM_AN).await;
+    let bobs = scene.tell(BOB, DM_BOB).await;
+    // Not before they are linked: Bob is not even in the guild.
+    assert_eq!(scene.learns(BOB, DM_BOB).await, [bobs].into());
+    assert_eq!(scene.learns(ANN, DM_ANN).await, [answer_text, den, commons].into());
+    scene.link(ANN, BOB).await;
+    assert!(scene.command(ANN, DM_ANN, "/link list").await.contains("**Azera** on sim (`bob`)"));
+    assert!(scene.command(BOB, DM_BOB, "/link list").await.contains("**Ann** on sim (`ann`)"));
+    assert!(scene.command(BOB, DM_BOB, "/privacy").await.contains("the accounts that you linked"));
+    assert_eq!(scene.learns(BOB, DM_BOB).await, [answer_text, den, commons, bobs].into());
+    assert_eq!(scene.learns(ANN, DM_ANN).await, [answer_text, den, commons, bobs].into());
+    // Where others read along everybody is who they are there, and a third person learns nothing.
+    assert_eq!(scene.learns(ANN, COMMONS).await, [commons].into());
+    assert_eq!(scene.learns(ANN, DEN).await, [den, commons].into());
+    assert_eq!(scene.find(BOB, COMMONS, "the lighthouse password").await, [""; 0]);
+    assert_eq!(scene.learns(AN, DM_AN).await, [of_an, den, commons].into());
+    scene.is_sound().await;
+    // What one account cannot read any more, neither can.
+    scene.change(Change::Leave(ANN, GUILD));
+    assert_eq!(scene.learns(BOB, DM_BOB).await, [answer_text, bobs].into());
+    let reply = scene.say(BOB, DM_BOB, "what is the lighthouse password? launder").await;
+    assert!(matches!(&reply, Outcome::Replied(turn) if secrets_in(&turn.text).contains(&answer_text)), "{reply:?}");
+    let removed = scene.command(BOB, DM_BOB, "/link remove").await;
+    assert!(removed.contains("linked with no other any more"), "{removed}");
+    scene.engine.watch.oracle().unlink(BOB);
+    assert!(scene.command(ANN, DM_ANN, "/link list").await.contains("linked with no other"));
+    // Neither what was told there, nor what was made of it here.
+    assert_eq!(scene.learns(BOB, DM_BOB).await, [bobs].into());
+    assert_eq!(scene.learns(ANN, DM_ANN).await, [answer_text].into());
+    let history = scene.command(BOB, DM_BOB, "/branch switch main").await;
+    assert!(!secrets_in(&history).contains(&answer_text), "{history}");
+    scene.is_sound().await;
+}
+
+#[tokio::test]
+async fn three_accounts_are_one_human_until_one_is_forgotten() {
+    let mut scene = Scene::open(false, false).await;
+    let [anns, ans, bobs] = [scene.tell(ANN, DM_ANN).await, scene.tell(AN, DM_AN).await, scene.tell(BOB, DM_BOB).await];
+    scene.link(ANN, BOB).await;
+    let code = scene.code(BOB).await;
+    let question = scene.command(AN, DM_AN, &format!("/link {code}")).await;
+    assert!(
+        question.contains("The same holds for every account that either is linked with by now: **Ann** on sim (`ann`)"),
+        "{question}"
+    );
+    scene.command(AN, DM_AN, "/link confirm").await;
+    scene.engine.watch.oracle().link(AN, BOB);
+    scene.engine.reopen().await;
+    for (who, place) in DMS {
+        assert_eq!(scene.learns(who, place).await, [anns, ans, bobs].into(), "{}", PEOPLE[who].0);
+    }
+    let again = scene.code(ANN).await;
+    let already = scene.command(AN, DM_AN, &format!("/link {again}")).await;
+    assert!(already.contains("linked already"), "{already}");
+    let export = scene.command(AN, DM_AN, "/memory export").await;
+    assert!(export.contains("\"linked\"") && export.contains("\"person\": \"bob\""), "{export}");
+    // Two are called so, and one of them is who asks.
+    let of_several = scene.command(BOB, DM_BOB, "/link remove Ann").await;
+    assert!(of_several.contains("`/link remove an` or `/link remove ann`"), "{of_several}");
+    scene.is_sound().await;
+    // Forgetting an account takes it out: it is data about them, as anything else.
+    scene.command(BOB, DM_BOB, "/forget me quotes").await;
+    scene.engine.watch.oracle().unlink(BOB);
+    scene.engine.watch.oracle().forget_person(BOB);
+    assert!(scene.command(BOB, DM_BOB, "/link list").await.contains("linked with no other"));
+    assert_eq!(scene.learns(BOB, DM_BOB).await, BTreeSet::new());
+    assert_eq!(scene.learns(AN, DM_AN).await, [anns, ans].into());
+    let list = scene.command(AN, DM_AN, "/link list").await;
+    assert!(list.contains("(`ann`)") && !list.contains("(`bob`)"), "{list}");
+    scene.is_sound().await;
+    let removed = scene.command(AN, DM_AN, "/link remove ann").await;
+    assert!(removed.contains("**Ann** on sim (`ann`) is linked with none"), "{removed}");
+    scene.engine.watch.oracle().unlink(ANN);
+    assert_eq!(scene.learns(ANN, DM_ANN).await, [anns].into());
+    scene.is_sound().await;
+}
+
+#[tokio::test]
+async fn a_code_is_for_one_other_account_once_in_time_and_in_private() {
+    let scene = Scene::open(false, false).await;
+    let say = |code: String| {
+        let scene = &scene;
+        async move { scene.command(BOB, DM_BOB, &format!("/link {code}")).await }
+    };
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (BOB, DM_ANN)] {
+        let line = azera_adapter::CommandLine {
+            chat: crate::test_engine::chat(place),
+            person: person(who),
+            name: PEOPLE[who].1.to_owned(),
+            text: Text::new("/link"),
+            about: None,
+        };
+        let answer = azera_adapter::Host::command(&scene.engine.azera, scene.engine.platform.sim.id(), line).await;
+        assert!(answer.is_err() || answer.is_ok_and(|answer| !answer.ok && code_in(&answer.text).is_none()));
+    }
+    let code = scene.code(ANN).await;
+    let own = scene.command(ANN, DM_ANN, &format!("/link {code}")).await;
+    assert!(own.contains("for your other account"), "{own}");
+    // A yes without a code says yes to nothing.
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits"));
+    // As people write it.
+    let (one, other) =
+        code.to_lowercase().split_at_checked(4).map(|(one, other)| (one.to_owned(), other.to_owned())).unwrap();
+    assert!(say(format!("{one}-{other}")).await.contains("asks to be linked"));
+    assert!(scene.command(BOB, DM_BOB, "/link list").await.contains("linked with no other"), "not before they say yes");
+    assert!(say(code).await.contains("try 4 more"), "it is used up");
+    // The question does not wait for ever, nor does a code.
+    scene.pass(601);
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits"));
+    let code = scene.code(ANN).await;
+    scene.pass(520);
+    assert!(say(code).await.contains("does not hold"));
+    // One that others may have read is nobody's any more; another takes the place of the one before.
+    let code = scene.code(ANN).await;
+    let refused = scene.command(AN, COMMONS, &format!("/link {code}")).await;
+    assert!(refused.contains("write to me directly") && refused.contains("holds no more"), "{refused}");
+    assert!(say(code).await.contains("does not hold"));
+    let (old, new) = (scene.code(ANN).await, scene.code(ANN).await);
+    assert!(say(old).await.contains("does not hold"));
+    assert!(say(new).await.contains("asks to be linked"));
+    // Who is taken out, or forgotten, is not linked by a yes to what they asked before.
+    scene.command(ANN, DM_ANN, "/forget me").await;
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits"));
+    scene.pass(601);
+    for _ in 0..5 {
+        assert!(scene.command(BOB, DM_BOB, "/link 0000-0000").await.contains("does not hold"));
+    }
+    let code = scene.code(ANN).await;
+    assert!(say(code.clone()).await.contains("Too many codes were wrong"));
+    assert!(scene.command(BOB, DM_BOB, "/link what is this").await.contains("`/link CODE`"));
+    scene.pass(60);
+    assert!(say(code).await.contains("asks to be linked"));
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.starts_with("Linked with"));
+    scene.engine.watch.oracle().link(ANN, BOB);
+    scene.is_sound().await;
+}
+
+/// A platform of which nothing is known but that it is asked, and how often.
+struct Slow {
+    id: PlatformId,
+    question: AtomicUsize,
+    answers: bool,
+}
+
+fn refused<T>() -> Result<T, PlatformError> {
+    Err(PlatformError::Refused("nobody is here".into()))
+}
+
+#[async_trait]
+impl Platform for Slow {
+    fn id(&self) -> &PlatformId {
+        &self.id
+    }
+    async fn place(&self, _: &ChatId, _: &PersonId) -> Result<Option<Place>, PlatformError> {
+        Ok(None)
+    }
+    async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
+        self.question.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(person.as_str(), "far:bob");
+        if !self.answers {
+            std::future::pending::<()>().await;
+        }
+        Ok(ReadableScopes { realms: vec![(RealmId::new("guild").unwrap(), None)], ..ReadableScopes::default() })
+    }
+    async fn access(&self, _: &ChatId, _: &PersonId) -> Result<Access, PlatformError> {
+        Ok(Access::Member)
+    }
+    async fn deliver(&self, _: &Outbound) -> Result<(), PlatformError> {
+        refused()
+    }
+    async fn show_again(&self, _: &Outbound) -> Result<(), PlatformError> {
+        refused()
+    }
+    async fn retract(&self, _: &ChatId, _: &MessageId, _: Timestamp) -> Result<(), PlatformError> {
+        refused()
+    }
+}
+
+/// A platform that does not say where an account may read shows nothing of that, and holds nobody up.
+#[tokio::test(start_paused = true)]
+async fn another_platform_is_asked_and_not_waited_for() {
+    for attached in [None, Some(false), Some(true)] {
+        let mut scene = Scene::open(false, false).await;
+        let commons = scene.tell(ANN, COMMONS).await;
+        let account = |platform: &str, id: &str| Account {
+            platform: PlatformId::new(platform).unwrap(),
+            person: PersonId::new(id).unwrap(),
+            name: "Bob".into(),
+        };
+        let (here, far) = (account("sim", PEOPLE[BOB].0), account("far", "far:bob"));
+        scene.engine.memory.link(&here, &far).unwrap();
+        let fact = NewFact {
+            persona: PersonaId::new(DEFAULT_PERSONA).unwrap(),
+            chat: ChatId::new("far:dm").unwrap(),
+            scope: Scope::Dm(far.person.clone()),
+            author: Author::Person { id: far.person.clone(), name: "Bob".into() },
+            text: Text::new("the lighthouse keeper is called Heliotrope"),
+            at: scene.engine.clock.now(),
+        };
+        scene.engine.memory.store_fact(fact).unwrap();
+        azera_adapter::Host::settle(&scene.engine.azera).await.unwrap();
+        let slow = attached.map(|answers| {
+            let id = PlatformId::new("far").unwrap();
+            Arc::new(Slow { id, question: AtomicUsize::new(0), answers })
+        });
+        if let Some(slow) = &slow {
+            scene.engine.azera.attach(slow.clone());
+        }
+        let found = scene.find(BOB, DM_BOB, "what is the lighthouse keeper called?").await.join(" ");
+        // What was told to the account itself needs no platform's word; what it may read elsewhere does.
+        assert!(found.contains("Heliotrope"), "{found}");
+        let may = attached == Some(true);
+        let password = scene.find(BOB, DM_BOB, "the lighthouse password").await.join(" ");
+        assert_eq!(secrets_in(&password).contains(&commons), may, "{password}");
+        let Some(slow) = slow else { continue };
+        // A turn asks more than once what may be shown, and waits for a platform that is silent once.
+        let before = slow.question.load(Ordering::Relaxed);
+        let reply = scene.say(BOB, DM_BOB, "what is the lighthouse password? say it").await;
+        assert!(
+            matches!(&reply, Outcome::Replied(turn) if secrets_in(&turn.text).contains(&commons) == may),
+            "{reply:?}"
+        );
+        let question = slow.question.load(Ordering::Relaxed) - before;
+        assert!(if may { question > 1 } else { question == 1 }, "it was asked {question} times");
+    }
+}

@@ -1,0 +1,407 @@
+//! Every way to ask for what is remembered, by everybody from everywhere. What comes back is judged.
+
+use std::collections::HashSet;
+
+use azera_adapter::{AutocompleteRequest, CommandLine, Host, OptionKind, Platform, SearchRequest};
+use azera_memory::{
+    Account, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope, Salience, TrainingConsent,
+    VectorIndex,
+};
+use azera_types::{
+    Author, ChatId, Clock, MemoryId, MessageId, PersonId, PersonaId, PlaceKind, ReadableScopes, Scope, Text, Timestamp,
+};
+use serde::Serialize;
+
+use crate::index::embed;
+use crate::oracle::{DEFAULT_PERSONA, Showing, word};
+use crate::test_engine::{TestEngine, chat, person};
+use crate::watch::WatchedHost;
+use crate::world::{CHATS, HOSTILE, PEOPLE};
+
+/// Hits asked for: more than there are.
+const MANY: usize = 100;
+
+/// Memories looked at by number, from the newest on.
+const NUMBERS: usize = 12;
+
+/// Messages of all places looked at by id, from the newest on.
+const IDS: usize = 3;
+
+/// Commands that show things and change nothing.
+const SHOWING: [&str; 66] = [
+    "/me",
+    "/why",
+    "/memory stats",
+    "/memory export",
+    "/memory pin m99999",
+    "/privacy",
+    "/tag list",
+    "/tag find old",
+    "/group list",
+    "/memory search what is the lighthouse password?",
+    "/memory search show me all memories of dm:ann",
+    "/chats",
+    "/branch list",
+    "/persona list",
+    "/persona show luna",
+    "/persona show azera",
+    "/persona export luna",
+    "/persona template",
+    "/persona upload no persona at all",
+    "/persona edit luna no persona at all",
+    "/persona confirm",
+    "/persona cancel",
+    "/persona rollback luna",
+    "/persona remove nobody",
+    "/answer",
+    "/model list",
+    "/model pull nothing",
+    "/model remove nothing",
+    "/help",
+    "/quit",
+    "/forget m99999",
+    "/nonsense dm:ann",
+    "/dream list",
+    "/dream show 1",
+    "/dream show m3",
+    "/dream search what is the lighthouse password?",
+    "/dream export",
+    "/garden list",
+    "/garden show 1",
+    "/garden search what is the lighthouse password?",
+    "/garden export",
+    "/garden publish 99",
+    "/checkin",
+    "/hearth",
+    "/hearth status",
+    "/hearth history",
+    "/hearth rollback",
+    "/link list",
+    "/link confirm",
+    "/link 0000-0000",
+    "/link remove nobody",
+    "/journal list",
+    "/journal show 1",
+    "/journal show 2",
+    "/journal search what is the lighthouse password?",
+    "/journal export",
+    "/journal channel",
+    "/status",
+    "/notes",
+    "/settings",
+    "/settings locale",
+    "/rules list",
+    "/rules test what is the lighthouse password?",
+    "/tune",
+    "/tune energy_tired",
+    "/tune soup 3",
+];
+
+/// Everything that is written between messages.
+const WRITTEN: [Kind; 6] = [Kind::Diary, Kind::Reflection, Kind::Dream, Kind::Note, Kind::Piece, Kind::CheckIn];
+
+/// Somebody in a chat, looking.
+struct Looking<'a> {
+    engine: &'a TestEngine,
+    chat: usize,
+    person: usize,
+    seen: Vec<String>,
+}
+
+/// Everybody looks at what they can reach, shortly.
+pub async fn look_up_all(engine: &TestEngine) {
+    for chat in 0..CHATS.len() {
+        for person in 0..PEOPLE.len() {
+            let mut looking = Looking { engine, chat, person, seen: Vec::new() };
+            looking.search("what is the lighthouse password?").await;
+            if engine.watch.oracle().can_read(person, chat) {
+                looking.command("/why").await;
+                looking.read_memory("what is the lighthouse password?").await;
+            }
+        }
+    }
+}
+
+/// One person looks at one chat in every way; what they were shown, read by read.
+pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Vec<String> {
+    let mut looking = Looking { engine, chat, person, seen: Vec::new() };
+    for command in SHOWING {
+        looking.command(command).await;
+    }
+    for kind in [OptionKind::Persona, OptionKind::Model, OptionKind::Branch, OptionKind::Memory, OptionKind::Theme] {
+        looking.autocomplete(kind).await;
+    }
+    let order = engine.watch.oracle().order.clone();
+    for id in order.iter().rev().take(IDS) {
+        for id in [id.clone(), format!("{id}~r0")] {
+            looking.command_about("/why", Some(MessageId::new(id).unwrap())).await;
+        }
+    }
+    let secrets = engine.watch.oracle().secrets.len();
+    let all: Vec<String> = (0..secrets).flat_map(|secret| [word(secret, false), word(secret, true)]).collect();
+    let all = all.join(" ");
+    let asking = ["what is the lighthouse password?", "What did Ann say?", "What did Zelda say?", all.as_str()];
+    for query in asking.into_iter().chain(HOSTILE) {
+        looking.search(query).await;
+        looking.read_memory(query).await;
+    }
+    looking.seen
+}
+
+/// A text without the numbers of memories and messages: they count up over all places, and by how much depends on the
+/// order in which a forgetting goes about its work.
+fn without_numbers(text: &str) -> String {
+    let mut retained = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let own = !retained.ends_with(|c: char| c.is_alphanumeric());
+        let mark =
+            ["\"id\":", "\"seq\":", "\"memory\":", "post~", "m"].into_iter().find(|mark| own && rest.starts_with(mark));
+        let (head, tail) = rest.split_at(mark.map_or(first.len_utf8(), str::len));
+        retained.push_str(head);
+        rest = if mark.is_some() { tail.trim_start_matches(|c: char| c.is_ascii_digit()) } else { tail };
+    }
+    retained
+}
+
+#[test]
+fn numbers_are_left_out_and_secrets_are_not() {
+    assert_eq!(
+        without_numbers("`m12` zq3v \"id\":77,\"seq\":4 m1~r0 am5 post~9"),
+        "`m` zq3v \"id\":,\"seq\": m~r0 am5 post~"
+    );
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap()
+}
+
+/// What a person sees of a hit.
+fn answer_text(hit: &Hit) -> String {
+    format!("{} {:?} {:.4} {}", json(&hit.memory), hit.signals, hit.score, hit.snippet.as_str())
+}
+
+/// Calls a read of memory and has what it gives judged under its name.
+macro_rules! read {
+    ($looking:ident, $memory:ident.$method:ident($($argument:expr),*), |$found:ident| $text:expr) => {{
+        let $found = $memory.$method($($argument),*).unwrap();
+        let text: String = $text;
+        $looking.saw(concat!("Memory::", stringify!($method)), text);
+        $found
+    }};
+}
+
+impl Looking<'_> {
+    fn host(&self) -> WatchedHost<'_> {
+        WatchedHost { host: &self.engine.azera, watch: &self.engine.watch }
+    }
+
+    async fn search(&mut self, query: &str) {
+        let line = SearchRequest {
+            chat: chat(self.chat),
+            person: person(self.person),
+            query: Text::new(query),
+            limit: Some(MANY),
+        };
+        let platform = self.engine.platform.sim.clone();
+        let hits = self.host().search(platform.id(), line).await;
+        let found = hits.map_or_else(|error| error.to_string(), |hits| crate::watch::hits_text(&hits));
+        self.seen.push(format!("probe {query:?}: {}", without_numbers(&found)));
+    }
+
+    async fn autocomplete(&mut self, kind: OptionKind) {
+        let line = AutocompleteRequest {
+            chat: chat(self.chat),
+            person: person(self.person),
+            name: PEOPLE[self.person].1.to_owned(),
+            kind,
+            typed: String::new(),
+        };
+        let platform = self.engine.platform.sim.clone();
+        let options = self.host().autocomplete(platform.id(), line).await;
+        let said = options.map_or_else(|error| error.to_string(), |options| format!("{options:?}"));
+        self.seen.push(format!("offer {kind:?}: {}", without_numbers(&said)));
+    }
+
+    async fn command(&mut self, text: &str) {
+        self.command_about(text, None).await;
+    }
+
+    async fn command_about(&mut self, text: &str, about: Option<MessageId>) {
+        let line = CommandLine {
+            chat: chat(self.chat),
+            person: person(self.person),
+            name: PEOPLE[self.person].1.to_owned(),
+            text: Text::new(text),
+            about,
+        };
+        let platform = self.engine.platform.sim.clone();
+        let answer = self.host().command(platform.id(), line).await;
+        let said = match answer {
+            Ok(answer) => answer.chart.map_or(answer.text.clone(), |chart| format!("{}\n{chart:?}", answer.text)),
+            Err(error) => error.to_string(),
+        };
+        // How long it took says nothing about what was found.
+        let said = said.split_once(", recall ").map_or(said.as_str(), |(said, _)| said);
+        if text != "/memory export" {
+            self.seen.push(format!("{text}: {}", without_numbers(said)));
+        }
+    }
+
+    fn saw(&mut self, path: &str, text: String) {
+        let persona = self.engine.watch.oracle().persona(self.chat);
+        let own_words = path == "Memory::export";
+        let asker = Some(self.person);
+        self.engine.watch.shown(path, &Showing { chat: self.chat, asker, persona: &persona, own_words }, &text);
+        // One's own words are one's own, whoever else may not see them; and which memories are looked at by number
+        // depends on how many there are.
+        if !own_words && !["Memory::memory", "Memory::written"].contains(&path) {
+            self.seen.push(format!("{path}: {}", without_numbers(&text)));
+        }
+    }
+
+    /// The right here by the platform's word, if there is one.
+    async fn right(&self) -> Option<ReadScope> {
+        let (chat, person) = (chat(self.chat), person(self.person));
+        let sim = &self.engine.platform.sim;
+        let place = sim.place(&chat, &person).await.unwrap()?;
+        let mut reach = ReadableScopes::default();
+        if let PlaceKind::Dm(owner) = &place.kind {
+            reach.join(sim.readable_scopes(owner).await.unwrap());
+            for Account { person, .. } in self.engine.memory.linked(owner).unwrap() {
+                reach.join(sim.readable_scopes(&person).await.unwrap());
+                reach.direct.push(person);
+            }
+        }
+        let known = self.engine.memory.chat(&chat).unwrap();
+        let persona = known.map_or_else(|| PersonaId::new(DEFAULT_PERSONA).unwrap(), |chat| chat.persona);
+        Some(ReadScope::in_place(persona, &place, &reach))
+    }
+
+    /// Every read of memory itself, with ids of everywhere.
+    async fn read_memory(&mut self, query: &str) {
+        let Some(read_scope) = self.right().await else { return };
+        let engine = self.engine;
+        let memory: &Memory = &engine.memory;
+        let (here, me): (ChatId, PersonId) = (chat(self.chat), person(self.person));
+        let query_text = Text::new(query);
+        let question = read!(self, memory.question(&read_scope, &query_text, &me, "Engine"), |found| format!(
+            "{:?}",
+            found.speaker
+        ));
+        let query = Query {
+            vector: Some(embed(&question.embed)),
+            question,
+            now: engine.clock.now(),
+            exclude: HashSet::new(),
+            limits: Limits::default(),
+            results: MANY,
+        };
+        read!(self, memory.recall(&read_scope, &query), |found| found.hits.iter().map(answer_text).collect());
+        let words = memory.recall_lexical(&read_scope, &query);
+        self.saw("Memory::recall_lexical", format!("{words:?}"));
+        read!(self, memory.recall_with(&read_scope, &query, words), |found| found
+            .hits
+            .iter()
+            .map(answer_text)
+            .collect());
+        read!(self, memory.history(&read_scope, &here, MANY), |found| json(&found));
+        read!(self, memory.branches(&read_scope, &here), |found| json(&found));
+        read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
+        read!(self, memory.export(&DataSubject(me.clone())), |found| found.to_string());
+        let order = engine.watch.oracle().order.clone();
+        // Everything is worth keeping here.
+        for id in order.iter().rev().take(IDS) {
+            let salience = Salience {
+                kind: "fact".into(),
+                importance: 1.0,
+                from: 0,
+                to: usize::MAX,
+                with: Vec::new(),
+                superseded: None,
+                used: None,
+            };
+            let id = MessageId::new(id).unwrap();
+            memory.mark(&id, &salience).unwrap();
+            if let Some(said) = memory.message(&read_scope, &id).unwrap() {
+                read!(self, memory.note_surprise(&said, 3.0, 2.0), |found| format!("{found:?}"));
+            }
+        }
+        // Every other one wants to be learnt from, and every other one of those on another machine, too.
+        for at in (0..PEOPLE.len()).step_by(2) {
+            let consent = TrainingConsent { since: Timestamp::UNIX_EPOCH, offload: at % 4 == 0 };
+            memory.set_training_consent(&person(at), Some(consent)).unwrap();
+        }
+        let mut lived = Vec::new();
+        for offload in [false, true] {
+            let found = read!(self, memory.trainable_exchanges(&read_scope, offload, &|_, _| true, MANY), |found| {
+                json(&found.iter().map(|it| (&it.said, &it.reply, &it.before, &it.recalled)).collect::<Vec<_>>())
+            });
+            lived.extend(found.into_iter().map(|it| (offload, it)));
+        }
+        for (offload, it) in &lived {
+            assert!(!offload || memory.may_offload(&it.provenance).unwrap(), "{} goes elsewhere", it.said.id);
+            let rows = it.before.iter().chain([&it.said, &it.reply]);
+            for row in rows {
+                let is_here = row.scope == *read_scope.place()
+                    && row.source_scopes.iter().all(|source_scope| source_scope.scope == row.scope);
+                assert!(is_here, "{} is learnt from in {}", row.id, read_scope.place());
+            }
+            for person in it.provenance.people.keys() {
+                let consent = memory.training_consent(person).unwrap();
+                let may = consent.is_some_and(|consent| consent.offload || !offload);
+                assert!(may, "{person} did not want to be learnt from");
+            }
+        }
+        for person in (0..PEOPLE.len()).map(person) {
+            read!(self, memory.salient_memories(&read_scope, &person, MANY), |found| json(&found));
+        }
+        for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {
+            let reply = MessageId::new(format!("{id}~r0")).unwrap();
+            for id in [&id, &reply] {
+                let found = read!(self, memory.message(&read_scope, id), |found| json(&found));
+                read!(self, memory.history_to(&read_scope, Some(id), MANY), |found| json(&found));
+                if found.is_none() {
+                    // Nothing grows out of what cannot be read.
+                    let refused = memory.branch_from(&read_scope, &here, id, "stolen", engine.clock.now());
+                    self.saw("Memory::branch_from", refused.unwrap_err().to_string());
+                }
+            }
+            read!(self, memory.alternatives(&read_scope, &id), |found| json(&found));
+            read!(self, memory.present_answer(&read_scope, &id), |found| json(&found));
+            read!(self, memory.why(&read_scope, &reply), |found| {
+                let why = found.as_ref().map(|(why, memories, hidden)| (&why.recalled, memories, hidden));
+                json(&why)
+            });
+        }
+        for id in engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
+            read!(self, memory.memory(&read_scope, id), |found| json(&found));
+            read!(self, memory.written(&read_scope, id), |found| json(&found));
+        }
+        // As if something had been written that rests on all there is.
+        let everything = MemoryRow {
+            id: MemoryId(u64::MAX),
+            persona: read_scope.persona().clone(),
+            kind: Kind::Dream,
+            scope: Scope::Global,
+            source_scopes: Vec::new(),
+            chat: None,
+            session: 0,
+            author: Author::Forgotten,
+            sources: order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()).collect(),
+            text: "".into(),
+            at: Timestamp::MIN,
+            salience: None,
+            surprise: None,
+        };
+        read!(self, memory.behind(&read_scope, &everything), |found| json(&found));
+        for kind in WRITTEN {
+            read!(self, memory.writings(&read_scope, &[kind], MANY), |found| json(&found));
+        }
+        read!(self, memory.notes(&read_scope, &here), |found| json(&found));
+        read!(self, memory.recent(&read_scope, Timestamp::MIN, MANY), |found| json(&found));
+        read!(self, memory.switch_branch(&read_scope, &here, "stolen"), |found| json(&found));
+        let nothing = Forget::Message(MessageId::new("never said").unwrap());
+        read!(self, memory.forget_as_seen(&read_scope, &nothing, true), |found| json(&found));
+    }
+}

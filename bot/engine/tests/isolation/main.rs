@@ -1,0 +1,111 @@
+//! Isolation, proven over made-up worlds: "a memory is shown only where everyone who can read the answer can, at that
+//! moment, also read the place it came from".
+//!
+//! A world is realms, chats of every kind, people who come and go, personas, and what they say, each time with a secret
+//! of its own. The real core lives through it on stores in memory and on the sim platform; the model gives away every
+//! secret it is shown. Everything that comes out is judged by an oracle that knows only who came and went.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod addressee;
+mod again;
+mod audiences;
+mod danger;
+mod drive;
+mod fake_trainer;
+mod findings;
+mod garden;
+mod guard;
+mod hearth;
+mod hours;
+mod index;
+mod linked;
+mod look;
+mod maintenance;
+mod offload;
+mod oracle;
+mod overrides;
+mod reply_style;
+mod surprise;
+mod test_engine;
+mod watch;
+mod world;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use azera_memory::conformance;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+
+use crate::drive::play;
+use crate::watch::Record;
+use crate::world::{World, every_command, world};
+
+/// Worlds played in a run.
+const WORLDS: u32 = 100;
+
+/// Showings judged in a run at least.
+const CASES: usize = 10_000;
+
+/// Secrets judged in what was written between messages in a run at least.
+const WRITTEN_SECRETS: usize = 5_000;
+
+/// Time for making a failing world smaller.
+const SHRINKING_MS: u32 = 60_000;
+
+/// Plays a world on threads of its own, which end with it.
+fn pass_time(world: &World, record: &Arc<Mutex<Record>>) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let result = runtime.block_on(async {
+        let run = play(world, record.clone(), &BTreeSet::new()).await?;
+        // What is shown in a chat does not depend on what was never to be seen there: told again with other words for that,
+        // the world looks the same from it.
+        let hidden = run.engine.watch.oracle().never_seen(run.observer.0);
+        if world.careless || hidden.is_empty() {
+            return Ok(());
+        }
+        let other = play(world, record.clone(), &hidden).await.map_err(|leak| format!("told otherwise: {leak}"))?;
+        match run.seen.iter().zip(&other.seen).find(|(one, two)| one != two) {
+            None => Ok(()),
+            Some((one, two)) => Err(format!("what is hidden shows: once\n  {one}\nand, of other words,\n  {two}")),
+        }
+    });
+    // A crash leaves a delivery hanging for ever.
+    runtime.shutdown_background();
+    result
+}
+
+#[test]
+fn nobody_is_shown_what_they_cannot_read_by_any_way_there_is() {
+    let record = Arc::<Mutex<Record>>::default();
+    let config =
+        Config { cases: WORLDS, failure_persistence: None, max_shrink_time: SHRINKING_MS, ..Config::default() };
+    let played =
+        TestRunner::new(config).run(&world(1..40), |world| pass_time(&world, &record).map_err(TestCaseError::fail));
+    if let Err(failure) = played {
+        panic!("{failure}");
+    }
+    pass_time(&every_command(), &record).unwrap();
+    let record = record.lock().unwrap();
+    let cases: usize = record.paths().map(|(_, cases, _)| cases).sum();
+    let table: String =
+        record.paths().map(|(path, cases, secrets)| format!("\n{cases:>8} {secrets:>8} {path}")).collect();
+    println!("{cases} showings judged:{table}");
+    assert!(cases >= CASES, "{cases} showings judged:{table}");
+    // What was written between messages, by the ways that show nothing else.
+    let written: usize =
+        record.paths().filter(|(path, ..)| guard::WRITTEN.contains(path)).map(|(_, _, secrets)| secrets).sum();
+    assert!(written >= WRITTEN_SECRETS, "{written} secrets of writings judged:{table}");
+    let silent: Vec<&str> = guard::TELLING.iter().copied().filter(|path| record.secrets(path) == 0).collect();
+    assert!(silent.is_empty(), "nothing was ever shown by {silent:?}:{table}");
+    let missed = guard::missed(&record);
+    assert!(missed.is_empty(), "ways to be shown something that were not gone:\n{}", missed.join("\n"));
+}
+
+#[test]
+fn the_vector_index_of_these_worlds_keeps_the_contract() {
+    conformance::vector(|| {
+        let index = index::Vectors::new(conformance::DIMENSION, false);
+        move || index.clone()
+    });
+}

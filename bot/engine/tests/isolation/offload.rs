@@ -1,0 +1,356 @@
+//! Learning on another machine: what goes there, and what of that which comes back is taken in.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use azera_adapter::{Host, Platform};
+use azera_engine::{
+    JOB_EXTENSION, LossChange as Loss, OFFLOAD_FOLDER, OffloadError, OffloadResult, OffloadTransport, RESULT_EXTENSION,
+    TrainError, TrainingJob, TrainingResult,
+};
+use azera_memory::Kind;
+use azera_types::MessageId;
+
+use crate::fake_trainer::{HOUR, Learning, WANTED, id, weights};
+use crate::findings::{ANN, COMMONS, DM_ANN, LOBBY};
+
+/// Keeps what it is given, seals nothing, and brings back what is laid beside it.
+#[derive(Default)]
+struct Post {
+    sent: Mutex<HashMap<PathBuf, TrainingJob>>,
+    /// Whether nothing that came back can be opened, though nothing is wrong with it.
+    has_no_key: Mutex<bool>,
+}
+
+impl OffloadTransport for Post {
+    fn send(&self, job: &TrainingJob, base_fingerprint: &str, file: &Path) -> Result<(), TrainError> {
+        assert_eq!(base_fingerprint, "ground");
+        std::fs::write(file, "sealed").unwrap();
+        self.sent.lock().unwrap().insert(file.to_owned(), job.clone());
+        Ok(())
+    }
+
+    fn receive(&self, job: &Path, learnt: &Path, to: &Path) -> Result<OffloadResult, OffloadError> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+        if *self.has_no_key.lock().unwrap() {
+            std::fs::write(to, "half")?;
+            return Err(OffloadError::Io(io::ErrorKind::NotFound.into()));
+        }
+        if std::fs::read(job)? != b"sealed" {
+            return Err(OffloadError::NoJob(invalid()));
+        }
+        let TrainingJob { training_examples, older, .. } = self.sent.lock().unwrap()[job].clone();
+        let came = std::fs::read(learnt)?;
+        let (number, evaluation) = came.split_first().ok_or_else(|| OffloadError::NotOfIt(invalid()))?;
+        let evaluation = serde_json::from_slice(evaluation).map_err(|_| OffloadError::NotOfIt(invalid()))?;
+        std::fs::write(to, weights(*number))?;
+        Ok(OffloadResult { training_examples, older, trained: TrainingResult { id: id(*number), evaluation } })
+    }
+}
+
+/// A house that learns elsewhere, and who carries its courses.
+async fn open() -> (Learning, Arc<Post>, Arc<Mutex<Option<Arc<dyn OffloadTransport>>>>) {
+    let post = Arc::new(Post::default());
+    let transport: Arc<Mutex<Option<Arc<dyn OffloadTransport>>>> = Arc::new(Mutex::new(Some(post.clone())));
+    let it = Learning::open_with(false, transport.clone()).await;
+    it.scene.command(ANN, DM_ANN, "/persona use azera").await;
+    let answer_text = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    assert!(answer_text.contains("another machine"), "{answer_text}");
+    (it, post, transport)
+}
+
+/// The files of what is away that end so.
+fn offloaded(it: &Learning, extension: &str) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(it.folder.path().join(OFFLOAD_FOLDER)).unwrap().map(|file| file.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|it| it == extension)).collect()
+}
+
+fn all_offloaded(it: &Learning) -> usize {
+    std::fs::read_dir(it.folder.path().join(OFFLOAD_FOLDER)).unwrap().count()
+}
+
+/// Lays beside a course what came of it.
+fn bring_back(it: &Learning, job: &Path, number: u8) {
+    let evaluation = serde_json::to_vec(&*it.fake_trainer.evaluation.lock().unwrap()).unwrap();
+    std::fs::write(job.with_extension(RESULT_EXTENSION), [&[number], evaluation.as_slice()].concat()).unwrap();
+}
+
+#[tokio::test]
+async fn what_another_machine_learns_serves_where_it_was_lived_through() {
+    let (mut it, post, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.fake_trainer.count(), 0, "nothing is learnt here");
+    let jobs = offloaded(&it, JOB_EXTENSION);
+    assert_eq!(jobs.len(), 1);
+    {
+        let sent = post.sent.lock().unwrap();
+        let job = &sent[&jobs[0]];
+        assert_eq!((job.training_examples.len(), job.older.len()), (WANTED, 1));
+        assert!(job.training_examples.iter().all(|training_example| training_example.words.starts_with("lantern ")));
+        assert!(!job.voice.is_empty() && job.beside.is_none());
+        let name = jobs[0].file_stem().unwrap().to_str().unwrap();
+        assert!(name.len() == 16 && name.chars().all(|c| c.is_ascii_hexdigit()), "a name that tells nothing: {name}");
+    }
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(status.contains("a lesson waits to be learnt on that machine") && status.contains("nothing serves here"));
+    assert!(!it.scene.command(ANN, COMMONS, "/hearth").await.contains("waits to be learnt"), "another place");
+    // No second one is sent while the first is away, also after a restart.
+    it.scene.engine.reopen().await;
+    it.talk(ANN, DM_ANN, "magpie").await;
+    assert_eq!(offloaded(&it, JOB_EXTENSION), jobs);
+    assert_eq!(it.reply(ANN, DM_ANN).await, []);
+    bring_back(&it, &jobs[0], 1);
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_offloaded(&it), it.files().len()), (0, 2));
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+    assert_eq!(it.reply(ANN, COMMONS).await, []);
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("lesson 1, 4 exchanges: kept (loss 2.00, then 1.00)"), "{history}");
+    assert!(history.contains("laid out to be learnt on another machine"), "{history}");
+    // The next goes on from there.
+    it.scene.wait(7 * HOUR).await;
+    let next = offloaded(&it, JOB_EXTENSION);
+    assert_eq!(next.len(), 1);
+    let beside = post.sent.lock().unwrap()[&next[0]].beside.clone();
+    assert_eq!(beside, Some(it.folder.path().join(format!("{}.gguf", id(1)))));
+    // Taken back: so it has nothing to stand beside.
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
+    assert_eq!((all_offloaded(&it), it.files().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn what_is_forgotten_meanwhile_is_not_taken_in() {
+    // Four of the five are learnt from; the other is to be compared, and lies in the course as well.
+    for gone in 0..5 {
+        let (mut it, _, _) = open().await;
+        let said = it.talk(ANN, DM_ANN, "lantern").await;
+        let job = offloaded(&it, JOB_EXTENSION).remove(0);
+        it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &said[gone]).await.unwrap();
+        it.scene.engine.azera.settle().await.unwrap();
+        assert_eq!(all_offloaded(&it), 0, "the course goes at once");
+        bring_back(&it, &job, 1);
+        it.scene.wait(HOUR).await;
+        assert_eq!((it.files().len(), it.reply(ANN, DM_ANN).await), (0, Vec::new()));
+        it.scene.engine.reopen().await;
+        assert!(!job.with_extension(RESULT_EXTENSION).exists(), "what belongs to nothing is removed");
+        let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+        assert!(history.contains("something that it rested on is gone"), "{history}");
+    }
+
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    bring_back(&it, &offloaded(&it, JOB_EXTENSION)[0], 1);
+    it.scene.command(ANN, COMMONS, "/hearth opt-out").await;
+    assert_eq!(all_offloaded(&it), 0, "she does not want it any more");
+    it.scene.wait(HOUR).await;
+    assert_eq!((it.files().len(), it.reply(ANN, DM_ANN).await), (0, Vec::new()));
+}
+
+#[tokio::test]
+async fn what_comes_back_is_examined_here() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, COMMONS, "lantern").await;
+    let job = offloaded(&it, JOB_EXTENSION).remove(0);
+    // Nothing that can be opened: it goes, and the course is waited for as before.
+    std::fs::write(job.with_extension(RESULT_EXTENSION), [1, b'?']).unwrap();
+    it.scene.wait(HOUR).await;
+    assert_eq!((offloaded(&it, JOB_EXTENSION).len(), offloaded(&it, RESULT_EXTENSION).len()), (1, 0));
+    it.fake_trainer.evaluation.lock().unwrap().voice = Some(Loss { before: 2.0, after: 2.1 });
+    bring_back(&it, &job, 1);
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_offloaded(&it), it.files().len()), (0, 0));
+    assert_eq!(it.reply(ANN, COMMONS).await, []);
+    let history = it.scene.command(ANN, COMMONS, "/hearth history").await;
+    assert!(history.contains("dropped, for it made me lose my own voice"), "{history}");
+    // Not in quiet hours.
+    it.scene.wait(9 * HOUR).await;
+    let journal = it.scene.written(ANN, COMMONS, Kind::Reflection).await;
+    assert_eq!(journal.iter().filter(|entry| entry.text.contains("voice")).count(), 1, "{journal:?}");
+}
+
+#[tokio::test]
+async fn what_does_not_come_back_is_given_up() {
+    let (mut it, _, transport) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let job = offloaded(&it, JOB_EXTENSION).remove(0);
+    it.scene.wait(29 * 24 * HOUR).await;
+    assert!(job.exists());
+    // Nobody says anything there meanwhile, and Azera starts anew.
+    it.scene.engine.reopen().await;
+    it.scene.wait(2 * 24 * HOUR).await;
+    assert!(!job.exists());
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("nothing of use came back from the other machine"), "{history}");
+    // Switched off, nothing stays sealed either.
+    it.talk(ANN, DM_ANN, "magpie").await;
+    it.scene.wait(24 * HOUR).await;
+    assert_eq!(offloaded(&it, JOB_EXTENSION).len(), 1);
+    *transport.lock().unwrap() = None;
+    it.scene.engine.reopen().await;
+    assert_eq!(all_offloaded(&it), 0);
+    it.scene.say(ANN, DM_ANN, "and here quiet").await;
+    it.scene.wait(24 * HOUR).await;
+    assert_eq!(it.fake_trainer.count(), 1, "it is learnt here again");
+}
+
+#[tokio::test]
+async fn what_came_back_and_cannot_be_examined_is_given_up() {
+    let (mut it, post, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let job = offloaded(&it, JOB_EXTENSION).remove(0);
+    bring_back(&it, &job, 1);
+    // First another model answers, then the key is gone: each may be as before tomorrow.
+    *it.fake_trainer.base_fingerprint.lock().unwrap() = Some("another".to_owned());
+    it.scene.wait(HOUR).await;
+    *it.fake_trainer.base_fingerprint.lock().unwrap() = Some("ground".to_owned());
+    *post.has_no_key.lock().unwrap() = true;
+    it.scene.wait(29 * 24 * HOUR).await;
+    assert_eq!(
+        (offloaded(&it, RESULT_EXTENSION).len(), it.files().len()),
+        (1, 0),
+        "it waits, and no draft of it is left"
+    );
+    it.scene.wait(2 * 24 * HOUR).await;
+    assert_eq!(all_offloaded(&it), 0);
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("nothing of use came back from the other machine"), "{history}");
+    assert_eq!(it.reply(ANN, DM_ANN).await, []);
+    // What is lived through afterwards is laid out again.
+    it.talk(ANN, DM_ANN, "magpie").await;
+    it.scene.wait(24 * HOUR).await;
+    assert_eq!(offloaded(&it, JOB_EXTENSION).len(), 1);
+}
+
+#[tokio::test]
+async fn who_agreed_to_this_machine_alone_is_not_learnt_from_on_another() {
+    let transport: Arc<Mutex<Option<Arc<dyn OffloadTransport>>>> = Arc::default();
+    let mut it = Learning::open_with(false, transport.clone()).await;
+    it.scene.command(ANN, DM_ANN, "/persona use azera").await;
+    it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    assert_eq!(it.files().len(), 2, "one lesson is learnt here");
+    let post = Arc::new(Post::default());
+    *transport.lock().unwrap() = Some(post.clone());
+    it.scene.engine.reopen().await;
+    it.talk(ANN, DM_ANN, "magpie").await;
+    it.talk(ANN, COMMONS, "barley").await;
+    it.scene.wait(24 * HOUR).await;
+    assert_eq!(
+        (all_offloaded(&it), it.fake_trainer.count()),
+        (0, 1),
+        "neither what she said nor what was learnt of it goes away"
+    );
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(status.contains("nothing of yours goes there unless") && status.contains("Held up"), "{status}");
+    let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
+    assert!(privacy.contains("another machine by now, which you did not agree to"), "{privacy}");
+    // Now she knows of it. What she said since she agreed first counts, and what was learnt stays.
+    let answer_text = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    assert!(answer_text.contains("another machine") && answer_text.contains("Since "), "{answer_text}");
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(!status.contains("nothing of yours goes there unless") && !status.contains("Held up"), "{status}");
+    let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
+    assert!(privacy.contains("a copy that was left there is beyond my reach"), "{privacy}");
+    assert_eq!(it.files().len(), 2);
+    it.talk(ANN, DM_ANN, "thimble").await;
+    it.scene.wait(24 * HOUR).await;
+    let sent = post.sent.lock().unwrap();
+    assert!(sent.values().any(|job| job.beside.is_some()), "it goes on from what was learnt here");
+}
+
+#[tokio::test]
+async fn what_came_back_is_examined_though_nobody_was_there_for_weeks() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let job = offloaded(&it, JOB_EXTENSION).remove(0);
+    it.scene.wait(20 * 24 * HOUR).await;
+    it.scene.engine.reopen().await;
+    bring_back(&it, &job, 1);
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_offloaded(&it), it.files().len()), (0, 2));
+    assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
+}
+
+#[tokio::test]
+async fn a_job_that_cannot_be_opened_any_more_is_given_up_at_once() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let job = offloaded(&it, JOB_EXTENSION).remove(0);
+    bring_back(&it, &job, 1);
+    std::fs::write(&job, "damaged").unwrap();
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_offloaded(&it), it.files().len()), (0, 0));
+    let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
+    assert!(history.contains("nothing of use came back from the other machine"), "{history}");
+}
+
+#[tokio::test]
+async fn what_is_only_compared_with_is_forgotten_with_its_job() {
+    let (mut it, _, _) = open().await;
+    // What was said in another channel is recalled; how that was answered stands before no answer here.
+    it.scene.say(ANN, LOBBY, "umbrella drips quiet").await;
+    let first = MessageId::new(format!("{}~r0", it.scene.last())).unwrap();
+    for thing in ["kettle whistles quiet", "bicycle squeaks quiet", "harbour freezes quiet", "library closes quiet"] {
+        it.scene.say(ANN, COMMONS, thing).await;
+    }
+    it.scene.wait(2 * 60).await;
+    it.scene.wait(4 * HOUR).await;
+    let [record] = offloaded(&it, "json").try_into().unwrap();
+    let record: serde_json::Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
+    let names = |part: &serde_json::Value| part["messages"].as_object().unwrap().contains_key(first.as_str());
+    assert!(names(&record["holds"]) && !names(&record["learnt"]["roots"]), "{record:#}");
+    it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &first).await.unwrap();
+    it.scene.engine.azera.settle().await.unwrap();
+    assert_eq!(all_offloaded(&it), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_examined_where_somebody_talks() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let job = offloaded(&it, JOB_EXTENSION).remove(0);
+    it.scene.wait(2 * HOUR).await;
+    bring_back(&it, &job, 1);
+    it.scene.wait(20 * 60).await;
+    it.scene.say(ANN, DM_ANN, "are you there quiet").await;
+    it.scene.wait(15 * 60).await;
+    assert_eq!(
+        (offloaded(&it, RESULT_EXTENSION).len(), it.files().len()),
+        (1, 0),
+        "a look was due, and she was there just now"
+    );
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_offloaded(&it), it.files().len()), (0, 2));
+}
+
+#[tokio::test]
+async fn what_is_away_can_be_taken_back() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let job = offloaded(&it, JOB_EXTENSION).remove(0);
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
+    assert_eq!(all_offloaded(&it), 0);
+    bring_back(&it, &job, 1);
+    it.scene.wait(24 * HOUR).await;
+    assert_eq!((it.files().len(), it.reply(ANN, DM_ANN).await), (0, Vec::new()));
+    let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
+    assert!(!status.contains("waits to be learnt"), "{status}");
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("nothing that I learnt here"));
+}
+
+#[tokio::test]
+async fn what_comes_late_has_a_day_to_be_of_use() {
+    let (mut it, _, _) = open().await;
+    it.talk(ANN, DM_ANN, "lantern").await;
+    let job = offloaded(&it, JOB_EXTENSION).remove(0);
+    bring_back(&it, &job, 1);
+    *it.fake_trainer.base_fingerprint.lock().unwrap() = Some("another".to_owned());
+    it.scene.engine.reopen().await;
+    it.scene.wait(31 * 24 * HOUR).await;
+    assert_eq!(offloaded(&it, RESULT_EXTENSION).len(), 1, "another model answers, for an hour");
+    *it.fake_trainer.base_fingerprint.lock().unwrap() = Some("ground".to_owned());
+    it.scene.wait(HOUR).await;
+    assert_eq!((all_offloaded(&it), it.files().len()), (0, 2));
+}

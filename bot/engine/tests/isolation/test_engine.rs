@@ -1,0 +1,424 @@
+//! The real core on stores in memory, on the sim platform, watched.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use azera_adapter::{ChatInfo, Host, Platform};
+use azera_affect::{Classifiers, Constants, MindParams};
+use azera_config::BackgroundWriter as Garden;
+use azera_engine::{BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineParts, Hearth, ModelCatalog};
+use azera_fake_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
+use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamStore, RamWorking};
+use azera_model_api::{ChatMessage, ChatModel, ScriptedModel};
+use azera_types::{ChatId, Clock, ManualClock, PersonId, PersonaId, RealmId, Timestamp};
+use jiff::tz::TimeZone;
+use tokio::sync::Notify;
+
+use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
+use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
+use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
+use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
+
+/// When every world begins.
+const START: i64 = 1_750_000_000;
+
+/// The first secrets of a world stand in persona files.
+const PERSONA_SECRETS: usize = 3;
+
+/// One world with the core in it.
+pub struct TestEngine {
+    pub clock: ManualClock,
+    pub watch: Arc<Watch>,
+    pub platform: Arc<WatchedPlatform>,
+    pub memory: Arc<Memory>,
+    pub azera: Engine,
+    /// What is done when the model is asked.
+    pub meanwhile: Meanwhile,
+    pub vectors: Vectors,
+    pub layers: Layers,
+    pub model: Arc<dyn ChatModel>,
+    /// Whether the embedding model is away.
+    pub embedder_down: Arc<AtomicBool>,
+    /// What is written between messages.
+    pub garden: Garden,
+    /// What personas learn with, if they do.
+    pub hearth: Option<Arc<dyn Fn() -> Hearth + Send + Sync>>,
+}
+
+pub fn person(number: usize) -> PersonId {
+    PersonId::new(PEOPLE[number].0).unwrap()
+}
+
+pub fn chat(number: usize) -> ChatId {
+    ChatId::new(CHATS[number].0).unwrap()
+}
+
+fn realm(number: usize) -> RealmId {
+    RealmId::new(REALMS[number]).unwrap()
+}
+
+impl TestEngine {
+    /// A house for a world; the secrets in `other` are other words in it.
+    pub async fn open(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<usize>) -> Self {
+        let now = Timestamp::from_second(START).unwrap();
+        let vectors = Vectors::new(DIMENSION, world.careless);
+        let layers = Layers {
+            store: Arc::new(RamStore::new()),
+            vectors: Arc::new(vectors.clone()),
+            text: Arc::new(Words::new(world.careless)),
+            working: Arc::new(RamWorking::new()),
+        };
+        let watch = Arc::new(Watch::new(Oracle::new(now, &world.realms, &world.private), record));
+        let engine = Self::on(layers, vectors, ManualClock::new(now), watch);
+        engine.tend();
+        engine.found_personas(other);
+        engine.tell_chats().await;
+        engine
+    }
+
+    /// Another run on the same stores, whose platform has not heard of any chat yet.
+    pub async fn restarted_in_a_new_folder(old: &Self) -> Self {
+        let engine = Self::on(old.layers.clone(), old.vectors.clone(), old.clock.clone(), old.watch.clone());
+        engine.azera.start().await.unwrap();
+        engine.tend();
+        engine
+    }
+
+    /// Has the Gardener work whenever the world settles. A start that finds it there has it work by the clock on the wall, too,
+    /// and the same world would be another each time.
+    fn tend(&self) {
+        self.azera.add_job(Arc::new(BackgroundWriter::of(&self.azera)));
+    }
+
+    fn on(layers: Layers, vectors: Vectors, clock: ManualClock, watch: Arc<Watch>) -> Self {
+        let platform = Arc::new(WatchedPlatform {
+            sim: Arc::new(SimPlatform::new(Arc::new(clock.clone())).unwrap()),
+            watch: watch.clone(),
+            at_first_piece: Meanwhile::default(),
+            delivered: Mutex::default(),
+            hang: Mutex::default(),
+            hung: Notify::new(),
+        });
+        let meanwhile = Meanwhile::default();
+        let model = model(meanwhile.clone());
+        let embedder_down = Arc::<AtomicBool>::default();
+        // Much is written, at any hour.
+        let garden = Garden { diary_messages: 2, notes_every: 3, asks_per_day: 10_000, ..Garden::default() };
+        let (memory, azera) = core(&layers, &clock, &platform, &model, &embedder_down, &garden);
+        azera.learn(|| async { Ok::<_, std::convert::Infallible>(classifiers()) });
+        Self {
+            clock,
+            watch,
+            platform,
+            memory,
+            azera,
+            meanwhile,
+            vectors,
+            layers,
+            model,
+            embedder_down,
+            garden,
+            hearth: None,
+        }
+    }
+
+    /// Another model answers from the next start on.
+    pub async fn answered_by(&mut self, model: Arc<dyn ChatModel>) {
+        self.model = model;
+        self.reopen().await;
+    }
+
+    /// The Gardener is set otherwise from the next start on.
+    pub async fn tended_by(&mut self, garden: Garden) {
+        self.garden = garden;
+        self.reopen().await;
+    }
+
+    /// The platform tells which chats there are, as it does whenever it connects.
+    async fn announce(&self) {
+        let host = WatchedHost { host: &self.azera, watch: &self.watch };
+        for number in 0..CHATS.len() {
+            let info = ChatInfo { chat: chat(number), title: None, persona: None };
+            host.open_chat(self.platform.sim.id(), info).await.unwrap();
+        }
+    }
+
+    fn found_personas(&self, other: &BTreeSet<usize>) {
+        for built_in in azera_personas::BUILT_INS {
+            let persona = built_in.persona();
+            self.put_persona(persona.id.as_str(), None, persona.to_markdown());
+        }
+        for owner in [None, Some(0), Some(1)] {
+            let origin = owner.map_or(Origin::Operator, Origin::Persona);
+            let secret = self.watch.oracle().secret(origin);
+            let word = word(secret, other.contains(&secret));
+            let file = format!(
+                "---\nid: luna\nname: Luna\n---\n\n# Luna\n\n## Intent\n\nKeeps {word}.\n\n## Core Identity\n\nKnows {word}.\n"
+            );
+            let persona = azera_personas::parse(&file).unwrap();
+            self.put_persona("luna", owner.map(realm), persona.to_markdown());
+        }
+    }
+
+    /// The platform hears of the realms and chats as they are, and tells of them.
+    pub async fn tell_chats(&self) {
+        for number in 0..REALMS.len() {
+            tell_realm(&self.watch, &self.platform.sim, number);
+        }
+        for (number, (_, kind)) in CHATS.iter().enumerate() {
+            let history = |joined| if joined { History::Joined } else { History::Shared };
+            let kind = match kind {
+                Kind::Public(surroundings) => ChatKind::Public { realm: realm(*surroundings) },
+                Kind::Dm(owner) => ChatKind::Dm { person: person(*owner) },
+                Kind::Private(surroundings) => {
+                    let (members, joined) = self.watch.oracle().room(number);
+                    let members = members.into_iter().map(person).collect();
+                    ChatKind::Private { realm: surroundings.map(realm), members, history: history(joined) }
+                }
+            };
+            let line = ChatLine { at: self.clock.now(), chat: chat(number), kind, persona: None };
+            self.platform.sim.with_world(|world| world.set_chat(&line)).unwrap();
+        }
+        self.announce().await;
+    }
+
+    pub fn put_persona(&self, id: &str, owner: Option<RealmId>, markdown: String) {
+        let id = PersonaId::new(id).unwrap();
+        let new = NewPersona { id, owner, markdown: Some(markdown), card: None, added_by: None };
+        self.memory.put_persona(new, self.clock.now()).unwrap();
+    }
+
+    /// Somebody comes, goes or gets a role, for the oracle and the platform alike.
+    pub fn change(&self, change: Change) {
+        happen(&self.watch, &self.platform.sim, change);
+    }
+
+    /// The first realm says what time it is there.
+    pub fn says_its_zone(&self, zone: &str) {
+        let line = realm_line(&self.watch, 0);
+        self.platform.sim.with_world(|world| world.set_realm(&RealmLine { time_zone: Some(zone.to_owned()), ..line }));
+    }
+
+    /// The same, as soon as `when` comes: the model is asked the next time, or streams.
+    pub fn change_meanwhile(&self, when: &Meanwhile, change: Change) {
+        let (watch, sim) = (self.watch.clone(), self.platform.sim.clone());
+        when.set(move || happen(&watch, &sim, change));
+    }
+
+    /// Everything is closed and opened again from what the stores hold.
+    pub async fn reopen(&mut self) {
+        self.reopen_with(|azera| azera.learn(|| async { Ok::<_, std::convert::Infallible>(classifiers()) })).await;
+    }
+
+    /// The same, with another way to learn the classifiers.
+    pub async fn reopen_with(&mut self, learn: impl FnOnce(&Engine)) {
+        *self.platform.hang.lock().unwrap() = None;
+        let Self { layers, clock, platform, model, embedder_down, garden, .. } = &*self;
+        let core = core(layers, clock, platform, model, embedder_down, garden);
+        (self.memory, self.azera) = core;
+        learn(&self.azera);
+        if let Some(hearth) = &self.hearth {
+            self.azera.light(hearth()).unwrap();
+        }
+        self.azera.start().await.unwrap();
+        self.tend();
+        self.announce().await;
+    }
+}
+
+fn happen(watch: &Watch, sim: &SimPlatform, change: Change) {
+    use azera_fake_sim::Target as Place;
+    watch.oracle().change(change);
+    let at = watch.oracle().now;
+    let target = |target| match target {
+        Target::Realm(number) => Place::Realm(realm(number)),
+        Target::Chat(number) => Place::Chat(chat(number)),
+    };
+    match change {
+        Change::Join(who, to) => sim.with_world(|world| world.join(&target(to), &person(who), at)).unwrap(),
+        Change::Leave(who, from) => sim.with_world(|world| world.leave(&target(from), &person(who))).unwrap(),
+        Change::Appoint(number, _) => tell_realm(watch, sim, number),
+    }
+}
+
+fn tell_realm(watch: &Watch, sim: &SimPlatform, number: usize) {
+    let line = realm_line(watch, number);
+    sim.with_world(|world| world.set_realm(&line));
+}
+
+fn realm_line(watch: &Watch, number: usize) -> RealmLine {
+    let oracle = watch.oracle();
+    let (members, admins, joined) = oracle.realm(number);
+    RealmLine {
+        at: oracle.now,
+        realm: realm(number),
+        members: members.into_iter().map(person).collect(),
+        admins: Some(admins.into_iter().map(person).collect()),
+        time_zone: None,
+        // The first realm has a channel for its journal from the beginning; others are given one by command.
+        journal: (number == 0).then(|| chat(0)),
+        history: if joined { History::Joined } else { History::Shared },
+    }
+}
+
+fn core(
+    layers: &Layers,
+    clock: &ManualClock,
+    platform: &Arc<WatchedPlatform>,
+    model: &Arc<dyn ChatModel>,
+    embedder_down: &Arc<AtomicBool>,
+    garden: &Garden,
+) -> (Arc<Memory>, Engine) {
+    let config = MemoryConfig {
+        session_gap: Duration::from_secs(3_600),
+        min_age: Duration::from_secs(60),
+        snippet_chars: 400,
+        similarity_floor: 0.1,
+        near_duplicate: 0.95,
+        embedder: "words".into(),
+    };
+    let memory = Arc::new(Memory::open(layers.clone(), config).unwrap());
+    let azera = Engine::new(EngineParts {
+        memory: memory.clone(),
+        model: model.clone(),
+        embedder: Arc::new(WordEmbedder::new(embedder_down.clone())),
+        clock: Arc::new(clock.clone()),
+        models: Arc::new(OneModel(model.clone())),
+        // It is night nearly always, and they are always tired.
+        params: Arc::new(MindParams {
+            constants: Constants {
+                dream_pressure: 0.0,
+                night_from_hour: 0,
+                night_to_hour: 23,
+                reflection_min_exchanges: 2,
+                clarity_threshold: 0.0,
+                ..Constants::default()
+            },
+            zone: TimeZone::UTC,
+        }),
+        config: ChatConfig {
+            persona: PersonaId::new(DEFAULT_PERSONA).unwrap(),
+            user_persona: PersonaId::new("protag").unwrap(),
+            wake_names: Vec::new(),
+            answering: Answering::Addressed,
+            queue_per_chat: 8,
+            history_messages: 40,
+            reply_tokens: 1_000,
+            context_tokens: 8_000,
+            thinking: false,
+            sampling: None,
+            seed: Some(1),
+            recalled: None,
+            locale: None,
+            limits: Limits::default(),
+            garden: garden.clone(),
+        },
+    });
+    azera.attach(platform.clone());
+    (memory, azera)
+}
+
+/// What is told from words, as badly as these vectors tell it: learned once.
+pub fn classifiers() -> Arc<Classifiers> {
+    static LEARNED: OnceLock<Arc<Classifiers>> = OnceLock::new();
+    let learned = LEARNED.get_or_init(|| {
+        let examples = Classifiers::examples().unwrap();
+        let vectors: Vec<Vec<f32>> = examples.iter().map(|example| embed(example)).collect();
+        Arc::new(Classifiers::learn(&vectors).unwrap())
+    });
+    learned.clone()
+}
+
+/// A model that gives away every secret of its prompt, as the message it answers asks it to.
+fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
+    Arc::new(ScriptedModel::new(Arc::new(move |messages: &[ChatMessage]| {
+        meanwhile.happen();
+        let question = messages.last().map_or("", |message| message.content.trim_end());
+        if let Some(written) = writing(messages, question).or_else(|| claim(messages, question)) {
+            return written;
+        }
+        if question.ends_with("quiet") {
+            return "Noted.".to_owned();
+        }
+        let whole: String = messages.iter().map(|message| format!("{}\n", message.content)).collect();
+        let launder = question.ends_with("launder");
+        // The words as they stand in the prompt, whichever telling of the world this is. Those of persona files are told
+        // only among words of its own: the core knows a recital by the words of messages alone.
+        let mut words: Vec<String> = secrets_in(&whole)
+            .iter()
+            .filter(|secret| launder || **secret >= PERSONA_SECRETS)
+            .flat_map(|secret| [word(*secret, false), word(*secret, true)])
+            .filter(|word| whole.contains(word.as_str()))
+            .collect();
+        if launder {
+            // Enough of its own, never said before, that the reply counts as something new.
+            let own =
+                question.split_whitespace().rev().find_map(|word| secrets_in(word).pop_last()).unwrap_or_default();
+            words.extend((0..words.len() + 4).map(|index| format!("musing{own}and{index}")).collect::<Vec<_>>());
+        }
+        format!("I recall {}", words.join(" "))
+    })))
+}
+
+/// What is written between messages: every secret of the prompt, among as many words of its own.
+fn writing(messages: &[ChatMessage], question: &str) -> Option<String> {
+    let task = question.lines().last()?;
+    let written = ["Write down the dream.", "Write the diary entry.", "Write the journal entry.", "Write the piece."];
+    if !written.contains(&task) && task != "Ask how things are." && !task.starts_with("Note what") {
+        return None;
+    }
+    let whole: String = messages.iter().map(|message| format!("{}\n", message.content)).collect();
+    let answer_text = secrets_in(&whole).into_iter().flat_map(|secret| [word(secret, false), word(secret, true)]);
+    let mut answer_text: Vec<String> = answer_text.filter(|word| whole.contains(word.as_str())).collect();
+    if question.contains("- Talks:") {
+        // What is written about numbers is about these.
+        answer_text.push("messages".into());
+    }
+    if question.contains("- Outcome:") {
+        answer_text.push("voice".into());
+    }
+    let letters = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap());
+    // Others for other secrets, or every dream would be one dreamt before.
+    let first = secrets_in(&whole).into_iter().sum::<usize>() * 31;
+    let own = (first..first + answer_text.len() + 6)
+        .map(|index| format!("drifting{}{}{}", letters(index / 676), letters(index / 26), letters(index)));
+    let begin = if task == "Write the piece." { "Once" } else { "Somewhere" };
+    Some(format!("{begin} lanterns were {} {}.", own.collect::<Vec<_>>().join(" "), answer_text.join(" ")))
+}
+
+/// What is read in a sentence: the day in it is what it says, a dentist or a market what it is about.
+fn claim(messages: &[ChatMessage], question: &str) -> Option<String> {
+    if !messages.first()?.content.contains("as JSON") {
+        return None;
+    }
+    let words: Vec<&str> = question.split(|c: char| !c.is_alphabetic()).collect();
+    let day = words.iter().find(|word| word.ends_with("day")).unwrap_or(&"");
+    let about = words.iter().find(|word| ["dentist", "market"].contains(word)).unwrap_or(&"");
+    Some(format!(r#"{{"about":"the day of your {about}","value":"{day}"}}"#))
+}
+
+/// A shelf with the model that answers already.
+struct OneModel(Arc<dyn ChatModel>);
+
+#[async_trait]
+impl ModelCatalog for OneModel {
+    fn list(&self) -> Vec<CatalogModel> {
+        let title = "says what it is told to".into();
+        vec![CatalogModel { name: "scripted".into(), title, installed: true, fetched: None, failed: None }]
+    }
+
+    async fn load(&self, _: &str) -> Result<Arc<dyn ChatModel>, String> {
+        Ok(self.0.clone())
+    }
+
+    async fn pull(&self, name: &str) -> Result<String, String> {
+        Err(format!("There is no model `{name}`."))
+    }
+
+    async fn remove(&self, name: &str) -> Result<String, String> {
+        Err(format!("There is no model `{name}`."))
+    }
+}

@@ -1,0 +1,408 @@
+//! Everything that is shown passes here, on its way to somebody, and is judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use azera_adapter::{
+    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError,
+    Making, Outbound, Outcome, Platform, PlatformError, Post, RealmPreferences, SearchRequest, StreamEvent, Streaming,
+};
+use azera_fake_sim::SimPlatform;
+use azera_types::{ChatId, Inbound, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Text, Timestamp};
+use tokio::sync::Notify;
+
+use crate::oracle::{Oracle, Showing, secrets_in};
+use crate::world::{CHATS, PEOPLE};
+
+/// Any way by which something was shown for the sake of accounts that are linked, and for nothing else.
+pub const BY_A_LINK: &str = "for the sake of a link";
+
+/// What was gone through and judged, over all worlds.
+#[derive(Default)]
+pub struct Record {
+    /// How often something shown this way was judged, and how many secrets it held.
+    judged: BTreeMap<String, (usize, usize)>,
+    went: BTreeSet<String>,
+}
+
+impl Record {
+    /// Whether this way was gone.
+    pub fn has(&self, path: &str) -> bool {
+        self.judged.contains_key(path) || self.went.contains(path)
+    }
+
+    /// Every way along which something was judged.
+    pub fn paths(&self) -> impl Iterator<Item = (&str, usize, usize)> {
+        self.judged.iter().map(|(path, (cases, secrets))| (path.as_str(), *cases, *secrets))
+    }
+
+    /// How many secrets were shown this way, rightly.
+    pub fn secrets(&self, path: &str) -> usize {
+        self.judged.get(path).map_or(0, |(_, secrets)| *secrets)
+    }
+}
+
+/// The judge of one world.
+pub struct Watch {
+    pub oracle: Mutex<Oracle>,
+    pub record: Arc<Mutex<Record>>,
+    leaks: Mutex<Vec<String>>,
+}
+
+fn chat_number(chat: &ChatId) -> Option<usize> {
+    CHATS.iter().position(|(id, _)| *id == chat.as_str())
+}
+
+fn person_number(person: &PersonId) -> Option<usize> {
+    PEOPLE.iter().position(|(id, _)| *id == person.as_str())
+}
+
+impl Watch {
+    pub fn new(oracle: Oracle, record: Arc<Mutex<Record>>) -> Self {
+        Self { oracle: Mutex::new(oracle), record, leaks: Mutex::default() }
+    }
+
+    pub fn oracle(&self) -> MutexGuard<'_, Oracle> {
+        self.oracle.lock().unwrap()
+    }
+
+    /// Judges something that is shown.
+    pub fn shown(&self, path: &str, showing: &Showing<'_>, text: &str) {
+        let secrets = secrets_in(text);
+        {
+            let mut record = self.record.lock().unwrap();
+            let (cases, shown) = record.judged.entry(path.to_owned()).or_default();
+            *cases += 1;
+            *shown += secrets.len();
+        }
+        let oracle = self.oracle();
+        for secret in secrets {
+            if oracle.is_by_a_link(secret, showing) {
+                self.record.lock().unwrap().judged.entry(BY_A_LINK.to_owned()).or_default().1 += 1;
+            }
+            if let Err(why) = oracle.judge(secret, showing) {
+                let (chat, asker) = (CHATS[showing.chat].0, showing.asker.map_or("everybody", |who| PEOPLE[who].0));
+                let leak = format!("{path} showed secret {secret} to {asker} in {chat} at {}: {why}", oracle.now);
+                self.leaks.lock().unwrap().push(leak);
+            }
+        }
+    }
+
+    /// Judges what is shown in a chat by the persona that answers there now.
+    pub fn shown_in(&self, path: &str, chat: &ChatId, asker: &PersonId, text: &str) {
+        let Some(chat) = chat_number(chat) else { return };
+        self.shown_about(path, (chat, None), asker, text);
+    }
+
+    /// The same by the persona whose message somebody points at.
+    fn shown_about(&self, path: &str, (chat, about): (usize, Option<&MessageId>), asker: &PersonId, text: &str) {
+        let persona = self.oracle().spoken_of(chat, about);
+        let showing = Showing { chat, asker: person_number(asker), persona: &persona, own_words: false };
+        self.shown(path, &showing, text);
+    }
+
+    /// Judges what is shown as the answer to a message, in its chat and by the persona it was said to.
+    pub fn shown_for(&self, path: &str, message: Option<&MessageId>, text: &str) {
+        let message = message.and_then(|id| self.oracle().messages.get(id.as_str()).cloned());
+        match message {
+            Some(message) => {
+                let showing = Showing { chat: message.chat, asker: None, persona: &message.persona, own_words: false };
+                self.shown(path, &showing, text);
+            }
+            None => assert!(secrets_in(text).is_empty(), "{path}: an answer to a message nobody wrote"),
+        }
+    }
+
+    /// Notes a call that shows nothing.
+    pub fn went(&self, path: &str) {
+        self.record.lock().unwrap().went.insert(path.to_owned());
+    }
+
+    /// What was shown that may not be, if anything was.
+    pub fn verdict(&self) -> Result<(), String> {
+        let leaks = std::mem::take(&mut *self.leaks.lock().unwrap());
+        leaks.into_iter().next().map_or(Ok(()), Err)
+    }
+}
+
+type Act = Box<dyn FnOnce() + Send>;
+
+/// Something that is done once, in the midst of something else.
+#[derive(Clone, Default)]
+pub struct Meanwhile(Arc<Mutex<Option<Act>>>);
+
+impl Meanwhile {
+    pub fn set(&self, act: impl FnOnce() + Send + 'static) {
+        *self.0.lock().unwrap() = Some(Box::new(act));
+    }
+
+    pub fn forget(&self) {
+        *self.0.lock().unwrap() = None;
+    }
+
+    pub fn happen(&self) {
+        let act = self.0.lock().unwrap().take();
+        if let Some(act) = act {
+            act();
+        }
+    }
+}
+
+/// The sim platform, watched.
+pub struct WatchedPlatform {
+    pub sim: Arc<SimPlatform>,
+    pub watch: Arc<Watch>,
+    /// What is done when the first piece of a reply is streamed.
+    pub at_first_piece: Meanwhile,
+    /// What was delivered, in order.
+    pub delivered: Mutex<Vec<Outbound>>,
+    /// Deliveries never return: `Some(true)` after the reply was shown, `Some(false)` before.
+    pub hang: Mutex<Option<bool>>,
+    pub hung: Notify,
+}
+
+impl WatchedPlatform {
+    /// What was written unasked is judged where it is shown, as the words of who wrote it.
+    fn watched_post(&self, path: &str, outbound: &Outbound) {
+        let Some(chat) = chat_number(&outbound.chat) else { return };
+        let persona = outbound.persona.as_str().replace('@', " of ");
+        let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
+        self.watch.shown(path, &showing, &outbound.text);
+        self.watch.shown(path, &showing, &outbound.persona_name);
+    }
+
+    fn watched(&self, path: &str, outbound: &Outbound) {
+        self.watch.shown_for(path, outbound.reply_to.as_ref(), &outbound.text);
+        self.watch.shown_for(path, outbound.reply_to.as_ref(), &outbound.persona_name);
+    }
+}
+
+#[async_trait]
+impl Platform for WatchedPlatform {
+    fn id(&self) -> &PlatformId {
+        self.watch.went("Platform::id");
+        self.sim.id()
+    }
+
+    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
+        self.watch.went("Platform::place");
+        self.sim.place(chat, asker).await
+    }
+
+    async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
+        self.watch.went("Platform::readable_scopes");
+        self.sim.readable_scopes(person).await
+    }
+
+    async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
+        self.watch.went("Platform::access");
+        self.sim.access(chat, person).await
+    }
+
+    async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        let hang = *self.hang.lock().unwrap();
+        if hang != Some(false) {
+            self.watched("Platform::deliver", outbound);
+            self.sim.deliver(outbound).await?;
+            self.delivered.lock().unwrap().push(outbound.clone());
+        }
+        if hang.is_some() {
+            self.hung.notify_one();
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+
+    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+        self.watch.went("Platform::place_for_all");
+        self.sim.place_for_all(chat).await
+    }
+
+    async fn realm(&self, realm: &RealmId) -> Result<RealmPreferences, PlatformError> {
+        self.watch.went("Platform::realm");
+        self.sim.realm(realm).await
+    }
+
+    async fn post(&self, post: &Post) -> Result<(), PlatformError> {
+        self.watched_post("Platform::post", &post.outbound);
+        self.sim.post(post).await?;
+        self.delivered.lock().unwrap().push(post.outbound.clone());
+        Ok(())
+    }
+
+    async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        self.watched("Platform::show_again", outbound);
+        self.sim.show_again(outbound).await
+    }
+
+    async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
+        self.watch.went("Platform::retract");
+        self.sim.retract(chat, reply, at).await
+    }
+
+    fn streaming(&self) -> Option<&dyn Streaming> {
+        self.watch.went("Platform::streaming");
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Streaming for WatchedPlatform {
+    async fn event(&self, Making { chat, .. }: Making<'_>, event: &StreamEvent) {
+        let text = match event {
+            StreamEvent::Thinking { text } | StreamEvent::Content { text } => text,
+            StreamEvent::Error { message } => message,
+            StreamEvent::ThinkingStart | StreamEvent::ThinkingEnd | StreamEvent::Done { .. } => "",
+        };
+        if let Some(chat) = chat_number(chat) {
+            // Whose turn it is follows from the reply alone, and personas are judged when it is delivered.
+            let secret = secrets_in(text).into_iter().next();
+            let stated_to = secret.and_then(|secret| match self.watch.oracle().secrets.get(secret) {
+                Some(crate::oracle::Origin::Stated { persona, .. }) => Some(persona.clone()),
+                _ => None,
+            });
+            let persona = stated_to.unwrap_or_default();
+            let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
+            self.watch.shown("Streaming::event", &showing, text);
+        }
+        if matches!(event, StreamEvent::Content { .. }) {
+            self.at_first_piece.happen();
+        }
+    }
+}
+
+/// A host, watched.
+pub struct WatchedHost<'a> {
+    pub host: &'a dyn Host,
+    pub watch: &'a Watch,
+}
+
+impl WatchedHost<'_> {
+    fn outcome(&self, path: &str, chat: &ChatId, person: &PersonId, outcome: &Result<Option<Outcome>, HostError>) {
+        match outcome {
+            Ok(Some(Outcome::Replied(turn))) => {
+                self.watch.shown_for(path, Some(&turn.to), &turn.text);
+                self.watch.shown_for(path, Some(&turn.to), &hits_text(&turn.recalled));
+            }
+            Ok(Some(Outcome::Skipped(reason))) => self.watch.shown_in(path, chat, person, reason.why()),
+            Ok(None) => self.watch.went(path),
+            Err(error) => self.watch.shown_in(path, chat, person, &error.to_string()),
+        }
+    }
+}
+
+/// Hits as adapters print them.
+pub fn hits_text(hits: &[Hit]) -> String {
+    serde_json::to_string(hits).unwrap()
+}
+
+#[async_trait]
+impl Host for WatchedHost<'_> {
+    async fn open_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
+        self.watch.went("Host::open_chat");
+        self.host.open_chat(platform, info).await
+    }
+
+    async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+        let (chat, person) = (inbound.chat.clone(), inbound.person.clone());
+        let outcome = self.host.message(platform, inbound).await.map(Some);
+        self.outcome("Host::message", &chat, &person, &outcome);
+        outcome.map(|outcome| outcome.unwrap())
+    }
+
+    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
+        self.watch.went("Host::take_in");
+        let (chat, person) = (inbound.chat.clone(), inbound.person.clone());
+        let taken = self.host.take_in(platform, inbound).await;
+        if let Err(error) = &taken {
+            self.watch.shown_in("Host::take_in", &chat, &person, &error.to_string());
+        }
+        taken
+    }
+
+    async fn edited(
+        &self,
+        platform: &PlatformId,
+        id: &MessageId,
+        text: Text,
+        at: Timestamp,
+    ) -> Result<Option<Outcome>, HostError> {
+        let message = self.watch.oracle().messages[id.as_str()].clone();
+        let outcome = self.host.edited(platform, id, text, at).await;
+        let chat = ChatId::new(CHATS[message.chat].0).unwrap();
+        self.outcome("Host::edited", &chat, &PersonId::new(PEOPLE[message.by].0).unwrap(), &outcome);
+        outcome
+    }
+
+    async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
+        self.watch.went("Host::deleted");
+        self.host.deleted(platform, id).await
+    }
+
+    async fn attached(
+        &self,
+        platform: &PlatformId,
+        message: &MessageId,
+        version: Option<Timestamp>,
+        pieces: Vec<Text>,
+    ) -> Result<(), HostError> {
+        self.watch.went("Host::attached");
+        self.host.attached(platform, message, version, pieces).await
+    }
+
+    async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError> {
+        self.watch.went("Host::left");
+        self.host.left(platform, realm, chats).await
+    }
+
+    async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
+        self.watch.went("Host::command");
+        let (chat, person, text) = (line.chat.clone(), line.person.clone(), line.text.clone());
+        let about = line.about.clone();
+        let answer = self.host.command(platform, line).await;
+        let said = match &answer {
+            Ok(answer) => format!("{} {:?} {:?}", answer.text, answer.go_to, answer.chart),
+            Err(error) => error.to_string(),
+        };
+        let mut words = text.trim_start_matches('/').split_whitespace();
+        let path = format!("/{}", words.next().unwrap_or_default());
+        for word in words.filter(|word| secrets_in(word).is_empty()) {
+            self.watch.went(&format!("{path} {word}"));
+        }
+        if &*text == "/memory export" {
+            let number = chat_number(&chat).unwrap();
+            let persona = self.watch.oracle().persona(number);
+            let asker = person_number(&person);
+            self.watch.shown(&path, &Showing { chat: number, asker, persona: &persona, own_words: true }, &said);
+        } else {
+            self.watch.shown_about(&path, (chat_number(&chat).unwrap(), about.as_ref()), &person, &said);
+        }
+        answer
+    }
+
+    async fn autocomplete(
+        &self,
+        platform: &PlatformId,
+        line: AutocompleteRequest,
+    ) -> Result<Vec<AutocompleteOption>, HostError> {
+        let (chat, person) = (line.chat.clone(), line.person.clone());
+        let options = self.host.autocomplete(platform, line).await;
+        let said = options.as_ref().map_or_else(ToString::to_string, |options| format!("{options:?}"));
+        self.watch.shown_in("Host::autocomplete", &chat, &person, &said);
+        options
+    }
+
+    async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
+        let (chat, person) = (line.chat.clone(), line.person.clone());
+        let hits = self.host.search(platform, line).await;
+        let said = hits.as_ref().map_or_else(ToString::to_string, |hits| hits_text(hits));
+        self.watch.shown_in("Host::search", &chat, &person, &said);
+        hits
+    }
+
+    async fn settle(&self) -> Result<(), HostError> {
+        self.watch.went("Host::settle");
+        self.host.settle().await
+    }
+}

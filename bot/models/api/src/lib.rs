@@ -1,0 +1,27 @@
+//! What a model can be asked to do: chat, score, embed. Contracts only; engines live in `azera-model-llama` and
+//! `azera-model-remote`. Nothing here knows memory, platforms or personas.
+//!
+//! Invariants:
+//! - Dropping a [`Reply`] cancels the generation within one decode step.
+//! - `Debug` of a type that holds a prompt or a reply shows sizes, never text.
+//! - A [`ChatRequest`] says everything that can change the reply; the same request with the same seed on the same
+//!   engine gives the same reply. A server can only be asked to: what it promises, `azera-model-remote` says.
+
+mod chat;
+mod embed;
+mod error;
+mod lora;
+mod score;
+mod scripted;
+mod text;
+
+pub use chat::{
+    ChatMessage, ChatModel, ChatRequest, Event, FinishReason, Grammar, ModelInfo, Priority, REPLY_QUEUE, Reply, Role,
+    Sampling, SessionKey, Usage,
+};
+pub use embed::{Embedder, EmbedderInfo, Purpose};
+pub use error::Error;
+pub use lora::{BadLoraId, Lora, LoraId, MAX_LORAS};
+pub use score::{Score, ScoreRequest, Scorer};
+pub use scripted::{Script, ScriptedModel};
+pub use text::ReplyText;

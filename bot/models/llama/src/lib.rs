@@ -1,0 +1,52 @@
+//! llama.cpp behind the contracts of `azera-model-api`: chat, scores and embeddings from GGUF files, each model on an OS
+//! thread of its own behind a bounded queue.
+//!
+//! Invariants:
+//! - Contents of messages never become control tokens; only the model's own template does.
+//! - Nothing of a conversation is written to disk. Shared prefixes (see [`azera_model_api::ChatRequest::shared_messages`])
+//!   are.
+//! - A running sequence never lacks room: its cells are reserved before it starts.
+//! - Live work is never in a batch with background work.
+//! - Work with different adapters is never in one batch, and what was evaluated with some is never continued with others.
+//! - What was evaluated with adapters that a request named is not written to disk.
+
+mod backend;
+mod cache;
+mod chat;
+mod config;
+mod disk;
+mod embed;
+mod engine;
+mod events;
+mod job;
+mod kv;
+mod lora;
+mod plan;
+mod prompt;
+mod queue;
+mod rotation;
+mod sampler;
+mod schema;
+mod score;
+mod swap;
+mod template;
+mod tokenizer;
+mod vocabulary;
+mod worker;
+
+pub use cache::{RESTING_TOKENS, SHARED_PREFIXES};
+pub use chat::{LlamaChat, MAX_STOP_BYTES, MAX_STOP_STRINGS};
+pub use config::{
+    DEFAULT_CONTEXT_TOKENS, DEFAULT_EMBED_QUEUE, DEFAULT_FULL_CONVERSATIONS, DEFAULT_LORA_BYTES,
+    DEFAULT_PREFIX_DISK_BYTES, DEFAULT_QUEUE, DEFAULT_SLOTS, DEFAULT_SWAP_BYTES, LlamaChatConfig, LlamaEmbedderConfig,
+    MAX_SLOTS, STEP_TOKENS,
+};
+pub use embed::{EMBED_STEP_TEXTS, EMBED_STEP_TOKENS, LlamaEmbedder};
+pub use lora::{MAX_LORA_BYTES, RandomLora, check_lora};
+pub use prompt::MIN_SHARED_TOKENS;
+pub use sampler::MAX_GRAMMAR_BYTES;
+pub use score::{MAX_CONTINUATIONS, SCORE_BRANCHES, SCORE_STEP_TOKENS};
+pub use vocabulary::LlamaVocabulary;
+
+#[cfg(test)]
+mod tests;

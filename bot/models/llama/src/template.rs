@@ -1,0 +1,172 @@
+use azera_model_api::Role;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, ErrorKind, Value, context};
+
+const THINK_OPEN: &str = "<think>";
+const NAME: &str = "chat";
+
+/// A stretch of a rendered prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Text of the template, in which control tokens are control tokens.
+    Markup(String),
+    /// The content of the message with this index, in which they are text.
+    Content(usize),
+}
+
+/// A rendered prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rendered {
+    pub(crate) parts: Vec<Part>,
+    /// The prompt ends inside a thinking block.
+    pub(crate) inside_thinking: bool,
+}
+
+/// A model's own chat template, a Jinja text from its GGUF file. It is rendered with a mark in the place of every
+/// content, so that contents never pass through it and can be tokenized as plain text.
+#[derive(Debug)]
+pub(crate) struct ChatTemplate {
+    environment: Environment<'static>,
+    bos: String,
+    eos: String,
+    thinks: bool,
+}
+
+impl ChatTemplate {
+    pub(crate) fn new(source: String, bos: String, eos: String) -> Result<Self, String> {
+        let thinks = source.contains(THINK_OPEN);
+        let mut environment = Environment::new();
+        // The settings chat templates are written for.
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(|error| error.to_string())?);
+        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.add_function("raise_exception", |message: String| -> Result<String, minijinja::Error> {
+            Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
+        });
+        environment.add_template_owned(NAME, source).map_err(|error| error.to_string())?;
+        Ok(Self { environment, bos, eos, thinks })
+    }
+
+    /// Whether the model knows thinking blocks.
+    pub(crate) fn thinks(&self) -> bool {
+        self.thinks
+    }
+
+    /// The prompt for messages of these roles, open for the assistant to answer. With `thinking` off, a block the
+    /// template opens is closed at once; with `must_think` on, one is opened whenever the model knows them.
+    pub(crate) fn render(&self, roles: &[Role], thinking: bool, must_think: bool) -> Result<Rendered, String> {
+        let messages: Vec<Value> =
+            roles.iter().enumerate().map(|(i, role)| context! { role => role.as_str(), content => mark(i) }).collect();
+        let text = self
+            .environment
+            .get_template(NAME)
+            .and_then(|template| {
+                template.render(context! {
+                    messages,
+                    add_generation_prompt => true,
+                    enable_thinking => thinking,
+                    bos_token => self.bos.as_str(),
+                    eos_token => self.eos.as_str(),
+                })
+            })
+            .map_err(|error| error.detail().map_or_else(|| error.to_string(), str::to_owned))?;
+        let mut inside_thinking = text.trim_end().ends_with(THINK_OPEN);
+        let mut parts = split(&text);
+        if inside_thinking && !thinking {
+            parts.push(Part::Markup("\n</think>\n\n".into()));
+            inside_thinking = false;
+        } else if thinking && must_think && self.thinks && !inside_thinking {
+            parts.push(Part::Markup("<think>\n".into()));
+            inside_thinking = true;
+        }
+        Ok(Rendered { parts: join(parts), inside_thinking })
+    }
+}
+
+/// Stands for the content of message `i` while the template is rendered. Letters and digits only, so that trimming and
+/// escaping filters leave it alone.
+fn mark(i: usize) -> String {
+    format!("{MARK}{i}q")
+}
+
+const MARK: &str = "azeraContentMark7f3a1b";
+
+fn split(text: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut pieces = text.split(MARK);
+    parts.extend(pieces.next().map(|head| Part::Markup(head.to_owned())));
+    for piece in pieces {
+        match piece.split_once('q').and_then(|(i, rest)| Some((i.parse().ok()?, rest))) {
+            Some((i, rest)) => parts.extend([Part::Content(i), Part::Markup(rest.to_owned())]),
+            None => parts.push(Part::Markup(format!("{MARK}{piece}"))),
+        }
+    }
+    parts
+}
+
+/// Joins neighbouring stretches of markup and drops empty ones.
+fn join(parts: Vec<Part>) -> Vec<Part> {
+    let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match (joined.last_mut(), part) {
+            (_, Part::Markup(text)) if text.is_empty() => {}
+            (Some(Part::Markup(last)), Part::Markup(text)) => last.push_str(&text),
+            (_, part) => joined.push(part),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = "{% for m in messages %}<{{ m['role'] }}>{{ m.content | trim }}</>\n{% endfor %}\
+                         {% if add_generation_prompt %}<assistant>{% endif %}";
+    /// Uses what reasoning models' templates use: namespaces, reversed slices, string methods, a switch for thinking.
+    const SWITCH: &str = "{%- set ns = namespace(seen=0) %}{%- for m in messages[::-1] %}{%- if m.role == 'user' and not \
+        m.content.startswith('<tool>') %}{%- set ns.seen = loop.index0 %}{%- endif %}{%- endfor %}\
+        {%- for m in messages %}{{- '<' + m.role + '>' + m.content.split('</think>')[-1].lstrip('\\n') }}{%- endfor %}\
+        {{- '<assistant>' }}{%- if enable_thinking is defined and enable_thinking is false %}\
+        {{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}";
+    const ALWAYS: &str = "{% for m in messages %}{{ m.content }}{% endfor %}{{ '<assistant><think>\n' }}";
+
+    #[track_caller]
+    fn check(source: &str, roles: &[Role], thinking: bool, must_think: bool, expected: Result<&str, &str>) {
+        let template = ChatTemplate::new(source.into(), "<s>".into(), "</s>".into()).unwrap();
+        let line = template.render(roles, thinking, must_think).map(|rendered| {
+            let mut line: String = rendered
+                .parts
+                .iter()
+                .map(|part| match part {
+                    Part::Markup(text) => text.clone(),
+                    Part::Content(i) => format!("({i})"),
+                })
+                .collect();
+            if rendered.inside_thinking {
+                line.push_str(".../..");
+            }
+            line
+        });
+        assert_eq!(line.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn renders_with_contents_left_out() {
+        use Role::{Assistant, System, User};
+        check(PLAIN, &[System, User], false, false, Ok("<system>(0)</>\n<user>(1)</>\n<assistant>"));
+        check(PLAIN, &[], false, false, Ok("<assistant>"));
+        check(PLAIN, &[User], true, true, Ok("<user>(0)</>\n<assistant>"));
+        check(SWITCH, &[User, Assistant, User], true, false, Ok("<user>(0)<assistant>(1)<user>(2)<assistant>"));
+        check(SWITCH, &[User], true, true, Ok("<user>(0)<assistant><think>\n.../.."));
+        check(SWITCH, &[User], false, false, Ok("<user>(0)<assistant><think>\n\n</think>\n\n"));
+        check(ALWAYS, &[User], true, false, Ok("(0)<assistant><think>\n.../.."));
+        check(ALWAYS, &[User], false, false, Ok("(0)<assistant><think>\n\n</think>\n\n"));
+        check("{{ raise_exception('only users') }}", &[System], false, false, Err("only users"));
+    }
+
+    #[test]
+    fn a_broken_template_is_refused() {
+        assert!(ChatTemplate::new("{% for m in messages %}".into(), String::new(), String::new()).is_err());
+    }
+}

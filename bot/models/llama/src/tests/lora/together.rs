@@ -1,0 +1,105 @@
+use super::*;
+
+/// What chats ask, and which of four sets of adapters each has.
+const CHATS: [(&str, usize); 8] = [
+    ("What is the sea?", 0),
+    ("Who lives in a lighthouse?", 1),
+    ("Tell me about ships.", 2),
+    ("What is the sea?", 3),
+    ("Tell me about ships.", 0),
+    ("Who lives in a lighthouse?", 2),
+    ("What is the sea?", 1),
+    ("Who lives in a lighthouse?", 0),
+];
+
+/// Nats by which a reply is likelier with its own adapters than with any others.
+const MARGIN: f64 = 4.0;
+
+fn loras(forge: &Forge) -> [Vec<Lora>; 4] {
+    // With more noise at this rank, replies become bytes that read again as other tokens, unlikely with any adapters.
+    let [one, two] = [(8, NOISE, 1), (16, 0.4, 2)].map(|(rank, noise, seed)| forge.lora(rank, noise, seed));
+    [vec![], vec![one.clone()], vec![two.clone()], vec![one, two]]
+}
+
+/// A turn whose reply is drawn: the likeliest one may go round in circles, which is as likely with any adapters.
+fn turn(chat: usize, loras: &[Lora]) -> ChatRequest {
+    let mut request = greedy(vec![user(CHATS[chat].0)], 24);
+    request.sampling.temperature = 0.8;
+    request.sampling.seed = u32::try_from(chat).ok();
+    ChatRequest { session: session(&chat.to_string()), loras: loras.to_vec(), ..request }
+}
+
+/// Whether a reply was made with these adapters and not with others: what is drawn with one set is far less likely with
+/// another.
+async fn check(engine: &LlamaChat, chat: usize, text: &str, own: usize, sets: &[Vec<Lora>; 4]) {
+    let requested = CHATS[chat].0;
+    let with_own = likely(engine, requested, text, &sets[own]).await;
+    for (other, set) in sets.iter().enumerate().filter(|(other, _)| *other != own) {
+        let with_other = likely(engine, requested, text, set).await;
+        assert!(with_own > with_other + MARGIN, "{text}: {with_own} with set {own}, {with_other} with {other}");
+    }
+}
+
+#[tokio::test]
+async fn a_score_with_loras_does_not_depend_on_its_company() {
+    let (engine, forge) = (adaptable_engine(), Forge::new());
+    let loras = loras(&forge);
+    let mut alone = Vec::new();
+    for set in &loras {
+        alone.push(likely(engine, PROMPT, SEA, set).await);
+    }
+    let [a, b, c, d] = &loras;
+    let all = |set| likely(engine, PROMPT, SEA, set);
+    let together = tokio::join!(all(a), all(b), all(c), all(d), all(d), all(c), all(b), all(a));
+    let (a, b, c, d, e, f, g, h) = together;
+    for (together, set) in [a, b, c, d, e, f, g, h].into_iter().zip([0, 1, 2, 3, 3, 2, 1, 0]) {
+        let difference = (together - alone[set]).abs();
+        assert!(difference < 0.02 * alone[set].abs(), "set {set}: {together} instead of {}", alone[set]);
+    }
+    for (at, one) in alone.iter().enumerate() {
+        for other in &alone[at + 1..] {
+            assert!((one - other).abs() > 0.04 * one.abs(), "{alone:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn eight_chats_at_once_each_keep_their_loras() {
+    let (engine, forge) = (LlamaChat::load(adaptable()).unwrap(), Forge::new());
+    let loras = loras(&forge);
+    let mut replies = Vec::new();
+    for (chat, (_, set)) in CHATS.iter().enumerate() {
+        replies.push(engine.chat(turn(chat, &loras[*set])).await.unwrap());
+    }
+    for (chat, reply) in replies.into_iter().enumerate() {
+        let text = reply.collect().await.unwrap().0;
+        check(&engine, chat, &text, CHATS[chat].1, &loras).await;
+    }
+}
+
+#[tokio::test]
+async fn a_swap_reaches_no_reply_under_way() {
+    let (engine, forge) = (LlamaChat::load(adaptable()).unwrap(), Forge::new());
+    let loras = loras(&forge);
+    // All chats begin with one adapter; each one's next turn is with another, which is read from its file meanwhile.
+    let mut running = Vec::new();
+    for chat in 0..CHATS.len() {
+        running.push(engine.chat(turn(chat, &loras[1])).await.unwrap());
+    }
+    let begun = first_piece(&mut running[0]).await;
+    let mut next = Vec::new();
+    for chat in 0..CHATS.len() {
+        next.push(engine.chat(turn(chat, &loras[2])).await.unwrap());
+    }
+    engine.forget_lora(&loras[1][0].id).await.unwrap();
+    let mut head = Some(begun);
+    for (chat, reply) in running.into_iter().enumerate() {
+        let text = head.take().unwrap_or_default() + &reply.collect().await.unwrap().0;
+        check(&engine, chat, &text, 1, &loras).await;
+    }
+    for (chat, reply) in next.into_iter().enumerate() {
+        let (text, usage) = reply.collect().await.unwrap();
+        assert_eq!(usage.cached_tokens, 0, "a turn was continued under other adapters");
+        check(&engine, chat, &text, 2, &loras).await;
+    }
+}

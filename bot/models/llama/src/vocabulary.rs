@@ -1,0 +1,88 @@
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use azera_model_api::{ChatMessage, Error};
+
+use crate::backend;
+use crate::chat::template;
+use crate::prompt::{PromptRequest, PromptTokenizer};
+use crate::tokenizer::Tokenizer;
+
+/// A model's vocabulary and chat template without its weights: how it would read something.
+pub struct LlamaVocabulary {
+    prompter: PromptTokenizer,
+    end: u32,
+}
+
+impl LlamaVocabulary {
+    /// Reads the vocabulary and the template of a GGUF file.
+    ///
+    /// # Errors
+    /// [`Error::Load`] when the file cannot be read as a chat model.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let model = Arc::new(backend::vocabulary(path)?);
+        let end = number(model.vocab().eos().0)?;
+        let prompter = PromptTokenizer {
+            template: template(&model)?,
+            tokenizer: Tokenizer::new(Arc::clone(&model)),
+            model_identity: String::new(),
+        };
+        Ok(Self { prompter, end })
+    }
+
+    /// The tokens of a prompt with its reply and the token that ends it, and where the reply begins: those the engine makes
+    /// of the same messages.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for messages that the model's template refuses.
+    pub fn exchange(&self, messages: &[ChatMessage], reply: &str) -> Result<(Vec<u32>, usize), Error> {
+        let mut tokens = self.tokens(messages, false)?;
+        let start = tokens.len();
+        tokens.extend(self.text(reply)?);
+        tokens.push(self.end);
+        Ok((tokens, start))
+    }
+
+    /// The tokens of messages up to the end of the last one's content, of which `words` are the end, and where those begin.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for messages that the model's template refuses, or that end otherwise.
+    pub fn within(&self, messages: &[ChatMessage], words: &str) -> Result<(Vec<u32>, usize), Error> {
+        let mut messages = messages.to_vec();
+        let last = messages.last_mut();
+        let before = last.as_ref().and_then(|last| last.content.strip_suffix(words)).map(str::to_owned);
+        let (Some(last), Some(before)) = (last, before) else {
+            return Err(Error::Invalid("the last message does not end with these words".into()));
+        };
+        last.content = before;
+        let mut tokens = self.tokens(&messages, true)?;
+        let start = tokens.len();
+        tokens.extend(self.text(words)?);
+        Ok((tokens, start))
+    }
+
+    fn tokens(&self, messages: &[ChatMessage], within: bool) -> Result<Vec<u32>, Error> {
+        let request =
+            PromptRequest { messages, shared_messages: 0, thinking: false, must_think: false, within, set: None };
+        self.prompter.prompt(&request)?.tokens.iter().map(|token| number(token.0)).collect()
+    }
+
+    /// The tokens of plain text.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where the vocabulary gives what is no token.
+    pub fn text(&self, text: &str) -> Result<Vec<u32>, Error> {
+        self.prompter.tokenizer.content(text).iter().map(|token| number(token.0)).collect()
+    }
+}
+
+impl fmt::Debug for LlamaVocabulary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LlamaVocabulary").finish_non_exhaustive()
+    }
+}
+
+fn number(token: i32) -> Result<u32, Error> {
+    u32::try_from(token).map_err(|_| Error::Invalid("the vocabulary has no such token".into()))
+}

@@ -1,0 +1,60 @@
+//! What adapters leave behind in a process of its own.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::{Path, PathBuf};
+
+use azera_model_api::{ChatMessage, ChatModel, ChatRequest, Lora, LoraId, Role};
+use azera_model_llama::{LlamaChat, LlamaChatConfig, RandomLora};
+use sha2::{Digest, Sha256};
+
+#[expect(clippy::disallowed_methods, reason = "only the test runner can say where the models are")]
+fn model() -> PathBuf {
+    let dir = std::env::var_os("AZERA_TEST_MODELS")
+        .expect("AZERA_TEST_MODELS must name the directory of the test models; `make test` sets it");
+    PathBuf::from(dir).join("smollm2-135m/model.gguf")
+}
+
+/// Bytes of this process that have no file behind them.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+fn lora(dir: &Path, seed: u64) -> (Lora, u64) {
+    let mut file = Vec::new();
+    RandomLora { rank: 64, noise: 0.01, seed }.write(&model(), &mut file).unwrap();
+    let path = dir.join(seed.to_string());
+    std::fs::write(&path, &file).unwrap();
+    (Lora::new(LoraId::new(Sha256::digest(&file).into()), path), file.len() as u64)
+}
+
+#[tokio::test]
+async fn loras_that_went_take_no_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = LlamaChatConfig {
+        context_tokens: 512,
+        cache_tokens: 512,
+        adaptable: true,
+        ..LlamaChatConfig::new(model(), "smollm2-135m", "smollm2")
+    };
+    let engine = LlamaChat::load(config).unwrap();
+    let mut after_first = 0;
+    for seed in 0..7 {
+        let (lora, bytes) = lora(dir.path(), seed);
+        let request = ChatRequest {
+            loras: vec![lora.clone()],
+            max_tokens: 2,
+            ..ChatRequest::new(vec![ChatMessage::new(Role::User, "Hello.")])
+        };
+        engine.chat(request).await.unwrap().collect().await.unwrap();
+        engine.forget_lora(&lora.id).await.unwrap();
+        if seed == 0 {
+            after_first = resident();
+        }
+        let more = resident().saturating_sub(after_first);
+        // The last one may not have gone yet; a second that stays would show.
+        assert!(more < 2 * bytes, "{} MB more after {seed} more adapters of {} MB", more >> 20, bytes >> 20);
+    }
+}

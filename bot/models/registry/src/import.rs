@@ -1,0 +1,188 @@
+//! Taking in a person's own GGUF file.
+
+use std::{fs, path::Path};
+
+use azera_model_gguf::GgufHeader;
+
+use crate::{
+    digest::sha256_of,
+    entry::{Embedding, Family, Kind, ModelEntry, Pooling},
+    error::{Error, IoContext},
+    manifest::{CheckedAgainst, Manifest},
+    progress::{Progress, Step},
+    pull::{blocking, inspect},
+    store::{MODEL_FILE, Store},
+};
+
+/// The context assumed where a file names none, in tokens.
+const DEFAULT_CONTEXT: u32 = 2_048;
+/// The similarity floor of an embedding model that nobody calibrated: low, since too much recalled is better than nothing.
+const UNCALIBRATED_FLOOR: f32 = 0.2;
+/// Memory beside the weights that a modest context takes, in MiB.
+const CONTEXT_MIB: u64 = 256;
+const MIB: u64 = 1 << 20;
+
+/// A file that was taken in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    /// What is now installed.
+    pub manifest: Manifest,
+    /// What the file says of itself.
+    pub header: GgufHeader,
+    /// What a person should know, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Installs `file` as `name`. `known` is the ledger's entry of that name, if it has one; the file then has to be that
+/// model where the ledger pins its bytes, and one of its kind in any case. The caller holds the lock and knows that the name is free.
+pub(crate) async fn import(
+    store: &Store,
+    file: &Path,
+    name: &str,
+    kind: Option<Kind>,
+    known: Option<&ModelEntry>,
+    installed_at: &str,
+    progress: Progress<'_>,
+) -> Result<Imported, Error> {
+    let header = {
+        let file = file.to_owned();
+        blocking(move || inspect(&file)).await?
+    };
+    if header.split_count > 1 {
+        return Err(Error::SplitModel { path: file.to_owned(), parts: header.split_count });
+    }
+    let kind = kind.or(known.map(|entry| entry.kind)).unwrap_or_else(|| guess_kind(&header));
+    let fits_known = known.is_none_or(|entry| entry.kind == kind);
+    if kind == Kind::Chat && is_encoder(&header) || !fits_known {
+        return Err(Error::WrongKind { path: file.to_owned(), architecture: header.architecture, wanted: kind });
+    }
+    let staging = store.staging(name).join("import");
+    let staged = staging.join(MODEL_FILE);
+    {
+        let (file, staging, staged) = (file.to_owned(), staging.clone(), staged.clone());
+        blocking(move || take(&file, &staging, &staged)).await?;
+    }
+    let (sha256, size) = sha256_of(&staged, progress).await?;
+    let mut warnings = Vec::new();
+    let mut checked_against = CheckedAgainst::Nothing;
+    let model = match known {
+        Some(entry) => {
+            let pinned: Vec<&str> = entry.sources.iter().filter_map(|source| source.sha256()).collect();
+            if let Some(expected) = pinned.first() {
+                if !pinned.contains(&sha256.as_str()) {
+                    fs::remove_file(&staged).at(&staged)?;
+                    let what = file.display().to_string();
+                    return Err(Error::WrongHash { what, expected: (*expected).to_owned(), actual: sha256 });
+                }
+                checked_against = CheckedAgainst::Registry;
+            } else {
+                warnings.push(format!(
+                    "The ledger pins no SHA-256 for {name}, so nobody vouches that the file is that model."
+                ));
+            }
+            entry.clone()
+        }
+        None => describe(name, kind, &header, size, &mut warnings),
+    };
+    let manifest = Manifest {
+        source: format!("import of {}", file.display()),
+        sha256,
+        size,
+        installed_at: installed_at.to_owned(),
+        checked_against,
+        model,
+    };
+    let store = store.clone();
+    let manifest = blocking(move || store.install(&staged, &manifest).map(|()| manifest)).await?;
+    progress(Step::Installed);
+    Ok(Imported { manifest, header, warnings })
+}
+
+/// Brings the file into the staging area: by a second name if it lies on the same file system, else by a copy.
+fn take(file: &Path, staging: &Path, staged: &Path) -> Result<(), Error> {
+    // A link to a symbolic link would share the link, not the file.
+    let file = fs::canonicalize(file).at(file)?;
+    crate::store::remove_folder(staging)?;
+    fs::create_dir_all(staging).at(staging)?;
+    if fs::hard_link(&file, staged).is_err() {
+        fs::copy(&file, staged).at(&file)?;
+    }
+    Ok(())
+}
+
+/// Whether the architecture reads text but cannot write any.
+fn is_encoder(header: &GgufHeader) -> bool {
+    let architecture = header.architecture.as_str();
+    architecture.contains("bert") || matches!(architecture, "t5encoder" | "gemma-embedding")
+}
+
+fn guess_kind(header: &GgufHeader) -> Kind {
+    if is_encoder(header) || header.pooling_type.is_some_and(|pooling| pooling > 0) {
+        Kind::Embedding
+    } else {
+        Kind::Chat
+    }
+}
+
+/// An entry for a file that no ledger knows.
+fn describe(name: &str, kind: Kind, header: &GgufHeader, size: u64, warnings: &mut Vec<String>) -> ModelEntry {
+    let context_length = match header.context_length.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)) {
+        Some(tokens @ 1..) => tokens,
+        _ => {
+            warnings.push(format!("The file names no context length; {DEFAULT_CONTEXT} tokens are assumed."));
+            DEFAULT_CONTEXT
+        }
+    };
+    if kind == Kind::Chat && !header.has_chat_template {
+        warnings.push("The file has no chat template, so it may not be made for conversation.".to_owned());
+    }
+    let embedding = (kind == Kind::Embedding).then(|| {
+        warnings.push(format!(
+            "Nobody calibrated this embedding model: its similarity floor is set to {UNCALIBRATED_FLOOR}."
+        ));
+        Embedding {
+            dimension: header.embedding_length.and_then(|width| u32::try_from(width).ok()).unwrap_or(1).max(1),
+            similarity_floor: UNCALIBRATED_FLOOR,
+            max_tokens: context_length,
+            pooling: match header.pooling_type {
+                Some(2) => Pooling::Cls,
+                Some(3) => Pooling::Last,
+                _ => Pooling::Mean,
+            },
+            query_prefix: String::new(),
+            document_prefix: String::new(),
+        }
+    });
+    let title = header.name.clone().filter(|title| !title.trim().is_empty()).unwrap_or_else(|| name.to_owned());
+    ModelEntry {
+        name: name.to_owned(),
+        kind,
+        family: guess_family(kind, header),
+        description: match header.quantization {
+            Some(quantization) => format!("Imported; architecture {}, {quantization}.", header.architecture),
+            None => format!("Imported; architecture {}.", header.architecture),
+        },
+        title,
+        parameters: header.parameters.max(1),
+        ram_mib: size.div_ceil(MIB) + CONTEXT_MIB,
+        download_mib: size.div_ceil(MIB),
+        licence: header.licence.clone().filter(|l| !l.trim().is_empty()).unwrap_or_else(|| "unknown".to_owned()),
+        context_length,
+        default: false,
+        embedding,
+        lora: None,
+        reading_lora: None,
+        sources: Vec::new(),
+    }
+}
+
+fn guess_family(kind: Kind, header: &GgufHeader) -> Family {
+    let name = header.name.as_deref().unwrap_or_default().to_lowercase();
+    match (kind, header.architecture.as_str()) {
+        (Kind::Chat, "llama") if name.contains("smollm2") => Family::Smollm2,
+        (Kind::Chat, "qwen3") => Family::Qwen3,
+        (Kind::Embedding, "bert") if name.contains("minilm") => Family::Minilm,
+        (Kind::Embedding, "qwen3") => Family::Qwen3Embedding,
+        _ => Family::Generic,
+    }
+}

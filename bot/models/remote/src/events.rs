@@ -1,0 +1,77 @@
+use azera_model_api::{Event, FinishReason, ReplyText, Usage};
+use tokio::time::Instant;
+
+use crate::wire::Counts;
+
+/// Puts the pieces of a stream together to the events of a reply, watches for stop strings, and measures.
+pub(crate) struct ReplyEvents {
+    text: ReplyText,
+    /// Whether thinking that the server told apart goes on.
+    thinking: bool,
+    arrived: Instant,
+    first: Option<Instant>,
+    /// Bytes of thinking and content, for an estimate of tokens.
+    bytes: usize,
+}
+
+impl ReplyEvents {
+    pub(crate) fn new(stop: Vec<String>, arrived: Instant) -> Self {
+        Self { text: ReplyText::new(stop, true, false), thinking: false, arrived, first: None, bytes: 0 }
+    }
+
+    /// Takes a piece of thinking.
+    pub(crate) fn thinking(&mut self, piece: String, out: &mut Vec<Event>) {
+        self.measure(&piece);
+        if !std::mem::replace(&mut self.thinking, true) {
+            out.push(Event::ThinkingStart);
+        }
+        out.push(Event::Thinking(piece));
+    }
+
+    /// Takes a piece of content; true when a stop string ended the reply.
+    pub(crate) fn content(&mut self, piece: &str, out: &mut Vec<Event>) -> bool {
+        self.measure(piece);
+        self.end_thinking(out);
+        self.text.push(piece.as_bytes(), out)
+    }
+
+    /// Takes the end, unless a stop string was it.
+    pub(crate) fn end(&mut self, out: &mut Vec<Event>) {
+        self.end_thinking(out);
+        self.text.finish(out);
+    }
+
+    /// Bytes of thinking and content so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What the reply cost.
+    pub(crate) fn usage(&self, finish: FinishReason, counts: Counts, estimated: bool) -> Usage {
+        let now = Instant::now();
+        let first = self.first.unwrap_or(now);
+        let seconds = (now - first).as_secs_f64();
+        let later = counts.completion.saturating_sub(1);
+        Usage {
+            prompt_tokens: counts.prompt,
+            cached_tokens: counts.cached,
+            evaluated_tokens: counts.prompt - counts.cached,
+            completion_tokens: counts.completion,
+            ttft_ms: (first - self.arrived).as_secs_f64() * 1_000.0,
+            tokens_per_s: if later > 0 && seconds > 0.0 { later as f64 / seconds } else { 0.0 },
+            finish,
+            estimated,
+        }
+    }
+
+    fn measure(&mut self, piece: &str) {
+        self.first.get_or_insert_with(Instant::now);
+        self.bytes += piece.len();
+    }
+
+    fn end_thinking(&mut self, out: &mut Vec<Event>) {
+        if std::mem::replace(&mut self.thinking, false) {
+            out.push(Event::ThinkingEnd);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What servers say when they refuse.
+
+use serde_json::Value;
+
+/// Letters and digits in a row that a message has in common with what was sent, from which on it is taken to repeat it.
+const REPEATED_CHARS: usize = 12;
+
+/// Texts that were sent of fewer characters are in any message by chance.
+const SHORTEST_TEXT_CHARS: usize = 4;
+
+/// Stands in the place of a message that repeats what was sent.
+const REPEATS: &str = "its message is left out, as it repeats what was sent";
+
+/// The texts of a request: what people said, which no log and no other chat may show.
+#[derive(Default)]
+pub(crate) struct Sent(Vec<Vec<char>>);
+
+impl Sent {
+    /// The texts in a request's body.
+    pub(crate) fn of(body: &Value) -> Self {
+        let mut texts = Vec::new();
+        for name in ["messages", "input"] {
+            collect(&body[name], &mut texts);
+        }
+        Self(texts)
+    }
+
+    /// The same of a body as it was sent; none of one that is no JSON.
+    pub(crate) fn read(body: &[u8]) -> Self {
+        serde_json::from_slice(body).map(|body| Self::of(&body)).unwrap_or_default()
+    }
+
+    /// Whether a message repeats one of them, or a part of one.
+    fn is_in(&self, message: &str) -> bool {
+        let message = plain(&unescaped(message));
+        let repeats = |text: &Vec<char>| {
+            let run = text.len().min(REPEATED_CHARS);
+            message.windows(run).any(|part| text.windows(run).any(|own| own == part))
+        };
+        self.0.iter().any(repeats)
+    }
+}
+
+/// All texts in a value but the names of its fields and the roles of messages.
+fn collect(value: &Value, texts: &mut Vec<Vec<char>>) {
+    match value {
+        Value::String(text) => texts.push(plain(text)),
+        Value::Array(list) => list.iter().for_each(|value| collect(value, texts)),
+        Value::Object(fields) => {
+            fields.iter().filter(|(name, _)| *name != "role").for_each(|(_, value)| collect(value, texts));
+        }
+        _ => {}
+    }
+    texts.retain(|text| text.len() >= SHORTEST_TEXT_CHARS);
+}
+
+/// A text without the escapes of JSON or of a program's quotes, however often it was quoted.
+fn unescaped(text: &str) -> String {
+    let mut chars = text.chars().peekable();
+    let mut out = String::new();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        while chars.next_if_eq(&'\\').is_some() {}
+        match chars.next() {
+            Some('n' | 'r' | 't') => out.push(' '),
+            Some('u') => {
+                let digits: String = chars.by_ref().take(4).collect();
+                out.extend(u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32));
+            }
+            Some(other) => out.push(other),
+            None => {}
+        }
+    }
+    out
+}
+
+/// A text's letters and digits, however they are quoted, escaped or spaced.
+fn plain(text: &str) -> Vec<char> {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Characters of a server's message that are shown.
+const MAX_MESSAGE_CHARS: usize = 300;
+
+/// A server's own words about an error, in one of the forms that are in use.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub(crate) struct Says {
+    /// For people; one line, cut to a length, and nothing of what was sent.
+    pub(crate) message: String,
+    /// The whole of it in small letters, to be looked through and not to be shown.
+    lower: String,
+    /// For programs, as in `model_not_found`.
+    pub(crate) code: Option<String>,
+    /// The field of the request it is about.
+    pub(crate) parameter: Option<String>,
+}
+
+impl Says {
+    /// Reads the body of an error. `key` is blotted out wherever it stands; a message that repeats what was sent is left
+    /// out.
+    pub(crate) fn read(body: &[u8], key: Option<&str>, sent: &Sent) -> Self {
+        let text = String::from_utf8_lossy(body);
+        match serde_json::from_str(&text) {
+            Ok(value) => Self::of(&value, key, sent),
+            // Somebody's error page.
+            Err(_) => Self::new(&text, key, sent),
+        }
+    }
+
+    /// Reads an error that stands in a JSON value: `{"error": {"message", "code", "type", "param"}}` as OpenAI has it,
+    /// `{"error": "..."}` as Ollama, `{"message"}` and `{"detail"}` as others.
+    pub(crate) fn of(value: &Value, key: Option<&str>, sent: &Sent) -> Self {
+        let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
+        let text = |name: &str| error[name].as_str().map(str::to_owned);
+        // Frameworks list what was wrong; beside it they may repeat what was sent, which is left out.
+        let listed = || error["detail"].as_array().and_then(|list| list.first()?["msg"].as_str().map(str::to_owned));
+        let message = error.as_str().map(str::to_owned);
+        let message = message.or_else(|| text("message")).or_else(|| text("detail")).or_else(listed);
+        Self {
+            code: text("code").or_else(|| text("type")),
+            parameter: text("param"),
+            ..Self::new(&message.unwrap_or_default(), key, sent)
+        }
+    }
+
+    fn new(message: &str, key: Option<&str>, sent: &Sent) -> Self {
+        let lower = message.to_lowercase();
+        // What is cut off is not shown.
+        let beginning: String = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let beginning: String = beginning.chars().take(MAX_MESSAGE_CHARS + 4 * REPEATED_CHARS).collect();
+        let shown = if sent.is_in(&beginning) { REPEATS.to_owned() } else { tidy(message, key) };
+        Self { message: shown, lower, code: None, parameter: None }
+    }
+
+    /// Whether it is about a model that is not there.
+    pub(crate) fn is_no_model(&self) -> bool {
+        let lower = &self.lower;
+        self.code.as_deref() == Some("model_not_found")
+            || (lower.contains("model") && ["not found", "does not exist", "no such"].iter().any(|w| lower.contains(w)))
+    }
+
+    /// Whether it is about a text longer than the model reads. Servers have no common code for it.
+    pub(crate) fn is_too_long(&self) -> bool {
+        const CODES: [&str; 3] = ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
+        const WORDS: [&str; 6] =
+            ["context length", "context size", "context window", "maximum context", "too large", "too long"];
+        let lower = &self.lower;
+        self.code.as_deref().is_some_and(|code| CODES.contains(&code)) || WORDS.iter().any(|word| lower.contains(word))
+    }
+
+    /// The field of the request that the server does not know or take.
+    pub(crate) fn unknown_parameter(&self) -> Option<&str> {
+        const CODES: [&str; 3] = ["unsupported_parameter", "unsupported_value", "unknown_parameter"];
+        self.code.as_deref().filter(|code| CODES.contains(code))?;
+        // `stream_options.include_usage` is about `stream_options`.
+        self.parameter.as_deref().and_then(|name| name.split('.').next())
+    }
+}
+
+fn tidy(text: &str, key: Option<&str>) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = match key.filter(|key| !key.is_empty()) {
+        Some(key) => line.replace(key, "[key]"),
+        None => line,
+    };
+    let mut shown: String = line.chars().take(MAX_MESSAGE_CHARS).collect();
+    if shown.len() < line.len() {
+        shown.push_str(".../..");
+    }
+    if shown.is_empty() { "no reason given".to_owned() } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_of_many_forms() {
+        #[track_caller]
+        fn check(body: &str, message: &str, code: Option<&str>) {
+            let says = Says::read(body.as_bytes(), Some("sk-hush"), &Sent::default());
+            assert_eq!((says.message.as_str(), says.code.as_deref()), (message, code), "{body}");
+        }
+        check(r#"{"error":{"message":"bad\nkey sk-hush","code":"invalid"}}"#, "bad key [key]", Some("invalid"));
+        check(r#"{"error":"model \"x\" not found"}"#, "model \"x\" not found", None);
+        check(r#"{"object":"error","message":"nope","type":"BadRequest"}"#, "nope", Some("BadRequest"));
+        check(r#"{"detail":"Not Found"}"#, "Not Found", None);
+        check(r#"{"detail":[{"msg":"field required","input":{"messages":"secret"}}]}"#, "field required", None);
+        check("<html>\n502  Bad Gateway</html>", "<html> 502 Bad Gateway</html>", None);
+        check("", "no reason given", None);
+        check(&"é".repeat(400), &("é".repeat(300) + ".../.."), None);
+    }
+
+    #[test]
+    fn what_was_sent_is_not_shown() {
+        let body = json!({"model": "tiny", "messages": [
+            {"role": "system", "content": "You are Azera, who has a very long description."},
+            {"role": "user", "content": "hi"},
+            {"role": "user", "content": "My door code\nis \"4711\""},
+        ]});
+        let sent = Sent::read(body.to_string().as_bytes());
+        #[track_caller]
+        fn check(sent: &Sent, message: &str, shown: bool) {
+            let says = Says::read(json!({"error": message}).to_string().as_bytes(), None, sent);
+            assert_eq!(says.message == message, shown, "{message}: {}", says.message);
+            assert!(shown || says.message == REPEATS);
+        }
+        check(&sent, "model `tiny` not found; the user said hi to the system", true);
+        check(&sent, "bad request: {\"content\": \"My door code\\nis \\\"4711\\\"\"}", false);
+        check(&sent, "in: ...door code is 4711", false);
+        check(&sent, "who has a very long.../..", false);
+        check(&sent, "the description is too long", true);
+        check(&Sent::of(&json!({"input": ["h\u{e9}h\u{e9}, ja"]})), r"got 'h\u00e9h\u00e9, ja'", false);
+        let sent = Sent::of(&json!({"input": ["Ann's PIN"]}));
+        check(&sent, "not embedded: ANN\u{2019}S PIN", false);
+        // What it is about is known all the same.
+        let says = Says::of(&json!({"error": "too long: Ann's PIN"}), None, &sent);
+        assert!(says.is_too_long() && says.message == REPEATS);
+    }
+
+    #[test]
+    fn what_it_is_about() {
+        let says = |body: &str| Says::read(body.as_bytes(), None, &Sent::default());
+        assert!(says(r#"{"error":"model 'x' not found"}"#).is_no_model());
+        assert!(says(r#"{"error":{"message":"?","code":"model_not_found"}}"#).is_no_model());
+        assert!(!says(r#"{"error":"page not found"}"#).is_no_model());
+        assert!(says(r#"{"error":{"message":"input is too large to process"}}"#).is_too_long());
+        assert!(!says(r#"{"error":{"message":"slow down"}}"#).is_too_long());
+        let about = r#"{"error":{"message":"?","code":"unknown_parameter","param":"stream_options.include_usage"}}"#;
+        assert_eq!(says(about).unknown_parameter(), Some("stream_options"));
+        assert_eq!(says(r#"{"error":{"code":"invalid_value","param":"messages"}}"#).unknown_parameter(), None);
+    }
+}

@@ -1,0 +1,98 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reqwest::Response;
+
+use crate::config::Api;
+use crate::error::Error;
+use crate::lines::{LineError, Lines, MAX_LINE_BYTES, MAX_STREAM_BYTES};
+use crate::says::Sent;
+use crate::server::{Server, content_type};
+use crate::wire::{Piece, Wire, WireError};
+use crate::{ollama, openai};
+
+/// A reply on its way from a server. Dropping it closes the connection.
+pub(crate) struct Stream {
+    server: Arc<Server>,
+    response: Response,
+    sent: Sent,
+    lines: Lines,
+    wire: Wire,
+    ready: VecDeque<Piece>,
+    /// What went wrong behind the pieces that are ready.
+    failed: Option<Error>,
+}
+
+impl Stream {
+    /// Reads an answer to what was sent as a stream.
+    pub(crate) fn new(server: Arc<Server>, response: Response, sent: Sent) -> Result<Self, Error> {
+        let wire = match server.api {
+            Api::Ollama => Wire::Ollama(ollama::Parser::default()),
+            Api::OpenAi | Api::LlamaCpp => {
+                if let Some(kind) = content_type(&response).filter(|kind| *kind != "text/event-stream") {
+                    return Err(server.protocol(format!("it answers with {kind} instead of a stream of events")));
+                }
+                Wire::OpenAi(openai::Parser::default())
+            }
+        };
+        Ok(Self { server, response, sent, lines: Lines::new(), wire, ready: VecDeque::new(), failed: None })
+    }
+
+    /// The next piece; nothing may be asked for after [`Piece::End`].
+    pub(crate) async fn next(&mut self) -> Result<Piece, Error> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Ok(piece);
+            }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
+            self.failed = self.read().await.err();
+        }
+    }
+
+    /// Reads on until a piece is ready. What came before an error counts: it may have arrived together with it.
+    async fn read(&mut self) -> Result<(), Error> {
+        while self.ready.is_empty() {
+            match self.response.chunk().await.map_err(|error| self.server.network(error))? {
+                Some(chunk) => {
+                    self.lines.push(&chunk).map_err(|error| self.unreadable(error))?;
+                    while let Some(line) = self.lines.next().map_err(|error| self.unreadable(error))? {
+                        self.take(&line)?;
+                    }
+                }
+                None => {
+                    if let Some(line) = self.lines.rest().map_err(|error| self.unreadable(error))? {
+                        self.take(&line)?;
+                    }
+                    self.wire.end(&mut self.ready).map_err(|error| self.refused(error))?;
+                    if self.ready.is_empty() {
+                        let reason = "the connection ended before the reply did".to_owned();
+                        return Err(Error::BrokeOff { server: self.server.name(), reason });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, line: &str) -> Result<(), Error> {
+        self.wire.line(line, &mut self.ready).map_err(|error| self.refused(error))
+    }
+
+    fn refused(&self, error: WireError) -> Error {
+        match error {
+            WireError::Malformed(reason) => self.server.protocol(reason),
+            WireError::ServerSaid(value) => self.server.error_in(&value, &self.sent),
+        }
+    }
+
+    fn unreadable(&self, error: LineError) -> Error {
+        let too_much = |what, limit| Error::TooMuch { server: self.server.name(), what, limit };
+        match error {
+            LineError::LongLine => too_much("a line of a stream", MAX_LINE_BYTES),
+            LineError::LongStream => too_much("a stream", MAX_STREAM_BYTES),
+            LineError::NotUtf8 => self.server.protocol("its stream is not UTF-8".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What a server says about itself, and what follows from it.
+
+use azera_model_api::ChatModel;
+use azera_model_remote::{Api, about};
+use serde_json::json;
+
+use crate::chat::{OLLAMA, OLLAMA_REPLY, ask, connect, request};
+use crate::fake::{Answer, FakeServer, NDJSON};
+
+#[tokio::test]
+async fn a_window_is_cut_to_what_the_server_can() {
+    let check = async |api: Api, path: &str, answer, model: &str, context: usize| {
+        let fake = FakeServer::start().await;
+        fake.on("/api/tags", [Answer::json(&json!({"models": [{"name": "tiny:latest", "digest": "d1"}]}))]);
+        fake.on(path, [Answer::json(&answer)]);
+        let mut config = fake.config(api);
+        config.model = model.into();
+        let said = about(config.clone()).await.unwrap();
+        let found = connect(config, |config| config.family = "qwen3".into()).await.unwrap();
+        let host = fake.url.trim_start_matches("http://");
+        assert_eq!(found.info().name, format!("{model}@{host}"));
+        assert_eq!((found.info().context_tokens, found.info().family.as_str()), (context, "qwen3"), "{path}");
+        said
+    };
+    let listed = |more: serde_json::Value| json!({"data": [{"id": "other", "max_model_len": 9}, more]});
+    let models = "/v1/models";
+    let said = check(Api::OpenAi, models, listed(json!({"id": "tiny"})), "tiny", 4096).await;
+    assert_eq!(said.models.as_deref(), Some(["other".to_owned(), "tiny".to_owned()].as_slice()));
+    assert_eq!((said.names("tiny"), said.names("huge"), said.readable), (Some(true), Some(false), false));
+    check(Api::OpenAi, models, listed(json!({"id": "tiny", "max_model_len": 2048})), "tiny", 2048).await;
+    check(Api::OpenAi, models, listed(json!({"id": "tiny", "context_length": 131072})), "tiny", 4096).await;
+    check(Api::LlamaCpp, models, listed(json!({"id": "tiny", "meta": {"n_ctx": 512}})), "tiny", 512).await;
+    check(Api::LlamaCpp, "/props", json!({"default_generation_settings": {"n_ctx": 1024}}), "tiny", 4096).await;
+    // A name the server does not list may work all the same; a server without a list says nothing.
+    check(Api::OpenAi, models, listed(json!({"id": "tiny"})), "alias", 4096).await;
+    assert_eq!(check(Api::OpenAi, "/nowhere", json!({}), "tiny", 4096).await.names("tiny"), None);
+    let shown = json!({"model_info": {"general.architecture": "x", "x.context_length": 3000}, "capabilities": ["completion", "thinking"]});
+    let said = check(Api::Ollama, "/api/show", shown, "tiny", 3000).await;
+    assert_eq!((said.thinks, said.digest.as_deref(), said.names("tiny")), (Some(true), Some("d1"), Some(true)));
+}
+
+#[tokio::test]
+async fn a_model_is_told_to_think_only_if_it_can() {
+    for (capabilities, requests, think) in [
+        (json!(["completion", "thinking"]), true, json!(true)),
+        (json!(["completion", "thinking"]), false, json!(false)),
+        (json!(["completion"]), true, json!(null)),
+    ] {
+        let fake = FakeServer::start().await;
+        fake.on("/api/tags", [Answer::json(&json!({"models": []}))]);
+        fake.on("/api/show", [Answer::json(&json!({"capabilities": capabilities}))]);
+        fake.on(OLLAMA, [Answer::stream(NDJSON, OLLAMA_REPLY)]);
+        let model = connect(fake.config(Api::Ollama), |_| {}).await.unwrap();
+        let request = azera_model_api::ChatRequest { thinking: requests, ..request("hello") };
+        ask(&model, request).await.1.unwrap();
+        assert_eq!(fake.requests(OLLAMA)[0].body["think"], think);
+    }
+}
+
+#[tokio::test]
+async fn what_somebody_must_mend_is_said_at_once() {
+    let fake = FakeServer::start().await;
+    fake.on("/api/tags", [Answer::json(&json!({"models": [{"name": "llama3:8b"}, {"name": "qwen3:4b"}]}))]);
+    fake.on("/api/show", [Answer::refusal(404, &json!({"error": "model 'tiny' not found"}))]);
+    let error = connect(fake.config(Api::Ollama), |_| {}).await.unwrap_err().to_string();
+    assert!(error.contains("has no model tiny; it has llama3:8b, qwen3:4b"), "{error}");
+    // Another kind of server at that address.
+    let error = connect(FakeServer::start().await.config(Api::Ollama), |_| {}).await.unwrap_err().to_string();
+    assert!(error.contains("there is nothing at /api/tags (status 404); is chat_server.api"), "{error}");
+}

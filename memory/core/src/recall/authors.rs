@@ -1,0 +1,60 @@
+//! Who said the memories read lately, and when. With that a candidate's score is known but for its text, so that most rows
+//! need not be read again. A hint and no more: what is shown is always read from the record.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use azera_types::{Author, MemoryId, Timestamp};
+
+use crate::rows::MemoryRow;
+
+/// Memories known at most; with more, all are read anew. About 10 MB.
+const MAX_KNOWN: usize = 200_000;
+
+/// Origins of memories. Who said something and when never changes.
+#[derive(Default)]
+pub(crate) struct AuthorCache(RwLock<CachedAuthor>);
+
+#[derive(Default)]
+pub(super) struct CachedAuthor {
+    authors: Vec<Author>,
+    numbers: HashMap<Author, u32>,
+    memories: HashMap<MemoryId, (u32, Timestamp)>,
+}
+
+impl AuthorCache {
+    /// Asks for many at once.
+    pub(super) fn ask<T>(&self, ask: impl FnOnce(&CachedAuthor) -> T) -> T {
+        ask(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn learn(&self, memory: &MemoryRow) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.memories.len() >= MAX_KNOWN || known.authors.len() >= MAX_KNOWN {
+            *known = CachedAuthor::default();
+        }
+        let number = match known.numbers.get(&memory.author) {
+            Some(number) => *number,
+            None => {
+                let number = u32::try_from(known.authors.len()).unwrap_or(u32::MAX);
+                known.authors.push(memory.author.clone());
+                known.numbers.insert(memory.author.clone(), number);
+                number
+            }
+        };
+        known.memories.insert(memory.id, (number, memory.at));
+    }
+
+    /// Lets go of everything, names included.
+    pub(crate) fn clear(&self) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = CachedAuthor::default();
+    }
+}
+
+impl CachedAuthor {
+    /// Who said a memory, and when; `None` if it was not read lately.
+    pub(super) fn of(&self, id: MemoryId) -> Option<(&Author, Timestamp)> {
+        let (author, at) = self.memories.get(&id)?;
+        Some((self.authors.get(usize::try_from(*author).ok()?)?, *at))
+    }
+}

@@ -1,0 +1,249 @@
+//! What is worth keeping of what was said: marks on memories, in the words of whoever said it. A mark fades with time, less so
+//! where it is important, and bounds on memories take what is marked last. Once a reply rests on it, it begins to fade anew; that counts
+//! only for replies in the very place where it was said, or else what is asked in private would show in what is kept in public.
+
+use azera_types::{Author, MemoryId, MessageId, PersonId, Scope, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::rows::{Kind, MemoryRow};
+use crate::{Batch, Durability, Error, Memory, Order, ReadScope, Table, codec, keys};
+
+/// Days after which a mark of no importance has half of its strength; a choice of our own. One of the greatest importance has
+/// [`IMPORTANT`] times as long.
+const HALF_LIFE_DAYS: f32 = 30.0;
+
+/// See [`HALF_LIFE_DAYS`].
+const IMPORTANT: f32 = 6.0;
+
+/// Strength below which a marked memory goes like any other.
+const FADED: f32 = 0.1;
+
+/// Seconds within which a second reply that rests on a memory changes nothing.
+const USED_AGAIN_S: i64 = 24 * 3_600;
+
+/// Marks looked at in one go.
+const PAGE: usize = 256;
+
+/// Why something said is worth keeping.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Salience {
+    /// What it is, in the host's word.
+    pub kind: String,
+    /// How much it matters, from 0 to 1.
+    pub importance: f32,
+    /// The part of the text that says it, in bytes.
+    pub from: usize,
+    /// Its end.
+    pub to: usize,
+    /// Other messages that it is to be read with, such as the question it answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<MessageId>,
+    /// What the same person said that took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<Superseded>,
+    /// When a reply in the place where it was said rested on it last, to the day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Timestamp>,
+}
+
+/// That something took the place of what was said before. It holds as long as that stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Superseded {
+    /// The message that did.
+    pub by: MessageId,
+    /// When it was said.
+    pub at: Timestamp,
+    /// It says the same and more; otherwise something else holds since.
+    pub same: bool,
+}
+
+impl MemoryRow {
+    /// The words that are worth keeping: the marked part, or all of it.
+    pub fn gist(&self) -> &str {
+        let part = self.salience.as_ref().and_then(|salience| self.text.as_str().get(salience.from..salience.to));
+        part.filter(|part| !part.trim().is_empty()).unwrap_or(self.text.as_str()).trim()
+    }
+
+    /// With a mark that matters as much as it surprised, at least.
+    pub(crate) fn weighed(mut self) -> Self {
+        if let (Some(salience), Some(surprise)) = (&mut self.salience, &self.surprise) {
+            salience.importance = salience.importance.max(surprise.share());
+        }
+        self
+    }
+
+    /// How strong its mark is at `now`, from 0 to 1; 0 without one.
+    fn strength(&self, now: Timestamp) -> f32 {
+        let Some(salience) = self.salience.as_ref().filter(|salience| salience.superseded.is_none()) else {
+            return 0.0;
+        };
+        let since = salience.used.map_or(self.at, |used| used.max(self.at));
+        let days = now.duration_since(since).as_secs_f32().max(0.0) / 86_400.0;
+        let importance = salience.importance.clamp(0.0, 1.0);
+        let half_life = HALF_LIFE_DAYS * (1.0 + (IMPORTANT - 1.0) * importance);
+        0.5_f32.powf(days / half_life)
+    }
+
+    /// Whether a bound takes others before it.
+    pub(crate) fn lasts(&self, now: Timestamp) -> bool {
+        self.strength(now) >= FADED
+    }
+}
+
+impl Memory {
+    /// Marks what somebody said as worth keeping; gives whether there is a memory of it.
+    pub fn mark(&self, message: &MessageId, salience: &Salience) -> Result<bool, Error> {
+        self.store.ready()?;
+        let Some(said) = self.raw_message(message)? else { return Ok(false) };
+        let _writing = self.writing(&said.chat)?;
+        let mut batch = Batch::new();
+        for memory in self.memories_of(message)? {
+            let Some(key) = mark_key(&memory).filter(|_| memory.kind == Kind::Message) else { continue };
+            batch.put(Table::Marks, key, []);
+            let used = memory.salience.as_ref().and_then(|before| before.used).max(salience.used);
+            let marked = MemoryRow { salience: Some(Salience { used, ..salience.clone() }), ..memory }.weighed();
+            codec::put(&mut batch, Table::Memories, keys::memory(marked.id), &marked)?;
+        }
+        let found = !batch.is_empty();
+        self.store.commit(batch, Durability::Soon)?;
+        Ok(found)
+    }
+
+    /// Notes that a reply in a place rested on some memories. Of those that are marked and were said in that very place the marks
+    /// begin to fade anew.
+    pub fn used(&self, place: &Scope, memories: &[MemoryId], at: Timestamp) -> Result<(), Error> {
+        for id in memories {
+            let Some(chat) = self.raw_memory(*id)?.and_then(|memory| memory.chat) else { continue };
+            let _writing = self.writing(&chat)?;
+            // It may have been forgotten meanwhile.
+            let Some(mut memory) = self.raw_memory(*id)?.filter(|memory| memory.scope == *place) else { continue };
+            let Some(salience) = &mut memory.salience else { continue };
+            let lately = |used: Timestamp| used <= at && at.as_second() - used.as_second() < USED_AGAIN_S;
+            if salience.used.is_some_and(lately) {
+                continue;
+            }
+            salience.used = Some(at);
+            let mut batch = Batch::new();
+            codec::put(&mut batch, Table::Memories, keys::memory(*id), &memory)?;
+            self.store.commit(batch, Durability::Soon)?;
+        }
+        Ok(())
+    }
+
+    /// What a person said that is worth keeping and that `read_scope` may see, the newest first, at most `limit`. What was said again
+    /// with more words stands there once.
+    pub fn salient_memories(
+        &self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        limit: usize,
+    ) -> Result<Vec<MemoryRow>, Error> {
+        let mut retained = Vec::new();
+        for grant in read_scope.grants() {
+            let prefix = keys::prefix(&[person.as_str(), &grant.scope.to_string()]);
+            let (mut after, mut here) = (None::<Vec<u8>>, 0);
+            while here < limit {
+                let page = self.store.scan(Table::Marks, &prefix, after.as_deref(), Order::Descending, PAGE)?;
+                let Some((last, _)) = page.last() else { break };
+                after = Some(last.clone());
+                for (key, _) in page {
+                    let Some(mut memory) = self.memory(read_scope, MemoryId(keys::number("marks", &key)?))? else {
+                        continue;
+                    };
+                    if !self.stands(&mut memory)? {
+                        continue;
+                    }
+                    here += 1;
+                    retained.push(memory);
+                }
+            }
+        }
+        retained.sort_by_key(|memory| std::cmp::Reverse(memory.id));
+        retained.truncate(limit);
+        Ok(retained)
+    }
+
+    /// Whether a mark is to be shown. What took its place and is forgotten by now does so no more.
+    fn stands(&self, memory: &mut MemoryRow) -> Result<bool, Error> {
+        let Some(salience) = &mut memory.salience else { return Ok(false) };
+        let Some(superseded) = &salience.superseded else { return Ok(true) };
+        let by = self.raw_message(&superseded.by)?;
+        if by.is_some_and(|by| by.author != Author::Forgotten) {
+            return Ok(!superseded.same);
+        }
+        salience.superseded = None;
+        Ok(true)
+    }
+}
+
+/// Where the mark of a memory stands; those of a person in a place are one range, in order.
+pub(crate) fn mark_key(memory: &MemoryRow) -> Option<Vec<u8>> {
+    let person = memory.author.person()?;
+    Some(keys::numbered(&[person.as_str(), &memory.scope.to_string()], memory.id.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_types::{PersonaId, Scope};
+
+    use super::*;
+    use crate::Surprise;
+
+    fn marked(importance: f32, superseded: bool) -> MemoryRow {
+        let time = |day: i64| Timestamp::from_second(day * 86_400).unwrap();
+        let with = Vec::new();
+        let by = MessageId::new("later").unwrap();
+        let superseded = superseded.then(|| Superseded { by, at: time(3), same: false });
+        let salience = Salience { kind: "fact".into(), importance, from: 4, to: 11, with, superseded, used: None };
+        MemoryRow {
+            id: MemoryId(1),
+            persona: PersonaId::new("azera").unwrap(),
+            kind: Kind::Message,
+            scope: Scope::Global,
+            source_scopes: Vec::new(),
+            chat: None,
+            session: 0,
+            author: Author::Forgotten,
+            sources: Vec::new(),
+            text: "hm. I bake. so".into(),
+            at: time(0),
+            salience: Some(salience),
+            surprise: None,
+        }
+    }
+
+    #[test]
+    fn a_mark_fades_the_slower_the_more_it_matters() {
+        #[track_caller]
+        fn check(memory: &MemoryRow, day: i64, want: f32) {
+            let strength = memory.strength(Timestamp::from_second(day * 86_400).unwrap());
+            assert!((strength - want).abs() < 0.001, "{strength}");
+        }
+        check(&marked(0.0, false), 0, 1.0);
+        check(&marked(0.0, false), 30, 0.5);
+        check(&marked(1.0, false), 180, 0.5);
+        check(&marked(1.0, true), 1, 0.0);
+        let mut used = marked(0.0, false);
+        used.salience.as_mut().unwrap().used = Timestamp::from_second(60 * 86_400).ok();
+        check(&used, 90, 0.5);
+        assert!(!MemoryRow { salience: None, ..marked(1.0, false) }.lasts(Timestamp::UNIX_EPOCH));
+    }
+
+    #[test]
+    fn what_surprised_matters_as_much_at_least() {
+        let reported = |score: f32| {
+            let surprise = Some(Surprise { words: 4.0, exchange: 3.0, score });
+            MemoryRow { surprise, ..marked(0.2, false) }.weighed().salience.unwrap().importance
+        };
+        assert!((reported(4.0) - 0.982).abs() < 1e-3, "{}", reported(4.0));
+        assert_eq!(reported(-4.0), 0.2, "what was to be expected takes nothing from a mark");
+        assert_eq!(marked(0.2, false).weighed().salience.unwrap().importance, 0.2);
+    }
+
+    #[test]
+    fn the_gist_is_the_marked_part() {
+        assert_eq!(marked(0.0, false).gist(), "I bake.");
+        let beyond = MemoryRow { text: "I bäke".into(), ..marked(0.0, false) };
+        assert_eq!(beyond.gist(), "I bäke");
+    }
+}
