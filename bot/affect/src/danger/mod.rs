@@ -18,7 +18,7 @@ use serde::Deserialize;
 pub use reply::names_a_measure;
 
 use normal::normalise;
-use pattern::{PatternError, Spacing, regex_of};
+use pattern::{BARRIER, PatternError, Spacing, regex_of};
 
 const FILES: [&str; 2] = [include_str!("../../rules/danger.toml"), include_str!("../../rules/danger_wide.toml")];
 
@@ -193,7 +193,7 @@ impl DangerLexicon {
     /// A classifier that raises an alarm over "I nearly died of embarrassment" is asked again about what is left.
     pub fn without_idioms(&self, text: &str) -> Option<String> {
         let rest = self.without_harmless(&Normalised::of(text))?;
-        Some(rest.spaced.trim().to_owned())
+        Some(rest.spaced.split(['|', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
     }
 
     /// Returns true if any word of the message has to do with death, harm or despair. This is the safe side, for a message that no
@@ -214,8 +214,7 @@ impl DangerLexicon {
             let present = rest.as_ref().unwrap_or(text);
             let shown = present.as_written(language.spacing);
             if harmless.is_match(shown) {
-                let (left, found) = (harmless.replace_all(shown, " ").into_owned(), language.spacing);
-                rest = Some(present.replaced(left, found));
+                rest = Some(present.without(harmless, language.spacing));
             }
         }
         rest
@@ -284,12 +283,17 @@ impl Normalised {
         }
     }
 
-    /// The same message after something was cut out of one of its two forms.
-    fn replaced(&self, left: String, spacing: Spacing) -> Self {
+    /// The same message with a barrier in the place of each idiom.
+    fn without(&self, idioms: &Regex, spacing: Spacing) -> Self {
+        let mut left = self.as_written(spacing).to_owned();
+        // Two idioms in a row share the blank between them, so one pass may leave the second.
+        while idioms.is_match(&left) {
+            left = idioms.replace_all(&left, BARRIER).into_owned();
+        }
         match spacing {
             Spacing::Words => Self { solid: left.replace(' ', ""), spaced: left },
-            // What stands without blanks cannot be found in the words again: both forms become what is left.
-            Spacing::None => Self { spaced: format!(" {} ", left.trim()), solid: left.replace(' ', "") },
+            // Where the idiom stands among the words is not known, so the words stay as they are.
+            Spacing::None => Self { spaced: self.spaced.clone(), solid: left.replace(' ', "") },
         }
     }
 }

@@ -13,6 +13,8 @@ const MAX_REPEATS: usize = 2;
 /// Returns the text in lower case, without accents and punctuation, with one blank before, between and behind its words.
 pub(super) fn normalise(text: &str) -> String {
     let folded: String = text
+        .chars()
+        .filter(|c| !joins(*c))
         .nfkd()
         .filter(|c| canonical_combining_class(*c) <= LETTER_MARKS)
         .flat_map(char::to_lowercase)
@@ -30,11 +32,13 @@ pub(super) fn normalise(text: &str) -> String {
     shortened(&words)
 }
 
+/// Apostrophes join: "don't" is "dont". Joiners and marks of direction are no characters at all.
+fn joins(c: char) -> bool {
+    matches!(c, '\'' | '’' | '‘' | '`' | '´' | 'ʼ' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' | 'ـ')
+}
+
 fn push(words: &mut String, c: char) {
     match c {
-        // Apostrophes join: "don't" is "dont". Joiners and marks of direction are no characters at all.
-        '\'' | '’' | '‘' | '`' | '´' | 'ʼ' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' | 'ـ' =>
-            {}
         'ß' => words.push_str("ss"),
         'æ' => words.push_str("ae"),
         'œ' => words.push_str("oe"),
@@ -42,7 +46,6 @@ fn push(words: &mut String, c: char) {
         'ł' => words.push('l'),
         'đ' => words.push('d'),
         'ı' => words.push('i'),
-        'ñ' => words.push('n'),
         'أ' | 'إ' | 'آ' | 'ٱ' => words.push('ا'),
         'ى' | 'ی' => words.push('ي'),
         'ک' => words.push('ك'),
@@ -98,6 +101,7 @@ mod tests {
         check("أُرِيدُ أنْ أموت", " اريد ان اموت ");
         check("", " ");
         check("!?", " ");
+        check("I don´t", " i dont ");
         check("10000 pills", " 10000 pills ");
         check("۱۲ ساله, १२", " 12 ساله 12 ");
     }

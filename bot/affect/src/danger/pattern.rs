@@ -55,6 +55,9 @@ pub(super) fn regex_of(phrases: &[String], spacing: Spacing) -> Result<Option<Re
     Ok(Some(RegexBuilder::new(&all).size_limit(MAX_REGEX_BYTES).build()?))
 }
 
+/// What an idiom leaves where it was taken out: no phrase reaches over it, and no text holds it.
+pub(super) const BARRIER: &str = " | ";
+
 /// A phrase, or one side of an alternative, as the source of an expression. Each word brings the blank behind it.
 fn sequence(phrase: &str, spacing: Spacing) -> Result<String, &'static str> {
     let mut source = String::new();
@@ -79,8 +82,8 @@ fn sequence(phrase: &str, spacing: Spacing) -> Result<String, &'static str> {
 
 fn gap(spacing: Spacing) -> &'static str {
     match spacing {
-        Spacing::Words => "(?:[^ ]+ ){0,3}",
-        Spacing::None => ".{0,6}",
+        Spacing::Words => "(?:[^ |]+ ){0,3}",
+        Spacing::None => "[^|]{0,6}",
     }
 }
 
@@ -100,8 +103,12 @@ fn number(rest: &mut &str, spacing: Spacing) -> Result<String, &'static str> {
     let (from, to) = inside(rest, '}')?.split_once('-').ok_or("a range is written {8-17}")?;
     let bound = |text: &str| text.parse::<u32>().map_err(|_| "a range is of whole numbers");
     let numbers: Vec<String> = (bound(from)?..=bound(to)?).rev().map(|number| number.to_string()).collect();
-    let end = if spacing == Spacing::Words { " " } else { "" };
-    Ok(format!("(?:{}){end}", numbers.join("|")))
+    let numbers = numbers.join("|");
+    Ok(match spacing {
+        Spacing::Words => format!("(?:{numbers}) "),
+        // No other digit stands before it: 8 is not in 38.
+        Spacing::None => format!("(?:^|[^0-9])(?:{numbers})"),
+    })
 }
 
 fn words(text: &str, spacing: Spacing) -> Result<String, &'static str> {
@@ -165,6 +172,8 @@ mod tests {
         check("(我|俺)想死", "我不想活", false);
         check("想~死", "想现在就去死", true);
         check("{8-17}歳", "12歳です", true);
+        check("{8-17}歳", "僕は12歳です", true);
+        check("{8-17}歳", "38歳です", false);
     }
 
     #[test]
