@@ -14,25 +14,25 @@ use tonic::Code;
 use crate::config::QdrantConfig;
 use crate::points::{AT, PLACE, again, name};
 
-/// Points read at once while all are gone through, without their vectors.
+/// Points read at a time without their vectors.
 const PAGE_IDS: u32 = 10_000;
 
-/// Points read and written at once with their vectors: under 4 MB, the most a gRPC server takes unless told otherwise, for
-/// two vectors of 1,536 numbers each.
+/// Points read and written at a time with their vectors. With two vectors of 1,536 numbers each, this stays below 4 MB,
+/// the default limit of a gRPC server.
 pub(crate) const PAGE_POINTS: usize = 256;
 
-/// Links of each point in the graph of its place (HNSW's M); the local index has the same.
+/// Links of each point in the graph of its scope (HNSW's M), as in the local index.
 const GRAPH_LINKS: u64 = 16;
 
-/// The house's collection on a server.
+/// The collection of this installation on a server.
 pub(crate) struct Collection {
     pub(crate) client: Qdrant,
     pub(crate) config: QdrantConfig,
-    /// Whether it was seen on the server, and with vectors of the right length.
+    /// True once the server showed the collection with vectors of the right length.
     seen: AtomicBool,
 }
 
-/// What an error of the client means.
+/// Classifies an error of the client.
 pub(crate) fn failure(error: QdrantError) -> Failure {
     let status = match error {
         QdrantError::ResponseError { status } | QdrantError::ResourceExhaustedError { status, .. } => status,
@@ -55,8 +55,8 @@ impl Collection {
         Self { client, config, seen: AtomicBool::new(false) }
     }
 
-    /// The collection behind the alias. One of another house is refused: nothing in it may be searched, replaced or
-    /// removed.
+    /// Returns the collection behind the alias. Refuses the collection of another installation, so that nothing in it
+    /// is searched, replaced or removed.
     async fn behind(&self) -> Result<Option<String>, Failure> {
         let name = &self.config.collection;
         let listed = self.client.list_aliases().await.map_err(failure)?;
@@ -80,7 +80,7 @@ impl Collection {
         }
     }
 
-    /// Makes the collection, unless it is there; once.
+    /// Creates the collection if it does not exist. Asks the server only once.
     pub(crate) async fn ready(&self) -> Result<(), Failure> {
         if self.seen.load(Ordering::Relaxed) {
             return Ok(());
@@ -94,7 +94,7 @@ impl Collection {
         }
     }
 
-    /// How many points there are, exactly; `None` without a collection.
+    /// Returns the exact number of points; `None` without a collection.
     pub(crate) async fn count(&self) -> Result<Option<u64>, Failure> {
         let Some(real) = self.behind().await? else {
             self.seen.store(false, Ordering::Relaxed);
@@ -105,21 +105,22 @@ impl Collection {
         Ok(Some(counted.result.map_or(0, |result| result.count)))
     }
 
-    /// Puts an empty collection in the place of what is there.
+    /// Replaces the collection with an empty one.
     pub(crate) async fn clear(&self) -> Result<(), Failure> {
         let old = self.behind().await?;
         let new = self.make(old.as_deref()).await?;
         self.take_place(old, &new).await
     }
 
-    /// Makes an empty collection to copy all points into: from where, and to where. `None` if there are none.
+    /// Creates an empty collection to copy all points into. Returns the old and the new name; `None` if there is no
+    /// collection.
     pub(crate) async fn begin_copy(&self) -> Result<Option<(String, String)>, Failure> {
         let Some(old) = self.behind().await? else { return Ok(None) };
         let new = self.make(Some(&old)).await?;
         Ok(Some((old, new)))
     }
 
-    /// Copies a page of points; gives where the next one begins, if there is one.
+    /// Copies a page of points; returns the start of the next page, if there is one.
     pub(crate) async fn copy_page(
         &self,
         from: &str,
@@ -135,7 +136,7 @@ impl Collection {
         Ok(next)
     }
 
-    /// Hands out the ids of all points, ascending.
+    /// Returns the ids of all points in ascending order.
     pub(crate) async fn ids(&self) -> Result<Vec<PointId>, Failure> {
         let (mut ids, mut offset) = (Vec::new(), None);
         loop {
@@ -180,7 +181,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Makes an empty collection under the number after that of `old`; what an interrupted making left there goes.
+    /// Creates an empty collection with the number after that of `old`. Removes the remains of an interrupted attempt.
     async fn make(&self, old: Option<&str>) -> Result<String, Failure> {
         let number = old.and_then(|old| self.number(old)).unwrap_or(0);
         let new = format!("{}{}", self.first_part(), number + 1);
@@ -190,7 +191,7 @@ impl Collection {
             let vector = VectorParamsBuilder::new(self.config.dimension as u64, Distance::Cosine).on_disk(true);
             vectors.add_named_vector_params(name(facet), vector);
         }
-        // No graph over all places together, as no search may look at all of them: one for each place.
+        // There is one graph for each scope, and none over all, because no search may see all scopes.
         let graph = HnswConfigDiffBuilder::default().m(0).payload_m(GRAPH_LINKS).on_disk(true);
         let create =
             CreateCollectionBuilder::new(&new).vectors_config(vectors).hnsw_config(graph).on_disk_payload(true);
@@ -206,8 +207,8 @@ impl Collection {
         Ok(new)
     }
 
-    /// Puts one collection in the place of another, and removes that one and what interrupted makings left. Between the
-    /// two there is none for a moment, and no other house to see it.
+    /// Replaces one collection with another, and removes the old one and the remains of interrupted attempts. In
+    /// between, the alias is missing for a moment; only this installation uses it.
     pub(crate) async fn take_place(&self, old: Option<String>, new: &str) -> Result<(), Failure> {
         let alias = &self.config.collection;
         self.seen.store(false, Ordering::Relaxed);
@@ -225,12 +226,12 @@ impl Collection {
         Ok(())
     }
 
-    /// The number of one of the house's collections.
+    /// Returns the number of a collection of this installation.
     fn number(&self, collection: &str) -> Option<u64> {
         collection.strip_prefix(&self.first_part())?.parse().ok()
     }
 
-    /// What the names of the house's collections begin with.
+    /// Returns the prefix of this installation's collection names.
     fn first_part(&self) -> String {
         format!("{}-{}-", self.config.collection, self.config.installation_marker())
     }

@@ -5,33 +5,34 @@ use azera_memory_remote::RetryPolicy;
 use azera_types::{PersonaId, Scope};
 use sha2::{Digest, Sha256};
 
-/// Characters of a collection's name.
+/// Longest name of a collection, in characters.
 pub const MAX_COLLECTION_CHARS: usize = 64;
 
-/// Stands between persona and scope; ids hold no control characters.
+/// Separates persona and scope; ids hold no control characters.
 const SEPARATOR: [u8; 1] = [0x1f];
 
-/// Bytes of a token. Of 16, two places have the same one once in 2^64 houses of their size.
+/// Bytes of a token. With 16, two scopes share a token once in 2^64 installations of their size.
 const TOKEN_BYTES: usize = 16;
 
-/// Bytes of a house's mark in the names of its collections.
+/// Bytes of the installation marker in collection names.
 const MARK_BYTES: usize = 8;
 
-/// A server, and what the house's collection is called on it.
+/// A server, and the collection on it.
 #[derive(Clone)]
 pub struct QdrantConfig {
-    /// The address of its gRPC interface, as in `http://127.0.0.1:6334`.
+    /// Address of the gRPC interface, such as `http://127.0.0.1:6334`.
     pub url: String,
-    /// Its key.
+    /// The API key.
     pub key: Option<String>,
-    /// The collection: letters, digits, `-` and `_`, at most [`MAX_COLLECTION_CHARS`]. It belongs to one house alone:
-    /// behind that name stands a collection with the mark of the house's secret, and one of another house is left alone.
+    /// The alias: letters, digits, `-` and `_`, at most [`MAX_COLLECTION_CHARS`]. It belongs to one installation. The
+    /// collection behind it has a marker made from the installation's secret; the collection of another installation is
+    /// left alone.
     pub collection: String,
-    /// Numbers in a vector.
+    /// Length of a vector.
     pub dimension: usize,
-    /// What makes tokens and collections of this house unlike those of others.
+    /// Secret that makes tokens and collections of this installation unique.
     pub secret: String,
-    /// How long the server is waited for.
+    /// Deadlines and retries of calls.
     pub patience: RetryPolicy,
 }
 
@@ -61,7 +62,7 @@ impl QdrantConfig {
         Ok(())
     }
 
-    /// Whether what is sent can be read on the way: it is neither encrypted nor stays on this machine.
+    /// Returns true if others could read the traffic: it is not encrypted and leaves this machine.
     pub(crate) fn is_readable(&self) -> bool {
         let Some(rest) = self.url.strip_prefix("http://") else { return false };
         let host = rest.split('/').next().unwrap_or(rest);
@@ -69,7 +70,7 @@ impl QdrantConfig {
         host != "localhost" && !host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// Refuses what is no vector of this index.
+    /// Fails if the vector does not fit this index.
     pub(crate) fn check_vector(&self, vector: &[f32]) -> Result<(), Error> {
         if vector.len() != self.dimension {
             let (got, want) = (vector.len(), self.dimension);
@@ -81,12 +82,12 @@ impl QdrantConfig {
         Ok(())
     }
 
-    /// What stands on the server for a memory's persona and scope.
+    /// Returns the token of a memory's persona and scope.
     pub(crate) fn token_of(&self, label: &IndexMetadata) -> String {
         self.token(&label.persona, &label.scope)
     }
 
-    /// What stands on the server for a persona and a scope together.
+    /// Returns the token that stands for a persona and a scope on the server.
     pub(crate) fn token(&self, persona: &PersonaId, scope: &Scope) -> String {
         let mut hash = Sha256::new();
         for part in [self.secret.as_bytes(), &SEPARATOR, persona.as_str().as_bytes(), &SEPARATOR] {
@@ -96,7 +97,8 @@ impl QdrantConfig {
         hash.finalize().iter().take(TOKEN_BYTES).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What marks the house's collections. No persona is empty, so it is the beginning of no token.
+    /// Returns the marker in collection names. No persona id is empty, so the hashed text differs from that of every
+    /// token.
     pub(crate) fn installation_marker(&self) -> String {
         let mut hash = Sha256::new();
         for part in [self.secret.as_bytes(), &SEPARATOR, &SEPARATOR] {
@@ -106,15 +108,15 @@ impl QdrantConfig {
     }
 }
 
-/// What a server says of itself.
+/// Information about a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInfo {
     /// Its kind and address.
     pub server: String,
     /// Its version.
     pub version: String,
-    /// Points the house has there; none if its collection is not there yet.
+    /// Number of points of this installation; `None` if its collection does not exist yet.
     pub points: Option<u64>,
-    /// Whether what is sent to it can be read on the way: it is neither encrypted nor stays on this machine.
+    /// True if others could read the traffic: it is not encrypted and leaves this machine.
     pub readable: bool,
 }

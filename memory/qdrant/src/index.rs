@@ -13,21 +13,23 @@ use crate::collection::{Collection, PAGE_POINTS, failure};
 use crate::config::{QdrantConfig, ServerInfo};
 use crate::points::{found, number, query, stored, to_server};
 
-/// Ids named in one request.
+/// Ids in one request.
 const PAGE_NAMED: usize = 10_000;
 
-/// The vector index on a server. Any call may fail with a transient error while the server is away; what it acknowledged
-/// is durable there.
+/// The vector index on a server. Calls fail with a transient error while the server is unavailable. Changes are durable
+/// once the server acknowledges them.
 pub struct QdrantVectors {
     server: Server,
     collection: Arc<Collection>,
 }
 
 impl QdrantVectors {
-    /// The index on a server, which need not be there yet. The collection is made with the first call that finds none.
+    /// Returns the index on a server, which need not be running yet. The first call that finds no collection creates
+    /// it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the configuration cannot be.
+    ///
+    /// [`Error::Invalid`] if the configuration is invalid.
     pub fn new(config: QdrantConfig) -> Result<Self, Error> {
         config.check()?;
         let patience = config.patience;
@@ -35,7 +37,7 @@ impl QdrantVectors {
             .api_key(config.key.clone())
             .connect_timeout(patience.foreground)
             .timeout(patience.bulk)
-            // The client would say on the standard output what it thinks of the server's version.
+            // Otherwise the client prints a warning about the server's version to standard output.
             .skip_compatibility_check()
             .build()
             .map_err(|error| Error::Invalid(format!("this is no address of a Qdrant server: {error}")))?;
@@ -43,7 +45,7 @@ impl QdrantVectors {
         Ok(Self { server, collection: Arc::new(Collection::new(client, config)) })
     }
 
-    /// Asks the server what it is and holds.
+    /// Asks the server for its version and contents.
     pub fn about(&self) -> Result<ServerInfo, Error> {
         let health =
             self.ask("asking the server of the vector index", Deadline::Foreground, |collection| async move {
@@ -57,19 +59,19 @@ impl QdrantVectors {
         })
     }
 
-    /// How many points the server holds, exactly; `None` if the collection is not there.
+    /// Returns the exact number of points; `None` without a collection.
     pub fn count(&self) -> Result<Option<u64>, Error> {
         self.ask("counting the points of the vector index", Deadline::Foreground, |collection| async move {
             collection.count().await
         })
     }
 
-    /// How long the server will be left alone because it kept failing, if it is.
+    /// Returns how long the circuit breaker still blocks calls, if it does.
     pub fn breaker_pause(&self) -> Option<Duration> {
         self.server.breaker_pause()
     }
 
-    /// Ends all calls under way, and refuses further ones.
+    /// Ends all calls in progress and refuses further ones.
     pub(crate) fn stop(&self) {
         self.server.stop();
     }
@@ -131,7 +133,7 @@ impl VectorIndex for QdrantVectors {
         if limit == 0 {
             return Ok(Vec::new());
         }
-        // Each place on its own, as each has a graph of its own; all in one request.
+        // Each scope has a graph of its own and is searched separately, all in one request.
         let places = read_scope.grants().iter();
         let queries: Vec<_> =
             places.map(|grant| query(config, read_scope.persona(), grant, facet, vector, until, limit)).collect();
@@ -183,22 +185,22 @@ impl VectorIndex for QdrantVectors {
         Ok(())
     }
 
-    /// Nothing to do: the server acknowledges what is durable.
+    /// Does nothing: the server acknowledges only durable changes.
     fn flush(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Nothing to do: the server reorganises by itself.
+    /// Does nothing: the server reorganises itself.
     fn optimize(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// An empty collection takes the old one's place, which goes from the server's disk.
+    /// Replaces the collection with an empty one; the server deletes the old one from its disk.
     fn clear(&self) -> Result<(), Error> {
         self.ask("clearing the vector index", Deadline::Bulk, |collection| async move { collection.clear().await })
     }
 
-    /// A copy takes the collection's place, which goes from the server's disk.
+    /// Replaces the collection with a copy; the server deletes the old one from its disk.
     fn rewrite(&self) -> Result<(), Error> {
         const WHAT: &str = "rewriting the vector index";
         let begun = self.ask(WHAT, Deadline::Bulk, |collection| async move { collection.begin_copy().await })?;

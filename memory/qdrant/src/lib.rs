@@ -1,14 +1,14 @@
-//! The vector index on a [Qdrant](https://qdrant.tech) server, by qdrant-client, and the house's going on without it:
-//! [`MirroredVectors`] keeps the index of this machine whole, copies every change to the server, and asks whichever of the
-//! two is right at the moment.
+//! The vector index on a [Qdrant](https://qdrant.tech) server, through the qdrant-client crate. Begin with
+//! [`MirroredVectors`]: it keeps the local index complete, copies every change to the server, and searches the server
+//! while that is up to date. Without the server, the local index answers.
 //!
-//! The server is told of a memory its number, its vectors, when it was said, and a token that stands for persona and
-//! scope together: a keyed hash, made with a secret that stays on this machine. No text, and no id of a person or a
-//! place; but a vector is made from a text, much of which, names included, can be guessed from it.
+//! For each memory, the server gets its number, its vectors, its time, and a token for persona and scope: a hash keyed
+//! with a secret that stays on this machine. It gets no text, and no id of a person or place. But much of a text,
+//! including names, can be guessed from its vector.
 //!
-//! What is searched is an alias, named as configured; the collection behind it has a mark of the house and a number behind
-//! that name. So a collection is made anew beside the old one, and takes its place when it is whole; and a house with
-//! another data folder, configured alike, is refused rather than served what it did not fill.
+//! Searches go to an alias with the configured name. The collection behind it carries the installation's marker and a
+//! number. A new collection is built next to the old one and replaces it when it is complete. An installation with
+//! another data folder but the same configuration is refused, so that it never gets points that it did not store.
 
 mod collection;
 mod config;

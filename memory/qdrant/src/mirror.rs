@@ -14,87 +14,88 @@ use crate::index::QdrantVectors;
 use crate::pending_log::{MAX_WAITING, PendingChanges, PendingLog};
 use crate::target::{MirrorTarget, TARGET_FILE, new_secret};
 
-/// How long closing waits for the server to be given the last changes. What it is not given then it gets at the next start.
+/// How long closing waits for the server to take the last changes. The next start delivers the rest.
 pub const CLOSING_GRACE: Duration = Duration::from_secs(2);
 
-/// Wait after a failure before the server is tried again; it doubles with each further one.
+/// Wait after a failed attempt; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The longest of those waits.
+/// Longest wait between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Wait after a server refused twice for the same reason to be filled.
+/// Wait after the server refused a complete refill twice for the same reason.
 const REFUSED_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// The journal's file.
-const JOURNAL: &str = "journal";
+/// File of the pending log.
+const PENDING_LOG: &str = "journal";
 
 struct State {
-    journal: PendingLog,
-    /// Whether the server was out of reach since it was last seen to hold as many points as the local index.
+    log: PendingLog,
+    /// True if the server was unreachable since its number of points was last compared with the local index.
     doubt: bool,
-    /// When that is to be seen again; after failed searches later and later, as a server may count well and search badly.
+    /// When to compare again. The wait grows with failed searches, because a server may count well and search badly.
     compare_at: Option<Instant>,
-    /// Whether something is being given to the server.
+    /// True while changes are being sent to the server.
     giving: bool,
-    /// Whether the last try failed.
+    /// True if the last attempt failed.
     failing: bool,
-    /// Why the server last refused to be filled anew.
+    /// Why the server last refused a complete refill.
     refusal: Option<String>,
-    /// Whether it did so for the same reason twice.
+    /// True if it refused twice for the same reason.
     refused_again: bool,
     stopping: bool,
 }
 
 struct Shared<L> {
     local: L,
-    far: QdrantVectors,
+    remote: QdrantVectors,
     state: Mutex<State>,
-    /// Whether the server has everything; what `state` says, for searches, which wait for nobody.
+    /// True if the server is up to date. A copy of `state` for searches, which must not wait for a lock.
     settled: AtomicBool,
-    /// Searches in a row that the server failed.
+    /// Searches that the server failed in a row.
     failed_searches: AtomicU32,
     changed: Condvar,
 }
 
-/// The next thing to be done for the server.
+/// The next work for the server.
 enum Step {
-    /// Empty it and give it everything.
+    /// Empty the server and send everything.
     Anew,
-    /// Give it these, or take them away.
+    /// Send these points, and remove these ids.
     Some(Vec<Point>, Vec<MemoryId>),
     Rewrite,
-    /// See whether it holds as much as it should.
+    /// Compare the numbers of points.
     Compare,
 }
 
-/// What failed of a step: the index of this machine, or the server.
+/// The side on which a step failed: the local index or the server.
 enum Fault {
-    Here(Error),
-    There(Error),
+    Local(Error),
+    Remote(Error),
 }
 
-/// A vector index on this machine, mirrored to a server. The local one is always whole. The server is asked while it has
-/// everything; else, or if it does not answer, the local one is.
+/// A local vector index that is mirrored to a server. The local index is always complete. Searches go to the server
+/// while it is up to date, and otherwise, or if it does not answer, to the local index.
 ///
-/// Each change is noted in a journal and given to the server in the background, in any order that ends with the present
-/// state. The journal outlives the process. A server that was out of reach is believed again once it holds as many points
-/// as the local index; otherwise it gets everything anew.
+/// Each change is noted in a pending log and sent in the background, in any order that ends with the current state. The
+/// log survives the process. A server that was unreachable is used again once it has as many points as the local index;
+/// otherwise it is refilled.
 pub struct MirroredVectors<L: PointSource + 'static> {
     shared: Arc<Shared<L>>,
     worker: Option<JoinHandle<()>>,
 }
 
 impl<L: PointSource + 'static> MirroredVectors<L> {
-    /// Mirrors `local` to a server, which need not be there yet. In `dir` stands what it is owed; the configuration's
-    /// secret is replaced by the one that stands there, made at the first start.
+    /// Mirrors `local` to a server, which need not be running yet. `dir` holds the pending log and the secret, which is
+    /// created at the first start and replaces the one in `config`.
     ///
     /// # Errors
-    /// If the configuration cannot be, or the files in `dir` not be read or written.
+    ///
+    /// Fails if the configuration is invalid, or the files in `dir` cannot be read or written.
     pub fn open(local: L, mut config: QdrantConfig, dir: impl AsRef<Path>) -> Result<Self, Error> {
         let dir = dir.as_ref();
         std::fs::create_dir_all(dir).map_err(Error::io("making the folder of the vector index's server"))?;
-        let mut journal = PendingLog::open(&dir.join(JOURNAL))?;
+        let mut log = PendingLog::open(&dir.join(PENDING_LOG))?;
         let before = MirrorTarget::read(&dir.join(TARGET_FILE))?;
         let secret = before.as_ref().map_or_else(new_secret, |about| about.secret.clone());
         let about = MirrorTarget {
@@ -105,20 +106,20 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
             left: false,
         };
         config.secret = secret;
-        let far = QdrantVectors::new(config)?;
+        let remote = QdrantVectors::new(config)?;
         if before.as_ref() != Some(&about) {
             if let Some(before) = before.filter(|before| !before.left && !before.is_of_the_place_of(&about)) {
                 before.warn_abandoned();
             }
-            journal.note(PendingChanges { anew: true, ..PendingChanges::default() })?;
-            journal.sync()?;
+            log.note(PendingChanges { anew: true, ..PendingChanges::default() })?;
+            log.sync()?;
             about.write(&dir.join(TARGET_FILE))?;
         }
         let shared = Arc::new(Shared {
             local,
-            far,
+            remote,
             state: Mutex::new(State {
-                journal,
+                log,
                 doubt: true,
                 compare_at: None,
                 giving: false,
@@ -139,11 +140,12 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
         })
     }
 
-    /// Notes that the house works without the server from now on: it is not believed again before it was given everything
-    /// anew. Nothing happens without a mirror's folder.
+    /// Records that the installation works without the server from now on, so that the server must be refilled before
+    /// it is used again. Does nothing if `dir` is not a mirror's folder.
     ///
     /// # Errors
-    /// If the files cannot be read or written.
+    ///
+    /// Fails if the files cannot be read or written.
     pub fn leave(dir: impl AsRef<Path>) -> Result<(), Error> {
         let file = dir.as_ref().join(TARGET_FILE);
         match MirrorTarget::read(&file)? {
@@ -155,21 +157,22 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
         }
     }
 
-    /// The secret that stands in a mirror's folder, if it does: for looking at what the mirror has on its server.
+    /// Returns the secret in a mirror's folder, if there is one. It is needed to look at the mirror's points on the
+    /// server.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    ///
+    /// Fails if the file cannot be read.
     pub fn secret(dir: impl AsRef<Path>) -> Result<Option<String>, Error> {
         Ok(MirrorTarget::read(&dir.as_ref().join(TARGET_FILE))?.map(|about| about.secret))
     }
 
-    /// Waits until the server has everything, at most for so long; gives whether it has.
+    /// Waits at most `at_most` until the server is up to date; returns true if it is.
     pub fn wait(&self, at_most: Duration) -> bool {
         self.wait_while(at_most, |state| !state.is_settled())
     }
 
-    /// Waits until the server has everything or a try to give it something failed, at most for so long; gives whether it
-    /// has everything.
+    /// Waits at most `at_most` until the server is up to date or an attempt failed; returns true if it is up to date.
     pub fn give(&self, at_most: Duration) -> bool {
         self.wait_while(at_most, |state| !state.is_settled() && !state.failing);
         self.shared.lock().is_settled()
@@ -180,12 +183,12 @@ impl<L: PointSource + 'static> MirroredVectors<L> {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Changes the local index and notes what the server is owed for it. One change at a time, and none while the server's
-    /// next share is read: so what it is given is never older than what is noted as given.
-    fn change(&self, owed: PendingChanges, work: impl FnOnce(&L) -> Result<(), Error>) -> Result<(), Error> {
+    /// Changes the local index and notes the change for the server. Only one change runs at a time, and none while the
+    /// next step is read; so the server never gets data older than the log says.
+    fn change(&self, pending: PendingChanges, work: impl FnOnce(&L) -> Result<(), Error>) -> Result<(), Error> {
         let shared = &self.shared;
         let mut state = shared.lock();
-        state.journal.note(owed)?;
+        state.log.note(pending)?;
         shared.settled.store(state.is_settled(), Ordering::Relaxed);
         let done = work(&shared.local);
         drop(state);
@@ -199,7 +202,7 @@ impl<L: PointSource> Shared<L> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the server what it is owed, until this is closed.
+    /// Sends pending changes to the server until this is closed.
     fn work(&self) {
         let mut pause = PAUSE;
         loop {
@@ -227,27 +230,27 @@ impl<L: PointSource> Shared<L> {
                 pause = PAUSE;
                 continue;
             };
-            tracing::debug!(%error, "the server of the vector index is tried again later");
+            tracing::debug!(%error, "cannot update the vector server; trying again later");
             let least = if std::mem::take(&mut state.refused_again) { REFUSED_PAUSE } else { pause };
-            let wait = self.far.breaker_pause().unwrap_or_default().max(least);
+            let wait = self.remote.breaker_pause().unwrap_or_default().max(least);
             let waited = self.changed.wait_timeout_while(state, wait, |state| !state.stopping);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    /// Takes the next step out of the journal; reads under the lock what it needs of the local index.
+    /// Takes the next step from the log, and reads the points it needs from the local index under the lock.
     fn next(&self, state: &mut State) -> Result<Option<Step>, Error> {
-        let owed = state.journal.pending();
-        let (step, taken) = if owed.anew {
+        let pending = state.log.pending();
+        let (step, taken) = if pending.anew {
             (Step::Anew, PendingChanges { anew: true, ..PendingChanges::default() })
-        } else if !owed.ids.is_empty() {
-            let ids: BTreeSet<MemoryId> = owed.ids.iter().take(PAGE_POINTS).copied().collect();
+        } else if !pending.ids.is_empty() {
+            let ids: BTreeSet<MemoryId> = pending.ids.iter().take(PAGE_POINTS).copied().collect();
             let points = self.local.points(&ids.iter().copied().collect::<Vec<_>>())?;
             let there: BTreeSet<MemoryId> = points.iter().map(|point| point.id).collect();
             let gone = ids.difference(&there).copied().collect();
             (Step::Some(points, gone), PendingChanges { ids, ..PendingChanges::default() })
-        } else if owed.rewrite {
+        } else if pending.rewrite {
             (Step::Rewrite, PendingChanges { rewrite: true, ..PendingChanges::default() })
         } else if state.doubt && state.compare_at.is_none_or(|at| at <= Instant::now()) {
             state.compare_at = None;
@@ -255,43 +258,43 @@ impl<L: PointSource> Shared<L> {
         } else {
             return Ok(None);
         };
-        state.journal.take(taken);
+        state.log.take(taken);
         state.giving = true;
         Ok(Some(step))
     }
 
-    /// Does a step; what fails stays owed.
+    /// Runs a step; if it fails, its changes stay pending.
     fn give(&self, step: Step) -> Result<(), Error> {
         let anew = matches!(step, Step::Anew);
         let done = match step {
             Step::Anew => self.give_all(),
             Step::Some(points, gone) => {
-                let done = if points.is_empty() { Ok(()) } else { self.far.upsert(points) };
-                done.and_then(|()| self.far.remove(&gone)).map(|()| PendingChanges::default()).map_err(Fault::There)
+                let done = if points.is_empty() { Ok(()) } else { self.remote.upsert(points) };
+                done.and_then(|()| self.remote.remove(&gone)).map(|()| PendingChanges::default()).map_err(Fault::Remote)
             }
-            Step::Rewrite => self.far.rewrite().map(|()| PendingChanges::default()).map_err(Fault::There),
+            Step::Rewrite => self.remote.rewrite().map(|()| PendingChanges::default()).map_err(Fault::Remote),
             Step::Compare => self.compare(),
         };
         let mut state = self.lock();
         state.giving = false;
         let done = match done {
-            // A server that is not as it was left is filled anew.
-            Err(Fault::There(error)) if !error.is_transient() => {
+            // The server is not in the state in which it was left, so it is refilled.
+            Err(Fault::Remote(error)) if !error.is_transient() => {
                 state.doubt = true;
-                state.journal.put_back();
+                state.log.put_back();
                 state.refuses(anew, &error);
-                state.journal.note(PendingChanges { anew: true, ..PendingChanges::default() }).and(Err(error))
+                state.log.note(PendingChanges { anew: true, ..PendingChanges::default() }).and(Err(error))
             }
-            Err(Fault::There(error) | Fault::Here(error)) => {
+            Err(Fault::Remote(error) | Fault::Local(error)) => {
                 state.doubt = true;
-                state.journal.put_back();
+                state.log.put_back();
                 Err(error)
             }
             Ok(left) => {
                 if anew {
                     state.refusal = None;
                 }
-                if left.is_nothing() { state.journal.given() } else { state.journal.given_but(left) }
+                if left.is_nothing() { state.log.given() } else { state.log.given_but(left) }
             }
         };
         self.settled.store(state.is_settled(), Ordering::Relaxed);
@@ -300,56 +303,56 @@ impl<L: PointSource> Shared<L> {
         done
     }
 
-    /// Empties the server; gives what it is owed then: every memory, so that an interruption costs nothing of what was
-    /// given. More than the journal takes is given at once, and from the beginning after an interruption.
+    /// Empties the server and returns every memory as pending; so an interruption wastes no work. If there are more
+    /// than the log can hold, sends them directly; after an interruption this starts again.
     fn give_all(&self) -> Result<PendingChanges, Fault> {
-        tracing::info!("the server of the vector index gets everything anew");
-        self.far.clear().map_err(Fault::There)?;
-        // What changes meanwhile is noted, and given behind this.
-        let ids = self.local.ids().map_err(Fault::Here)?;
+        tracing::info!("refilling the vector server");
+        self.remote.clear().map_err(Fault::Remote)?;
+        // Changes from here on are noted, and sent afterwards.
+        let ids = self.local.ids().map_err(Fault::Local)?;
         if ids.len() <= MAX_WAITING / 2 {
             return Ok(PendingChanges { ids: ids.into_iter().collect(), ..PendingChanges::default() });
         }
         for page in ids.chunks(PAGE_POINTS) {
             let points = {
                 let state = self.lock();
-                if state.stopping || state.journal.pending().anew {
+                if state.stopping || state.log.pending().anew {
                     let why = "it is interrupted, and begun again".to_owned();
                     let what = "filling the server of the vector index";
-                    return Err(Fault::Here(Error::Backend { what, why, transient: true }));
+                    return Err(Fault::Local(Error::Backend { what, why, transient: true }));
                 }
-                self.local.points(page).map_err(Fault::Here)?
+                self.local.points(page).map_err(Fault::Local)?
             };
-            self.far.upsert(points).map_err(Fault::There)?;
+            self.remote.upsert(points).map_err(Fault::Remote)?;
         }
         Ok(PendingChanges::default())
     }
 
-    /// Sees whether the server holds as many points as the local index, unless something changes meanwhile; gives what it
-    /// is owed then.
+    /// Compares the number of points on the server with the local index, unless something changes meanwhile; returns
+    /// the changes that are then pending.
     fn compare(&self) -> Result<PendingChanges, Fault> {
-        let there = self.far.count().map_err(Fault::There)?;
-        let here = self.local.ids().map_err(Fault::Here)?.len() as u64;
+        let there = self.remote.count().map_err(Fault::Remote)?;
+        let here = self.local.ids().map_err(Fault::Local)?.len() as u64;
         let mut state = self.lock();
-        // Nobody else gives: a change since the counting is owed still.
-        if !state.journal.pending().is_nothing() {
+        // Only this thread sends, so a change since the count is still pending.
+        if !state.log.pending().is_nothing() {
             return Ok(PendingChanges::default());
         }
         state.doubt = false;
         if there == Some(here) {
             return Ok(PendingChanges::default());
         }
-        tracing::warn!(here, ?there, "the server of the vector index holds something else");
+        tracing::warn!(here, ?there, "the vector server has another number of points than the local index");
         Ok(PendingChanges { anew: true, ..PendingChanges::default() })
     }
 }
 
 impl State {
-    /// Notes that the server refuses something for good. What it refuses when it is filled anew, and then again, no further
-    /// try mends.
+    /// Records a permanent refusal. If the server refuses a complete refill twice for the same reason, trying again is
+    /// useless.
     fn refuses(&mut self, anew: bool, error: &Error) {
         if !anew {
-            tracing::warn!(%error, "the server of the vector index is not as it was left, and is filled anew");
+            tracing::warn!(%error, "the vector server refuses a change; refilling it");
             return;
         }
         let error = error.to_string();
@@ -357,7 +360,7 @@ impl State {
         if self.refused_again {
             tracing::error!(
                 error,
-                "the server of the vector index refuses to be filled, and is left alone for an hour or until the next start: \
+                "the vector server refuses to be refilled; the next attempt is in an hour or at the next start: \
                  see vector_server in the configuration"
             );
         }
@@ -365,7 +368,7 @@ impl State {
     }
 
     fn is_settled(&self) -> bool {
-        !self.doubt && !self.giving && self.journal.pending().is_nothing()
+        !self.doubt && !self.giving && self.log.pending().is_nothing()
     }
 }
 
@@ -385,9 +388,9 @@ impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
     ) -> Result<Vec<Found>, Error> {
         let shared = &self.shared;
         if shared.settled.load(Ordering::Relaxed) {
-            match shared.far.search(read_scope, facet, vector, until, limit) {
+            match shared.remote.search(read_scope, facet, vector, until, limit) {
                 Err(error) if !matches!(error, Error::Invalid(_)) => {
-                    tracing::debug!(%error, "the local vector index is searched for now");
+                    tracing::debug!(%error, "the vector server does not answer; searching the local index");
                     let failures = shared.failed_searches.fetch_add(1, Ordering::Relaxed);
                     let pause = PAUSE.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_PAUSE);
                     let mut state = shared.lock();
@@ -415,9 +418,9 @@ impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
         })
     }
 
-    /// The journal first: what the local index keeps, the server is owed.
+    /// The log is flushed first, so that everything in the local index is pending or sent.
     fn flush(&self) -> Result<(), Error> {
-        self.shared.lock().journal.sync()?;
+        self.shared.lock().log.sync()?;
         self.shared.local.flush()
     }
 
@@ -425,12 +428,12 @@ impl<L: PointSource + 'static> VectorIndex for MirroredVectors<L> {
         self.shared.local.optimize()
     }
 
-    /// The server is emptied in the background, or when it is back; until then it is not asked.
+    /// The server is emptied in the background, or when it is back; it is not searched until then.
     fn clear(&self) -> Result<(), Error> {
         self.change(PendingChanges { anew: true, ..PendingChanges::default() }, L::clear)
     }
 
-    /// The server forgets what was removed in the background, or when it is back.
+    /// The server deletes removed points in the background, or when it is back.
     fn rewrite(&self) -> Result<(), Error> {
         self.shared.local.rewrite()?;
         self.change(PendingChanges { rewrite: true, ..PendingChanges::default() }, |_| Ok(()))
@@ -445,12 +448,12 @@ impl<L: PointSource + 'static> Drop for MirroredVectors<L> {
     fn drop(&mut self) {
         self.wait_while(CLOSING_GRACE, |state| !state.is_settled() && !state.failing);
         self.shared.lock().stopping = true;
-        self.shared.far.stop();
+        self.shared.remote.stop();
         self.shared.changed.notify_all();
         if let Some(worker) = self.worker.take()
             && worker.join().is_err()
         {
-            tracing::error!("the thread of the vector index's server panicked");
+            tracing::error!("the thread of the vector server panicked");
         }
     }
 }

@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use azera_memory::Error;
 use azera_types::MemoryId;
 
-/// Changes noted for the server one by one; with more, it gets all there is.
+/// Most changes noted one by one. With more, the server is refilled.
 pub const MAX_WAITING: usize = 1_000_000;
 
-/// Lines the file may have beyond what is still owed before it is written anew.
+/// Lines that the file may have beyond the pending changes before it is rewritten.
 const SPARE_LINES: usize = 64 * 1_024;
 
-/// Bytes of a line of the journal: what it says, and a memory's number.
+/// Bytes of a line: its kind, and the number of a memory.
 const LINE_BYTES: usize = 9;
 
-/// What the server is owed.
+/// Changes that the server does not have yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PendingChanges {
-    /// Everything anew.
+    /// Refill the server.
     pub(crate) anew: bool,
-    /// To forget on its disk what was removed.
+    /// Delete removed points from its disk.
     pub(crate) rewrite: bool,
-    /// These memories as they are in the local index, or their removal if they are not there.
+    /// Memories to send in their local state, or to remove if they are gone locally.
     pub(crate) ids: BTreeSet<MemoryId>,
 }
 
@@ -31,7 +31,7 @@ impl PendingChanges {
         *self == Self::default()
     }
 
-    /// Adds what `other` asks for. What is made anew needs nothing of what was owed before.
+    /// Adds `other`. A refill replaces everything pending before it.
     pub(crate) fn add(&mut self, other: Self) {
         if other.anew {
             *self = Self { anew: true, ..Self::default() };
@@ -58,21 +58,21 @@ impl PendingChanges {
             b'i' => {
                 self.ids.insert(MemoryId(u64::from_le_bytes(*number)));
             }
-            // Of a journal that is damaged nothing is believed.
+            // A damaged log means that nothing is known; so the server is refilled.
             _ => self.anew = true,
         }
     }
 }
 
-/// What the server is owed, in memory and in a file that is only appended to.
+/// Pending changes, in memory and in an append-only file.
 pub(crate) struct PendingLog {
     path: PathBuf,
     file: File,
     lines: usize,
-    owed: PendingChanges,
-    /// What is being given to the server: owed until it is given, and not offered again meanwhile.
+    pending: PendingChanges,
+    /// Changes being sent. They stay pending until acknowledged, and are not taken again meanwhile.
     taken: PendingChanges,
-    /// A write failed, so that behind the lines may stand a part of one.
+    /// True after a failed write, which may have left part of a line.
     torn: bool,
 }
 
@@ -81,14 +81,14 @@ fn io(source: std::io::Error) -> Error {
 }
 
 impl PendingLog {
-    /// Opens the journal in a file, making it if there is none. What a crash left of a line is cut off.
+    /// Opens the log, or creates it. Cuts off a partial line that a crash left.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
-        let mut owed = PendingChanges::default();
+        let mut pending = PendingChanges::default();
         let (lines, rest) = bytes.as_chunks::<LINE_BYTES>();
-        lines.iter().for_each(|line| owed.read(line));
+        lines.iter().for_each(|line| pending.read(line));
         if !rest.is_empty() {
             file.set_len((lines.len() * LINE_BYTES) as u64).map_err(io)?;
         }
@@ -97,33 +97,33 @@ impl PendingLog {
             path: path.to_owned(),
             lines: lines.len(),
             file,
-            owed,
+            pending,
             taken: PendingChanges::default(),
             torn: false,
         })
     }
 
     pub(crate) fn pending(&self) -> &PendingChanges {
-        &self.owed
+        &self.pending
     }
 
-    /// Notes what the server is owed. It outlives the process at once, and the machine after [`PendingLog::sync`].
-    pub(crate) fn note(&mut self, owed: PendingChanges) -> Result<(), Error> {
-        if owed.is_nothing() {
+    /// Notes changes. They survive the process at once, and a crash of the machine after [`PendingLog::sync`].
+    pub(crate) fn note(&mut self, pending: PendingChanges) -> Result<(), Error> {
+        if pending.is_nothing() {
             return Ok(());
         }
-        let lines = owed.lines();
-        self.owed.add(owed);
+        let lines = pending.lines();
+        self.pending.add(pending);
         if self.lines + lines.len() / LINE_BYTES > MAX_WAITING {
-            if self.owed.ids.len() > MAX_WAITING / 2 {
-                self.owed = PendingChanges { anew: true, rewrite: self.owed.rewrite, ids: BTreeSet::new() };
+            if self.pending.ids.len() > MAX_WAITING / 2 {
+                self.pending = PendingChanges { anew: true, rewrite: self.pending.rewrite, ids: BTreeSet::new() };
             }
             return self.write_anew();
         }
         self.append(&lines)
     }
 
-    /// Appends whole lines. What a failed write left of a line is cut off first, or all behind it would be misread.
+    /// Appends whole lines. Cuts off the remains of a failed write first; otherwise all later lines would be misread.
     fn append(&mut self, lines: &[u8]) -> Result<(), Error> {
         if std::mem::replace(&mut self.torn, true) {
             let end = (self.lines * LINE_BYTES) as u64;
@@ -139,58 +139,59 @@ impl PendingLog {
         self.file.sync_data().map_err(io)
     }
 
-    /// Takes out what is given to the server next; what was taken before must have been given or put back. It stays in the
-    /// file until [`PendingLog::given`].
+    /// Takes the changes to send next. Earlier ones must have been acknowledged or put back. They stay in the file
+    /// until [`PendingLog::given`].
     pub(crate) fn take(&mut self, next: PendingChanges) {
-        self.owed.anew &= !next.anew;
-        self.owed.rewrite &= !next.rewrite;
-        self.owed.ids.retain(|id| !next.ids.contains(id));
+        self.pending.anew &= !next.anew;
+        self.pending.rewrite &= !next.rewrite;
+        self.pending.ids.retain(|id| !next.ids.contains(id));
         self.taken = next;
     }
 
-    /// Puts back what could not be given, below what came since.
+    /// Puts back changes that could not be sent, before those that came since.
     pub(crate) fn put_back(&mut self) {
         let taken = std::mem::take(&mut self.taken);
-        self.owe_before(taken);
+        self.prepend(taken);
     }
 
-    /// What was taken was given, and in its place the server is owed something less: `left`.
+    /// Records that the taken changes were sent, except for `left`, which is still pending.
     pub(crate) fn given_but(&mut self, left: PendingChanges) -> Result<(), Error> {
         self.taken = PendingChanges::default();
-        self.owe_before(left);
+        self.prepend(left);
         self.write_anew()
     }
 
-    /// What was taken was given. The file may say more than is owed for a while: giving it again does no harm.
+    /// Records that the taken changes were sent. The file may list more for a while: sending a change twice does no
+    /// harm.
     pub(crate) fn given(&mut self) -> Result<(), Error> {
         let flags = self.taken.anew || self.taken.rewrite;
         self.taken = PendingChanges::default();
-        if flags || self.owed.ids.is_empty() || self.lines > self.owed.ids.len() + SPARE_LINES {
+        if flags || self.pending.ids.is_empty() || self.lines > self.pending.ids.len() + SPARE_LINES {
             return self.write_anew();
         }
         Ok(())
     }
 
-    fn owe_before(&mut self, owed: PendingChanges) {
-        let since = std::mem::replace(&mut self.owed, owed);
-        self.owed.add(since);
+    fn prepend(&mut self, pending: PendingChanges) {
+        let since = std::mem::replace(&mut self.pending, pending);
+        self.pending.add(since);
     }
 
-    /// Writes what is owed, and being given, in the place of the file.
+    /// Replaces the file with one that lists the pending and the taken changes.
     fn write_anew(&mut self) -> Result<(), Error> {
         let mut all = self.taken.clone();
-        all.add(self.owed.clone());
+        all.add(self.pending.clone());
         let lines = all.lines();
         if lines.is_empty() {
             self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(io)?;
             (self.lines, self.torn) = (0, false);
             return self.sync();
         }
-        // Beside it first: a crash leaves the old one or the new one.
-        let beside = self.path.with_extension("new");
-        let mut file = File::create(&beside).map_err(io)?;
+        // The new file is written next to the old one, so that a crash leaves one of them.
+        let temporary = self.path.with_extension("new");
+        let mut file = File::create(&temporary).map_err(io)?;
         file.write_all(&lines).and_then(|()| file.sync_data()).map_err(io)?;
-        std::fs::rename(&beside, &self.path).map_err(io)?;
+        std::fs::rename(&temporary, &self.path).map_err(io)?;
         self.file = file;
         (self.lines, self.torn) = (lines.len() / LINE_BYTES, false);
         Ok(())
@@ -208,34 +209,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_outlives_the_process() {
+    fn noted_changes_survive_the_process() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("journal");
-        let mut journal = PendingLog::open(&path).unwrap();
-        journal.note(ids(&[1, u64::MAX, 3])).unwrap();
+        let mut log = PendingLog::open(&path).unwrap();
+        log.note(ids(&[1, u64::MAX, 3])).unwrap();
         let all = ids(&[1, 3, u64::MAX]);
-        assert_eq!(*journal.pending(), all);
-        journal.take(all.clone());
-        assert!(journal.pending().is_nothing());
-        assert_eq!(*PendingLog::open(&path).unwrap().pending(), all, "taken is not given");
-        journal.note(ids(&[7])).unwrap();
-        journal.given().unwrap();
-        assert_eq!(*journal.pending(), ids(&[7]));
-        assert!(PendingLog::open(&path).unwrap().pending().ids.contains(&MemoryId(7)), "it may say more, and not less");
-        journal.note(ids(&[8])).unwrap();
-        journal.take(ids(&[8]));
-        journal.put_back();
-        assert_eq!(*journal.pending(), ids(&[7, 8]));
-        journal.note(PendingChanges { anew: true, ..PendingChanges::default() }).unwrap();
-        journal.take(PendingChanges { anew: true, ..PendingChanges::default() });
-        journal.given_but(ids(&[5, 6])).unwrap();
-        assert_eq!((journal.pending(), PendingLog::open(&path).unwrap().pending()), (&ids(&[5, 6]), &ids(&[5, 6])));
-        journal.note(PendingChanges { rewrite: true, ..PendingChanges::default() }).unwrap();
-        journal.note(PendingChanges { anew: true, ..PendingChanges::default() }).unwrap();
-        journal.note(ids(&[9])).unwrap();
+        assert_eq!(*log.pending(), all);
+        log.take(all.clone());
+        assert!(log.pending().is_nothing());
+        assert_eq!(*PendingLog::open(&path).unwrap().pending(), all, "taken changes are not sent yet");
+        log.note(ids(&[7])).unwrap();
+        log.given().unwrap();
+        assert_eq!(*log.pending(), ids(&[7]));
+        assert!(
+            PendingLog::open(&path).unwrap().pending().ids.contains(&MemoryId(7)),
+            "the file may hold more changes, but not fewer"
+        );
+        log.note(ids(&[8])).unwrap();
+        log.take(ids(&[8]));
+        log.put_back();
+        assert_eq!(*log.pending(), ids(&[7, 8]));
+        log.note(PendingChanges { anew: true, ..PendingChanges::default() }).unwrap();
+        log.take(PendingChanges { anew: true, ..PendingChanges::default() });
+        log.given_but(ids(&[5, 6])).unwrap();
+        assert_eq!((log.pending(), PendingLog::open(&path).unwrap().pending()), (&ids(&[5, 6]), &ids(&[5, 6])));
+        log.note(PendingChanges { rewrite: true, ..PendingChanges::default() }).unwrap();
+        log.note(PendingChanges { anew: true, ..PendingChanges::default() }).unwrap();
+        log.note(ids(&[9])).unwrap();
         let want = PendingChanges { anew: true, rewrite: false, ids: ids(&[9]).ids };
-        assert_eq!((journal.pending(), PendingLog::open(&path).unwrap().pending()), (&want, &want));
-        // A crash in the middle of a line, and a file that somebody else has written.
+        assert_eq!((log.pending(), PendingLog::open(&path).unwrap().pending()), (&want, &want));
+        // A crash in the middle of a line, and a file that another program wrote.
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 4]).unwrap();
         assert_eq!(
@@ -244,49 +248,49 @@ mod tests {
         );
         std::fs::write(&path, b"something else").unwrap();
         assert!(PendingLog::open(&path).unwrap().pending().anew);
-        let all = journal.pending().clone();
-        journal.take(all);
-        journal.given().unwrap();
+        let all = log.pending().clone();
+        log.take(all);
+        log.given().unwrap();
         assert!(PendingLog::open(&path).unwrap().pending().is_nothing());
     }
 
     #[test]
-    fn what_a_failed_write_left_is_cut_off() {
+    fn the_remains_of_a_failed_write_are_cut_off() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("journal");
-        let mut journal = PendingLog::open(&path).unwrap();
-        journal.note(ids(&[1])).unwrap();
-        // A disk that fills up takes the beginning of a line; here the file is one that takes nothing.
+        let mut log = PendingLog::open(&path).unwrap();
+        log.note(ids(&[1])).unwrap();
+        // A full disk takes only the beginning of a line. Here the file refuses every write.
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"i\x02\x00").unwrap();
-        let whole = std::mem::replace(&mut journal.file, File::open(&path).unwrap());
-        journal.note(ids(&[2])).unwrap_err();
-        journal.file = whole;
-        journal.note(ids(&[3])).unwrap();
+        let whole = std::mem::replace(&mut log.file, File::open(&path).unwrap());
+        log.note(ids(&[2])).unwrap_err();
+        log.file = whole;
+        log.note(ids(&[3])).unwrap();
         assert_eq!(*PendingLog::open(&path).unwrap().pending(), ids(&[1, 3]));
-        assert_eq!(*journal.pending(), ids(&[1, 2, 3]), "in memory it is owed");
+        assert_eq!(*log.pending(), ids(&[1, 2, 3]), "the change is pending in memory");
     }
 
     #[test]
     fn the_file_has_a_limit() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("journal");
-        let mut journal = PendingLog::open(&path).unwrap();
+        let mut log = PendingLog::open(&path).unwrap();
         let few = ids(&(0..1_000).collect::<Vec<_>>());
-        journal.note(ids(&[u64::MAX])).unwrap();
-        journal.take(ids(&[u64::MAX]));
+        log.note(ids(&[u64::MAX])).unwrap();
+        log.take(ids(&[u64::MAX]));
         for _ in 0..1_500 {
-            journal.note(few.clone()).unwrap();
+            log.note(few.clone()).unwrap();
         }
-        assert_eq!(*journal.pending(), few, "the same ones again and again");
+        assert_eq!(*log.pending(), few, "repeated changes count once");
         assert!(
             PendingLog::open(&path).unwrap().pending().ids.contains(&MemoryId(u64::MAX)),
-            "on its way, and not given"
+            "taken changes are not sent yet"
         );
         assert!(path.metadata().unwrap().len() <= (MAX_WAITING * LINE_BYTES) as u64);
         for thousand in 0..1_100 {
-            journal.note(ids(&(thousand * 1_000..(thousand + 1) * 1_000).collect::<Vec<_>>())).unwrap();
+            log.note(ids(&(thousand * 1_000..(thousand + 1) * 1_000).collect::<Vec<_>>())).unwrap();
         }
-        assert!(journal.pending().anew && journal.pending().ids.len() < MAX_WAITING);
+        assert!(log.pending().anew && log.pending().ids.len() < MAX_WAITING);
         assert!(path.metadata().unwrap().len() <= (MAX_WAITING * LINE_BYTES) as u64);
     }
 }

@@ -12,21 +12,21 @@ use qdrant_client::qdrant::{
 
 use crate::config::QdrantConfig;
 
-/// Payload field of the token of persona and scope.
+/// Payload field with the token of persona and scope.
 pub(crate) const PLACE: &str = "place";
 
-/// Payload field of the time, in microseconds since 1970.
+/// Payload field with the time, in microseconds since 1970.
 pub(crate) const AT: &str = "at";
 
-/// Candidates looked at in a search (HNSW's ef), or as many as hits are asked for; as in the local index.
+/// Candidates in a search (HNSW's ef), unless more hits are asked for; as in the local index.
 const SEARCH_CANDIDATES: usize = 64;
 
-/// Microseconds since 1970, rounded down. The server compares them as f64, which is exact until the year 2255.
+/// Returns microseconds since 1970, rounded down. The server compares them as f64, which is exact until the year 2255.
 fn micros(at: Timestamp) -> i64 {
     at.as_nanosecond().div_euclid(1_000).try_into().unwrap_or(i64::MAX)
 }
 
-/// The server's name of a vector.
+/// Returns the server's name of a vector.
 pub(crate) fn name(facet: Facet) -> &'static str {
     match facet {
         Facet::Own => "own",
@@ -34,7 +34,7 @@ pub(crate) fn name(facet: Facet) -> &'static str {
     }
 }
 
-/// A memory as it is stored on the server.
+/// Converts a memory to the server's format.
 pub(crate) fn to_server(config: &QdrantConfig, point: Point) -> PointStruct {
     let own = Some((Facet::Own, point.own));
     let vectors = own.into_iter().chain(point.window.map(|window| (Facet::Window, window)));
@@ -43,7 +43,7 @@ pub(crate) fn to_server(config: &QdrantConfig, point: Point) -> PointStruct {
     PointStruct::new(point.id.0, vectors, payload)
 }
 
-/// The nearest points of one place, as far as a grant goes.
+/// Returns the query for the nearest points of one scope, as far back as the grant allows.
 pub(crate) fn query(
     config: &QdrantConfig,
     persona: &azera_types::PersonaId,
@@ -53,7 +53,8 @@ pub(crate) fn query(
     until: Timestamp,
     limit: usize,
 ) -> QueryPoints {
-    // A time within the same microsecond as the horizon counts as before it: never more is shown than the right says.
+    // A time in the same microsecond as the horizon counts as before it, so that nothing outside the read scope is
+    // shown.
     let horizon = |since: Timestamp| micros(since) + i64::from(since.as_nanosecond().rem_euclid(1_000) != 0);
     let time = Range {
         gte: grant.since.map(|since| horizon(since) as f64),
@@ -72,7 +73,7 @@ pub(crate) fn query(
         .build()
 }
 
-/// The memory a point stands for.
+/// Returns the memory of a point.
 pub(crate) fn number(id: Option<PointId>) -> Option<MemoryId> {
     match id?.point_id_options? {
         PointIdOptions::Num(number) => Some(MemoryId(number)),
@@ -84,7 +85,7 @@ pub(crate) fn found(point: ScoredPoint) -> Option<Found> {
     Some(Found { id: number(point.id)?, score: point.score })
 }
 
-/// The vectors of a point as they are stored.
+/// Returns the stored vectors of a point.
 pub(crate) fn stored(point: RetrievedPoint) -> Option<Stored> {
     let (mut own, mut window) = (None, None);
     for (facet, vector) in dense_vectors(point.vectors) {
@@ -93,7 +94,7 @@ pub(crate) fn stored(point: RetrievedPoint) -> Option<Stored> {
     Some(Stored { id: number(point.id)?, own: own?, window })
 }
 
-/// A stored point as it is inserted.
+/// Converts a stored point for insertion.
 pub(crate) fn again(point: RetrievedPoint) -> PointStruct {
     let vectors: HashMap<String, Vec<f32>> = dense_vectors(point.vectors).collect();
     PointStruct { id: point.id, payload: point.payload, vectors: Some(vectors.into()) }

@@ -6,39 +6,40 @@ use azera_memory::Error;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The file that says what the journal is about.
+/// The file that describes the mirrored server.
 pub(crate) const TARGET_FILE: &str = "about.json";
 
-/// What the server was filled for. Another address, length of vectors or secret means filling it anew.
+/// The server and collection that the log belongs to. A new address, vector length or secret requires a refill.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MirrorTarget {
     pub(crate) url: String,
     pub(crate) collection: String,
     pub(crate) dimension: usize,
     pub(crate) secret: String,
-    /// The house has worked without the server since, which so lacks changes that the journal does not know of.
+    /// True if the installation has worked without the server since, so that the server lacks changes that the log does
+    /// not list.
     #[serde(default)]
     pub(crate) left: bool,
 }
 
 impl MirrorTarget {
-    /// Whether both mean the same collection.
+    /// Returns true if both mean the same collection.
     pub(crate) fn is_of_the_place_of(&self, other: &Self) -> bool {
         (&self.url, &self.collection) == (&other.url, &other.collection)
     }
 
-    /// What stays on a server that is no longer named, nobody removes but its operator.
+    /// Warns that a collection that is no longer configured stays on its server until the operator removes it.
     pub(crate) fn warn_abandoned(&self) {
         let Self { url, collection, .. } = self;
         tracing::warn!(
             url,
             collection,
-            "this collection is not used any more and stays on its server as it is, what is forgotten from now on included: \
-             remove it there if you will not use it again"
+            "this collection is no longer used; its points stay on the server, even if they are forgotten from now on: \
+             remove the collection there if you do not need it again"
         );
     }
 
-    /// What stands in a file; one that cannot be understood is as good as none.
+    /// Reads the file; an unreadable one counts as missing.
     pub(crate) fn read(file: &Path) -> Result<Option<Self>, Error> {
         match std::fs::read(file) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -50,13 +51,13 @@ impl MirrorTarget {
     pub(crate) fn write(&self, file: &Path) -> Result<(), Error> {
         let what = "noting what the vector index's server holds";
         let text = serde_json::to_vec_pretty(self).map_err(|error| Error::io(what)(error.into()))?;
-        let beside = file.with_extension("new");
-        let written = File::create(&beside).and_then(|mut new| new.write_all(&text).and_then(|()| new.sync_all()));
-        written.and_then(|()| std::fs::rename(&beside, file)).map_err(Error::io(what))
+        let temporary = file.with_extension("new");
+        let written = File::create(&temporary).and_then(|mut new| new.write_all(&text).and_then(|()| new.sync_all()));
+        written.and_then(|()| std::fs::rename(&temporary, file)).map_err(Error::io(what))
     }
 }
 
-/// 244 bits of chance.
+/// Returns a secret with 244 random bits.
 pub(crate) fn new_secret() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }

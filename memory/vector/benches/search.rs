@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use azera_memory::{Facet, IndexMetadata, Point, ReadScope, VectorIndex};
-use azera_memory_vector::{EdgeVectors, VectorConfig};
+use azera_memory_vector::{EmbeddedVectors, VectorConfig};
 use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Timestamp};
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -29,7 +29,7 @@ fn vector(seed: u64) -> Vec<f32> {
 
 fn searching(criterion: &mut Criterion) {
     let dir = tempfile::tempdir().expect("a folder");
-    let index = EdgeVectors::open(dir.path(), VectorConfig::new(DIMENSION)).expect("an index");
+    let index = EmbeddedVectors::open(dir.path(), VectorConfig::new(DIMENSION)).expect("an index");
     let (persona, realm) = (PersonaId::new("azera").expect("an id"), RealmId::new("guild").expect("an id"));
     let points = (0..TURNS).map(|turn| {
         let label = IndexMetadata {

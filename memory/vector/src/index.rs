@@ -1,198 +1,184 @@
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use azera_memory::{
     Error, Facet, Found, IndexMetadata, MAX_SEARCH_LIMIT, Point, PointSource, ReadScope, Stored, VectorIndex,
 };
 use azera_types::{MemoryId, Timestamp};
-use qdrant_edge::{PointId, PointOperations, Record, UpdateOperation, WithPayloadInterface, WithVector};
 
-use crate::config::{AT, KEY, VectorConfig, name, payload};
-use crate::disk_space::{disk_bytes, ensure_disk_space};
-use crate::filter::persona_and_scope;
-use crate::search::{Search, number};
-use crate::shard::{Shard, dense_vectors, point, remove, stored_point};
+use crate::code::Code;
+use crate::config::VectorConfig;
+use crate::load::{copy, load, unusable, vector_at};
+use crate::log::Log;
+use crate::points::{NewPoint, Points};
+use crate::record::{key, vector_bytes};
+use crate::search::Search;
 
-/// Points the engine takes at once.
-const INSERT_POINTS: usize = 500;
+/// Points written at once.
+const WRITE_POINTS: usize = 1_000;
 
-/// Points written since the shard was opened that make reopening it worth the while, to shorten its log: about 200 MB
-/// of it at 384 numbers a vector.
-const REOPEN_POINTS: usize = 50_000;
+/// Bytes of records that are of no more use, from which on they are worth a rewriting, if they are half of the file.
+const WASTED_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How much threads that reorganise the index give way to others: a tenth of a core is left to them, if all cores are
-/// wanted (nice(1)).
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
+/// Directories in which earlier versions of Azera kept an index of another format.
+const EARLIER_DIRS: [&str; 2] = ["live", "old"];
 
-/// The directory in use.
-const CURRENT: &str = "live";
-
-/// A directory being made, to become [`CURRENT`].
-const NEXT: &str = "next";
-
-/// A directory that was [`CURRENT`], to be removed.
-const OLD: &str = "old";
-
-/// The vector index on qdrant-edge.
+/// The embedded vector index. See the crate's documentation.
 ///
 /// Locks are taken in the order of the fields.
-pub struct EdgeVectors {
-    dir: PathBuf,
+pub struct EmbeddedVectors {
     config: VectorConfig,
-    /// Held while the shard is flushed, reorganised or replaced.
-    maintaining: Mutex<()>,
-    /// Held while points are changed: the engine cannot flush at the same time.
-    changing: Mutex<()>,
-    /// Written to only for as long as it takes to put another shard in its place.
-    shard: RwLock<Option<Shard>>,
-    /// Points written since the shard was opened.
-    written: AtomicUsize,
+    /// Held by whoever changes the file.
+    log: Mutex<Log>,
+    /// Written to only for as long as a change takes in memory.
+    content: RwLock<Content>,
 }
 
-impl EdgeVectors {
-    /// Opens the index in `dir`, making it if there is none.
+/// What is searched.
+struct Content {
+    points: Points,
+    /// Holds the vectors of the points.
+    file: Arc<File>,
+}
+
+/// A point whose vectors have length 1, with their codes.
+struct Prepared {
+    id: MemoryId,
+    at: Timestamp,
+    key: String,
+    own: Vec<f32>,
+    window: Option<Vec<f32>>,
+}
+
+impl EmbeddedVectors {
+    /// Opens the index in `dir`, making it if there is none. Reads the whole file and checks every record.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] if the index holds vectors of another dimension; [`Error::Backend`] if it is damaged. Either
-    /// way it can be removed and built again from the record.
+    /// [`Error::Invalid`] if the index holds vectors of another dimension; [`Error::Backend`] if it is damaged or was made
+    /// by a version of Azera with another format. In both cases it can be removed and built again from the record.
     pub fn open(dir: impl AsRef<Path>, config: VectorConfig) -> Result<Self, Error> {
-        let dir = dir.as_ref().to_owned();
-        fs::create_dir_all(&dir).map_err(Error::io("making the directory of the vector index"))?;
-        // Between the two renames of `replace` there is no live directory, and the next one is whole.
-        if !dir.join(CURRENT).exists() && dir.join(OLD).exists() && dir.join(NEXT).exists() {
-            rename(&dir, NEXT, CURRENT)?;
+        let dir = dir.as_ref();
+        if EARLIER_DIRS.iter().any(|name| dir.join(name).is_dir()) {
+            return Err(unusable("an earlier version of Azera made it, in another format".into()));
         }
-        remove(&dir.join(NEXT))?;
-        remove(&dir.join(OLD))?;
-        let shard = Shard::open(&dir.join(CURRENT), &config)?;
-        Ok(Self {
-            dir,
-            config,
-            maintaining: Mutex::new(()),
-            changing: Mutex::new(()),
-            shard: RwLock::new(Some(shard)),
-            written: AtomicUsize::new(0),
+        let mut log = Log::open(dir, config.dimension)?;
+        let points = load(&mut log, config.dimension)?;
+        let content = Content { points, file: log.file().clone() };
+        Ok(Self { config, log: Mutex::new(log), content: RwLock::new(content) })
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn content(&self) -> RwLockReadGuard<'_, Content> {
+        self.content.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn content_mut(&self) -> RwLockWriteGuard<'_, Content> {
+        self.content.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn prepare(&self, point: &Point) -> Result<Prepared, Error> {
+        let window = point.window.as_deref().map(|window| self.config.unit(window)).transpose()?;
+        Ok(Prepared {
+            id: point.id,
+            at: point.label.at,
+            key: key(&point.label.persona, &point.label.scope),
+            own: self.config.unit(&point.own)?.into_owned(),
+            window: window.map(std::borrow::Cow::into_owned),
         })
     }
 
-    fn retrieve(&self, ids: &[MemoryId], whole: bool) -> Result<Vec<Record>, Error> {
-        let ids = point_ids(ids);
-        let (payload, vector) = (WithPayloadInterface::Bool(whole), WithVector::Bool(true));
-        self.with(|shard| {
-            shard.run("reading the vector index", |edge| edge.retrieve(&ids, Some(payload), Some(vector)))
-        })
-    }
-
-    fn with<T>(&self, work: impl FnOnce(&Shard) -> Result<T, Error>) -> Result<T, Error> {
-        let shard: RwLockReadGuard<'_, _> = self.shard.read().unwrap_or_else(PoisonError::into_inner);
-        work(opened(&shard)?)
-    }
-
-    /// Puts what lies in [`NEXT`] in the place of what is live. Nobody maintains or changes the shard meanwhile.
-    fn replace(&self) -> Result<(), Error> {
-        let mut shard = self.closed();
-        rename(&self.dir, CURRENT, OLD)?;
-        rename(&self.dir, NEXT, CURRENT)?;
-        *shard = Some(Shard::open(&self.dir.join(CURRENT), &self.config)?);
-        drop(shard);
-        self.written.store(0, Ordering::Relaxed);
-        remove(&self.dir.join(OLD))
-    }
-
-    /// Closes the shard and keeps everybody out of its place.
-    fn closed(&self) -> RwLockWriteGuard<'_, Option<Shard>> {
-        let mut shard = self.shard.write().unwrap_or_else(PoisonError::into_inner);
-        *shard = None;
-        shard
-    }
-}
-
-fn opened(shard: &Option<Shard>) -> Result<&Shard, Error> {
-    shard.as_ref().ok_or_else(|| Error::Backend {
-        what: "using the vector index",
-        why: "it could not be opened again after it was reorganised".into(),
-        transient: false,
-    })
-}
-
-/// Runs `work` on a thread that gives way to others who want the processor, as do the threads it starts.
-fn behind_others<T: Send>(what: &'static str, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
-    let yielding = || {
-        // Elsewhere than on Linux this would slow down the whole process.
-        #[cfg(target_os = "linux")]
-        if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-            tracing::debug!(%error, "a thread cannot give way to others");
+    /// Writes points to the file, then to memory.
+    fn write(&self, points: &[Prepared]) -> Result<(), Error> {
+        let codes: Vec<_> =
+            points.iter().map(|point| (Code::of(&point.own), point.window.as_deref().map(Code::of))).collect();
+        let mut log = self.log();
+        let mut records = log.records();
+        let mut offsets = Vec::with_capacity(points.len());
+        for point in points {
+            offsets.push(records.point((point.id, point.at), &point.key, &point.own, point.window.as_deref())?);
         }
-        work()
-    };
-    std::thread::scope(|scope| scope.spawn(yielding).join())
-        .unwrap_or_else(|_| Err(Error::Backend { what, why: "the engine gave up".into(), transient: false }))
-}
-
-fn hold(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn rename(dir: &Path, from: &str, to: &str) -> Result<(), Error> {
-    let renamed = fs::rename(dir.join(from), dir.join(to));
-    renamed.and_then(|()| fs::File::open(dir)?.sync_all()).map_err(Error::io("replacing the vector index"))
-}
-
-fn point_ids(ids: &[MemoryId]) -> Vec<PointId> {
-    ids.iter().map(|id| PointId::NumId(id.0)).collect()
-}
-
-/// The vectors of a record.
-fn stored(record: Record) -> Option<Stored> {
-    let id = number(record.id)?;
-    let (mut own, mut window) = (None, None);
-    for (facet, vector) in dense_vectors(record) {
-        if facet == name(Facet::Own) { own = Some(vector) } else { window = Some(vector) }
-    }
-    Some(Stored { id, own: own?, window })
-}
-
-/// The point a record was made of.
-fn whole(record: Record) -> Option<Point> {
-    let payload = &record.payload.as_ref()?.0;
-    let (persona, scope) = persona_and_scope(payload.get(KEY)?.as_str()?)?;
-    let at = Timestamp::from_microsecond(payload.get(AT)?.as_i64()?).ok()?;
-    let Stored { id, own, window } = stored(record)?;
-    Some(Point { id, label: IndexMetadata { persona, scope, at }, own, window })
-}
-
-impl PointSource for EdgeVectors {
-    fn points(&self, ids: &[MemoryId]) -> Result<Vec<Point>, Error> {
-        Ok(self.retrieve(ids, true)?.into_iter().filter_map(whole).collect())
-    }
-}
-
-impl VectorIndex for EdgeVectors {
-    fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
-        for point in &points {
-            self.config.check(&point.own)?;
-            point.window.as_deref().map_or(Ok(()), |window| self.config.check(window))?;
+        log.append(&records)?;
+        let mut content = self.content_mut();
+        for ((point, (own, window)), offset) in points.iter().zip(codes).zip(offsets) {
+            let new = NewPoint { id: point.id, at: point.at, key: &point.key, own, window, offset };
+            content
+                .points
+                .insert(new)
+                .ok_or_else(|| Error::Invalid("a persona or scope that cannot be stored".into()))?;
         }
-        let mut points = points.into_iter().map(|from| {
-            let own = Some((Facet::Own, from.own));
-            let vectors = own.into_iter().chain(from.window.map(|window| (Facet::Window, window)));
-            let vectors = vectors.map(|(facet, vector)| (name(facet).to_owned(), vector));
-            point(PointId::NumId(from.id.0), vectors, payload(&from.label))
-        });
-        let _changing = hold(&self.changing);
-        loop {
-            let part: Vec<_> = points.by_ref().take(INSERT_POINTS).collect();
-            if part.is_empty() {
-                return Ok(());
+        Ok(())
+    }
+
+    /// Puts another file in the place of the one in use. `moved` says where each point lies in it; other points go.
+    fn replace(&self, log: &mut Log, mut next: Log, points: Option<Vec<(MemoryId, u64)>>) -> Result<(), Error> {
+        let replaced = next.flush().and_then(|()| next.replace_live());
+        if let Err(error) = replaced {
+            Log::remove_next(next.dir());
+            return Err(error);
+        }
+        let mut content = self.content_mut();
+        match points {
+            Some(moved) => moved.into_iter().for_each(|(id, offset)| content.points.relocate(id, offset)),
+            None => content.points = Points::new(self.config.dimension),
+        }
+        content.file = next.file().clone();
+        drop(content);
+        *log = next;
+        log.sync_names()
+    }
+
+    fn rewrite_file(&self, log: &mut Log) -> Result<(), Error> {
+        let dimension = self.config.dimension;
+        let mut next = Log::next(log.dir(), dimension)?;
+        let copied = copy(log, &self.content().points, dimension, &mut next);
+        match copied {
+            Ok(moved) => self.replace(log, next, Some(moved)),
+            Err(error) => {
+                Log::remove_next(log.dir());
+                Err(error)
             }
-            ensure_disk_space("adding to the vector index", &self.dir, 0)?;
-            self.written.fetch_add(part.len(), Ordering::Relaxed);
-            self.with(|shard| shard.insert(part))?;
         }
+    }
+
+    /// Reads the vectors of those ids that are there.
+    fn read<T>(
+        &self,
+        ids: &[MemoryId],
+        mut make: impl FnMut(Stored, &Points, Timestamp) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
+        let content = self.content();
+        let mut buffer = vec![0; vector_bytes(self.config.dimension)];
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let Some((_, at, own, window)) = content.points.find(*id) else { continue };
+            let own = vector_at(&content.file, own, &mut buffer)?;
+            let window = window.map(|offset| vector_at(&content.file, offset, &mut buffer)).transpose()?;
+            found.extend(make(Stored { id: *id, own, window }, &content.points, at));
+        }
+        Ok(found)
+    }
+}
+
+impl PointSource for EmbeddedVectors {
+    fn points(&self, ids: &[MemoryId]) -> Result<Vec<Point>, Error> {
+        self.read(ids, |Stored { id, own, window }, points, at| {
+            let (group, ..) = points.find(id)?;
+            let label = IndexMetadata { persona: group.persona.clone(), scope: group.scope.clone(), at };
+            Some(Point { id, label, own, window })
+        })
+    }
+}
+
+impl VectorIndex for EmbeddedVectors {
+    fn upsert(&self, points: Vec<Point>) -> Result<(), Error> {
+        let prepared = points.iter().map(|point| self.prepare(point)).collect::<Result<Vec<_>, Error>>()?;
+        drop(points);
+        prepared.chunks(WRITE_POINTS).try_for_each(|part| self.write(part))
     }
 
     fn search(
@@ -203,90 +189,64 @@ impl VectorIndex for EdgeVectors {
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<Found>, Error> {
-        self.config.check(vector)?;
+        let vector = self.config.unit(vector)?;
         let limit = limit.min(MAX_SEARCH_LIMIT);
         if limit == 0 {
             return Ok(Vec::new());
         }
-        let search = Search { read_scope, facet, vector, until, limit };
-        self.with(|shard| search.run(shard))
+        let content = self.content();
+        Search { read_scope, facet, vector: &vector, until, limit }.run(&content.points, &content.file)
     }
 
     fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error> {
-        Ok(self.retrieve(ids, false)?.into_iter().filter_map(stored).collect())
+        self.read(ids, |stored, _, _| Some(stored))
     }
 
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
-        if ids.is_empty() {
+        let mut log = self.log();
+        let there: Vec<MemoryId> = {
+            let content = self.content();
+            ids.iter().copied().filter(|id| content.points.find(*id).is_some()).collect()
+        };
+        if there.is_empty() {
             return Ok(());
         }
-        let remove = UpdateOperation::PointOperation(PointOperations::DeletePoints { ids: point_ids(ids) });
-        let _changing = hold(&self.changing);
-        ensure_disk_space("removing from the vector index", &self.dir, 0)?;
-        self.written.fetch_add(1, Ordering::Relaxed);
-        self.with(|shard| shard.run("removing from the vector index", |edge| edge.update(remove)))
-    }
-
-    /// Waits for an optimization to end.
-    fn flush(&self) -> Result<(), Error> {
-        let _maintaining = hold(&self.maintaining);
-        let _changing = hold(&self.changing);
-        self.with(Shard::flush)?;
-        if self.written.load(Ordering::Relaxed) < REOPEN_POINTS {
-            return Ok(());
-        }
-        let mut shard = self.closed();
-        *shard = Some(Shard::open(&self.dir.join(CURRENT), &self.config)?);
-        self.written.store(0, Ordering::Relaxed);
+        let mut records = log.records();
+        records.removed(&there);
+        log.append(&records)?;
+        let mut content = self.content_mut();
+        there.into_iter().for_each(|id| content.points.remove(id));
         Ok(())
     }
 
-    /// Builds graphs over segments of more than 10,000 points without one and merges small segments; otherwise nothing.
+    fn flush(&self) -> Result<(), Error> {
+        self.log().flush()
+    }
+
+    /// Rewrites the file if half of it, and at least 16 MB, is of no more use. Changes wait for that.
     fn optimize(&self) -> Result<(), Error> {
-        let what = "optimizing the vector index";
-        let _maintaining = hold(&self.maintaining);
-        ensure_disk_space(what, &self.dir, disk_bytes(&self.dir.join(CURRENT))?)?;
-        let optimized = behind_others(what, || self.with(|shard| shard.run(what, |edge| edge.optimize())));
-        let changed = optimized?;
-        if changed {
-            tracing::debug!("the vector index was optimized");
+        let mut log = self.log();
+        let wasted = log.end().saturating_sub(self.content().points.bytes());
+        if wasted < WASTED_BYTES || wasted < log.end() / 2 {
+            return Ok(());
         }
+        self.rewrite_file(&mut log)?;
+        tracing::debug!(bytes = wasted, "rewrote the vector index");
         Ok(())
     }
 
     fn clear(&self) -> Result<(), Error> {
-        let _maintaining = hold(&self.maintaining);
-        let _changing = hold(&self.changing);
-        Shard::open(&self.dir.join(NEXT), &self.config)?.flush()?;
-        self.replace()
+        let mut log = self.log();
+        let next = Log::next(log.dir(), self.config.dimension)?;
+        self.replace(&mut log, next, None)
     }
 
-    /// Copies all points into a new shard and puts it in the place of this one. Searches go on meanwhile, changes wait.
+    /// Copies all points to a new file and puts it in the place of this one. Searches go on meanwhile, changes wait.
     fn rewrite(&self) -> Result<(), Error> {
-        let _maintaining = hold(&self.maintaining);
-        let _changing = hold(&self.changing);
-        remove(&self.dir.join(NEXT))?;
-        ensure_disk_space("rewriting the vector index", &self.dir, disk_bytes(&self.dir.join(CURRENT))?)?;
-        let next = Shard::open(&self.dir.join(NEXT), &self.config)?;
-        self.with(|shard| {
-            shard.for_each_page(true, |records| {
-                if records.is_empty() { Ok(()) } else { next.insert(records.into_iter().map(stored_point).collect()) }
-            })
-        })?;
-        next.run("optimizing the vector index", |edge| edge.optimize())?;
-        next.flush()?;
-        drop(next);
-        self.replace()
+        self.rewrite_file(&mut self.log())
     }
 
     fn ids(&self) -> Result<Vec<MemoryId>, Error> {
-        let mut ids = Vec::new();
-        self.with(|shard| {
-            shard.for_each_page(false, |records| {
-                ids.extend(records.into_iter().filter_map(|record| number(record.id)));
-                Ok(())
-            })
-        })?;
-        Ok(ids)
+        Ok(self.content().points.ids().collect())
     }
 }

@@ -1,27 +1,26 @@
-//! The vector index on [qdrant-edge](https://docs.rs/qdrant-edge), Qdrant's engine inside this process.
+//! The embedded vector index: nearest neighbours under a filter, in this process. Exact, but where more than 131,072
+//! vectors are visible at once.
 //!
-//! Each memory is a point with two named vectors (`own`, and `window` if it has turns around it) and two payload
-//! fields: `key`, persona and scope in one string, and `at`, microseconds since 1970. Points of one key lie side by
-//! side and have a graph of their own once they are many; a search asks each place of its right in turn, small ones
-//! exactly.
+//! - [`EmbeddedVectors`] (`index`) implements the contract of `azera_memory::VectorIndex` and owns the locks.
+//! - `log` is the only file: an append-only sequence of checksummed records (`record`). `load` replays it.
+//! - `points` is the same content in memory, grouped by persona and scope (`table`), with one byte (`code`) and one bit
+//!   (`sketch`) a dimension.
+//! - `search` scans the groups that the reader may see, then compares the best candidates by their full vectors, which it
+//!   reads from the file.
 //!
-//! What is worth knowing of the engine:
-//! - It never replays its own log. After a crash the index holds what the last [`flush`] saw; the record's queue brings
-//!   the rest again.
-//! - It never shortens its log either. Old parts are removed here whenever the shard is opened, and the shard is
-//!   reopened when the log has grown (`shard`).
-//! - It panics where a flush fails. Every call is guarded: an error comes out, never a panic.
-//! - Reorganising builds new segments beside the old ones, which are searched and written to meanwhile; flushing waits
-//!   for it, since deletions of that time become durable only with its end.
-//!
-//! [`flush`]: azera_memory::VectorIndex::flush
+//! Start with `index`. `bot/docs/decisions/0001-embedded-vector-index.md` says why this is no graph.
 
+mod code;
 mod config;
-mod disk_space;
-mod filter;
+mod file;
 mod index;
+mod load;
+mod log;
+mod points;
+mod record;
 mod search;
-mod shard;
+mod sketch;
+mod table;
 
 pub use config::VectorConfig;
-pub use index::EdgeVectors;
+pub use index::EmbeddedVectors;

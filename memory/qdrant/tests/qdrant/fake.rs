@@ -1,4 +1,4 @@
-//! A server that speaks as much of Qdrant's gRPC protocol as the index needs, and refuses the rest.
+//! A fake server that speaks the part of Qdrant's gRPC protocol that the index needs, and refuses the rest.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,20 +17,20 @@ use tonic::{Code, Request, Response, Status};
 
 use super::points::World;
 
-/// The server, as its services see it.
+/// The server, as its gRPC services see it.
 #[derive(Clone)]
 struct Service(Arc<Inner>);
 
 struct Inner {
     world: Mutex<World>,
     key: Option<String>,
-    /// How often each thing was asked for.
+    /// Number of requests by method.
     requests: Mutex<BTreeMap<&'static str, usize>>,
-    /// Told whenever something is asked for.
+    /// Notified at every request.
     asking: Condvar,
-    /// Answers wait while it is true.
+    /// Replies wait while this is true.
     hangs: watch::Sender<bool>,
-    /// What is refused, or else everything, and with what.
+    /// The method to refuse (`None`: all methods), and the status code.
     refuses: Mutex<Option<(Option<&'static str>, Code)>>,
 }
 
@@ -64,7 +64,7 @@ impl FakeServer {
         fake
     }
 
-    /// Starts it where it was, with what it held.
+    /// Starts the server again at the same address with its data.
     pub fn again(&mut self) {
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind(self.address)).unwrap();
@@ -80,7 +80,7 @@ impl FakeServer {
         self.runtime = Some(runtime);
     }
 
-    /// Ends it, with all its connections.
+    /// Stops the server and all its connections.
     pub fn stop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(std::time::Duration::from_secs(5));
@@ -95,12 +95,12 @@ impl FakeServer {
         self.service.0.key.clone()
     }
 
-    /// Looks at what it holds, or changes it.
+    /// Gives access to the data on the server.
     pub fn world<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
         look(&mut self.service.0.world.lock().unwrap())
     }
 
-    /// The numbers of the points in the house's collection, ascending.
+    /// Returns the numbers of the points in the installation's collection, ascending.
     pub fn points(&self) -> Vec<u64> {
         self.world(|world| {
             world.collection("azera").map(|held| held.points.keys().copied().collect()).unwrap_or_default()
@@ -111,7 +111,7 @@ impl FakeServer {
         self.service.0.requests.lock().unwrap().get(what).copied().unwrap_or(0)
     }
 
-    /// Waits until something was asked for so often.
+    /// Waits until a method was called this often.
     pub fn wait_for(&self, what: &str, times: usize) {
         let requests = self.service.0.requests.lock().unwrap();
         drop(
@@ -131,7 +131,7 @@ impl FakeServer {
         *self.service.0.refuses.lock().unwrap() = code.map(|code| (None, code));
     }
 
-    /// Refuses one thing alone.
+    /// Refuses one method only.
     pub fn refuse_to(&self, what: &'static str, code: Code) {
         *self.service.0.refuses.lock().unwrap() = Some((Some(what), code));
     }
@@ -167,7 +167,7 @@ impl Service {
     }
 }
 
-/// A service: what it does, by a method of [`World`], and what it refuses.
+/// Implements a service: each method by a method of [`World`], and the rest by a refusal.
 macro_rules! service {
     ($service:ident: $($does:ident($ask:ident) -> $answer:ident by $by:expr;)* $(- $not:ident($asks:ident) -> $answers:ident;)*) => {
         #[tonic::async_trait]

@@ -1,4 +1,4 @@
-//! The vector index on a server that speaks Qdrant's protocol, on loopback.
+//! The vector index on a fake Qdrant server on loopback.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +16,7 @@ use azera_memory_qdrant::QdrantConfig;
 use azera_memory_remote::RetryPolicy;
 use azera_types::{ChatId, MemoryId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Timestamp};
 
-/// Patience of tests: a server that hangs is noticed soon, and asked again with the next call.
+/// Retry policy of the tests: a server that hangs is noticed soon, and asked again with the next call.
 const PATIENCE: RetryPolicy = RetryPolicy {
     foreground: Duration::from_secs(2),
     bulk: Duration::from_secs(30),
@@ -47,7 +47,7 @@ fn point(id: u64, realm: &str, axis: usize) -> Point {
     Point { id: MemoryId(id), label, own, window: None }
 }
 
-/// What a search in a realm finds, the nearest to an axis first.
+/// Returns the hits of a search in a realm, nearest to an axis first.
 fn found(index: &impl VectorIndex, realm: &str, axis: usize) -> Vec<u64> {
     let kind = PlaceKind::Public(RealmId::new(realm).unwrap());
     let place = Place { chat: ChatId::new("hall").unwrap(), kind, since: None };

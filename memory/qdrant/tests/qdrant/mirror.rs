@@ -5,7 +5,7 @@ use std::time::Duration;
 use azera_memory::conformance::{self, DIMENSION};
 use azera_memory::{Error, Facet, Found, Point, PointSource, ReadScope, Stored, VectorIndex};
 use azera_memory_qdrant::{MirroredVectors, QdrantConfig};
-use azera_memory_vector::{EdgeVectors, VectorConfig};
+use azera_memory_vector::{EmbeddedVectors, VectorConfig};
 use azera_types::{MemoryId, Timestamp};
 use tempfile::TempDir;
 use tonic::Code;
@@ -13,10 +13,10 @@ use tonic::Code;
 use super::fake::FakeServer;
 use super::{config, found, point};
 
-/// How long the server may take to catch up; it takes a few milliseconds, after a failure a few hundred.
+/// Limit for the server to catch up. It usually takes a few milliseconds, and after a failure a few hundred.
 const SOON: Duration = Duration::from_secs(60);
 
-/// An index in memory that outlives its closing, searched from end to end.
+/// An index in RAM that survives closing; a search compares all points.
 #[derive(Clone, Default)]
 struct Local {
     points: Arc<Mutex<Vec<Point>>>,
@@ -105,7 +105,7 @@ fn open(fake: &FakeServer, local: &Local, dir: &Path) -> MirroredVectors<Local> 
     MirroredVectors::open(local.clone(), config(fake), dir).unwrap()
 }
 
-/// Waits until the server has everything, and sees that it has just what the local index has, and is asked.
+/// Waits until the server is up to date; checks that it equals the local index and answers searches.
 #[track_caller]
 fn check_settled(fake: &FakeServer, index: &MirroredVectors<Local>, realm: &str) {
     assert!(index.wait(SOON), "the server did not catch up");
@@ -113,11 +113,11 @@ fn check_settled(fake: &FakeServer, index: &MirroredVectors<Local>, realm: &str)
     assert_eq!(fake.points(), here);
     let before = fake.requests("query_batch");
     found(index, realm, 0);
-    assert_eq!(fake.requests("query_batch"), before + 1, "the server is asked");
+    assert_eq!(fake.requests("query_batch"), before + 1, "the search went to the server");
 }
 
 #[test]
-fn the_contract_is_kept_with_the_server_and_without() {
+fn the_mirror_passes_the_conformance_suite_with_and_without_the_server() {
     for there in [true, false] {
         conformance::vector(|| {
             let (dir, local, mut fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
@@ -130,18 +130,18 @@ fn the_contract_is_kept_with_the_server_and_without() {
 }
 
 #[test]
-fn the_contract_is_kept_over_the_index_of_this_machine() {
+fn the_mirror_over_the_local_index_passes_the_conformance_suite() {
     conformance::vector(|| {
         let (dir, fake) = (TempDir::new().unwrap(), FakeServer::start());
         move || {
-            let local = EdgeVectors::open(dir.path().join("local"), VectorConfig::new(DIMENSION)).unwrap();
+            let local = EmbeddedVectors::open(dir.path().join("local"), VectorConfig::new(DIMENSION)).unwrap();
             MirroredVectors::open(local, config(&fake), dir.path().join("server")).unwrap()
         }
     });
 }
 
 #[test]
-fn the_server_is_filled_kept_up_and_asked() {
+fn the_server_is_filled_updated_and_searched() {
     let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     // Memories from before there was a server.
     local.upsert((0..1_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
@@ -149,7 +149,7 @@ fn the_server_is_filled_kept_up_and_asked() {
     check_settled(&fake, &index, "guild");
     index.upsert(vec![point(5, "guild", 1), point(2_000, "guild", 1)]).unwrap();
     index.remove(&[MemoryId(7), MemoryId(99_999)]).unwrap();
-    assert!(found(&index, "guild", 1).starts_with(&[5, 2_000]), "right away, wherever it is found");
+    assert!(found(&index, "guild", 1).starts_with(&[5, 2_000]), "changes are found at once, in either index");
     index.flush().unwrap();
     check_settled(&fake, &index, "guild");
     assert!(found(&index, "guild", 1).starts_with(&[5, 2_000]));
@@ -157,7 +157,7 @@ fn the_server_is_filled_kept_up_and_asked() {
     check_settled(&fake, &index, "guild");
     assert!(fake.world(|world| world.collections.keys().all(|name| name.as_str() == world.aliases["azera"])));
     drop(index);
-    // A start with nothing owed gives nothing again.
+    // A start without pending changes sends nothing.
     let before = fake.requests("upsert");
     let index = open(&fake, &local, dir.path());
     check_settled(&fake, &index, "guild");
@@ -167,14 +167,14 @@ fn the_server_is_filled_kept_up_and_asked() {
 }
 
 #[test]
-fn the_product_goes_on_without_the_server_which_catches_up() {
+fn the_mirror_works_without_the_server_which_catches_up_later() {
     let (dir, local, mut fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     let index = open(&fake, &local, dir.path());
     index.upsert((0..10).map(|id| point(id, "guild", 0)).collect()).unwrap();
     check_settled(&fake, &index, "guild");
 
     fake.stop();
-    assert_eq!(found(&index, "guild", 0).len(), 10, "the local index is searched");
+    assert_eq!(found(&index, "guild", 0).len(), 10, "the search used the local index");
     index.upsert(vec![point(10, "guild", 1), point(3, "guild", 1)]).unwrap();
     index.remove(&[MemoryId(0)]).unwrap();
     index.flush().unwrap();
@@ -188,7 +188,7 @@ fn the_product_goes_on_without_the_server_which_catches_up() {
     index.upsert(vec![point(11, "guild", 1)]).unwrap();
     drop(index);
     fake.again();
-    assert!(fake.points().contains(&3), "it could not be told");
+    assert!(fake.points().contains(&3), "the server missed the removal");
     let index = open(&fake, &local, dir.path());
     assert_eq!(&found(&index, "guild", 1)[..2], [10, 11]);
     check_settled(&fake, &index, "guild");
@@ -196,25 +196,25 @@ fn the_product_goes_on_without_the_server_which_catches_up() {
 }
 
 #[test]
-fn a_server_that_is_not_as_it_was_left_is_filled_anew() {
+fn a_server_with_other_data_is_refilled() {
     let (dir, local, mut fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     let index = open(&fake, &local, dir.path());
     index.upsert((0..300).map(|id| point(id, "guild", 0)).collect()).unwrap();
     check_settled(&fake, &index, "guild");
 
-    // It lost its disk, or somebody removed the collection, while it was up.
+    // The server lost its disk, or somebody deleted the collection, while it was running.
     fake.world(|world| *world = Default::default());
-    assert_eq!(found(&index, "guild", 0).len(), 10, "nobody is told that there is nothing");
+    assert_eq!(found(&index, "guild", 0).len(), 10, "the empty collection is not searched");
     check_settled(&fake, &index, "guild");
 
-    // It came back with an old state.
+    // The server came back with old data.
     fake.stop();
     assert_eq!(found(&index, "guild", 0).len(), 10);
     fake.world(|world| world.collection("azera").unwrap().points.retain(|id, _| *id < 100));
     fake.again();
     check_settled(&fake, &index, "guild");
 
-    // While nothing ran.
+    // The data disappeared while nothing ran.
     drop(index);
     fake.world(|world| world.collection("azera").unwrap().points.clear());
     let index = open(&fake, &local, dir.path());
@@ -222,7 +222,7 @@ fn a_server_that_is_not_as_it_was_left_is_filled_anew() {
     check_settled(&fake, &index, "guild");
     drop(index);
 
-    // It is filled for vectors of this length.
+    // The collection is rebuilt for vectors of another length.
     let about = dir.path().join("about.json");
     let before = std::fs::read_to_string(&about).unwrap();
     std::fs::write(&about, before.replace("\"dimension\": 8", "\"dimension\": 9")).unwrap();
@@ -242,13 +242,13 @@ fn a_scratch_folder_of_the_same_configuration_leaves_the_servers_collection_alon
     let scratch = open(&fake, &other, other_place.path());
     scratch.upsert(vec![point(77, "guild", 0)]).unwrap();
     fake.wait_for("list_aliases", requests + 2);
-    assert_eq!(found(&scratch, "guild", 0), [77], "it goes on by itself");
+    assert_eq!(found(&scratch, "guild", 0), [77], "the mirror continues on its own");
     drop(scratch);
     check_settled(&fake, &index, "guild");
 }
 
 #[test]
-fn trouble_in_the_middle_loses_nothing() {
+fn failures_during_an_update_lose_nothing() {
     let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     let index = open(&fake, &local, dir.path());
     assert!(index.wait(SOON));
@@ -258,7 +258,7 @@ fn trouble_in_the_middle_loses_nothing() {
     assert_eq!(found(&index, "guild", 0).len(), 10);
     fake.refuse(None);
     check_settled(&fake, &index, "guild");
-    // A refusal that no waiting mends costs a filling anew.
+    // A permanent refusal causes a refill.
     let (upserts, makings) = (fake.requests("upsert"), fake.requests("create"));
     fake.refuse(Some(Code::InvalidArgument));
     index.upsert(vec![point(1, "guild", 2)]).unwrap();
@@ -269,7 +269,7 @@ fn trouble_in_the_middle_loses_nothing() {
 }
 
 #[test]
-fn a_server_that_counts_well_and_searches_badly_is_asked_seldom() {
+fn a_server_that_counts_well_and_searches_badly_is_rarely_searched() {
     let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     let index = open(&fake, &local, dir.path());
     index.upsert((0..20).map(|id| point(id, "guild", 0)).collect()).unwrap();
@@ -281,7 +281,7 @@ fn a_server_that_counts_well_and_searches_badly_is_asked_seldom() {
         index.wait(Duration::from_millis(20));
     }
     let requests = fake.requests("query_batch") - before;
-    assert!((1..=50).contains(&requests), "asked {requests} times for 100 searches");
+    assert!((1..=50).contains(&requests), "{requests} requests for 100 searches");
     fake.refuse(None);
     check_settled(&fake, &index, "guild");
 }
@@ -302,14 +302,15 @@ fn closing_does_not_wait_for_a_server_that_hangs() {
 }
 
 #[test]
-fn a_server_that_was_left_out_is_filled_anew() {
+fn a_server_that_was_not_used_for_a_while_is_refilled() {
     let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     MirroredVectors::<Local>::leave(dir.path()).unwrap();
     let index = open(&fake, &local, dir.path());
     index.upsert((0..10).map(|id| point(id, "guild", 0)).collect()).unwrap();
     check_settled(&fake, &index, "guild");
     drop(index);
-    // The configuration names no server for a while. As many points as before: counting does not show it.
+    // The configuration names no server for a while. The number of points is the same as before, so counting does not
+    // show the difference.
     MirroredVectors::<Local>::leave(dir.path()).unwrap();
     local.remove(&[MemoryId(3)]).unwrap();
     local.upsert(vec![point(10, "guild", 0)]).unwrap();
@@ -319,7 +320,7 @@ fn a_server_that_was_left_out_is_filled_anew() {
 }
 
 #[test]
-fn a_collection_of_the_configured_name_is_left_alone_and_told() {
+fn a_foreign_collection_of_the_configured_name_is_left_alone_and_reported() {
     let (dir, local, fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     fake.world(|world| world.collections.insert("azera".into(), Default::default()));
     let error = azera_memory_qdrant::QdrantVectors::new(config(&fake)).unwrap().clear().unwrap_err();
@@ -334,7 +335,7 @@ fn a_collection_of_the_configured_name_is_left_alone_and_told() {
 }
 
 #[test]
-fn a_filling_goes_on_where_it_was_interrupted() {
+fn an_interrupted_refill_continues() {
     let (dir, local, mut fake) = (TempDir::new().unwrap(), Local::default(), FakeServer::start());
     local.upsert((0..2_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
     let index = open(&fake, &local, dir.path());
@@ -346,5 +347,5 @@ fn a_filling_goes_on_where_it_was_interrupted() {
     fake.again();
     let index = open(&fake, &local, dir.path());
     check_settled(&fake, &index, "guild");
-    assert_eq!(fake.requests("create"), makings, "what was given is not given up");
+    assert_eq!(fake.requests("create"), makings, "the refill did not start again");
 }

@@ -1,4 +1,4 @@
-//! What the peer holds, and what its answers are: collections, aliases, points, searched from end to end.
+//! The data of the fake server and its answers: collections, aliases and points; a search compares all points.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,7 +19,6 @@ use tonic::Status;
 
 type Vectors = HashMap<String, Vec<f32>>;
 
-/// One point.
 #[derive(Clone)]
 pub struct StoredPoint {
     pub payload: HashMap<String, Value>,
@@ -223,7 +222,7 @@ impl Collection {
     }
 }
 
-/// Whether a payload meets a filter. What is not known here is refused, so that nothing is passed over.
+/// Returns true if a payload passes a filter. Unknown conditions are refused, so that none is ignored.
 fn passes(filter: &Filter, payload: &HashMap<String, Value>) -> Result<bool, Status> {
     if !filter.should.is_empty() || !filter.must_not.is_empty() || filter.min_should.is_some() {
         return Err(Status::unimplemented("a filter with more than what must be"));

@@ -7,7 +7,7 @@ use tonic::Code;
 use super::fake::FakeServer;
 use super::{config, found, point};
 
-/// The mark of the secret of tests.
+/// The marker made from the tests' secret.
 const INSTALLATION: &str = "ad44a77595bcea57";
 
 fn open(fake: &FakeServer) -> QdrantVectors {
@@ -15,7 +15,7 @@ fn open(fake: &FakeServer) -> QdrantVectors {
 }
 
 #[test]
-fn the_contract_is_kept_over_the_wire() {
+fn the_index_passes_the_conformance_suite() {
     conformance::vector(|| {
         let fake = FakeServer::start();
         move || open(&fake)
@@ -23,7 +23,7 @@ fn the_contract_is_kept_over_the_wire() {
 }
 
 #[test]
-fn the_server_learns_ids_tokens_times_and_vectors_alone() {
+fn the_server_gets_only_ids_tokens_times_and_vectors() {
     let fake = FakeServer::start();
     let index = open(&fake);
     index.upsert(vec![point(1, "quokka-realm", 0), point(2, "quokka-realm", 1), point(3, "wombat-realm", 0)]).unwrap();
@@ -46,7 +46,7 @@ fn the_server_learns_ids_tokens_times_and_vectors_alone() {
 }
 
 #[test]
-fn another_installation_of_the_same_configuration_takes_nothing() {
+fn another_installation_with_the_same_configuration_is_refused() {
     let fake = FakeServer::start();
     let index = open(&fake);
     index.upsert(vec![point(1, "guild", 0)]).unwrap();
@@ -69,14 +69,14 @@ fn another_installation_of_the_same_configuration_takes_nothing() {
 fn a_rewrite_and_a_clearing_leave_no_old_collection_behind() {
     let fake = FakeServer::start();
     let names = || fake.world(|world| world.collections.keys().cloned().collect::<Vec<_>>());
-    let ours = |number: u32| format!("azera-{HOUSE}-{number}");
+    let ours = |number: u32| format!("azera-{INSTALLATION}-{number}");
     let index = open(&fake);
     index.upsert((0..1_000).map(|id| point(id, "guild", 0)).collect()).unwrap();
     assert_eq!(names(), [ours(1)]);
     index.remove(&[MemoryId(7)]).unwrap();
     index.rewrite().unwrap();
     assert_eq!((names(), fake.points().len()), (vec![ours(2)], 999));
-    // What an interrupted rewriting left, and what is somebody else's.
+    // Remains of an interrupted rewrite, and collections of others.
     fake.world(|world| {
         for name in [ours(3), ours(9), "azera-0123456789abcdef-4".into(), "azera-more".into(), "azera2".into()] {
             world.collections.insert(name, Default::default());
@@ -89,7 +89,7 @@ fn a_rewrite_and_a_clearing_leave_no_old_collection_behind() {
 }
 
 #[test]
-fn trouble_passes_and_mistakes_do_not() {
+fn failures_are_transient_and_mistakes_are_not() {
     let mut fake = FakeServer::with_key("sk-hush");
     let index = open(&fake);
     index.upsert(vec![point(1, "guild", 0)]).unwrap();
@@ -124,7 +124,7 @@ fn trouble_passes_and_mistakes_do_not() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_configurations_and_vectors_are_refused() {
     let fake = FakeServer::start();
     let refused = |config: QdrantConfig| matches!(QdrantVectors::new(config), Err(Error::Invalid(_)));
     for collection in ["", "a/b", "a b", &"a".repeat(65)] {
