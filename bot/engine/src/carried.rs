@@ -1,5 +1,5 @@
-//! What a persona carries with it into a turn without looking for it: its newest diary entry of that audience, what it
-//! dreamt and thought since yesterday, its working notes of the chat.
+//! What a persona brings into every turn without a search: its newest diary entry of this audience, its newest dream
+//! and thought of the last day, and its working notes of the chat.
 
 use std::collections::HashSet;
 
@@ -9,19 +9,19 @@ use azera_types::{ChatId, MessageId, Span, Timestamp};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Hours after which a dream or a thought is carried no more: a day and a long night.
+/// Hours for which dreams and thoughts are carried: a day and a long night.
 const AWAKE_HOURS: i64 = 36;
 
-/// Days after which the last conversation is carried no more.
+/// Days for which the diary entry of the last conversation is carried.
 const DIARY_DAYS: i64 = 7;
 
-/// Writings looked through.
+/// Newest writings searched.
 const LOOKED_AT: usize = 12;
 
-/// The signal of what was not looked for.
+/// The signal of a hit that no search found.
 const CARRIED: &str = "carried";
 
-/// What is carried, in the order of its weight, and the notes.
+/// The carried writings, in order of importance, and the working notes.
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
     pub(crate) writings: Vec<Hit>,
@@ -29,7 +29,7 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// Leaves out what rests on nothing but what the conversation shows anyway.
+    /// Drops writings whose sources the conversation already shows.
     pub(crate) fn beyond(mut self, shown: &[MessageRow]) -> Self {
         let shown: HashSet<&MessageId> = shown.iter().map(|row| &row.id).collect();
         let says_more = |hit: &Hit| {
@@ -46,7 +46,7 @@ impl Carried {
 }
 
 impl Engine {
-    /// What is carried into a turn in `chat` under its right.
+    /// Returns what `persona` carries into a turn in `chat`, within its read scope.
     pub(crate) async fn carried(&self, read_scope: &ReadScope, chat: &ChatId) -> Result<Carried, Error> {
         let (read_scope, chat, now) = (read_scope.clone(), chat.clone(), self.0.clock.now());
         self.blocking(move |memory| {
@@ -58,7 +58,7 @@ impl Engine {
                 Ok::<_, azera_memory::Error>(found.find(wanted).map(|memory| hit(memory, CARRIED)))
             };
             let mut writings = Vec::new();
-            // A dream is asked for the morning after, and has no other day.
+            // People ask about a dream the morning after, so it comes first.
             writings.extend(newest(Kind::Dream, awake, false)?);
             writings.extend(newest(Kind::Diary, lately, true)?);
             writings.extend(newest(Kind::Reflection, awake, false)?);

@@ -1,4 +1,4 @@
-//! The classifiers of moods, tags and salience, which are learned or loaded in the background after a start.
+//! The classifiers of moods, tags and salience. They are trained or loaded in the background after a start.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -8,21 +8,20 @@ use azera_affect::Classifiers;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// The first wait before learning is tried again, and the longest.
+/// Wait before the first retry of training, and the longest wait.
 const RETRY_WAITS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(600)];
 
-/// Where the classifiers stand.
 #[derive(Clone)]
 enum State {
-    /// There are none, and none are on their way: nobody asked for them, or learning them failed.
+    /// There are none and none are expected: training was never started, or it failed.
     Absent,
-    /// They are being learned or loaded.
+    /// They are being trained or loaded.
     UnderWay,
-    /// They are here.
     Ready(Arc<Classifiers>),
 }
 
-/// The classifiers, once they are there. While they are not, nothing may be read from that: see [`LazyClassifiers::wait`].
+/// Classifiers that become available some time after the start. Until then nothing can be concluded from their absence;
+/// see [`LazyClassifiers::wait`].
 pub(crate) struct LazyClassifiers(watch::Sender<State>);
 
 impl Default for LazyClassifiers {
@@ -32,7 +31,7 @@ impl Default for LazyClassifiers {
 }
 
 impl LazyClassifiers {
-    /// The classifiers, if they are there now.
+    /// Returns the classifiers if they are ready.
     pub(crate) fn now(&self) -> Option<Arc<Classifiers>> {
         match &*self.0.borrow() {
             State::Ready(classifiers) => Some(Arc::clone(classifiers)),
@@ -40,20 +39,20 @@ impl LazyClassifiers {
         }
     }
 
-    /// Waits while the classifiers are being learned, at most for `limit`; `None` if they are not there then.
+    /// Waits while the classifiers are being trained, at most for `limit`. Returns `None` if they are not ready then.
     pub(crate) async fn wait(&self, limit: Duration) -> Option<Arc<Classifiers>> {
         tokio::time::timeout(limit, self.settled()).await.ok();
         self.now()
     }
 
-    /// Waits until nothing is being learned.
+    /// Waits until no training is in progress.
     pub(crate) async fn settled(&self) {
         let mut state = self.0.subscribe();
         // The sender lives as long as `self`.
         state.wait_for(|state| !matches!(state, State::UnderWay)).await.ok();
     }
 
-    /// Notes that learning has begun, so that turns wait for it from now on; false if it has already.
+    /// Marks training as started, so that turns wait for it from now on. Returns false if it was already.
     pub(crate) fn begin(&self) -> bool {
         self.0.send_if_modified(|state| {
             let absent = matches!(state, State::Absent);
@@ -64,8 +63,8 @@ impl LazyClassifiers {
         })
     }
 
-    /// Returns true if this try succeeded.
-    async fn learned_once<E: Display>(
+    /// Trains once. Returns true if that succeeded.
+    async fn train_once<E: Display>(
         &self,
         learning: impl Future<Output = Result<Arc<Classifiers>, E>>,
         stopping: &CancellationToken,
@@ -80,13 +79,14 @@ impl LazyClassifiers {
                 true
             }
             Err(error) => {
-                tracing::warn!(%error, "the classifiers of moods and tags could not be learned; it is tried again");
+                tracing::warn!(%error, "cannot train the classifiers of moods and tags; retrying");
                 false
             }
         }
     }
 
-    /// Learns until it succeeds. Turns wait for the first try alone: after a failure they are judged without classifiers.
+    /// Retries training until it succeeds. Turns wait only for the first try; after a failure they are judged without
+    /// classifiers.
     pub(crate) async fn learn<E: Display, F: Future<Output = Result<Arc<Classifiers>, E>>>(
         &self,
         learn: impl Fn() -> F,
@@ -94,7 +94,7 @@ impl LazyClassifiers {
     ) {
         let [mut wait, longest] = RETRY_WAITS;
         loop {
-            if self.learned_once(learn(), stopping).await {
+            if self.train_once(learn(), stopping).await {
                 return;
             }
             self.0.send_replace(State::Absent);
@@ -111,23 +111,23 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_ends_when_learning_fails_and_learning_is_tried_again() {
+    async fn a_wait_ends_when_training_fails_and_training_is_retried() {
         let classifiers = Arc::new(LazyClassifiers::default());
         assert!(classifiers.wait(Duration::from_secs(60)).await.is_none(), "nothing is on its way");
         assert!(classifiers.begin() && !classifiers.begin());
-        let tries = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let tries = Arc::new(tokio::sync::Semaphore::new(0));
         let stopping = CancellationToken::new();
         let (of, counted, stop) = (Arc::clone(&classifiers), Arc::clone(&tries), stopping.clone());
         let learning = tokio::spawn(async move {
             let learn = || async {
-                counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                counted.add_permits(1);
                 Err::<Arc<Classifiers>, _>("the embedding model is away")
             };
             of.learn(learn, &stop).await;
         });
         assert!(classifiers.wait(Duration::from_secs(60)).await.is_none());
-        tokio::time::sleep(Duration::from_secs(100)).await;
-        assert!(tries.load(std::sync::atomic::Ordering::SeqCst) >= 3);
+        // Time is paused, so the waits between three tries pass at once.
+        tries.acquire_many(3).await.unwrap().forget();
         stopping.cancel();
         learning.await.unwrap();
     }

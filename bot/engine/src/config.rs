@@ -5,76 +5,76 @@ use azera_memory::Answering;
 use azera_model_api::Sampling;
 use azera_types::PersonaId;
 
-/// Settings of the turn.
+/// Settings of turns and background jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatConfig {
-    /// Who answers in a chat where nobody chose.
+    /// The persona that answers in a chat where nobody chose one.
     pub persona: PersonaId,
-    /// The role people play unless they choose another.
+    /// The user persona of people who did not choose one.
     pub user_persona: PersonaId,
-    /// Names every persona answers to besides its own.
+    /// Names that every persona answers to besides its own.
     pub wake_names: Vec<String>,
-    /// When to answer where several people read, unless the chat's setting says otherwise.
+    /// When to answer where several people read, unless the chat has its own setting.
     pub answering: Answering,
-    /// Messages of one chat that may wait at a time.
+    /// Maximum number of messages waiting in one chat.
     pub queue_per_chat: usize,
     /// Messages of the conversation considered for a prompt.
     pub history_messages: usize,
-    /// Tokens of a reply at most.
+    /// Maximum number of tokens in a reply.
     pub reply_tokens: usize,
-    /// Tokens of a prompt and its reply at most; the model's window if that is smaller.
+    /// Maximum number of tokens in a prompt and its reply together; the model's context window if that is smaller.
     pub context_tokens: usize,
-    /// Whether a model that can think aloud does.
+    /// Whether a model that supports thinking thinks before it answers.
     pub thinking: bool,
-    /// How tokens are chosen, if the operator overrides the form of the model's family.
+    /// Sampling parameters that override those of the model's family.
     pub sampling: Option<Sampling>,
-    /// Makes replies reproducible: every seed is derived from this one and the message answered.
+    /// Makes replies reproducible: each turn's seed is derived from this one and the message.
     pub seed: Option<u64>,
-    /// Recalled memories in a prompt at most, if the operator overrides the form and the persona.
+    /// Maximum number of recalled memories in a prompt; overrides the model family's form and the persona.
     pub recalled: Option<usize>,
-    /// The language and country that help lines are for, such as `en-GB`, unless a place chose another.
+    /// The language and country of the help lines, such as `en-GB`, unless a place chose another.
     pub locale: Option<String>,
-    /// Hits of each arm of recall.
+    /// Maximum number of hits from each signal of recall.
     pub limits: azera_memory::Limits,
-    /// What is written between messages, unless a place has other numbers.
+    /// Settings of the background jobs, unless a place overrides them.
     pub garden: Gardener,
 }
 
-/// What a persona writes between messages in a place. Hours are those of a realm's own time zone, from the first up to and
-/// without the second; from an hour to itself are none.
+/// What a persona writes in the background in one place. Hours are in the realm's time zone; a range includes its first
+/// hour and excludes its second, so a range from an hour to itself is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Garden {
-    /// Whether it dreams.
+    /// Whether the persona dreams.
     pub(crate) dreams: bool,
-    /// Whether it writes into its journal.
+    /// Whether it writes journal entries.
     pub(crate) reflections: bool,
-    /// Messages of people from which on a conversation is worth an entry in the diary; 0 for never.
+    /// Messages by people that make a conversation worth a diary entry; 0 turns diary entries off.
     pub(crate) diary_messages: usize,
-    /// Messages of people after which working notes are made anew; 0 for never.
+    /// Messages by people after which working notes are rewritten; 0 turns them off.
     pub(crate) notes_every: usize,
-    /// Messages of people after which a conversation that is over is looked through for what is worth keeping; 0 for never.
+    /// Messages by people after which memories are extracted from a finished conversation; 0 turns this off.
     pub(crate) extract_every: usize,
-    /// Whether it is measured in the background how surprising what people say is, where the model can tell.
+    /// Whether the surprise of each exchange is measured in the background, if the model supports it.
     pub(crate) surprise: bool,
-    /// Silence after which a conversation counts as over, and nobody is awake any more.
+    /// Silence after which a conversation counts as finished and the persona as asleep.
     pub(crate) rest: Duration,
-    /// Days between two pieces that it makes up; 0 for never.
+    /// Days between two garden pieces; 0 turns them off.
     pub(crate) piece_days: u32,
-    /// Days between two pieces that are posted where the journal is; 0 for never.
+    /// Days between two pieces posted to the journal channel; 0 turns posting off.
     pub(crate) publish_days: u32,
-    /// Whether it looks once a week at how it is doing.
+    /// Whether it reviews itself once a week.
     pub(crate) reviews: bool,
-    /// Hours in which those who want it are looked in on.
+    /// Hours in which check-ins may be sent.
     pub(crate) check_in_hours: (i8, i8),
     /// Hours in which nothing is written for a realm.
     pub(crate) quiet: (i8, i8),
-    /// How often the model may be asked on a day for one persona in one realm.
+    /// Maximum number of model requests per day for one persona in one realm.
     pub(crate) per_day: u32,
 }
 
 impl From<&Gardener> for Garden {
     fn from(config: &Gardener) -> Self {
-        // Hours are within 0 to 23 by the configuration's own limits.
+        // The configuration limits hours to 0 to 23.
         let hour = |hour: u32| i8::try_from(hour).unwrap_or(0);
         let count = |count: u32| if config.enabled { count } else { 0 };
         Self {
@@ -85,7 +85,7 @@ impl From<&Gardener> for Garden {
             piece_days: count(config.piece_days),
             publish_days: count(config.publish_days),
             reviews: config.enabled && config.journal && config.reviews,
-            // The same hour twice is never.
+            // Turned off, both hours are 0, and a range from an hour to itself is empty.
             check_in_hours: (hour(count(config.check_ins_from)), hour(count(config.check_ins_to))),
             extract_every: usize::from(config.enabled && config.keep),
             surprise: config.enabled && config.surprise,

@@ -1,4 +1,4 @@
-//! The core as one value: memory, model, embedder, clock, and the platforms attached to it.
+//! The engine as one value: memory, model, embedder, clock, and the attached platforms.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
@@ -21,34 +21,34 @@ use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
 use crate::hearth::HearthState;
+use crate::indexing::Bound;
 use crate::jobs::Scheduled;
 use crate::links::LinkCodes;
 use crate::minds::Minds;
 use crate::model_catalog::ModelCatalog;
 use crate::overrides::OverrideCache;
 use crate::queue::Queues;
-use crate::remember::Bound;
 use crate::surprise::Exchanges;
 
-/// What the core is made of.
+/// The parts that an engine is built from.
 pub struct EngineParts {
-    /// Everything remembered.
+    /// The memory.
     pub memory: Arc<Memory>,
-    /// Who answers.
+    /// The chat model that answers.
     pub model: Arc<dyn ChatModel>,
-    /// Who embeds.
+    /// The embedding model.
     pub embedder: Arc<dyn Embedder>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Other models there are.
+    /// The other available chat models.
     pub models: Arc<dyn ModelCatalog>,
-    /// What minds go by.
+    /// Parameters of minds, where no place overrides them.
     pub params: Arc<MindParams>,
     /// Settings.
     pub config: ChatConfig,
 }
 
-/// The core. Cheap to clone; every clone is the same core.
+/// The engine. Clones are cheap and share one engine.
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<EngineInner>);
 
@@ -61,41 +61,41 @@ pub(crate) struct EngineInner {
     pub(crate) config: ChatConfig,
     pub(crate) platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
     pub(crate) queues: Queues,
-    /// Personas with a bound on their memories who may have got new ones.
+    /// Personas with a limit on their memories that may have got new ones.
     pub(crate) bounded: Mutex<HashMap<PersonaId, Bound>>,
-    /// Messages whose turns are waiting or under way.
+    /// Messages whose turns are waiting or in progress.
     pub(crate) under_way: Mutex<HashSet<MessageId>>,
-    /// Messages that were changed while they were answered; of those under way alone.
+    /// Edited versions of messages that are being answered now.
     pub(crate) changed_amid: Mutex<HashMap<MessageId, azera_memory::MessageRow>>,
-    /// A turn failed that may succeed another time.
+    /// Whether a turn failed for a reason that may pass.
     pub(crate) stranded: AtomicBool,
     pub(crate) retry_wanted: tokio::sync::Notify,
-    /// Held by whoever delivers what is left over.
+    /// Held while the outbox is delivered, so that no reply is delivered twice.
     pub(crate) leftovers: tokio::sync::Mutex<()>,
     pub(crate) indexing: tokio::sync::Mutex<()>,
     pub(crate) foreground: ForegroundGate,
     pub(crate) minds: Minds,
-    /// What minds go by where nobody chose otherwise.
+    /// Parameters of minds, where no place overrides them.
     pub(crate) params: Arc<MindParams>,
-    /// The numbers of the inner life there.
+    /// The `[mind]` and `[gardener]` numbers that places start from.
     pub(crate) tuning: Tuning,
-    /// What realms chose.
+    /// Overrides by place.
     pub(crate) overrides: OverrideCache,
-    /// Held by whoever writes for a realm: once for each reason.
+    /// Held while a background job writes, so that nothing is written twice for the same reason.
     pub(crate) writing: tokio::sync::Mutex<()>,
-    /// Personas that were looked at and wait for a yes.
+    /// Persona files that were shown to the uploader and wait for confirmation.
     pub(crate) uploads: Uploads,
-    /// Codes that wait to be said by another account.
+    /// Codes of `/link` that wait to be entered by another account.
     pub(crate) links: LinkCodes,
-    /// The classifiers of moods and tags.
+    /// The classifiers of moods, tags and salience.
     pub(crate) classifiers: LazyClassifiers,
-    /// What was heard and is not taken up yet.
+    /// Conversations that background jobs have not handled yet.
     pub(crate) agenda: Agenda,
     /// Exchanges whose surprise is not measured yet.
     pub(crate) exchanges: Exchanges,
-    /// What personas learn with, if they do.
+    /// Training in the weights; unset if it is off.
     pub(crate) hearth: OnceLock<Arc<HearthState>>,
-    /// A layer of recall failed, and was looked at.
+    /// Whether a failed index of recall was already marked for a check.
     pub(crate) looked_at: AtomicBool,
     pub(crate) index_wanted: tokio::sync::Notify,
     pub(crate) jobs: RwLock<Vec<Scheduled>>,
@@ -110,7 +110,7 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// A core of `parts`. Attach platforms, then [`Engine::start`].
+    /// Creates an engine from `parts`. Attach platforms, then call [`Engine::start`].
     pub fn new(parts: EngineParts) -> Self {
         let queues = Queues::new(parts.config.queue_per_chat);
         let tuning = Tuning { mind: parts.params.constants.clone(), gardener: parts.config.garden.clone() };
@@ -150,7 +150,7 @@ impl Engine {
         }))
     }
 
-    /// Adds a platform, or puts a new connection in the place of an old one.
+    /// Adds a platform, or replaces its earlier connection.
     pub fn attach(&self, platform: Arc<dyn Platform>) {
         let mut platforms = self.0.platforms.write().unwrap_or_else(PoisonError::into_inner);
         platforms.insert(platform.id().clone(), platform);
@@ -165,7 +165,7 @@ impl Engine {
         self.0.model.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Runs blocking work of memory off the async threads.
+    /// Runs blocking work on the memory outside the async threads.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Memory) -> Result<T, azera_memory::Error> + Send + 'static,
@@ -175,7 +175,7 @@ impl Engine {
         done.map_err(|_| Error::Interrupted)?.map_err(Error::Memory)
     }
 
-    /// The place as its platform describes it now, if `asker` can read it.
+    /// Returns the place as its platform describes it now; `None` if `asker` cannot read it.
     pub(crate) async fn place(
         &self,
         platform: &dyn Platform,
@@ -185,7 +185,7 @@ impl Engine {
         Ok(platform.place(chat, asker).await?)
     }
 
-    /// What `persona` may show in `place` now.
+    /// Returns what `persona` may show in `place` now.
     pub(crate) async fn read_scope(
         &self,
         platform: &dyn Platform,
@@ -195,14 +195,14 @@ impl Engine {
         Ok(ReadScope::in_place(persona.clone(), place, &self.readable_scopes(platform, place).await?))
     }
 
-    /// The persona of an identity, where everybody belongs to `realm`.
+    /// Loads the persona with this identity for a place where every reader belongs to `realm`.
     pub(crate) async fn persona(&self, realm: Option<&RealmId>, identity: &PersonaId) -> Result<LoadedPersona, Error> {
         let (realm, wanted) = (realm.cloned(), identity.clone());
         let row = self.blocking(move |memory| memory.persona_of(realm.as_ref(), &wanted)).await?;
-        row.and_then(played).ok_or_else(|| Error::NoPersona(persona_file(identity).to_owned()))
+        row.and_then(loaded).ok_or_else(|| Error::NoPersona(persona_file(identity).to_owned()))
     }
 
-    /// A role that people play, as `realm` sees it: its own one of that id, or else the operator's.
+    /// Loads a user persona as `realm` sees it: the realm's own of that id, or else the operator's.
     pub(crate) async fn role(&self, realm: Option<&RealmId>, id: &PersonaId) -> Result<Option<LoadedPersona>, Error> {
         let (realm, id) = (realm.cloned(), id.clone());
         let row = self
@@ -214,23 +214,23 @@ impl Engine {
                 })
             })
             .await?;
-        Ok(row.and_then(played))
+        Ok(row.and_then(loaded))
     }
 
-    /// The name under which the model keeps a chat's evaluated tokens.
+    /// Returns the key under which the model caches a chat's evaluated tokens.
     pub(crate) fn session(chat: &ChatId, persona: &PersonaId) -> SessionKey {
         SessionKey::new(format!("{persona}\u{1f}{chat}"))
     }
 }
 
-/// A persona as it plays: its file, its lorebook, and the realm it belongs to.
+/// A parsed persona with its lorebook and the realm that owns it.
 pub(crate) struct LoadedPersona {
     pub(crate) persona: Persona,
     pub(crate) lorebook: Option<Lorebook>,
     pub(crate) owner: Option<RealmId>,
 }
 
-fn played(row: PersonaRow) -> Option<LoadedPersona> {
+fn loaded(row: PersonaRow) -> Option<LoadedPersona> {
     let persona = azera_personas::parse(&row.markdown).ok()?;
     let card = row.card.and_then(|card| serde_json::from_value::<CardData>(card).ok());
     Some(LoadedPersona { persona, lorebook: card.and_then(|card| card.lorebook), owner: row.owner })

@@ -1,9 +1,12 @@
 use thiserror::Error;
 
-/// Why a stage of the turn failed.
+/// How often a turn that panics is tried. After that its message is remembered unanswered.
+pub const MAX_PANICS: u32 = 3;
+
+/// Why a turn failed.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Memory failed.
+    /// The memory failed.
     #[error("memory: {0}")]
     Memory(#[from] azera_memory::Error),
     /// The model failed.
@@ -12,37 +15,44 @@ pub enum Error {
     /// The platform failed.
     #[error("platform: {0}")]
     Platform(#[from] azera_adapter::PlatformError),
-    /// No prompt could be made.
+    /// No prompt could be composed.
     #[error(transparent)]
     Prompt(#[from] azera_prompt::Error),
-    /// As many messages as may wait in a chat are waiting; this one was not taken in.
+    /// As many messages as may wait in the chat are waiting already; this one was not accepted.
     #[error("too many messages are waiting")]
     QueueFull,
-    /// The model gave nothing but blanks, each time it was asked.
+    /// The model returned only whitespace on every attempt.
     #[error("the model gave no answer")]
     NoAnswer,
-    /// The chat's persona is not there any more.
+    /// The chat's persona no longer exists.
     #[error("there is no persona {0}; choose one with /persona use")]
     NoPersona(String),
-    /// An adapter named a platform that was never attached.
+    /// An adapter named a platform that is not attached.
     #[error("no platform of that name is attached")]
     NoPlatform,
     /// The person cannot read the chat.
     #[error("that person cannot write in that chat")]
     NotAllowed,
-    /// A task of ours ended before its work was done.
+    /// The turn panicked.
+    #[error("a defect ended this turn; it was tried {tries} times")]
+    Panicked {
+        /// How often the turn was tried.
+        tries: u32,
+    },
+    /// A task ended before its work was done.
     #[error("the work was interrupted")]
     Interrupted,
 }
 
 impl Error {
-    /// Whether the same turn may succeed later without anyone changing anything.
+    /// Returns true if the same turn may succeed later without any change.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Memory(error) => error.is_transient(),
             Self::Model(error) => error.is_transient() || matches!(error, azera_model_api::Error::Stopped),
             Self::Platform(error) => error.is_transient(),
             Self::Interrupted | Self::QueueFull => true,
+            Self::Panicked { tries } => *tries < MAX_PANICS,
             Self::Prompt(_) | Self::NoAnswer | Self::NoPersona(_) | Self::NoPlatform | Self::NotAllowed => false,
         }
     }

@@ -1,14 +1,14 @@
-//! Whether somebody waits for an answer. What can wait gives way to them.
+//! Tells background jobs whether somebody waits for an answer, so that they can yield to live chat.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Time without a turn from which on nobody is expected to say more at once.
+/// Time after the last turn until nobody is expected to write again at once.
 const LULL: Duration = Duration::from_millis(50);
 
-/// Turns under way.
+/// Counts the turns in progress.
 pub(crate) struct ForegroundGate {
     turns: watch::Sender<Turns>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct ForegroundGate {
 #[derive(Default)]
 struct Turns {
     under_way: usize,
-    /// When there was last one more or one less.
+    /// When a turn last began or ended.
     changed: Option<Instant>,
 }
 
@@ -26,7 +26,7 @@ impl Turns {
     }
 }
 
-/// One turn under way, as long as it is held.
+/// One turn in progress; dropping it ends the turn.
 pub(crate) struct ForegroundGuard<'a>(&'a ForegroundGate);
 
 impl ForegroundGate {
@@ -34,13 +34,13 @@ impl ForegroundGate {
         Self { turns: watch::Sender::default() }
     }
 
-    /// Somebody waits for an answer.
+    /// Registers that somebody waits for an answer.
     pub(crate) fn enter(&self) -> ForegroundGuard<'_> {
         self.turns.send_modify(|turns| turns.change(turns.under_way + 1));
         ForegroundGuard(self)
     }
 
-    /// Waits until nobody waits for an answer; whether that came within `at_most`.
+    /// Waits until nobody waits for an answer. Returns false if that took longer than `at_most`.
     pub(crate) async fn until_idle(&self, at_most: Duration) -> bool {
         let mut turns = self.turns.subscribe();
         timeout(at_most, turns.wait_for(|turns| turns.under_way == 0)).await.is_ok()
@@ -48,16 +48,16 @@ impl ForegroundGate {
 
     /// Waits until somebody waits for an answer.
     pub(crate) async fn until_busy(&self) {
-        // The sender lives as long as this borrows it.
+        // The sender lives as long as this borrow.
         self.turns.subscribe().wait_for(|turns| turns.under_way > 0).await.ok();
     }
 
-    /// Waits until nobody has waited for an answer for a moment, but not longer than `at_most`: on a busy server that would
-    /// be never.
+    /// Waits until nobody has waited for an answer for a short time, but not longer than `at_most`: on a busy server
+    /// that moment would never come.
     pub(crate) async fn until_quiet(&self, at_most: Duration) {
         let mut turns = self.turns.subscribe();
         let quiet = async {
-            // The sender lives as long as this borrows it.
+            // The sender lives as long as this borrow.
             while let Ok(changed) = turns.wait_for(|turns| turns.under_way == 0).await.map(|turns| turns.changed) {
                 let Some(changed) = changed else { return };
                 if timeout_at(changed + LULL, turns.changed()).await.is_err() {
@@ -65,7 +65,7 @@ impl ForegroundGate {
                 }
             }
         };
-        // Either way it is time to go on.
+        // The caller goes on after a timeout, too.
         timeout(at_most, quiet).await.ok();
     }
 }
@@ -80,13 +80,13 @@ impl Drop for ForegroundGuard<'_> {
 mod tests {
     use super::*;
 
-    /// Timers go by whole milliseconds.
+    /// Compares with a tolerance, because timers have whole milliseconds.
     fn near(begun: Instant, time: Duration) -> bool {
         begun.elapsed().abs_diff(time) <= Duration::from_millis(2)
     }
 
     #[tokio::test]
-    async fn a_lull_comes_when_nobody_waits_any_more_or_it_has_taken_too_long() {
+    async fn until_quiet_returns_after_a_pause_without_turns_or_after_the_limit() {
         tokio::time::pause();
         let foreground = ForegroundGate::new();
         let begun = Instant::now();

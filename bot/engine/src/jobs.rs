@@ -1,4 +1,4 @@
-//! Jobs: work that comes due by the clock and not by a message.
+//! Background jobs: work that the clock starts.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -8,30 +8,30 @@ use azera_types::Timestamp;
 
 use crate::engine::Engine;
 
-/// Time between two looks at what is due.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Time between two checks for due work.
+const CHECK_EVERY: Duration = Duration::from_secs(10);
 
-/// What a job says went wrong. It is logged, and the job is asked again at the next look.
+/// Why a job failed. The engine logs it and runs the job again at the next check.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Work that comes due by the clock.
+/// Work that the clock starts.
 #[async_trait]
 pub trait Job: Send + Sync {
-    /// What the log calls it.
+    /// Returns the job's name for the log.
     fn name(&self) -> &'static str;
 
-    /// When something is due next, as things stand now; `None` if nothing is.
+    /// Returns when the job has something to do next; `None` if it has nothing.
     fn next_due(&self) -> Option<Timestamp>;
 
-    /// Does what is due at `now`, which may be nothing. Called every few seconds, and whenever the core settles, but never
-    /// while it runs already.
+    /// Does everything that is due at `now`, which may be nothing. The engine calls it every few seconds and whenever
+    /// it settles, but never while it is already running.
     async fn run(&self, now: Timestamp) -> Result<(), JobError>;
 
-    /// Does what must not wait for the next start. Called once, after everything else has stopped.
+    /// Does what cannot wait for the next start. The engine calls it once, after everything else has stopped.
     async fn finish(&self, now: Timestamp) -> Result<(), JobError>;
 }
 
-/// A job, and who runs it.
+/// A job, and the lock held while it runs.
 #[derive(Clone)]
 pub(crate) struct Scheduled {
     job: Arc<dyn Job>,
@@ -39,7 +39,7 @@ pub(crate) struct Scheduled {
 }
 
 impl Engine {
-    /// Adds a job, which [`Engine::start`] begins to look after.
+    /// Adds a job. [`Engine::start`] starts it.
     pub fn add_job(&self, job: Arc<dyn Job>) {
         let mut jobs = self.0.jobs.write().unwrap_or_else(PoisonError::into_inner);
         jobs.push(Scheduled { job, running: Arc::default() });
@@ -49,29 +49,30 @@ impl Engine {
         self.0.jobs.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Begins to look after every job.
+    /// Starts all jobs.
     pub(crate) fn start_jobs(&self) {
         for scheduled in self.jobs() {
-            self.0.tasks.spawn(self.clone().look_after(scheduled));
+            self.0.tasks.spawn(self.clone().keep_running(scheduled));
         }
     }
 
-    async fn look_after(self, scheduled: Scheduled) {
+    async fn keep_running(self, scheduled: Scheduled) {
         loop {
             tokio::select! {
                 () = self.0.stopping.cancelled() => return,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(CHECK_EVERY) => {}
             }
             self.run_job(&scheduled).await;
         }
     }
 
-    /// When a job is due next, as things stand now.
+    /// Returns when the next job is due.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.jobs().iter().filter_map(|scheduled| scheduled.job.next_due()).min()
     }
 
-    /// Does whatever is due now, and waits for what that leads to. Nobody needs to call this, unless they move the clock.
+    /// Runs all jobs that are due, and waits for the training they start. Only tests and replays that move the clock
+    /// need this.
     pub async fn run_jobs(&self) {
         for scheduled in self.jobs() {
             self.run_job(&scheduled).await;
@@ -82,15 +83,15 @@ impl Engine {
     async fn run_job(&self, scheduled: &Scheduled) {
         let _running = scheduled.running.lock().await;
         if let Err(error) = scheduled.job.run(self.0.clock.now()).await {
-            tracing::warn!(job = scheduled.job.name(), %error, "a job failed and will be tried again");
+            tracing::warn!(job = scheduled.job.name(), %error, "a job failed; retrying later");
         }
     }
 
-    /// Lets every job end what it must.
+    /// Lets every job finish what it must.
     pub(crate) async fn finish_jobs(&self) {
         for scheduled in self.jobs() {
             if let Err(error) = scheduled.job.finish(self.0.clock.now()).await {
-                tracing::warn!(job = scheduled.job.name(), %error, "a job failed and will be tried at the next start");
+                tracing::warn!(job = scheduled.job.name(), %error, "a job failed while finishing; the next start tries again");
             }
         }
     }

@@ -1,13 +1,14 @@
-//! The turn: receive, decide, recall, compose, generate, deliver, remember; and the commands that go with it. Platforms,
-//! models and stores are known by contract alone.
+//! The engine: runs turns (`turn`), commands (`commands`), background jobs (`background`, `jobs`) and training
+//! (`hearth`). It knows platforms, models and stores only by their interfaces. Begin with [`Engine`], then `turn`, which lists the stages of a turn in order.
 //!
 //! Invariants:
 //! - One turn at a time in a chat, in order of arrival; many chats at once.
-//! - A message is in the record, flushed, before anything else is done about it; a reply and all that follows from it are
-//!   written in one transaction; a reply is shown from the outbox, so a crash loses none and doubles none.
-//! - Nothing is recalled, listed or exported without a [`azera_memory::ReadScope`] made from the platform's word of that
-//!   moment.
-//! - No stage knows which platform it serves, nor whether its clock is the machine's.
+//! - A message is written and flushed to the record before anything else happens to it. A reply and everything that
+//!   follows from it are written in one transaction. Replies are delivered from the outbox, so a crash loses none and
+//!   doubles none.
+//! - Nothing is recalled, listed or exported without a [`azera_memory::ReadScope`] made from what the platform reports
+//!   at that moment.
+//! - No stage knows which platform it serves, or whether its clock is the machine's.
 
 mod addressee;
 mod background;
@@ -15,27 +16,23 @@ mod carried;
 mod classifiers;
 mod commands;
 mod config;
-mod decide;
-mod deliver;
 mod engine;
 mod error;
 mod foreground_gate;
-mod generate;
+mod forgetting;
 mod hearth;
 mod host;
+mod indexing;
 mod jobs;
-mod judge;
+mod lifecycle;
 mod links;
 mod minds;
 mod model_catalog;
-mod overlap;
+mod outbox;
 mod overrides;
 mod queue;
 mod recall;
-mod remember;
-mod reply_id;
 mod report;
-mod sources;
 mod stage_timer;
 mod surprise;
 mod turn;
@@ -44,7 +41,6 @@ mod vectors;
 pub use background::{BackgroundWriter, Claim, WritingKind, claim_prompt, writing_prompt};
 pub use commands::{COMMANDS, MESSAGE_ACTIONS};
 pub use config::ChatConfig;
-pub use decide::{Addressing, calls, decide};
 pub use engine::{Engine, EngineParts};
 pub use error::Error;
 pub use hearth::{
@@ -53,3 +49,4 @@ pub use hearth::{
 };
 pub use jobs::{Job, JobError};
 pub use model_catalog::{CatalogModel, ModelCatalog};
+pub use turn::{Addressing, calls, decide};

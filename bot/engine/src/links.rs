@@ -1,5 +1,5 @@
-//! Accounts that one human linked: the codes by which they say that they are one, and what that lets a persona show them in
-//! direct messages. Nothing is guessed: a code is shown to one account and said by the other, which then says yes.
+//! Linked accounts of one human: the codes that link them, and what a persona may show such a person in direct
+//! messages. Links are never guessed: one account is shown a code, the other enters it and then confirms.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,28 +12,29 @@ use azera_types::{PersonId, Place, PlaceKind, PlatformId, ReadableScopes, Timest
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Characters of a code: 40 bits.
+/// Characters of a code; 40 bits.
 const CODE_CHARS: usize = 8;
 
-/// What codes are made of: Crockford's base 32, in which no two look alike.
+/// Characters that codes are made of: Crockford's base 32, in which no two look alike.
 const ALPHABET: &str = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// Minutes for which a code holds, then the question whether to link, and in which wrong codes are counted.
+/// Minutes for which a code, the question whether to link, and a count of wrong codes stay valid.
 pub(crate) const VALID_MINUTES: i64 = 10;
 
-/// Wrong codes that one account may say in that time.
+/// Wrong codes that one account may enter in that time.
 const MAX_WRONG: u32 = 5;
 
-/// Accounts of which something waits; when there are more, what waits longest goes.
+/// Maximum number of accounts with something pending. When there are more, the oldest is dropped.
 const MAX_WAITING: usize = 1_000;
 
-/// How long another platform is asked at most where a linked account may read: whoever talks waits for it.
+/// Longest wait for another platform to say where a linked account may read. The person waits for their answer
+/// meanwhile.
 const REACH_WAIT: Duration = Duration::from_millis(250);
 
-/// Seconds for which a platform that did not answer in that time is not asked again.
+/// Seconds for which a platform that did not answer in time is not asked again.
 const SILENT_S: i64 = 30;
 
-/// What waits of accounts, each for [`VALID_MINUTES`].
+/// Pending values by account, each valid for [`VALID_MINUTES`].
 struct Waiting<T>(HashMap<PersonId, (Timestamp, T)>);
 
 impl<T> Default for Waiting<T> {
@@ -44,7 +45,7 @@ impl<T> Default for Waiting<T> {
 
 impl<T> Waiting<T> {
     fn put(&mut self, whose: &PersonId, now: Timestamp, what: T) {
-        self.0.retain(|_, (at, _)| holds(*at, now));
+        self.0.retain(|_, (at, _)| is_valid(*at, now));
         let oldest = self.0.iter().min_by_key(|(_, (at, _))| *at).map(|(whose, _)| whose.clone());
         if let Some(oldest) = oldest.filter(|_| self.0.len() >= MAX_WAITING && !self.0.contains_key(whose)) {
             self.0.remove(&oldest);
@@ -53,19 +54,19 @@ impl<T> Waiting<T> {
     }
 
     fn get_mut(&mut self, whose: &PersonId, now: Timestamp) -> Option<&mut T> {
-        self.0.get_mut(whose).filter(|(at, _)| holds(*at, now)).map(|(_, what)| what)
+        self.0.get_mut(whose).filter(|(at, _)| is_valid(*at, now)).map(|(_, what)| what)
     }
 
     fn take(&mut self, whose: &PersonId, now: Timestamp) -> Option<T> {
-        self.0.remove(whose).filter(|(at, _)| holds(*at, now)).map(|(_, what)| what)
+        self.0.remove(whose).filter(|(at, _)| is_valid(*at, now)).map(|(_, what)| what)
     }
 }
 
-fn holds(at: Timestamp, now: Timestamp) -> bool {
+fn is_valid(at: Timestamp, now: Timestamp) -> bool {
     now.as_second() - at.as_second() <= VALID_MINUTES * 60
 }
 
-/// A code, and the account it was shown to. Codes are in no log.
+/// A code, and the account it was shown to. Codes are never logged.
 struct Shown {
     code: String,
     to: Account,
@@ -73,29 +74,29 @@ struct Shown {
 
 #[derive(Default)]
 struct Inner {
-    /// By the account that a code was shown to.
+    /// By the account that the code was shown to.
     shown: Waiting<Shown>,
-    /// By the account that said a code: the one it was shown to.
+    /// By the account that entered a code: the account that the code was shown to.
     pending: Waiting<Account>,
-    /// How many wrong ones an account said, since the first of them.
+    /// How many wrong codes an account entered, since the first of them.
     wrong: Waiting<u32>,
     /// Platforms that did not answer, and when.
     silent: HashMap<PlatformId, Timestamp>,
 }
 
-/// Codes that wait to be said and questions that wait for a yes; lost with a restart.
+/// Codes that wait to be entered, and questions that wait for confirmation. A restart drops them.
 #[derive(Default)]
 pub(crate) struct LinkCodes(Mutex<Inner>);
 
-/// What came of saying a code.
+/// The result of entering a code.
 pub(crate) enum CodeOutcome {
-    /// It was shown to this account. It is used up, and waits for a yes.
+    /// The code was shown to this account. It is used up, and the link waits for confirmation.
     Of(Account),
-    /// It was shown to the very account that says it.
+    /// The code was shown to the same account that entered it.
     Own,
-    /// It holds for nobody. So many more may be tried.
+    /// The code is not valid. This many more tries remain.
     Wrong(u32),
-    /// Too many were wrong.
+    /// Too many codes were wrong.
     TooOften,
 }
 
@@ -104,7 +105,8 @@ impl LinkCodes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new code for an account; its one before, and what was asked by that, holds no more. `None` if the machine has no chance to give.
+    /// Creates a new code for an account. Its earlier code and a question based on that become invalid. Returns `None`
+    /// if the system has no random numbers.
     pub(crate) fn show(&self, to: &Account, now: Timestamp) -> Option<String> {
         let code = new_code()?;
         self.forget(&to.person);
@@ -112,14 +114,14 @@ impl LinkCodes {
         Some(code)
     }
 
-    /// Somebody says a code, as [`read`] gives it.
+    /// Checks a code that somebody entered, as returned by [`read`].
     pub(crate) fn say(&self, person: &PersonId, code: &str, now: Timestamp) -> CodeOutcome {
         let mut inner = self.lock();
         let wrong = inner.wrong.get_mut(person, now).map_or(0, |wrong| *wrong);
         if wrong >= MAX_WRONG {
             return CodeOutcome::TooOften;
         }
-        let shown = inner.shown.0.iter().find(|(_, (at, shown))| shown.code == code && holds(*at, now));
+        let shown = inner.shown.0.iter().find(|(_, (at, shown))| shown.code == code && is_valid(*at, now));
         let Some(of) = shown.map(|(whose, _)| whose.clone()) else {
             match inner.wrong.get_mut(person, now) {
                 Some(wrong) => *wrong += 1,
@@ -139,17 +141,17 @@ impl LinkCodes {
         }
     }
 
-    /// Somebody says yes: to the account whose code they said.
+    /// Confirms the pending link. Returns the account whose code the person entered.
     pub(crate) fn confirm(&self, person: &PersonId, now: Timestamp) -> Option<Account> {
         self.lock().pending.take(person, now)
     }
 
-    /// A code was said where others may have read it: it holds no more.
+    /// Invalidates a code that was entered where others may have read it.
     pub(crate) fn spoil(&self, code: &str) {
         self.lock().shown.0.retain(|_, (_, shown)| shown.code != code);
     }
 
-    /// Drops what waits of an account. How often it was wrong is not forgotten.
+    /// Drops what is pending for an account, but keeps its count of wrong codes.
     pub(crate) fn forget(&self, person: &PersonId) {
         let mut inner = self.lock();
         inner.shown.0.remove(person);
@@ -165,12 +167,12 @@ impl LinkCodes {
 fn new_code() -> Option<String> {
     let mut chance = [0; CODE_CHARS];
     getrandom::fill(&mut chance).ok()?;
-    // 256 is a multiple of 32: each is as likely as any other.
+    // 256 is a multiple of 32, so each letter is equally likely.
     let letter = |byte: &u8| ALPHABET.as_bytes().get(usize::from(byte % 32)).copied().map(char::from);
     chance.iter().map(letter).collect()
 }
 
-/// A code as people write it: in small letters, in groups, with an O for a 0. `None` if it is none.
+/// Parses a code as people write it: in lower case, in groups, with an O for a 0. Returns `None` if it is not a code.
 pub(crate) fn read(typed: &str) -> Option<String> {
     let meant = typed.chars().filter(|c| !c.is_whitespace() && !matches!(c, '-' | '`'));
     let letter = |c: char| match c.to_ascii_uppercase() {
@@ -183,8 +185,8 @@ pub(crate) fn read(typed: &str) -> Option<String> {
 }
 
 impl Engine {
-    /// Where else everybody who reads a place may read now: nowhere, unless it is one person's alone; then wherever that
-    /// person may, with this account or with one they linked.
+    /// Returns the other scopes that every reader of a place may read now. There are none unless one person alone reads
+    /// the place; then there are all that this person may read, with this account or a linked one.
     pub(crate) async fn readable_scopes(
         &self,
         platform: &dyn Platform,
@@ -197,12 +199,12 @@ impl Engine {
         for other in futures::future::join_all(linked.iter().map(|account| self.readable_scopes_of(account))).await {
             reach.join(other);
         }
-        // What was said to an account alone needs no platform's word: whoever said it has read it.
+        // A direct message needs no platform's confirmation: the linked account has read what was said to it alone.
         reach.direct.extend(linked.into_iter().map(|account| account.person));
         Ok(reach)
     }
 
-    /// Where a linked account may read by its platform's word; nowhere while that does not give it.
+    /// Returns where a linked account may read, by its platform. Returns nothing if the platform does not answer.
     async fn readable_scopes_of(&self, account: &Account) -> ReadableScopes {
         let Account { platform: id, person, .. } = account;
         let (Ok(platform), now) = (self.platform(id), self.0.clock.now()) else { return ReadableScopes::default() };
@@ -212,11 +214,11 @@ impl Engine {
         match tokio::time::timeout(REACH_WAIT, platform.readable_scopes(person)).await {
             Ok(Ok(reach)) => reach,
             Ok(Err(error)) => {
-                tracing::debug!(platform = %id, %error, "a platform does not say where a linked account may read");
+                tracing::debug!(platform = %id, %error, "cannot ask a platform where a linked account may read");
                 ReadableScopes::default()
             }
             Err(_) => {
-                tracing::warn!(platform = %id, "a platform is too slow to say where a linked account may read");
+                tracing::warn!(platform = %id, "timed out asking a platform where a linked account may read");
                 self.0.links.lock().silent.insert(id.clone(), now);
                 ReadableScopes::default()
             }
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_said_once_in_time_and_by_somebody_else() {
+    fn a_code_works_once_in_time_and_for_another_account() {
         let links = LinkCodes::default();
         let code = links.show(&account("ann"), at(0)).unwrap();
         assert_eq!(says(&links, "ann", &code, 1), "own");
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_goes_when_it_is_not_to_be_any_more() {
+    fn a_new_code_forgetting_and_publicity_invalidate_what_is_pending() {
         let links = LinkCodes::default();
         let first = links.show(&account("ann"), at(0)).unwrap();
         let second = links.show(&account("ann"), at(0)).unwrap();
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_codes_can_be_tried() {
+    fn an_account_can_try_five_codes_in_ten_minutes() {
         let links = LinkCodes::default();
         let code = links.show(&account("ann"), at(60)).unwrap();
         for left in (0..MAX_WRONG).rev() {
@@ -312,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_codes_wait() {
+    fn the_oldest_code_goes_when_too_many_wait() {
         let links = LinkCodes::default();
         let first = links.show(&account("ann"), at(0)).unwrap();
         let second = links.show(&account("bob"), at(1)).unwrap();

@@ -1,7 +1,7 @@
-//! How personas are and what they feel: the one owner of all minds, and what a turn or the night does to them.
+//! The minds of all personas: what they feel, and how turns and background jobs change that.
 //!
-//! A mind belongs to a persona and the public places of a realm, or to a private chat or a DM alone; feelings towards a person belong
-//! to the place likewise, so that nothing told in private shows elsewhere.
+//! A mind belongs to one persona and one place: the public channels of a realm together, one private chat, or one
+//! direct message. Bonds belong to the same places, so nothing told in private shows elsewhere.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,15 +12,13 @@ use azera_affect::{
     blend,
 };
 use azera_memory::{BondRow, MessageRow, MindRow};
-use azera_personas::{Persona, fill_placeholders};
+use azera_personas::fill_placeholders;
 use azera_types::{PersonId, PersonaId, Place, RealmId, Scope, Timestamp};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::judge::Judgement;
-use crate::overrides::Overrides;
+use crate::turn::{Judgement, TurnContext, TurnRequest};
 
-/// All minds.
 #[derive(Default)]
 pub(crate) struct Minds(Mutex<azera_affect::Minds>);
 
@@ -29,12 +27,12 @@ impl Minds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When one of them has something due next.
+    /// Returns when the next mind has something due.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.awake().next_due()
     }
 
-    /// What minds want to do by now.
+    /// Returns the activity that is due for each mind by now.
     pub(crate) fn tick(&self, now: Timestamp) -> Vec<(MindId, Activity)> {
         let due = |effects: Vec<Effect>| {
             effects
@@ -44,12 +42,12 @@ impl Minds {
         self.awake().tick(now).into_iter().filter_map(|(id, effects)| Some((id, due(effects)?))).collect()
     }
 
-    /// How a persona is in a place, if anything was said to it there.
+    /// Returns how a persona feels in a place, if anything was said to it there.
     pub(crate) fn state(&self, persona: &PersonaId, place: &Scope, now: Timestamp) -> Option<azera_affect::State> {
         self.awake().state(&mind_id(persona, place)?, now)
     }
 
-    /// The minds of a place go by another nature from `now` on.
+    /// Sets new parameters for all minds of a place, from `now` on.
     pub(crate) fn follow(&self, home: &Scope, params: &Arc<MindParams>, now: Timestamp) {
         let mut awake = self.awake();
         let home = home.to_string();
@@ -59,7 +57,7 @@ impl Minds {
         }
     }
 
-    /// The same for the mind of one persona there.
+    /// Sets new parameters for the mind of one persona in a place, from `now` on.
     pub(crate) fn follows(&self, persona: &PersonaId, home: &Scope, params: &Arc<MindParams>, now: Timestamp) {
         if let Some(id) = mind_id(persona, home) {
             self.awake().set_params(&id, now, params);
@@ -67,44 +65,53 @@ impl Minds {
     }
 }
 
-/// Who may write the words of a reply.
+/// Who may write the text of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Writer {
-    /// The model that answers.
+    /// The chat model.
     Model,
-    /// A model that passed the safety check, whose reply is checked before it is shown; with any other this text is the reply.
+    /// A model that passed the safety check, whose reply is checked before it is shown. With any other model, this text
+    /// is the reply.
     TrustedModel(&'static str),
-    /// No model, whichever it is: this text is the reply.
+    /// No model: this text is the reply.
     Nobody(&'static str),
 }
 
-/// In what manner a message is to be answered.
+/// How a message is to be answered.
 pub(crate) struct ReplyStyle {
-    /// For the prompt, the most important first.
+    /// Lines for the prompt, the most important first.
     pub(crate) lines: Vec<String>,
-    /// No role is played, whatever the persona is.
+    /// Whether the reply is written without playing the persona's role.
     pub(crate) plainly: bool,
-    /// What stands below the reply, word for word.
+    /// The help lines below the reply, word for word.
     pub(crate) help: Vec<String>,
-    /// Who may write the reply above it.
+    /// Who may write the reply above them.
     pub(crate) writer: Writer,
-    /// Towards whom something is felt, and what from now on.
+    /// The person whom the bond is towards, and the bond after this message.
     towards: PersonId,
     bond: Bond,
 }
 
+impl ReplyStyle {
+    /// Returns true if the message is about danger. Its reply is checked, shown only as a whole, and never remembered
+    /// or trained on.
+    pub(crate) fn is_in_danger(&self) -> bool {
+        self.writer != Writer::Model
+    }
+}
+
 pub(crate) fn mind_id(persona: &PersonaId, place: &Scope) -> Option<MindId> {
-    // A scope is no longer than a realm's id may be, but for ids at the very limit.
+    // A scope may be as long as a realm's id; only ids at the very limit fail.
     Some(MindId { persona: persona.clone(), realm: RealmId::new(place.to_string()).ok()? })
 }
 
-/// The place that a mind belongs to.
+/// Returns the place that a mind belongs to.
 pub(crate) fn place_of(mind: &MindId) -> Option<Scope> {
     mind.realm.as_str().parse().ok()
 }
 
 impl Engine {
-    /// Brings back the minds that the record has, and lets go of those that it has no more.
+    /// Loads the minds in the record, and drops those that are no longer in it.
     pub(crate) async fn wake(&self) -> Result<(), Error> {
         let rows = self.blocking(azera_memory::Memory::minds).await?;
         self.0.overrides.clear();
@@ -119,7 +126,7 @@ impl Engine {
             match serde_json::from_value::<Mind>(row.mind) {
                 Ok(mind) => awake.insert(id, mind, self.0.params.clone()),
                 Err(error) => {
-                    tracing::warn!(persona = %row.persona, scope = %row.scope, %error, "a mind cannot be read and begins anew");
+                    tracing::warn!(persona = %row.persona, scope = %row.scope, %error, "cannot read a mind; it starts afresh");
                 }
             }
         }
@@ -129,19 +136,16 @@ impl Engine {
         Ok(())
     }
 
-    /// How a message is to be answered, by its tags and by what is felt towards the person. With `again` the feelings are those that
-    /// it left when it was answered first.
-    #[expect(clippy::too_many_arguments, reason = "each is a part of the turn")]
+    /// Decides how to answer a message, by its tags and the bond with the person. If the reply is generated again, the
+    /// bond is the one that the first reply left.
     pub(crate) async fn reply_style(
         &self,
-        message: &MessageRow,
-        towards: &PersonId,
-        place: &Place,
-        persona: &Persona,
-        overrides: &Overrides,
+        request: &TurnRequest,
+        context: &TurnContext,
         judgement: &Judgement,
-        again: bool,
     ) -> Result<ReplyStyle, Error> {
+        let TurnContext { place, persona, overrides, .. } = context;
+        let (message, towards, again) = (&request.message, request.addressee(), request.was_felt());
         let constants = &overrides.params.constants;
         let (of, person, scope) = (message.persona.clone(), towards.clone(), place.scope());
         let mut bond = self.bond(of, person, scope).await?;
@@ -165,7 +169,7 @@ impl Engine {
                 Some(layer) => Some((layer, self.directives(place, &layer.secondary).await?)),
                 None => None,
             };
-            // The primary persona is whole in the prompt as it is.
+            // The prompt already holds the primary persona in full.
             let personas = other.iter().map(|(layer, secondary)| (*layer, &[][..], secondary.as_slice()));
             let sentiments = sentiments.iter().map(|(layer, primary, secondary)| (*layer, *primary, *secondary));
             let layers: Vec<Layer<'_>> = personas
@@ -188,32 +192,33 @@ impl Engine {
         Ok(ReplyStyle { lines, plainly: drop_act, help, writer, towards: towards.clone(), bond })
     }
 
-    /// The directives of the persona that a style blend mixes in, as the realm around the place sees it; none of one there is not.
+    /// Returns the directives of the persona that a style blend mixes in, as the realm of the place sees it. Returns
+    /// none if there is no such persona.
     async fn directives(&self, place: &Place, id: &str) -> Result<Vec<String>, Error> {
         let Ok(id) = PersonaId::new(id) else { return Ok(Vec::new()) };
         let found = self.role(place.shared_realm(), &id).await?;
-        Ok(found.map_or_else(Vec::new, |played| played.persona.directives()))
+        Ok(found.map_or_else(Vec::new, |loaded| loaded.persona.directives()))
     }
 
-    /// What is felt towards a person in a place.
+    /// Returns the bond with a person in a place.
     pub(crate) async fn bond(&self, persona: PersonaId, person: PersonId, place: Scope) -> Result<Bond, Error> {
         let row = self.blocking(move |memory| memory.bond(&persona, &person, &place)).await?;
         let read = row.map(|row| serde_json::from_value(row.bond)).transpose();
         Ok(read
             .unwrap_or_else(|error| {
-                tracing::warn!(%error, "what is felt towards somebody cannot be read and begins anew");
+                tracing::warn!(%error, "cannot read a bond; it starts afresh");
                 None
             })
             .unwrap_or_default())
     }
 
-    /// The mood in words, unless it is an even one.
+    /// Describes the mood in words, unless it is calm.
     fn mood_words(&self, message: &MessageRow, place: &Place) -> Option<String> {
         let state = self.0.minds.state(&message.persona, &place.scope(), self.0.clock.now())?;
         (state.mood != Mood::Calm).then(|| format!("You feel {}.", state.mood))
     }
 
-    /// How the persona is after a reply in which this was felt.
+    /// Updates the mind after a reply with the mood detected in it. Returns the persona's new state.
     pub(crate) fn exchanged(
         &self,
         message: &MessageRow,
@@ -229,7 +234,7 @@ impl Engine {
             awake.insert(id.clone(), Mind::new(now, params), params.clone());
         }
         awake.set_params(&id, now, params);
-        // Making a reply anew is the same exchange.
+        // A regenerated reply belongs to the same exchange.
         if !again {
             awake.apply(&id, now, Event::Exchange { felt });
         }
@@ -242,7 +247,7 @@ impl Engine {
         }
     }
 
-    /// Keeps mind and feelings as they are after a message's turn.
+    /// Stores the mind and the bond as they are after a message's turn.
     pub(crate) async fn keep_state(&self, message: &MessageRow, place: &Place, style: &ReplyStyle) {
         let scope = place.scope();
         let mind = mind_id(&message.persona, &scope).and_then(|id| {
@@ -258,11 +263,11 @@ impl Engine {
         });
         let message = message.clone();
         if let Err(error) = self.blocking(move |memory| memory.put_state(&message, mind, bond)).await {
-            tracing::warn!(%error, "a persona's state is not kept");
+            tracing::warn!(%error, "cannot store a persona's state");
         }
     }
 
-    /// Something that a mind wanted was done, or put off.
+    /// Records that an activity of a mind was done or postponed.
     pub(crate) async fn ended(&self, id: &MindId, event: Event) {
         let mind = {
             let mut awake = self.0.minds.awake();
@@ -271,12 +276,12 @@ impl Engine {
         };
         let (Some(Ok(mind)), Some(place), persona) = (mind, place_of(id), id.persona.clone()) else { return };
         if let Err(error) = self.blocking(move |memory| memory.put_mind(&persona, &place, mind)).await {
-            tracing::warn!(%error, "a persona's state is not kept");
+            tracing::warn!(%error, "cannot store a persona's state");
         }
     }
 }
 
-/// Who may write the reply to a message, and the help that stands below it, by what the message is. `at` is the message's time.
+/// Decides who may write the reply to a message, and which help lines stand below it. `at` is the message's time.
 fn safety(
     judgement: &Judgement,
     mut help: Vec<Help>,
@@ -286,7 +291,7 @@ fn safety(
 ) -> (Writer, Vec<String>) {
     let found = judgement.found;
     if found.sexualises_a_child() || (found.sexual && bond.is_minor()) {
-        // Somebody may be telling what was done to them.
+        // The person may be reporting what was done to them.
         return (Writer::Nobody(to.refusal()), vec![Help::Danger.text(to)]);
     }
     let asks_for_means = found.means && (judgement.amid_danger || help.contains(&Help::Crisis));
@@ -324,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_write_follows_from_what_the_message_is() {
+    fn the_writer_of_a_reply_follows_from_the_message() {
         let to = Listener::default();
         let (writer, help) = judged(&[Tag::Joke], Danger::default(), false);
         assert_eq!((writer, help.len()), (Writer::Model, 0));
@@ -359,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn help_stands_in_full_once_in_a_conversation() {
+    fn help_lines_stand_in_full_once_per_conversation() {
         let at = |second: i64| Timestamp::from_second(second).unwrap();
         let mut bond = Bond::new();
         let judgement = Judgement { tags: vec![Tag::SelfHarm], ..Judgement::default() };

@@ -6,31 +6,31 @@ use azera_model_api::ChatModel;
 /// A chat model as `/model` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogModel {
-    /// Its name in the ledger.
+    /// The model's name in the registry.
     pub name: String,
-    /// One line for people.
+    /// One line of description for people.
     pub title: String,
     /// Whether its file is on this machine.
     pub installed: bool,
-    /// How much of it is here, in percent, while it is fetched.
+    /// How much of it is downloaded, in percent, during a download.
     pub fetched: Option<u8>,
-    /// Why it could not be fetched when that was last tried; for the operator, as it may name what is theirs.
+    /// Why the last download failed. Only the operator sees this, because it may name private things such as paths.
     pub failed: Option<String>,
 }
 
-/// The chat models there are besides the one that answers.
+/// The chat models available besides the one that answers.
 #[async_trait]
 pub trait ModelCatalog: Send + Sync {
-    /// Every chat model known.
+    /// Returns every known chat model.
     fn list(&self) -> Vec<CatalogModel>;
 
-    /// Loads an installed model; the error is a sentence for the person who asked.
+    /// Loads an installed model. The error is a sentence for the person who asked.
     async fn load(&self, name: &str) -> Result<Arc<dyn ChatModel>, String>;
 
-    /// Begins to fetch a model; how far that is, the list tells. What is done, or why not, in a sentence for the person who
-    /// asked.
+    /// Starts to download a model; [`ModelCatalog::list`] reports its progress. Returns a sentence for the person who
+    /// asked, both on success and on failure.
     async fn pull(&self, name: &str) -> Result<String, String>;
 
-    /// Removes a model's file; the same.
+    /// Removes a model's file. Returns a sentence for the person who asked, both on success and on failure.
     async fn remove(&self, name: &str) -> Result<String, String>;
 }

@@ -1,6 +1,8 @@
-//! What a place made of how its personas are: numbers of their minds, rules of its own, whose help lines are shown. Kept in the record, and here as what
-//! minds go by. Like a mind, customs belong to the public places of a realm together, or to a private chat or a direct message
-//! alone: what a rule says stands in prompts, and shows where it holds.
+//! Overrides of a place: numbers of its minds, rules of its own, and whose help lines are shown. The record stores
+//! them; a cache holds them ready for use.
+//!
+//! Like a mind, overrides belong to the public channels of a realm together, to one private chat, or to one direct
+//! message. The text of a rule stands in prompts, so it may only show where the rule holds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,44 +18,44 @@ use crate::config::Garden;
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Places whose customs are held at once; beyond that they are read from the record anew.
-const MAX_HELD: usize = 10_000;
+/// Maximum number of places with cached overrides; beyond that the cache is emptied.
+const MAX_CACHED: usize = 10_000;
 
-/// Places whose time zone is known at once; beyond that it is asked anew.
+/// Maximum number of places with a cached time zone; beyond that the cache is emptied.
 const MAX_ZONES: usize = 100_000;
 
-/// Customs as they are saved.
+/// Overrides as the record stores them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SavedOverrides {
-    /// Numbers of `[mind]` and `[gardener]` that are others here.
+    /// Changed numbers of `[mind]` and `[gardener]`.
     pub(crate) tuned: BTreeMap<String, f64>,
-    /// Rules.
+    /// Rules of the place, and built-in rules turned off.
     pub(crate) rules: RealmRules,
-    /// The language and country that help lines are for, such as `en-GB`, or [`NO_COUNTRY`].
+    /// The language and country of the help lines, such as `en-GB`, or [`NO_COUNTRY`].
     pub(crate) locale: Option<String>,
 }
 
 /// The locale of a place whose people live in many countries.
 pub(crate) const NO_COUNTRY: &str = "none";
 
-/// Customs in force.
+/// Overrides ready for use.
 pub(crate) struct Overrides {
-    /// The numbers of the inner life.
+    /// All numbers of `[mind]` and `[gardener]`, as they apply here.
     pub(crate) tuning: Tuning,
-    /// What minds go by, of these.
+    /// Parameters of minds.
     pub(crate) params: Arc<MindParams>,
-    /// What is written between messages, by these.
+    /// Settings of background jobs.
     pub(crate) garden: Arc<Garden>,
-    /// What messages call for.
+    /// Rules that apply here.
     pub(crate) rules: Rules,
-    /// As they are saved, whatever of it holds; `None` if that cannot be read.
+    /// The stored overrides, including what no longer applies; `None` if they cannot be read.
     pub(crate) saved: Option<SavedOverrides>,
 }
 
 impl Overrides {
-    /// What the saved ones come to; an error says what is wrong with them.
-    fn of(base: &Tuning, zone: TimeZone, saved: SavedOverrides) -> Result<Self, String> {
+    /// Applies stored overrides to `base`. The error says which of them is not allowed.
+    fn checked(base: &Tuning, zone: TimeZone, saved: SavedOverrides) -> Result<Self, String> {
         let tuning = base.with(saved.tuned.iter().map(|(name, value)| (name.as_str(), *value)))?;
         for number in tuning.numbers() {
             if let Some(wanted) = saved.tuned.get(number.name).filter(|wanted| **wanted != number.value) {
@@ -62,117 +64,119 @@ impl Overrides {
             }
         }
         let rules = Rules::with(&saved.rules).map_err(|error| error.to_string())?;
-        Ok(Self::by(tuning, zone, rules, Some(saved)))
+        Ok(Self::from_parts(tuning, zone, rules, Some(saved)))
     }
 
-    fn by(tuning: Tuning, zone: TimeZone, rules: Rules, saved: Option<SavedOverrides>) -> Self {
+    fn from_parts(tuning: Tuning, zone: TimeZone, rules: Rules, saved: Option<SavedOverrides>) -> Self {
         let params = Arc::new(MindParams { constants: tuning.mind.clone(), zone });
         let garden = Arc::new(Garden::from(&tuning.gardener));
         Self { tuning, params, garden, rules, saved }
     }
 
-    /// As much of the saved ones as still holds: the configuration may be another by now, or the version.
-    fn holding(base: &Tuning, zone: TimeZone, saved: Option<SavedOverrides>) -> Self {
+    /// Applies those of the stored overrides that are still allowed: the configuration or the version may have changed
+    /// since.
+    fn still_valid(base: &Tuning, zone: TimeZone, saved: Option<SavedOverrides>) -> Self {
         let mut tuning = base.clone();
         let mut rules = RealmRules::default();
         if let Some(saved) = &saved {
             let tuned = saved.tuned.iter().map(|(name, value)| (name.as_str(), *value));
             match base.with(tuned) {
                 Ok(tuned) => tuning = tuned,
-                Err(why) => tracing::warn!(why, "what was tuned in a place does not hold any more"),
+                Err(why) => tracing::warn!(why, "numbers that a place changed no longer apply"),
             }
             let alone = |own, off| Rules::with(&RealmRules { own, off });
             for rule in &saved.rules.own {
                 match alone(vec![rule.clone()], Vec::new()) {
                     Ok(_) => rules.own.push(rule.clone()),
-                    Err(_) => tracing::warn!("a rule of a place does not hold any more"),
+                    Err(_) => tracing::warn!("a rule of a place no longer applies"),
                 }
             }
             let still = |name: &&String| alone(Vec::new(), vec![(*name).clone()]).is_ok();
             rules.off = saved.rules.off.iter().filter(still).cloned().collect();
         }
         let rules = Rules::with(&rules).unwrap_or_else(|_| Rules::builtin());
-        Self::by(tuning, zone, rules, saved)
+        Self::from_parts(tuning, zone, rules, saved)
     }
 }
 
 impl Overrides {
-    /// Whether a number is another here.
+    /// Returns true if the place changed this number.
     pub(crate) fn is_tuned(&self, name: &str) -> bool {
         self.saved.as_ref().is_some_and(|saved| saved.tuned.contains_key(name))
     }
 
-    /// The locale that help lines are for, if one was chosen here or else for the installation.
+    /// Returns the locale of the help lines, if the place or else the installation chose one.
     pub(crate) fn locale<'a>(&'a self, installation: Option<&'a str>) -> Option<&'a str> {
         let chosen = self.saved.as_ref().and_then(|saved| saved.locale.as_deref());
         chosen.or(installation).filter(|locale| *locale != NO_COUNTRY)
     }
 
-    /// The built-in rules that were taken out.
+    /// Returns the built-in rules that were turned off.
     pub(crate) fn off(&self) -> &[String] {
         self.saved.as_ref().map_or(&[], |saved| &saved.rules.off)
     }
 }
 
-type Where = (PlatformId, Scope);
+type CacheKey = (PlatformId, Scope);
 
-/// The customs of every place that was asked for, and what time it is there.
+/// The overrides and time zones of places that were needed since the start.
 #[derive(Default)]
 pub(crate) struct OverrideCache {
-    overrides: Mutex<HashMap<Where, Arc<Overrides>>>,
-    zones: Mutex<HashMap<Where, TimeZone>>,
-    /// Held while customs are changed, from reading them on.
+    overrides: Mutex<HashMap<CacheKey, Arc<Overrides>>>,
+    zones: Mutex<HashMap<CacheKey, TimeZone>>,
+    /// Held while overrides are read and changed.
     changing: tokio::sync::Mutex<()>,
 }
 
-fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl OverrideCache {
-    fn put(&self, of: Where, overrides: &Arc<Overrides>) {
-        let mut held = lock(&self.overrides);
-        if held.len() >= MAX_HELD {
-            held.clear();
+    fn put(&self, of: CacheKey, overrides: &Arc<Overrides>) {
+        let mut cached = lock(&self.overrides);
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
         }
-        held.insert(of, overrides.clone());
+        cached.insert(of, overrides.clone());
     }
 
-    /// What the record has may be forgotten by now.
+    /// Empties the cache, because the record may have forgotten overrides.
     pub(crate) fn clear(&self) {
         lock(&self.overrides).clear();
     }
 }
 
 impl Engine {
-    /// The customs of a place.
+    /// Returns the overrides of a place.
     pub(crate) async fn overrides(&self, platform: &PlatformId, place: &Scope) -> Result<Arc<Overrides>, Error> {
         let of = (platform.clone(), place.clone());
-        if let Some(held) = lock(&self.0.overrides.overrides).get(&of) {
-            return Ok(held.clone());
+        if let Some(cached) = lock(&self.0.overrides.overrides).get(&of) {
+            return Ok(cached.clone());
         }
         let _changing = self.0.overrides.changing.lock().await;
         self.read_overrides(of).await
     }
 
-    async fn read_overrides(&self, of: Where) -> Result<Arc<Overrides>, Error> {
+    async fn read_overrides(&self, of: CacheKey) -> Result<Arc<Overrides>, Error> {
         let (platform, place) = of.clone();
         let json = self.blocking(move |memory| memory.overrides(&platform, &place)).await?;
         let saved = match json.map(serde_json::from_value::<SavedOverrides>) {
             None => Some(SavedOverrides::default()),
             Some(Ok(saved)) => Some(saved),
             Some(Err(error)) => {
-                tracing::warn!(place = %of.1, %error, "the customs of a place cannot be read");
+                tracing::warn!(place = %of.1, %error, "cannot read the overrides of a place");
                 None
             }
         };
         let zone = lock(&self.0.overrides.zones).get(&of).cloned().unwrap_or_else(|| self.0.params.zone.clone());
-        let overrides = Arc::new(Overrides::holding(&self.0.tuning, zone, saved));
+        let overrides = Arc::new(Overrides::still_valid(&self.0.tuning, zone, saved));
         self.0.overrides.put(of, &overrides);
         Ok(overrides)
     }
 
-    /// Changes the customs of a place, and gives its minds at once what they go by; an inner error says why nothing was changed.
+    /// Changes the overrides of a place, and applies them to its minds at once. The inner error says why nothing was
+    /// changed.
     pub(crate) async fn change_overrides(
         &self,
         platform: &PlatformId,
@@ -186,7 +190,7 @@ impl Engine {
             return Ok(Err("what was chosen here before cannot be read by this version".into()));
         };
         change(&mut saved);
-        let overrides = match Overrides::of(&self.0.tuning, before.params.zone.clone(), saved) {
+        let overrides = match Overrides::checked(&self.0.tuning, before.params.zone.clone(), saved) {
             Ok(overrides) => Arc::new(overrides),
             Err(why) => return Ok(Err(why)),
         };
@@ -199,7 +203,7 @@ impl Engine {
         Ok(Ok(()))
     }
 
-    /// The mind of a persona goes by the customs of its place, in this time zone.
+    /// Applies the overrides of a place to a persona's mind there, in this time zone.
     pub(crate) async fn apply_overrides(&self, home: &PersonaPlace, zone: TimeZone) -> Result<(), Error> {
         let of = (home.platform.clone(), home.place.clone());
         let _changing = self.0.overrides.changing.lock().await;
@@ -210,8 +214,8 @@ impl Engine {
             }
             zones.insert(of.clone(), zone.clone());
         }
-        let held = lock(&self.0.overrides.overrides).get(&of).filter(|held| held.params.zone == zone).cloned();
-        let overrides = match held {
+        let cached = lock(&self.0.overrides.overrides).get(&of).filter(|cached| cached.params.zone == zone).cloned();
+        let overrides = match cached {
             Some(overrides) => overrides,
             None => self.read_overrides(of).await?,
         };
@@ -227,15 +231,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_no_more_is_left_out_and_kept_for_a_version_that_knows_it() {
+    fn overrides_that_no_longer_apply_are_ignored_but_stay_stored() {
         let rule = Rule::new("jokes", ["joke"], "Laugh along.", []).unwrap();
         let saved = SavedOverrides {
             tuned: [("soup".to_owned(), 1.0)].into(),
             rules: RealmRules { own: vec![rule], off: vec!["a_rule_of_old".into(), "insult".into()] },
             locale: None,
         };
-        assert!(Overrides::of(&Tuning::default(), TimeZone::UTC, saved.clone()).is_err());
-        let overrides = Overrides::holding(&Tuning::default(), TimeZone::UTC, Some(saved.clone()));
+        assert!(Overrides::checked(&Tuning::default(), TimeZone::UTC, saved.clone()).is_err());
+        let overrides = Overrides::still_valid(&Tuning::default(), TimeZone::UTC, Some(saved.clone()));
         let names: Vec<&str> = overrides.rules.iter().map(|(rule, _)| rule.name.as_str()).collect();
         assert!(names.contains(&"jokes") && !names.contains(&"insult"));
         assert_eq!(overrides.tuning, Tuning::default());
@@ -243,19 +247,19 @@ mod tests {
     }
 
     #[test]
-    fn what_the_installation_came_to_allow_no_more_of_is_cut_and_the_rest_holds() {
+    fn a_number_above_the_configured_maximum_is_capped() {
         let tuned =
             [("asks_per_day".to_owned(), 40.0), ("notes_every".to_owned(), 3.0), ("energy_tired".to_owned(), 0.5)];
         let saved = SavedOverrides { tuned: tuned.into(), ..SavedOverrides::default() };
         let mut base = Tuning::default();
-        assert_eq!(Overrides::of(&base, TimeZone::UTC, saved.clone()).ok().map(|it| it.garden.per_day), Some(40));
+        assert_eq!(Overrides::checked(&base, TimeZone::UTC, saved.clone()).ok().map(|it| it.garden.per_day), Some(40));
         base.gardener.asks_per_day = 10;
-        let overrides = Overrides::holding(&base, TimeZone::UTC, Some(saved.clone()));
+        let overrides = Overrides::still_valid(&base, TimeZone::UTC, Some(saved.clone()));
         assert_eq!((overrides.garden.per_day, overrides.garden.notes_every), (10, 3));
         assert_eq!(overrides.params.constants.energy_tired, 0.5);
-        let refused = Overrides::of(&base, TimeZone::UTC, saved).err();
+        let refused = Overrides::checked(&base, TimeZone::UTC, saved).err();
         assert_eq!(refused.as_deref(), Some("`asks_per_day` cannot be 40, whoever runs me allows 10"));
-        // Whoever switched it all off is asked for nothing by what a place tuned.
+        // Turning background jobs off wins over what a place changed.
         base.gardener.enabled = false;
         let garden = Garden::from(&base.with([("notes_every", 3.0)]).unwrap().gardener);
         assert_eq!((garden.notes_every, garden.diary_messages, garden.check_in_hours), (0, 0, (0, 0)));

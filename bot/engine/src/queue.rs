@@ -1,4 +1,4 @@
-//! One turn at a time in a chat, many chats at once.
+//! Queues: one turn at a time in a chat, many chats at once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use azera_types::ChatId;
 use tokio::sync::Notify;
 
-/// The chats in which something is waiting or under way.
+/// The chats in which messages are waiting or being answered.
 #[derive(Debug, Clone)]
 pub(crate) struct Queues {
     limit: usize,
@@ -16,19 +16,19 @@ pub(crate) struct Queues {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Places taken so far, over all chats.
+    /// Number of places taken so far, over all chats.
     taken: u64,
     chats: HashMap<ChatId, Queue>,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// The places that are held, by their numbers; the first one has its turn.
+    /// The places taken, by number. The first one has its turn.
     places: BTreeSet<u64>,
     moved: Arc<Notify>,
 }
 
-/// A place in a chat's queue. Dropping it leaves the queue, and ends its turn.
+/// A place in a chat's queue. Dropping it leaves the queue and ends its turn.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     chat: ChatId,
@@ -42,14 +42,14 @@ impl Queues {
         Self { limit, state: Arc::default(), left: Arc::default() }
     }
 
-    /// A place in the chat's queue, unless `limit` others have one. Places are served in the order they were taken.
+    /// Takes a place in the chat's queue, unless `limit` places are taken. Places are served in order.
     pub(crate) fn enter(&self, chat: &ChatId) -> Option<Ticket> {
         let mut state = self.lock();
         let held = state.chats.get(chat).map_or(0, |queue| queue.places.len());
         (held < self.limit).then(|| self.join(chat, &mut state))
     }
 
-    /// A place for a message that is in the record already, however many wait.
+    /// Takes a place for a message that is already in the record, however many wait.
     pub(crate) fn enter_anyway(&self, chat: &ChatId) -> Ticket {
         self.join(chat, &mut self.lock())
     }
@@ -62,7 +62,7 @@ impl Queues {
         Ticket { chat: chat.clone(), place, queues: self.clone(), moved: queue.moved.clone() }
     }
 
-    /// Waits until nothing waits or is under way in any chat.
+    /// Waits until every queue is empty.
     pub(crate) async fn idle(&self) {
         loop {
             let left = self.left.notified();
@@ -79,7 +79,7 @@ impl Queues {
 }
 
 impl Ticket {
-    /// Waits until it is this one's turn, which lasts until the ticket is dropped.
+    /// Waits for this ticket's turn, which lasts until the ticket is dropped.
     pub(crate) async fn turn(&self) {
         loop {
             let moved = self.moved.notified();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_refuses_and_a_left_one_is_forgotten() {
+    fn a_full_queue_refuses_and_an_empty_one_is_removed() {
         let queues = Queues::new(2);
         let first = queues.enter(&room()).unwrap();
         let second = queues.enter(&room()).unwrap();
@@ -137,18 +137,18 @@ mod tests {
     }
 
     #[test]
-    fn places_are_served_in_the_order_they_were_taken_whoever_asks_first() {
+    fn places_are_served_in_the_order_they_were_taken_not_asked() {
         let queues = Queues::new(8);
         let tickets: Vec<Ticket> = (0..4).map(|_| queues.enter(&room()).unwrap()).collect();
         let mut waiting: Vec<_> = tickets.iter().map(|ticket| Box::pin(ticket.turn())).collect();
-        // The last asks first.
+        // The last ticket asks first.
         for turn in waiting.iter_mut().skip(1).rev() {
             assert!(turn.now_or_never().is_none());
         }
         assert!(waiting[0].as_mut().now_or_never().is_some());
         drop(waiting);
         let mut tickets = std::collections::VecDeque::from(tickets);
-        // Who leaves without having had a turn holds nobody up and lets nobody pass.
+        // A ticket that leaves before its turn neither blocks the others nor changes their order.
         drop(tickets.remove(1));
         let served = |tickets: &std::collections::VecDeque<Ticket>| -> Vec<bool> {
             tickets.iter().map(|ticket| ticket.turn().now_or_never().is_some()).collect()
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_is_called() {
+    async fn a_waiting_ticket_is_woken_when_the_one_before_is_dropped() {
         let queues = Queues::new(8);
         let first = queues.enter(&room()).unwrap();
         let second = queues.enter(&room()).unwrap();

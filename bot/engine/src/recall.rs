@@ -1,4 +1,4 @@
-//! Stage *recall*: the query's vector, then memory's search.
+//! Recall: embeds the question, then searches the memory.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::error::Error;
 pub(crate) struct Recall {
     pub(crate) hits: Vec<Hit>,
     pub(crate) missing: Vec<&'static str>,
-    /// The question's vector, unless it could not be had.
+    /// The question's vector; `None` if it could not be embedded.
     pub(crate) vector: Option<Vec<f32>>,
     /// Whether that is the vector of the text as it stands.
     pub(crate) plain: bool,
@@ -24,8 +24,8 @@ pub(crate) struct Recall {
 }
 
 impl Engine {
-    /// Memories that help to answer `text`, best first, nothing of `exclude`. A layer that is down is named, not
-    /// waited for: recall goes on with the others.
+    /// Returns memories that help to answer `text`, best first, without those of `exclude`. If an index is down, recall
+    /// names it in `missing` and goes on with the others.
     pub(crate) async fn recall(
         &self,
         read_scope: &ReadScope,
@@ -49,13 +49,13 @@ impl Engine {
             let (read_scope, query) = (read_scope.clone(), query.clone());
             self.blocking(move |memory| Ok(memory.recall_lexical(&read_scope, &query)))
         };
-        // The words are looked up while the question is embedded.
+        // The lexical search runs while the question is embedded.
         let (words, vector) = tokio::join!(words, self.embed_foreground(&text, Purpose::Query));
         let words = words?;
         query.vector = match vector {
             Ok(vector) => Some(vector),
             Err(error) => {
-                tracing::warn!(%error, "recall goes on without the semantic arm");
+                tracing::warn!(%error, "recall goes on without the semantic index");
                 None
             }
         };
@@ -63,7 +63,7 @@ impl Engine {
         let read_scope = read_scope.clone();
         let query_copy = query.clone();
         let recalled = self.blocking(move |memory| memory.recall_with(&read_scope, &query_copy, words)).await?;
-        // The semantic layer is missing too where there is no vector to search with.
+        // Without a vector, the semantic index counts as missing even though it did not fail.
         let failed = recalled.missing.iter().any(|layer| *layer == "lexical" || embedded);
         if failed && !self.0.looked_at.swap(true, Ordering::AcqRel) {
             self.mark_indexes_suspect().await;
@@ -72,7 +72,7 @@ impl Engine {
         Ok(Recall { hits: recalled.hits, missing: recalled.missing, vector: query.vector, plain, took_ms })
     }
 
-    /// The vector of a text that somebody waits for.
+    /// Embeds a text that somebody waits for.
     pub(crate) async fn embed_foreground(&self, text: &str, purpose: Purpose) -> Result<Vec<f32>, Error> {
         let now = self.0.clock.now();
         let key = match purpose {
@@ -89,9 +89,9 @@ impl Engine {
         let texts = vec![text.to_owned()];
         let mut vectors = self.0.embedder.embed(texts, purpose, Priority::Foreground).await?;
         let vector = vectors.pop().ok_or(Error::Interrupted)?;
-        let retained = vector.clone();
-        if let Err(error) = self.blocking(move |memory| memory.cache_embedding(&key, &retained, now)).await {
-            tracing::warn!(%error, "the embedding cache does not take a vector");
+        let to_cache = vector.clone();
+        if let Err(error) = self.blocking(move |memory| memory.cache_embedding(&key, &to_cache, now)).await {
+            tracing::warn!(%error, "cannot write to the embedding cache");
         }
         Ok(vector)
     }

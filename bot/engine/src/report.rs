@@ -1,9 +1,8 @@
-//! What the core tells adapters about a turn.
+//! Converts hits and usage into what adapters show.
 
 use azera_adapter::{Hit, MemoryIdText, TurnUsage};
 use azera_model_api::Usage;
 
-/// A memory's hit as adapters show it.
 pub(crate) fn hit(hit: &azera_memory::Hit) -> Hit {
     Hit {
         memory: MemoryIdText(hit.memory.id),
@@ -16,7 +15,6 @@ pub(crate) fn hit(hit: &azera_memory::Hit) -> Hit {
     }
 }
 
-/// A model's usage as adapters show it.
 pub(crate) fn usage(usage: &Usage) -> TurnUsage {
     TurnUsage {
         prompt_tokens: usage.prompt_tokens,

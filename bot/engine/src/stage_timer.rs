@@ -1,9 +1,9 @@
-//! How long the stages of a turn take, for the log.
+//! Measures how long the stages of a turn take, for the log.
 
 use std::fmt;
 use std::time::Instant;
 
-/// A watch that is read at the end of each stage.
+/// A stopwatch that is read at the end of each stage.
 pub(crate) struct StageTimer {
     last: Instant,
     stages: Vec<(&'static str, f64)>,
@@ -14,7 +14,7 @@ impl StageTimer {
         Self { last: Instant::now(), stages: Vec::new() }
     }
 
-    /// The stage that has just ended.
+    /// Records that a stage has just ended.
     pub(crate) fn end(&mut self, stage: &'static str) {
         let now = Instant::now();
         self.stages.push((stage, (now - self.last).as_secs_f64() * 1_000.0));

@@ -1,5 +1,5 @@
-//! Surprise, measured in the background: how far what somebody said, and the answer to it, were from what the model expected where
-//! they stood. Exchanges wait for it in memory alone: a stop loses how surprising they were, and nothing else.
+//! Measures surprise in the background: how far a message, and the reply to it, were from what the model expected in
+//! that context. Exchanges wait in memory only; a stop loses their surprise, and nothing else.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,28 +14,28 @@ use crate::background::after;
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Exchanges that wait at most; with more, the oldest are let go.
-const MOST: usize = 32;
+/// Maximum number of waiting exchanges. With more, the oldest is dropped.
+const MAX_WAITING: usize = 32;
 
-/// Time after an exchange before it is measured, so that whoever goes on talking has the machine for themselves.
+/// Time after an exchange before it is measured, so that a conversation in progress has the machine for itself.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// How long those who talk hold it up; then it is left for another time.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Longest wait for live chat to pause; then measuring is postponed.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// Something said and the answer to it, with all that stood before the model.
+/// A message and its reply, with the prompt that the model saw.
 pub(crate) struct Exchange {
     pub(crate) said: MessageRow,
     pub(crate) prompt: Vec<ChatMessage>,
     pub(crate) reply: String,
     /// The name of the model that answered.
     pub(crate) model: String,
-    /// What it had learnt there.
+    /// The LoRAs that it answered with.
     pub(crate) loras: Vec<Lora>,
     pub(crate) at: Timestamp,
-    /// What stood before the model, as it was then.
+    /// What the prompt was built on, as it was then.
     pub(crate) provenance: Arc<Provenance>,
-    /// The messages behind what was recalled.
+    /// The messages behind the recalled memories.
     pub(crate) sources: HashSet<MessageId>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Exchange {
 #[derive(Default)]
 pub(crate) struct Exchanges {
     waiting: Mutex<VecDeque<Exchange>>,
-    /// How often something was changed.
+    /// Counts changes of messages.
     changes: AtomicU64,
 }
 
@@ -52,34 +52,33 @@ impl Exchanges {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What [`Exchanges::wait`] is to be given of an exchange whose prompt is made now.
+    /// Returns the count of changes to pass to [`Exchanges::wait`] for a prompt that is being composed now.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
     }
 
-    /// One more waits, unless something was changed since its prompt was made.
+    /// Queues an exchange, unless a message changed since its prompt was composed.
     pub(crate) fn wait(&self, exchange: Exchange, changes: u64) {
         let mut waiting = self.lock();
         if self.changes() != changes {
             return;
         }
-        if waiting.len() >= MOST {
+        if waiting.len() >= MAX_WAITING {
             waiting.pop_front();
         }
         waiting.push_back(exchange);
     }
 
-    /// When the next one is due.
+    /// Returns when the next exchange is due.
     pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         self.lock().front().map(|first| if first.at > now { now } else { after(first.at, QUIET) })
     }
 
-    /// The next one.
     fn take(&self) -> Option<Exchange> {
         self.lock().pop_front()
     }
 
-    /// Lets go of those that a message stood in which says something else now.
+    /// Drops the exchanges whose prompt held a message that was edited since.
     pub(crate) fn changed(&self, message: &MessageId) {
         let mut waiting = self.lock();
         self.changes.fetch_add(1, Ordering::SeqCst);
@@ -92,65 +91,66 @@ impl Exchanges {
 }
 
 impl Engine {
-    /// Lets go of exchanges that something stood in which is forgotten by now.
+    /// Drops the exchanges whose prompt held something that was forgotten since.
     pub(crate) async fn let_go_of_exchanges(&self) -> Result<(), Error> {
         let waiting = self.0.exchanges.provenances();
         if waiting.is_empty() {
             return Ok(());
         }
-        let stand = self
+        let checked = self
             .blocking(move |memory| {
-                let stand =
+                let checked =
                     waiting.into_iter().map(|provenance| Ok((memory.provenance_holds(&provenance)?, provenance)));
-                stand.collect::<Result<Vec<_>, azera_memory::Error>>()
+                checked.collect::<Result<Vec<_>, azera_memory::Error>>()
             })
             .await;
-        let gone = |of: &Arc<Provenance>| match &stand {
-            Ok(answers) => answers.iter().any(|(stands, provenance)| !stands && Arc::ptr_eq(provenance, of)),
-            // What cannot be asked after may be what was forgotten.
+        let gone = |of: &Arc<Provenance>| match &checked {
+            Ok(checked_pairs) => checked_pairs.iter().any(|(holds, provenance)| !holds && Arc::ptr_eq(provenance, of)),
+            // Without an answer from the record, any of them may have been forgotten.
             Err(_) => true,
         };
         self.0.exchanges.lock().retain(|exchange| !gone(&exchange.provenance));
-        stand.map(drop)
+        checked.map(drop)
     }
 
-    /// Measures what is due, and keeps it with what was said.
+    /// Measures the exchanges that are due, and stores their surprise with their messages.
     pub(crate) async fn measure_surprise(&self, now: Timestamp) {
         let model = self.model();
         let mut begun: Vec<SessionKey> = Vec::new();
         while self.0.exchanges.next_due(now).is_some_and(|due| due <= now) {
             let still = tokio::select! {
                 () = self.0.stopping.cancelled() => false,
-                still = self.0.foreground.until_idle(LONGEST_WAIT) => still,
+                still = self.0.foreground.until_idle(MAX_WAIT) => still,
             };
             if !still {
                 break;
             }
-            // They may have been let go meanwhile.
+            // It may have been dropped meanwhile.
             let Some(exchange) = self.0.exchanges.take() else { break };
             if exchange.model != model.info().name {
                 continue;
             }
-            // One conversation's exchanges begin alike, and the live ones keep what they have.
+            // Exchanges of one conversation share the beginning of their prompts. A session of their own leaves the
+            // live chat's cached tokens alone.
             let session =
                 SessionKey::new(format!("surprise\u{1f}{}\u{1f}{}", exchange.said.persona, exchange.said.chat));
             if begun.last() != Some(&session) {
                 begun.push(session.clone());
             }
             if let Err(error) = self.measure(model.as_ref(), exchange, session).await {
-                tracing::info!(%error, "how surprising something was is not known");
+                tracing::info!(%error, "cannot measure the surprise of an exchange");
             }
         }
         for session in begun {
             if let Err(error) = model.forget_session(&session).await {
-                tracing::warn!(%error, "what was measured is still held by the model");
+                tracing::warn!(%error, "cannot drop the evaluated tokens of measured exchanges");
             }
         }
     }
 
     async fn measure(&self, model: &dyn ChatModel, exchange: Exchange, session: SessionKey) -> Result<(), Error> {
         let Exchange { said, mut prompt, reply, loras, provenance, .. } = exchange;
-        // What was changed or forgotten meanwhile is nothing that the model is to see again.
+        // The model must not see again what was edited or forgotten meanwhile.
         let as_then = said.clone();
         if !self
             .blocking(move |memory| Ok(memory.stands_as(&as_then)? && memory.provenance_holds(&provenance)?))
@@ -160,7 +160,7 @@ impl Engine {
         }
         let (Some(scorer), Some(last)) = (model.scorer(), prompt.last_mut()) else { return Ok(()) };
         let words = said.text.as_str();
-        // A long message may have been cut in its middle to fit; then nothing can be said of it as a whole.
+        // The middle of a long message may have been cut to fit the prompt; then nothing can be said of it as a whole.
         let Some(before) = last.content.strip_suffix(words).filter(|_| !words.trim().is_empty()) else { return Ok(()) };
         let (before, whole) = (before.to_owned(), last.content.clone());
         let ask = |messages, text: &str, within| {
@@ -188,7 +188,7 @@ impl Engine {
     }
 }
 
-/// Cross-entropy in nats a token; none of nothing.
+/// Returns the cross-entropy in nats per token; `None` without tokens.
 fn loss(scores: &[Score]) -> Option<f64> {
     let tokens: usize = scores.iter().map(|score| score.tokens).sum();
     let log_prob: f64 = scores.iter().map(|score| score.log_prob).sum();

@@ -1,4 +1,4 @@
-//! Replies on their way to their platforms.
+//! The outbox: replies that their platforms have not acknowledged.
 
 use azera_types::{Author, MessageId};
 
@@ -7,7 +7,7 @@ use crate::rows::{InboxRow, MessageRow, OutboxRow};
 use crate::{Batch, Durability, Error, ForgetReceipt, Memory, Table, codec, keys};
 
 impl Memory {
-    /// Replies not yet acknowledged, in the order they were written.
+    /// Returns the replies that are not acknowledged yet, in the order they were written.
     pub fn outbox(&self) -> Result<Vec<(MessageRow, OutboxRow)>, Error> {
         let rows: Vec<OutboxRow> = codec::rows(self.store.as_ref(), Table::Outbox, b"")?;
         let mut pending = Vec::with_capacity(rows.len());
@@ -21,12 +21,13 @@ impl Memory {
         Ok(pending)
     }
 
-    /// Whether a reply still waits for its platform.
+    /// Returns true if the reply still waits for its platform.
     pub fn is_undelivered(&self, reply: &MessageRow) -> Result<bool, Error> {
         Ok(self.store.get(Table::Outbox, &keys::numbered(&[], reply.seq))?.is_some())
     }
 
-    /// The platform has the reply for good. Not flushed: delivering again after a crash shows nothing twice.
+    /// Removes a reply from the outbox after the platform accepted it. Not flushed: delivering it again after a crash
+    /// shows nothing twice.
     pub fn delivered(&self, reply: &MessageRow) -> Result<(), Error> {
         self.store.ready()?;
         let mut batch = Batch::new();
@@ -34,8 +35,8 @@ impl Memory {
         self.store.commit(batch, Durability::Soon)
     }
 
-    /// Takes back a reply of the outbox that may no longer be shown: it is forgotten, and in the same transaction the
-    /// turn of the message it answers opens again, unless that is gone or has another answer.
+    /// Withdraws a reply of the outbox that may no longer be shown. The reply is forgotten. In the same transaction,
+    /// the turn of the answered message opens again, unless that message is gone or has another reply.
     pub fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<ForgetReceipt, Error> {
         self.ask_for_scrub()?;
         let _writing = self.writing(&reply.chat)?;
@@ -49,9 +50,10 @@ impl Memory {
                 message: to.clone(),
                 platform: row.platform.clone(),
                 person: asker.clone(),
-                // It was to be answered, and still is.
+                // The message was to be answered, and it still is.
                 mentions_bot: true,
                 mentions: Vec::new(),
+                panics: 0,
             };
             codec::put(&mut batch, Table::Inbox, keys::message(to), &inbox)?;
         }

@@ -1,4 +1,4 @@
-//! What the record holds, as it is stored (JSON, so that a newer version can read an older record).
+//! The rows of the record as they are stored. They are JSON, so that a newer version can read an older record.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use azera_types::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A place that something was built on besides its own, and how far back.
+/// A scope that a text is built on besides its own, and how far back.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "StoredSourceScope")]
 pub struct SourceScope {
-    /// The place.
+    /// The scope.
     pub scope: Scope,
-    /// When the oldest of what was used from it was said.
+    /// The time of the oldest source from that scope.
     pub from: Timestamp,
 }
 
 impl SourceScope {
-    /// Whether whoever may see what has this need may see what has the other.
+    /// Returns true if every reader allowed by `self` is also allowed by `other`.
     pub(crate) fn implies(&self, other: &Self) -> bool {
         self.scope == other.scope && self.from <= other.from
     }
@@ -31,7 +31,7 @@ enum StoredSourceScope {
         scope: Scope,
         from: Timestamp,
     },
-    /// Layout 1 did not say how far back: as far as there is.
+    /// Layout 1 did not store how far back, so this counts from the beginning.
     Whole(Scope),
 }
 
@@ -44,122 +44,123 @@ impl From<StoredSourceScope> for SourceScope {
     }
 }
 
-/// One message of a person or a persona. The messages of a chat form a tree by `parent`; the chat's head says which
-/// path is the present one.
+/// A message of a person or a persona. The messages of a chat form a tree through `parent`; the chat's head marks the
+/// current path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MessageRow {
     /// Its id.
     pub id: MessageId,
-    /// Where it was said.
+    /// The chat it was said in.
     pub chat: ChatId,
-    /// Number of arrival, ascending over all chats.
+    /// Its number in the order of arrival over all chats.
     pub seq: u64,
     /// The message before it on its branch.
     pub parent: Option<MessageId>,
-    /// Messages before it on its branch.
+    /// Number of messages before it on its branch.
     pub depth: u64,
-    /// Who said it.
+    /// The author.
     pub author: Author,
-    /// What was said.
+    /// The text.
     pub text: Text,
-    /// When, by the platform's clock for a person's message and by ours for a reply.
+    /// When it was said: by the platform's clock for a person's message, by the local clock for a reply.
     pub at: Timestamp,
-    /// The message it points at on the platform.
+    /// The message that it replies to on the platform.
     pub reply_to: Option<MessageId>,
-    /// For a reply: the message it answers.
+    /// The message that it answers, if it is a reply.
     pub answers: Option<MessageId>,
-    /// The persona that served the chat then; only it may read the message again.
+    /// The persona that served the chat then. Only this persona may read the message again.
     pub persona: PersonaId,
-    /// The place it was said in.
+    /// The scope it was said in.
     pub scope: Scope,
-    /// For a reply: the other places it was built from.
+    /// The other scopes that it was built on, if it is a reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "needs")]
     pub source_scopes: Vec<SourceScope>,
-    /// Whether it says something of its own worth finding again.
+    /// True if it says something new that is worth recalling.
     #[serde(default)]
     pub memorable: bool,
-    /// When it was last changed.
+    /// When it was last edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<Timestamp>,
 }
 
-/// When the bot answers in a chat that more than one person reads.
+/// When the bot answers in a chat with several people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answering {
-    /// When it is mentioned, replied to or called by name.
+    /// When a message mentions it, replies to it or calls it by name.
     #[default]
     Addressed,
-    /// Every message that is not meant for somebody else.
+    /// Every message that is not addressed to somebody else.
     Always,
     /// Never.
     Never,
 }
 
-/// A chat, its settings and where it stands.
+/// A chat with its settings and its head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatRow {
     /// Its id.
     pub id: ChatId,
-    /// The platform that serves it.
+    /// The platform that the chat is on.
     pub platform: PlatformId,
-    /// The name people see.
+    /// The name that people see.
     pub title: Option<String>,
-    /// Who answers, by identity.
+    /// The identity of the persona that answers.
     pub persona: PersonaId,
-    /// When it answers; the configured default if `None`.
+    /// When the persona answers; `None` is the configured default.
     pub answering: Option<Answering>,
-    /// The present branch.
+    /// The name of the current branch.
     pub branch: String,
-    /// The newest message of the present branch.
+    /// The newest message of the current branch.
     pub head: Option<MessageId>,
-    /// First seen.
+    /// When the chat was first seen.
     pub created_at: Timestamp,
-    /// Newest message.
+    /// Time of the newest message.
     pub last_at: Timestamp,
-    /// The group it belongs to, if somebody put it in one.
+    /// The group that somebody put it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The tags it was given, in order.
+    /// Its tags, sorted.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
-    /// Who else answers there when called by name, by identity.
+    /// Identities of the invited personas, which answer when somebody calls them by name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub invited: BTreeSet<PersonaId>,
 }
 
 impl ChatRow {
-    /// What stays of it when all that was said in it is forgotten: its settings, as its platform still has it, and not what people
-    /// say it is about. `with_realm` says that its realm is forgotten: what it is called and who was invited to it go, too.
+    /// Returns what remains when everything said in the chat is forgotten: its settings, because the platform still has
+    /// the chat. Group and tags are removed. If its realm is forgotten (`with_realm`), title and invitations are
+    /// removed, too.
     pub(crate) fn emptied(self, head: Option<MessageId>, with_realm: bool) -> Self {
         let emptied = Self { head, branch: MAIN_BRANCH.into(), group: None, tags: BTreeSet::new(), ..self };
         if with_realm { Self { title: None, invited: BTreeSet::new(), ..emptied } } else { emptied }
     }
 
-    /// Whether a persona answers there: always, or when it is called.
+    /// Returns true if a persona answers there, always or by invitation.
     pub fn is_served_by(&self, persona: &PersonaId) -> bool {
         self.persona == *persona || self.invited.contains(persona)
     }
 }
 
-/// The name of the branch every chat begins with.
+/// Name of the first branch of every chat.
 pub const MAIN_BRANCH: &str = "main";
 
-/// A branch of a chat that is not the present one, or was once.
+/// A branch of a chat that is, or was, not the current one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchRow {
-    /// Its name, unique in the chat.
+    /// Its name, unique within the chat.
     pub name: String,
     /// Its newest message.
     pub head: Option<MessageId>,
-    /// The message it was branched from.
+    /// The message after which it begins.
     pub forked_from: Option<MessageId>,
-    /// When.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// What a memory is.
+/// The kind of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -167,37 +168,37 @@ pub enum Kind {
     Message,
     /// A reply of the persona.
     Reply,
-    /// Something a person asked it to keep.
+    /// A fact that a person asked the persona to remember, or a chunk of a long file.
     Fact,
-    /// What the persona wrote for itself at the end of a conversation.
+    /// An entry that the persona wrote at the end of a conversation.
     Diary,
-    /// What it wrote at the end of a day.
+    /// An entry that the persona wrote at the end of a day.
     Reflection,
-    /// What it dreamt: imagined. It can be quoted and is never what happened.
+    /// A dream of the persona. It is imagined: the persona may quote it, but it never happened.
     Dream,
-    /// Its working notes of a chat; each chat has the newest alone.
+    /// The persona's working notes of a chat; each chat has only the newest.
     Note,
-    /// A little piece that it made up out of what it heard and dreamt: imagined, like a dream.
+    /// A short creative piece, imagined like a dream.
     Piece,
-    /// What it asked somebody who wanted to be looked in on.
+    /// A check-in that the persona sent to a person who asked for them.
     CheckIn,
 }
 
-/// How something came to be known.
+/// How the content of a memory came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceKind {
-    /// Somebody said it.
+    /// A person said it.
     #[serde(rename = "told")]
     Stated,
-    /// A persona made it of what it was told.
+    /// A persona concluded it from what people said.
     Inferred,
-    /// A persona made it up.
+    /// A persona imagined it.
     Imagined,
 }
 
 impl EvidenceKind {
-    /// The name shown.
+    /// Returns the displayed name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stated => "told",
@@ -208,7 +209,7 @@ impl EvidenceKind {
 }
 
 impl Kind {
-    /// The name shown.
+    /// Returns the displayed name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Message => "message",
@@ -223,7 +224,7 @@ impl Kind {
         }
     }
 
-    /// How it came to be known.
+    /// Returns how the content of this kind came to be known.
     pub fn evidence(self) -> EvidenceKind {
         match self {
             Self::Message | Self::Fact => EvidenceKind::Stated,
@@ -232,45 +233,45 @@ impl Kind {
         }
     }
 
-    /// Whether somebody said it in a conversation.
+    /// Returns true if it was said in a conversation.
     pub fn is_said(self) -> bool {
         matches!(self, Self::Message | Self::Reply)
     }
 
-    /// Whether the persona wrote it between messages.
+    /// Returns true if a background job of the persona wrote it.
     pub fn is_written(self) -> bool {
         matches!(self, Self::Diary | Self::Reflection | Self::Dream | Self::Note | Self::Piece | Self::CheckIn)
     }
 }
 
-/// One remembered thing.
+/// One memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryRow {
     /// Its id.
     pub id: MemoryId,
-    /// Whose memory.
+    /// The persona that remembers it.
     pub persona: PersonaId,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// The place it comes from.
+    /// The scope it comes from.
     pub scope: Scope,
-    /// Other places it was built from.
+    /// The other scopes that it was built on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "needs")]
     pub source_scopes: Vec<SourceScope>,
     /// The chat it was said in.
     pub chat: Option<ChatId>,
-    /// Number of the conversation within that chat and persona.
+    /// Number of its session within the chat and persona.
     pub session: u32,
-    /// Who said it.
+    /// The author.
     pub author: Author,
-    /// The messages it rests on.
+    /// Its source messages.
     pub sources: Vec<MessageId>,
-    /// What is remembered.
+    /// The text.
     pub text: Text,
     /// When it was said.
     pub at: Timestamp,
-    /// Why it is worth keeping, if it is.
+    /// Its salience, if it is worth remembering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "worth")]
     pub salience: Option<crate::Salience>,
@@ -280,48 +281,49 @@ pub struct MemoryRow {
 }
 
 impl MemoryRow {
-    /// The chat in whose conversation it stands. What was kept or written stands in none.
+    /// Returns the chat whose conversation it belongs to; `None` for facts and writings.
     pub(crate) fn conversation(&self) -> Option<&ChatId> {
         self.chat.as_ref().filter(|_| self.kind.is_said() && !self.sources.is_empty())
     }
 
-    /// Whether it is a piece of what came with a message, which goes with that. What a person asked to keep rests on none.
+    /// Returns true if it is a chunk of a long file, which is removed with its message. Facts that a person asked to
+    /// remember have no source message.
     pub fn came_with_a_message(&self) -> bool {
         self.kind == Kind::Fact && !self.sources.is_empty()
     }
 
-    /// Whether it may be in a place without resting on any message of it.
+    /// Returns true if no message of its chat need be its source.
     pub(crate) fn stands_alone(&self) -> bool {
         self.sources.is_empty() || self.kind.is_written()
     }
 }
 
-/// What belongs to something a persona wrote besides the memory that it is.
+/// Data of a writing besides its memory.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct WritingRow {
     /// The memory.
     pub memory: MemoryId,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What the model was asked; `None` for what was imported.
+    /// The prompt of the model; `None` for an imported writing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Text>,
     /// The model that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What it is called.
+    /// Its title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Words of what it rests on that it took up.
+    /// Words from its sources that it took up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub themes: Vec<String>,
-    /// The persona's mood when it wrote.
+    /// The persona's mood at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mood: Option<String>,
-    /// Where it was posted.
+    /// The message it was posted as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted: Option<Posted>,
-    /// Who brought it here from elsewhere; `None` for what was written here.
+    /// The person who imported it; `None` if the persona wrote it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_by: Option<PersonId>,
 }
@@ -334,105 +336,111 @@ impl std::fmt::Debug for WritingRow {
     }
 }
 
-/// The message that something written was posted as.
+/// The message that a writing was posted as.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posted {
-    /// Where.
+    /// The chat.
     pub chat: ChatId,
     /// The message.
     pub message: MessageId,
 }
 
-/// A message taken in whose turn is not over.
+/// A received message whose turn has not ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InboxRow {
     /// The message.
     pub message: MessageId,
-    /// The platform that handed it in.
+    /// The platform it came from.
     pub platform: PlatformId,
-    /// The person, the asker of the turn.
+    /// The person who sent it, and for whom the turn runs.
     pub person: PersonId,
-    /// The platform says that it mentions the bot.
+    /// True if the platform says that it mentions the bot.
     pub mentions_bot: bool,
-    /// Other people it mentions.
+    /// Other people whom it mentions.
     pub mentions: Vec<PersonId>,
+    /// How often its turn ended in a panic.
+    #[serde(default)]
+    pub panics: u32,
 }
 
-/// A reply not yet acknowledged by its platform.
+/// A reply that its platform has not acknowledged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutboxRow {
     /// The reply.
     pub message: MessageId,
     /// The platform that must show it.
     pub platform: PlatformId,
-    /// Who asked for it, for whom the place is asked after when it is shown; `None` in rows of layout 1.
+    /// The person who asked. Before delivery, the platform is asked for the place as this person sees it. `None` in
+    /// rows of layout 1.
     #[serde(default)]
     pub asker: Option<PersonId>,
-    /// When the oldest of what was said in its own place and stood in its prompt was said; `None` in rows of layout 1.
+    /// Time of the oldest message of its own place in its prompt; `None` in rows of layout 1.
     #[serde(default)]
     pub from: Option<Timestamp>,
-    /// The mind after the reply, as told to the outside.
+    /// The mind after the reply, as reported to the platform.
     pub state: serde_json::Value,
 }
 
-/// What stood behind one reply.
+/// The sources of one reply, which `/why` shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WhyRow {
     /// The reply.
     pub reply: MessageId,
-    /// Memories that stood in the prompt, in prompt order.
+    /// Memories in the prompt, in prompt order.
     pub recalled: Vec<WhyHit>,
-    /// Layers that were down.
+    /// Indexes that failed.
     pub missing: Vec<String>,
-    /// The prompt's fragments and their tokens, in order.
+    /// The prompt's fragments and their token counts, in order.
     pub fragments: Vec<(String, usize)>,
-    /// The model's name.
+    /// Name of the model.
     pub model: String,
     /// Seed of the sampler.
     pub seed: u32,
-    /// What it cost, as reported by the model.
+    /// Token usage, as reported by the model.
     pub usage: serde_json::Value,
-    /// Milliseconds of recall, the query's embedding included.
+    /// Duration of recall in milliseconds, with the embedding of the query.
     pub recall_ms: f64,
-    /// The messages of the conversation that stood in the prompt, by their places in the log, and those that the notes in it were
-    /// made of, which [`Memory::reply`](crate::Memory::reply) adds; what answered before this was noted does not say.
+    /// Numbers of the conversation's messages in the prompt, and of those that its notes were made from;
+    /// [`Memory::reply`](crate::Memory::reply) adds the latter. `None` in replies from before this was stored.
     #[serde(default)]
     pub shown: Option<Vec<u64>>,
 }
 
-/// The signal of working notes that stood in a prompt. They make way for others, so that they may be gone without being forgotten.
+/// The signal name of working notes in a prompt. Newer notes replace them, so they may be missing without being
+/// forgotten.
 pub const NOTES: &str = "notes";
 
-/// One memory behind a reply. The text is read from the memory itself, so that what is forgotten is forgotten here too.
+/// A memory in the prompt of a reply. Its text is read from the memory itself, so that a forgotten memory is forgotten
+/// here, too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WhyHit {
-    /// Which.
+    /// The memory.
     pub memory: MemoryId,
-    /// Fused score.
+    /// Its fused score.
     pub score: f32,
-    /// Which signals found it.
+    /// Names of the signals that found it.
     pub signals: Vec<String>,
 }
 
 /// One version of a persona.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PersonaRow {
-    /// The id of its file, unique among its owner's. Its memories go by [`PersonaRow::identity`].
+    /// Id of the file, unique for its owner. Its memories belong to [`PersonaRow::identity`].
     pub id: PersonaId,
-    /// The realm that owns it; `None` for built-in ones and the operator's.
+    /// The realm that owns it; `None` for built-in personas and the operator's.
     pub owner: Option<RealmId>,
-    /// Ascending from 1.
+    /// Number of the version, from 1.
     pub version: u32,
-    /// Its markdown file.
+    /// The Markdown file.
     pub markdown: String,
-    /// What a character card held beyond the persona (lorebook, greetings), as the host keeps it.
+    /// Contents of a character card that the file cannot hold (lorebook, greetings), in the host's format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<serde_json::Value>,
     /// When it was added.
     pub added_at: Timestamp,
-    /// By whom, if by a person.
+    /// The person who added it, if any.
     pub added_by: Option<PersonId>,
-    /// Whether this version was a removal.
+    /// True if this version removes the persona.
     #[serde(default)]
     pub removed: bool,
 }

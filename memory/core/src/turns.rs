@@ -1,4 +1,4 @@
-//! Writing a turn: a message comes in, a reply goes out, each in one transaction.
+//! Storing a turn: a message comes in, a reply goes out, each in one transaction.
 
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
@@ -8,69 +8,69 @@ use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, NOTES, OutboxR
 use crate::salience::mark_key;
 use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys, names};
 
-/// What became of a message taken in.
+/// The result of receiving a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
-    /// It is new and now in the record, flushed, with its turn open.
+    /// It is new. It is now stored and flushed, and its turn is open.
     New(Box<MessageRow>),
-    /// It was known; its turn is still open if `open`.
+    /// It was stored before.
     Known {
-        /// Whether its turn is not over.
+        /// True if its turn has not ended.
         open: bool,
     },
 }
 
-/// Whose a message is.
+/// The chat and the persona of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageOwner {
-    /// The chat in which it stands.
+    /// The chat.
     pub chat: ChatId,
-    /// The persona that it was meant for, or that said it.
+    /// The persona that it was addressed to, or that wrote it.
     pub persona: PersonaId,
-    /// The persona said it.
+    /// True if the persona wrote it.
     pub by_persona: bool,
 }
 
-/// A reply to be written.
+/// A reply to store.
 #[derive(Debug, Clone)]
 pub struct NewReply {
     /// Its id.
     pub id: MessageId,
-    /// The message it answers.
+    /// The message that it answers.
     pub to: MessageId,
     /// The platform that shows it.
     pub platform: PlatformId,
-    /// Who asked for it.
+    /// The person who asked.
     pub asker: PersonId,
-    /// Who speaks.
+    /// The persona that speaks.
     pub persona: PersonaId,
-    /// The name shown.
+    /// The persona's displayed name.
     pub persona_name: String,
-    /// What is said.
+    /// The text.
     pub text: Text,
-    /// When.
+    /// The time of the reply.
     pub at: Timestamp,
-    /// When the oldest of what was said in the place itself and stood in the prompt was said.
+    /// Time of the oldest message of its own place in the prompt.
     pub from: Timestamp,
-    /// The other places that what stood in the prompt came from.
+    /// The other scopes of the prompt's contents.
     pub source_scopes: Vec<SourceScope>,
-    /// Messages behind the memories that stood in the prompt.
+    /// Source messages of the memories in the prompt.
     pub built_on: Vec<MessageId>,
-    /// Memories that stood in the prompt and have no message behind them.
+    /// Memories in the prompt without a source message.
     pub built_on_facts: Vec<MemoryId>,
-    /// Whether the reply says something of its own worth finding again, and not recalled text over again.
+    /// True if the reply says something new that is worth recalling, and does not just repeat recalled text.
     pub memorable: bool,
-    /// The mind after it, as told to the outside.
+    /// The mind after the reply, as reported to the platform.
     pub state: serde_json::Value,
-    /// What stood behind it.
+    /// The sources of the reply.
     pub why: WhyRow,
-    /// The reply it takes the place of.
+    /// The reply that it replaces.
     pub replaces: Option<MessageId>,
 }
 
 impl Memory {
-    /// Takes in a message for whoever answers in its chat: record, order of arrival, open turn, in one flushed transaction.
-    /// The chat must be known.
+    /// Receives a message for the persona of its chat: stores the message, its order of arrival and an open turn in one
+    /// flushed transaction. The chat must be known.
     pub fn receive(
         &self,
         platform: &PlatformId,
@@ -81,7 +81,7 @@ impl Memory {
         self.receive_for(platform, inbound, scope, None, now)
     }
 
-    /// The same for the persona that it is meant for: `called`, or whoever answers in its chat.
+    /// Receives a message for the persona it is addressed to: `called`, or the persona of its chat.
     pub fn receive_for(
         &self,
         platform: &PlatformId,
@@ -119,6 +119,7 @@ impl Memory {
             person: inbound.person.clone(),
             mentions_bot: inbound.mentions_bot,
             mentions: inbound.mentions.clone(),
+            panics: 0,
         };
         let mut batch = Batch::new();
         put_message(&mut batch, &message)?;
@@ -131,7 +132,7 @@ impl Memory {
         Ok(Received::New(Box::new(message)))
     }
 
-    /// Whose a message is; nothing that it says. `None` if it is unknown.
+    /// Returns chat and persona of a message, without its text; `None` if it is unknown.
     pub fn message_owner(&self, id: &MessageId) -> Result<Option<MessageOwner>, Error> {
         Ok(self.raw_message(id)?.map(|message| MessageOwner {
             chat: message.chat,
@@ -140,13 +141,13 @@ impl Memory {
         }))
     }
 
-    /// Whether the turn of a message is open, and the message as it stands.
+    /// Returns the message if its turn is open.
     pub fn open_turn(&self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
         let open = self.store.get(Table::Inbox, &keys::message(id))?.is_some();
         Ok(self.raw_message(id)?.filter(|message| open && message.author.person().is_some()))
     }
 
-    /// Messages whose turn is open, in order of arrival: what a start finds left over from a crash.
+    /// Returns the messages whose turn is open, in order of arrival. After a crash, the next start continues with them.
     pub fn open_turns(&self) -> Result<Vec<(MessageRow, InboxRow)>, Error> {
         let inbox: Vec<InboxRow> = codec::rows(self.store.as_ref(), Table::Inbox, b"")?;
         let mut turns = Vec::with_capacity(inbox.len());
@@ -159,8 +160,23 @@ impl Memory {
         Ok(turns)
     }
 
-    /// Closes the turn of a message that is not answered; it is remembered all the same, unless there is nothing to
-    /// remember. A crash before this reaches the disk opens the turn again.
+    /// Notes that a message's turn ended in a panic. Returns how often that has happened by now; 0 if its turn is over.
+    pub fn note_panic(&self, id: &MessageId) -> Result<u32, Error> {
+        let Some(message) = self.raw_message(id)? else { return Ok(0) };
+        let _writing = self.writing(&message.chat)?;
+        let found = codec::get(self.store.as_ref(), Table::Inbox, &keys::message(id))?;
+        let Some(mut inbox): Option<InboxRow> = found else { return Ok(0) };
+        inbox.panics = inbox.panics.saturating_add(1);
+        let panics = inbox.panics;
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Inbox, keys::message(id), &inbox)?;
+        // On disk before the next try: the next panic may end the process.
+        self.store.commit(batch, Durability::Flushed)?;
+        Ok(panics)
+    }
+
+    /// Closes the turn of a message that gets no reply. The message is still remembered, unless it is empty. If a crash
+    /// comes before this reaches the disk, the turn is open again.
     pub fn leave(&self, id: &MessageId) -> Result<(), Error> {
         let Some(message) = self.raw_message(id)? else { return Ok(()) };
         let _writing = self.writing(&message.chat)?;
@@ -170,19 +186,19 @@ impl Memory {
         self.store.commit(batch, Durability::Soon)
     }
 
-    /// Writes a reply: the message, the chat's new head, the outbox, the memories of both sides and what stood behind
-    /// it, in one flushed transaction that also closes the turn.
+    /// Stores a reply in one flushed transaction: the message, the chat's head, the outbox, the memories of question
+    /// and reply, and the sources. This also closes the turn.
     pub fn reply(&self, new: NewReply) -> Result<MessageRow, Error> {
         let missing = || Error::Invalid("the message was forgotten, or answered already".into());
         let chat = self.raw_message(&new.to)?.ok_or_else(missing)?.chat;
         let _writing = self.writing(&chat)?;
         let question =
             self.raw_message(&new.to)?.filter(|question| question.author != Author::Forgotten).ok_or_else(missing)?;
-        // A turn is answered once: its entry in the inbox goes with the answer.
+        // A turn is answered once: the reply removes its entry from the inbox.
         if new.replaces.is_none() && self.store.get(Table::Inbox, &keys::message(&new.to))?.is_none() {
             return Err(missing());
         }
-        // A platform may name a message as a reply would be named; the message came first and stays.
+        // A platform may use the id that a reply would get. The earlier message stays.
         if self.raw_message(&new.id)?.is_some() {
             return Err(Error::Invalid("there is a message of the reply's id".into()));
         }
@@ -244,7 +260,8 @@ impl Memory {
         Ok(reply)
     }
 
-    /// The same with what the notes in the prompt were made of; that nothing is known of it where they made way meanwhile.
+    /// Adds the messages that the notes in the prompt were made from. If those notes were replaced meanwhile, the list
+    /// becomes unknown.
     fn with_noted(&self, mut why: WhyRow) -> Result<WhyRow, Error> {
         let mut noted = Vec::new();
         for hit in why.recalled.iter().filter(|hit| hit.signals == [NOTES]) {
@@ -260,7 +277,7 @@ impl Memory {
         Ok(why)
     }
 
-    /// Puts one of the replies to a message in the place of the one on the present branch.
+    /// Replaces the reply on the current branch with another reply to the same message.
     pub fn choose_alternative(&self, present: &MessageRow, chosen: &MessageRow) -> Result<(), Error> {
         let _writing = self.writing(&present.chat)?;
         let Some(mut chat) = self.chat(&present.chat)? else { return Ok(()) };
@@ -274,7 +291,7 @@ impl Memory {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// Makes `new` stand where `old` stands on the present path: as the head, or as the parent of what follows.
+    /// Puts `new` in the place of `old` on the current path: as the head, or as the parent of the next message.
     fn put_in_place_of(
         &self,
         batch: &mut Batch,
@@ -298,7 +315,7 @@ impl Memory {
         Err(Error::Invalid("that reply is no longer part of the conversation".into()))
     }
 
-    /// A person changed a message; gives it as it stands now, `None` if it is unknown or forgotten.
+    /// Stores a person's edit and returns the new row; `None` if the message is unknown or forgotten.
     pub fn edit(&self, id: &MessageId, text: Text, at: Timestamp) -> Result<Option<MessageRow>, Error> {
         let Some(chat) = self.raw_message(id)?.map(|message| message.chat) else { return Ok(None) };
         let _writing = self.writing(&chat)?;
@@ -311,7 +328,7 @@ impl Memory {
         codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;
         for memory in self.memories_of(id)? {
             if memory.kind.is_written() || memory.kind == Kind::Fact {
-                // It may hold the words that were taken back; what came with them comes again.
+                // A writing may quote the old text, and chunks are sent again after an edit. So both are removed.
                 self.remove_memory(&mut batch, &memory)?;
             } else if memory.sources == [id.clone()] {
                 if let Some(key) = mark_key(&memory) {
@@ -326,9 +343,9 @@ impl Memory {
         Ok(Some(message))
     }
 
-    /// Adds the memory of a message to the batch, unless it has one or says nothing.
+    /// Adds the memory of a message to the batch, unless it has one or the text is empty.
     pub(crate) fn remember(&self, batch: &mut Batch, message: &MessageRow, kind: Kind) -> Result<(), Error> {
-        // What the persona wrote about it is no memory of it, nor is what came with it.
+        // Writings about the message and its chunks do not count as its memory.
         let remembered = self.memories_of(&message.id)?.iter().any(|memory| memory.kind.is_said());
         if message.text.trim().is_empty() || remembered {
             return Ok(());
@@ -365,7 +382,7 @@ impl Memory {
         self.queue_with_neighbours(batch, memory)
     }
 
-    /// How many replies were made to a message, those that may not be read any more included.
+    /// Returns the number of replies to a message, including those that may no longer be read.
     pub fn answer_count(&self, to: &MessageId) -> Result<usize, Error> {
         let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
         Ok(ids.len())
@@ -376,8 +393,8 @@ impl Memory {
         Ok(parent.map_or(0, |parent| parent.depth + 1))
     }
 
-    /// Number of the conversation a message belongs to: that of the memory before it in its chat, or the next one
-    /// after a silence of [`crate::MemoryConfig::session_gap`].
+    /// Returns the session number of a message: that of the memory before it in its chat, or the next one after a pause
+    /// longer than [`crate::MemoryConfig::session_gap`].
     fn session_at(&self, message: &MessageRow) -> Result<u32, Error> {
         let prefix = keys::prefix(&[message.persona.as_str(), message.chat.as_str()]);
         let last = self.store.scan(Table::MemoryByChat, &prefix, None, Order::Descending, 1)?;
@@ -387,7 +404,7 @@ impl Memory {
         Ok(if gap > self.config.session_gap { before.session + 1 } else { before.session })
     }
 
-    /// The memories that rest on a message.
+    /// Returns the memories whose source is the message.
     pub(crate) fn memories_of(&self, id: &MessageId) -> Result<Vec<MemoryRow>, Error> {
         let mut memories = Vec::new();
         let mut ids = Vec::new();
@@ -401,7 +418,7 @@ impl Memory {
         Ok(memories)
     }
 
-    /// Takes the memories of a message out again.
+    /// Removes the memories of a message; returns how many.
     pub(crate) fn unremember(&self, batch: &mut Batch, id: &MessageId) -> Result<usize, Error> {
         let memories = self.memories_of(id)?;
         for memory in &memories {

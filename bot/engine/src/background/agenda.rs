@@ -1,4 +1,5 @@
-//! What was heard and is not taken up yet. A hint in memory: what it leads to is decided by the record.
+//! The agenda: conversations that background jobs have not handled yet. It lives in memory and is only a hint; the
+//! record decides what is done.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,25 +12,24 @@ use super::maintenance::MAINTENANCE_INTERVAL;
 use super::schedule::{after, is_past};
 use crate::config::Garden;
 
-/// Places of which something is known at most; with more, those in which least happened lately are let go.
+/// Maximum number of chats and places in memory; with more, those with the oldest messages are dropped.
 const MAX_PLACES: usize = 20_000;
 
-/// Time after which a platform is asked again what time it is somewhere.
+/// Time after which a platform is asked for a place's time zone again.
 const ASK_AGAIN: Duration = Duration::from_secs(24 * 3_600);
 
-/// Silence after which working notes are made.
+/// Silence after which working notes are written.
 const PAUSE: Duration = Duration::from_secs(20);
 
-/// The public places of a realm, a private chat or a direct message, and a persona in it: where it has one mind.
+/// A persona in the public channels of a realm, in a private chat or in a direct message. It has one mind there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PersonaPlace {
     pub(crate) platform: PlatformId,
-    /// The place.
     pub(crate) place: Scope,
     pub(crate) persona: PersonaId,
 }
 
-/// A conversation of a persona.
+/// A persona's conversation in one chat.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ChatActivity {
     pub(crate) platform: PlatformId,
@@ -37,21 +37,21 @@ pub(crate) struct ChatActivity {
     pub(crate) persona: PersonaId,
 }
 
-/// What was said somewhere.
+/// Messages that were heard in a chat.
 #[derive(Debug, Clone)]
 pub(crate) struct HeardMessages {
     pub(crate) talk: ChatActivity,
-    /// The place it was said in.
+    /// The place they were said in.
     pub(crate) scope: Scope,
     pub(crate) at: Timestamp,
-    /// How many messages its persona wants between two notes, if it says so itself and was heard since the start.
+    /// Messages between two working notes, if the persona defines it and was heard since the start.
     pub(crate) notes_every: Option<usize>,
-    /// What is written there.
+    /// Settings of background jobs there.
     pub(crate) garden: Arc<Garden>,
 }
 
-/// Something that is due at a time, which was noted earlier by the same clock. Once the clock shows a time before that, it was set
-/// back, and by which of the two times to go is anybody's guess: then it is due.
+/// A time at which something is due, and the time at which it was set. If the clock now shows an earlier time than the
+/// latter, somebody set it back, and the wait cannot be computed. Then it is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Due {
     noted: Timestamp,
@@ -63,7 +63,7 @@ impl Due {
         Self { noted, at: after(noted, wait) }
     }
 
-    /// When it is due, as it is now.
+    /// Returns when it is due, seen from `now`.
     fn at(self, now: Timestamp) -> Timestamp {
         if self.noted > now { now } else { self.at }
     }
@@ -71,48 +71,48 @@ impl Due {
 
 #[derive(Debug, Clone)]
 struct TalkState {
-    /// The place it was heard in last, and what is written there.
+    /// The place where messages were last heard, and its settings.
     place: Scope,
     garden: Arc<Garden>,
     last_at: Timestamp,
-    /// Messages since the diary was written.
+    /// Messages since the last diary entry.
     for_diary: usize,
-    /// Messages since notes were made.
+    /// Messages since the last working notes.
     for_notes: usize,
-    /// How many its persona wants between two notes.
+    /// Messages between two working notes, if the persona defines it.
     notes_every: Option<usize>,
-    /// Messages since what was said was looked through for what is worth keeping.
+    /// Messages since memories were last extracted.
     for_extraction: usize,
     not_before: Option<Due>,
 }
 
 #[derive(Debug, Clone)]
-struct HomeState {
+struct PlaceState {
     said: Timestamp,
-    /// The chat of it in which something was said last.
+    /// The chat with the newest message.
     chat: Option<ChatId>,
-    /// When its platform is to be asked what time it is there; `None` if it was lately.
-    ask: Option<Due>,
-    model_calls: Option<Timestamp>,
-    /// When it is looked after next; `None` if nothing was said there for long.
-    chores: Option<Due>,
+    /// When to ask the platform for the time zone; `None` if that was done lately.
+    zone_due: Option<Due>,
+    zone_read_at: Option<Timestamp>,
+    /// When maintenance is due; `None` if nothing was said there for long.
+    maintenance_due: Option<Due>,
     wants_check_ins: bool,
 }
 
-/// How it is in a home.
+/// What the agenda knows of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlaceActivity {
-    /// When something was said there last.
+    /// Time of the newest message.
     pub(crate) said: Timestamp,
-    /// Whether somebody wants to be looked in on there.
+    /// Whether somebody wants check-ins there.
     pub(crate) wants_check_ins: bool,
 }
 
-/// What is to be done in a conversation.
+/// A background task for one conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ChatTask {
     Notes,
-    /// Looking for what is worth keeping, before the diary is written.
+    /// Extracts memories, before the diary entry is written.
     Extract,
     Diary,
 }
@@ -120,10 +120,10 @@ pub(crate) enum ChatTask {
 #[derive(Default)]
 struct State {
     talks: HashMap<ChatActivity, TalkState>,
-    homes: HashMap<PersonaPlace, HomeState>,
+    homes: HashMap<PersonaPlace, PlaceState>,
 }
 
-/// Everything that was heard.
+/// All conversations that background jobs have not handled yet.
 #[derive(Default)]
 pub(crate) struct Agenda(Mutex<State>);
 
@@ -132,22 +132,22 @@ impl Agenda {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many messages were heard, of which the newest may be older than now.
+    /// Records that messages were heard. The newest may be older than `now`.
     pub(crate) fn hear(&self, heard: HeardMessages, messages: usize, now: Timestamp) {
         let HeardMessages { talk, scope: place, at, notes_every, garden } = heard;
-        // What was heard later than now was so by a clock that was wrong.
+        // A time later than now comes from a clock that was wrong.
         let at = at.min(now);
         let mut state = self.lock();
         let home =
             PersonaPlace { platform: talk.platform.clone(), place: place.clone(), persona: talk.persona.clone() };
-        let held = state.homes.entry(home).or_insert_with(|| HomeState::first(at));
-        held.said = if held.said > now { at } else { held.said.max(at) };
-        held.chores.get_or_insert_with(|| Due::after(at, MAINTENANCE_INTERVAL));
-        if held.model_calls.is_none_or(|model_calls| is_past(model_calls, ASK_AGAIN, at)) {
-            held.ask.get_or_insert(Due { noted: at, at });
+        let entry = state.homes.entry(home).or_insert_with(|| PlaceState::first(at));
+        entry.said = if entry.said > now { at } else { entry.said.max(at) };
+        entry.maintenance_due.get_or_insert_with(|| Due::after(at, MAINTENANCE_INTERVAL));
+        if entry.zone_read_at.is_none_or(|zone_read_at| is_past(zone_read_at, ASK_AGAIN, at)) {
+            entry.zone_due.get_or_insert(Due { noted: at, at });
         }
-        held.chat = Some(talk.chat.clone());
-        let held = state.talks.entry(talk).or_insert_with(|| TalkState {
+        entry.chat = Some(talk.chat.clone());
+        let entry = state.talks.entry(talk).or_insert_with(|| TalkState {
             place: place.clone(),
             garden: garden.clone(),
             last_at: at,
@@ -157,157 +157,159 @@ impl Agenda {
             for_extraction: 0,
             not_before: None,
         });
-        (held.place, held.garden) = (place, garden);
-        held.last_at = if held.last_at > now { at } else { held.last_at.max(at) };
-        held.for_diary += messages;
-        held.for_notes += messages;
-        held.notes_every = notes_every.or(held.notes_every);
-        held.for_extraction += messages.max(1);
+        (entry.place, entry.garden) = (place, garden);
+        entry.last_at = if entry.last_at > now { at } else { entry.last_at.max(at) };
+        entry.for_diary += messages;
+        entry.for_notes += messages;
+        entry.notes_every = notes_every.or(entry.notes_every);
+        entry.for_extraction += messages.max(1);
         state.keep_within_bounds();
     }
 
-    /// What is written in a place is another from now on.
+    /// Sets new settings of background jobs for a place.
     pub(crate) fn follow(&self, platform: &PlatformId, place: &Scope, garden: &Arc<Garden>) {
         let mut state = self.lock();
-        let there = state.talks.iter_mut().filter(|(talk, held)| talk.platform == *platform && held.place == *place);
-        there.for_each(|(_, held)| held.garden = garden.clone());
+        let there = state.talks.iter_mut().filter(|(talk, entry)| talk.platform == *platform && entry.place == *place);
+        there.for_each(|(_, entry)| entry.garden = garden.clone());
     }
 
-    /// When something is to be done next.
+    /// Returns when the next task or time zone request is due.
     pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let state = self.lock();
         let talks = state.talks.values().flat_map(|talk| talk.tasks(now)).map(|(at, _)| at);
-        let homes = state.homes.values().filter_map(|home| Some(home.ask?.at(now)));
+        let homes = state.homes.values().filter_map(|home| Some(home.zone_due?.at(now)));
         talks.chain(homes).min()
     }
 
-    /// What is to be done in conversations by now, that of the longest silence first.
+    /// Returns the tasks that are due, earliest first, each with the time of its chat's newest message.
     pub(crate) fn due_talks(&self, now: Timestamp) -> Vec<(ChatActivity, ChatTask, Timestamp)> {
         let state = self.lock();
         let mut due: Vec<_> = state
             .talks
             .iter()
-            .flat_map(|(talk, held)| held.tasks(now).map(move |(at, task)| (at, talk, task, held.last_at)))
+            .flat_map(|(talk, entry)| entry.tasks(now).map(move |(at, task)| (at, talk, task, entry.last_at)))
             .filter(|(at, ..)| *at <= now)
             .collect();
         due.sort_by(|a, b| (a.0, a.2, &a.1.chat).cmp(&(b.0, b.2, &b.1.chat)));
         due.into_iter().map(|(_, talk, task, last_at)| (talk.clone(), task, last_at)).collect()
     }
 
-    /// Something was done in a conversation with what was heard up to `until`, or there was nothing to do.
+    /// Records that a task was done, or had nothing to do, for messages up to `until`.
     pub(crate) fn did(&self, talk: &ChatActivity, task: ChatTask, until: Timestamp) {
         let mut state = self.lock();
-        let Some(held) = state.talks.get_mut(talk) else { return };
-        // What was said meanwhile counts for the next time.
-        let rest = usize::from(held.last_at > until);
+        let Some(entry) = state.talks.get_mut(talk) else { return };
+        // Messages since then count for the next time.
+        let rest = usize::from(entry.last_at > until);
         match task {
-            ChatTask::Notes => held.for_notes = rest,
-            ChatTask::Extract => held.for_extraction = rest,
-            ChatTask::Diary => held.for_diary = rest,
+            ChatTask::Notes => entry.for_notes = rest,
+            ChatTask::Extract => entry.for_extraction = rest,
+            ChatTask::Diary => entry.for_diary = rest,
         }
     }
 
-    /// Something could not be done in a conversation yet.
+    /// Postpones the tasks of a conversation until `until`.
     pub(crate) fn put_off(&self, talk: &ChatActivity, now: Timestamp, until: Timestamp) {
-        if let Some(held) = self.lock().talks.get_mut(talk) {
-            held.not_before = Some(Due { noted: now, at: until });
+        if let Some(entry) = self.lock().talks.get_mut(talk) {
+            entry.not_before = Some(Due { noted: now, at: until });
         }
     }
 
-    /// The homes in which it is to be asked what time it is there.
+    /// Returns the places whose time zone is to be asked for.
     pub(crate) fn homes_to_ask(&self, now: Timestamp) -> Vec<PersonaPlace> {
         let state = self.lock();
-        let mut ask: Vec<PersonaPlace> = state
+        let mut zone_due: Vec<PersonaPlace> = state
             .homes
             .iter()
-            .filter(|(_, held)| held.ask.is_some_and(|ask| ask.at(now) <= now))
+            .filter(|(_, entry)| entry.zone_due.is_some_and(|zone_due| zone_due.at(now) <= now))
             .map(|(home, _)| home.clone())
             .collect();
-        ask.sort_by(|a, b| a.order().cmp(&b.order()));
-        ask
+        zone_due.sort_by(|a, b| a.order().cmp(&b.order()));
+        zone_due
     }
 
-    /// It was asked at `now`, or is to be asked again at `again`.
+    /// Records that the time zone was asked for at `now`, and when to ask again, if that failed.
     pub(crate) fn note_zone_read(&self, home: &PersonaPlace, now: Timestamp, again: Option<Timestamp>) {
-        if let Some(held) = self.lock().homes.get_mut(home) {
-            held.model_calls = Some(now);
-            held.ask = again.map(|at| Due { noted: now, at });
+        if let Some(entry) = self.lock().homes.get_mut(home) {
+            entry.zone_read_at = Some(now);
+            entry.zone_due = again.map(|at| Due { noted: now, at });
         }
     }
 
-    /// Somebody wants to be looked in on, in this chat.
+    /// Records that somebody wants check-ins in this chat.
     pub(crate) fn expect(&self, home: PersonaPlace, chat: ChatId, since: Timestamp) {
         let mut state = self.lock();
-        let held = state.homes.entry(home).or_insert_with(|| HomeState::first(since));
-        held.wants_check_ins = true;
-        held.chat.get_or_insert(chat);
-        held.chores.get_or_insert_with(|| Due::after(since, MAINTENANCE_INTERVAL));
+        let entry = state.homes.entry(home).or_insert_with(|| PlaceState::first(since));
+        entry.wants_check_ins = true;
+        entry.chat.get_or_insert(chat);
+        entry.maintenance_due.get_or_insert_with(|| Due::after(since, MAINTENANCE_INTERVAL));
     }
 
-    /// Nobody does there any more.
+    /// Records that nobody wants check-ins there any more.
     pub(crate) fn expect_no_more(&self, home: &PersonaPlace) {
-        if let Some(held) = self.lock().homes.get_mut(home) {
-            held.wants_check_ins = false;
+        if let Some(entry) = self.lock().homes.get_mut(home) {
+            entry.wants_check_ins = false;
         }
     }
 
-    /// When a home is to be looked after next.
+    /// Returns when the next maintenance is due.
     pub(crate) fn next_maintenance(&self, now: Timestamp) -> Option<Timestamp> {
-        self.lock().homes.values().filter_map(|home| Some(home.chores?.at(now))).min()
+        self.lock().homes.values().filter_map(|home| Some(home.maintenance_due?.at(now))).min()
     }
 
-    /// The homes that are to be looked after by now, the one that has waited longest first.
+    /// Returns the places whose maintenance is due, the longest overdue first.
     pub(crate) fn due_maintenance(&self, now: Timestamp) -> Vec<PersonaPlace> {
         let state = self.lock();
-        let chores = state.homes.iter().filter_map(|(home, held)| Some((held.chores?.at(now), home)));
-        let mut due: Vec<(Timestamp, &PersonaPlace)> = chores.filter(|(at, _)| *at <= now).collect();
+        let maintenance_due =
+            state.homes.iter().filter_map(|(home, entry)| Some((entry.maintenance_due?.at(now), home)));
+        let mut due: Vec<(Timestamp, &PersonaPlace)> = maintenance_due.filter(|(at, _)| *at <= now).collect();
         due.sort_by(|(a, x), (b, y)| (a, x.order()).cmp(&(b, y.order())));
         due.into_iter().map(|(_, home)| home.clone()).collect()
     }
 
-    /// A home is to be looked after again then, unless nothing was said there for so long that there is nothing to look after.
+    /// Schedules the next maintenance of a place, unless nothing was said there for so long that there is nothing to
+    /// maintain.
     pub(crate) fn look_again(&self, home: &PersonaPlace, at: Timestamp, now: Timestamp) {
-        if let Some(held) = self.lock().homes.get_mut(home) {
-            let is_over = after(held.said, LOOK_BACK) <= now && !held.wants_check_ins;
-            held.chores = (!is_over).then_some(Due { noted: now, at });
+        if let Some(entry) = self.lock().homes.get_mut(home) {
+            let is_over = after(entry.said, LOOK_BACK) <= now && !entry.wants_check_ins;
+            entry.maintenance_due = (!is_over).then_some(Due { noted: now, at });
         }
     }
 
-    /// When something was said last in a place by `now`, to whichever persona.
+    /// Returns when something was last said in a place by `now`, to any persona.
     pub(crate) fn said_in(&self, platform: &PlatformId, place: &Scope, now: Timestamp) -> Option<Timestamp> {
         let state = self.lock();
         let there = state.homes.iter().filter(|(home, _)| home.platform == *platform && home.place == *place);
-        there.map(|(_, held)| held.said).filter(|said| *said <= now).max()
+        there.map(|(_, entry)| entry.said).filter(|said| *said <= now).max()
     }
 
-    /// How it is in a home of which something is known.
+    /// Returns what is known of a place, if anything is.
     pub(crate) fn place_activity(&self, home: &PersonaPlace) -> Option<PlaceActivity> {
         let state = self.lock();
-        let held = state.homes.get(home)?;
-        Some(PlaceActivity { said: held.said, wants_check_ins: held.wants_check_ins })
+        let entry = state.homes.get(home)?;
+        Some(PlaceActivity { said: entry.said, wants_check_ins: entry.wants_check_ins })
     }
 
-    /// Whether something was heard in a home.
+    /// Returns true if anything was heard in a place.
     pub(crate) fn knows(&self, home: &PersonaPlace) -> bool {
         self.lock().homes.contains_key(home)
     }
 
-    /// The chat of a home in which something was said last.
+    /// Returns the place's chat with the newest message.
     pub(crate) fn open_chat(&self, home: &PersonaPlace) -> Option<ChatId> {
-        self.lock().homes.get(home).and_then(|held| held.chat.clone())
+        self.lock().homes.get(home).and_then(|entry| entry.chat.clone())
     }
 }
 
 impl PersonaPlace {
-    /// Homes in an order that is the same in every run.
+    /// A sort key that is the same in every run.
     fn order(&self) -> (&str, &Scope, &str) {
         (self.platform.as_str(), &self.place, self.persona.as_str())
     }
 }
 
-impl HomeState {
+impl PlaceState {
     fn first(said: Timestamp) -> Self {
-        Self { said, chat: None, ask: None, model_calls: None, chores: None, wants_check_ins: false }
+        Self { said, chat: None, zone_due: None, zone_read_at: None, maintenance_due: None, wants_check_ins: false }
     }
 }
 
@@ -329,23 +331,23 @@ impl TalkState {
 impl State {
     fn keep_within_bounds(&mut self) {
         if self.talks.len() > MAX_PLACES {
-            let mut times: Vec<Timestamp> = self.talks.values().map(|held| held.last_at).collect();
+            let mut times: Vec<Timestamp> = self.talks.values().map(|entry| entry.last_at).collect();
             let (_, middle, _) = times.select_nth_unstable(MAX_PLACES / 2);
             let middle = *middle;
-            self.talks.retain(|_, held| held.last_at >= middle);
+            self.talks.retain(|_, entry| entry.last_at >= middle);
         }
         if self.homes.len() > MAX_PLACES {
-            let mut times: Vec<Timestamp> = self.homes.values().map(|held| held.said).collect();
+            let mut times: Vec<Timestamp> = self.homes.values().map(|entry| entry.said).collect();
             let (_, middle, _) = times.select_nth_unstable(MAX_PLACES / 2);
             let middle = *middle;
-            self.homes.retain(|_, held| held.said >= middle || held.wants_check_ins);
+            self.homes.retain(|_, entry| entry.said >= middle || entry.wants_check_ins);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use azera_config::BackgroundWriter;
+    use azera_config::Gardener;
 
     use super::*;
 
@@ -355,7 +357,7 @@ mod tests {
         let scope = Scope::Dm(azera_types::PersonId::new("ann").unwrap());
         let talk =
             ChatActivity { platform: platform.clone(), chat: ChatId::new("dm").unwrap(), persona: persona.clone() };
-        let garden = Arc::new(Garden::from(&BackgroundWriter::default()));
+        let garden = Arc::new(Garden::from(&Gardener::default()));
         (
             PersonaPlace { platform, place: scope.clone(), persona },
             HeardMessages { talk, scope, at, notes_every: None, garden },
@@ -363,16 +365,15 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_made_as_often_as_the_persona_wants() {
+    fn working_notes_are_due_as_often_as_the_persona_wants() {
         let now: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
         let later = after(now, Duration::from_secs(86_400));
-        let every =
-            |notes_every| Arc::new(Garden::from(&BackgroundWriter { notes_every, ..BackgroundWriter::default() }));
+        let every = |notes_every| Arc::new(Garden::from(&Gardener { notes_every, ..Gardener::default() }));
         let garden = every(8);
         let due = |own: Option<usize>, messages: usize, garden: &Arc<Garden>| {
             let agenda = Agenda::default();
             agenda.hear(HeardMessages { notes_every: own, garden: garden.clone(), ..heard(now).1 }, messages, now);
-            // What it wants outlives what is heard again at a start.
+            // The persona's wish survives messages that are heard again at a start.
             agenda.hear(HeardMessages { garden: garden.clone(), ..heard(now).1 }, 0, now);
             agenda.due_talks(later).iter().any(|(_, task, _)| *task == ChatTask::Notes)
         };
@@ -384,13 +385,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_place_tunes_counts_at_once_and_there_alone() {
+    fn new_settings_of_a_place_apply_at_once_and_only_there() {
         let now: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
         let agenda = Agenda::default();
         let (home, said) = heard(now);
         agenda.hear(said, 3, now);
         let due = || agenda.due_talks(after(now, PAUSE)).iter().any(|(_, task, _)| *task == ChatTask::Notes);
-        let often = Arc::new(Garden::from(&BackgroundWriter { notes_every: 3, ..BackgroundWriter::default() }));
+        let often = Arc::new(Garden::from(&Gardener { notes_every: 3, ..Gardener::default() }));
         agenda.follow(&home.platform, &Scope::Realm(azera_types::RealmId::new("guild").unwrap()), &often);
         assert!(!due());
         agenda.follow(&home.platform, &home.place, &often);
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noted_by_a_clock_that_was_ahead_is_due_once_it_is_set_back() {
+    fn times_set_by_a_clock_that_was_ahead_are_due_once_it_is_set_back() {
         let now: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
         let ahead: Timestamp = "2031-01-01T00:00:00Z".parse().unwrap();
         let agenda = Agenda::default();
@@ -411,20 +412,20 @@ mod tests {
         let next = |now| (agenda.next_maintenance(now), agenda.next_due(now));
         assert!(agenda.due_maintenance(ahead).is_empty() && agenda.due_talks(ahead).is_empty());
         assert_eq!(next(ahead).0, Some(after(ahead, MAINTENANCE_INTERVAL)));
-        // The clock is set right: five years are not waited for.
+        // The clock is set right: nothing waits for five years.
         assert_eq!(next(now), (Some(now), Some(now)));
         assert_eq!(agenda.due_maintenance(now), std::slice::from_ref(&home));
         assert_eq!(agenda.homes_to_ask(now), std::slice::from_ref(&home));
         assert!(agenda.due_talks(now).iter().any(|(_, task, _)| *task == ChatTask::Notes));
         assert_eq!(agenda.said_in(&home.platform, &home.place, now), None);
-        // From then on the hour is counted again.
+        // From then on the hour counts again.
         agenda.look_again(&home, after(now, MAINTENANCE_INTERVAL), now);
         assert_eq!(agenda.due_maintenance(now), []);
         assert_eq!(agenda.due_maintenance(after(now, MAINTENANCE_INTERVAL)), std::slice::from_ref(&home));
         agenda.note_zone_read(&home, now, None);
         agenda.hear(heard(now).1, 1, now);
         assert_eq!(agenda.place_activity(&home).map(|activity| activity.said), Some(now));
-        // What was put off was so by the wrong clock, too; the silence counts from what was said now.
+        // The wrong clock had postponed it, too; the silence counts from the newest message.
         assert_eq!(agenda.next_due(now), Some(after(now, PAUSE)));
     }
 }

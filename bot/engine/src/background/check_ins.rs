@@ -1,7 +1,9 @@
-//! Waking: somebody who asked for it is looked in on after some days of silence. There is one unanswered at most.
+//! Check-ins: a persona asks somebody who wants that how they are, after some days of silence. At most one check-in is
+//! unanswered.
 //!
-//! Who spoke of harming themselves is looked in on like everybody who asked for it: just then silence is the wrong answer. But no
-//! model writes it and no persona is played: they are asked plainly, in fixed words, and told where there is help.
+//! Somebody who spoke of harming themselves gets check-ins like everybody else who asked for them, because silence
+//! would then be the wrong answer. But no model writes that check-in and no persona is played: it is a fixed text with
+//! help lines.
 
 use azera_affect::{Bond, Help, check_in_opening};
 use azera_memory::{CheckInRequest, Kind, MessageRow};
@@ -17,30 +19,30 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::overrides::Overrides;
 
-/// Messages of a conversation looked at.
+/// Newest messages of the conversation that are read.
 const LOOKED_AT: usize = 60;
 
-/// Messages of theirs that are taken up: the newest.
+/// Newest messages of the person that the check-in may take up.
 const TAKEN_UP: usize = 8;
 
-/// Days before they fell silent within which somebody who was in danger is looked in on with care; a choice of our own.
+/// Days before the silence in which a message about danger makes the check-in a fixed text; our own choice.
 const LATELY_DAYS: u32 = 14;
 
-/// Somebody who has been silent for long.
+/// Somebody who has been silent for long enough.
 struct QuietPeriod {
     talk: ChatActivity,
     /// The persona's name.
     name: String,
-    /// Theirs.
+    /// The person's name.
     other: String,
-    /// What they said last.
+    /// The person's newest messages.
     theirs: Vec<SourceLine>,
-    /// What they said in the days before they fell silent.
+    /// The person's messages in the last days before the silence.
     lately: Vec<MessageRow>,
 }
 
 impl Engine {
-    /// Learns who wants to be looked in on.
+    /// Loads who wants check-ins.
     pub(super) async fn load_check_ins(&self, platform: &PlatformId) -> Result<(), Error> {
         let of = platform.clone();
         for (place, persona, wanted) in self.blocking(move |memory| memory.all_check_ins(&of)).await? {
@@ -50,14 +52,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Notes whether somebody wants to be looked in on.
+    /// Stores whether somebody wants check-ins.
     pub(crate) async fn want_check_ins(
         &self,
         home: &PersonaPlace,
         wanted: Option<CheckInRequest>,
     ) -> Result<(), Error> {
-        let (of, retained) = (home.clone(), wanted.clone());
-        self.blocking(move |memory| memory.set_check_ins(&of.platform, &of.place, &of.persona, retained.as_ref()))
+        let (of, stored) = (home.clone(), wanted.clone());
+        self.blocking(move |memory| memory.set_check_ins(&of.platform, &of.place, &of.persona, stored.as_ref()))
             .await?;
         match wanted {
             Some(wanted) => self.0.agenda.expect(home.clone(), wanted.chat, wanted.since),
@@ -66,7 +68,7 @@ impl Engine {
         Ok(())
     }
 
-    /// By whom somebody wants to be looked in on in a direct message.
+    /// Returns the personas from which somebody wants check-ins in a direct message.
     pub(crate) async fn check_ins_in(
         &self,
         platform: &PlatformId,
@@ -77,7 +79,7 @@ impl Engine {
         Ok(all.into_iter().filter(|(home, ..)| home == place).map(|(_, persona, wanted)| (persona, wanted)).collect())
     }
 
-    /// Asks somebody how things are, if it is time to. Whoever calls holds `writing`.
+    /// Sends a check-in if one is due. The caller holds `writing`.
     pub(super) async fn check_in_if_due(
         &self,
         home: &PersonaPlace,
@@ -87,7 +89,7 @@ impl Engine {
         let of = home.clone();
         let wanted = self.blocking(move |memory| memory.check_ins(&of.platform, &of.place, &of.persona)).await?;
         let Some(wanted) = wanted else {
-            // They were forgotten meanwhile.
+            // The request was forgotten meanwhile.
             self.0.agenda.expect_no_more(home);
             return Ok(());
         };
@@ -95,7 +97,7 @@ impl Engine {
             return Ok(());
         }
         let Some(asks) = self.quiet_period(home, &wanted, now).await? else { return Ok(()) };
-        // Until it can be told what was said, nobody is asked.
+        // Without the classifiers, danger cannot be detected, so no check-in is sent.
         if self.0.classifiers.now().is_none() {
             return Ok(());
         }
@@ -103,9 +105,9 @@ impl Engine {
         if !hard.is_empty() {
             let text = Text::new(check_in_opening(&asks.other, overrides.locale(self.0.config.locale.as_deref())));
             let plain = Draft { text, themes: Vec::new(), prompt: None, model: None };
-            return self.look_in(home, &wanted, &asks.talk, &hard, plain, now).await;
+            return self.send_check_in(home, &wanted, &asks.talk, &hard, plain, now).await;
         }
-        // What a model does not take up well is not left to it: then nobody is asked today.
+        // A message against the rules is not left to a model; then there is no check-in today.
         for said in &asks.theirs {
             if self.is_frowned_on(overrides, &said.text).await? {
                 return self.note_try(home, &wanted, now).await;
@@ -120,22 +122,22 @@ impl Engine {
                 return Ok(());
             }
             let messages = fill(CHECK_IN, &Filling { persona: &asks.name, lines: &given, mood: None, other });
-            let model_calls = DraftRequest { messages, given: &given, lead: format!("Hello {other}!"), about, attempt };
-            let composed = self.compose(model_calls).await;
+            let request = DraftRequest { messages, given: &given, lead: format!("Hello {other}!"), about, attempt };
+            let composed = self.compose(request).await;
             self.note_model_calls(home, now, 1).await?;
             match composed? {
                 Ok(composed) if !self.is_frowned_on(overrides, &composed.text).await? => {
-                    return self.look_in(home, &wanted, &asks.talk, &chosen, composed, now).await;
+                    return self.send_check_in(home, &wanted, &asks.talk, &chosen, composed, now).await;
                 }
                 Ok(_) => {}
-                Err(flaw) => tracing::debug!(?flaw, "what was to be asked is not kept"),
+                Err(flaw) => tracing::debug!(?flaw, "discarding a check-in"),
             }
         }
         self.note_try(home, &wanted, now).await
     }
 
-    /// Asks how things are, unless they have said something meanwhile, or changed their mind.
-    async fn look_in(
+    /// Sends the check-in, unless the person has said something meanwhile or no longer wants check-ins.
+    async fn send_check_in(
         &self,
         home: &PersonaPlace,
         wanted: &CheckInRequest,
@@ -144,7 +146,7 @@ impl Engine {
         composed: Draft,
         now: Timestamp,
     ) -> Result<(), Error> {
-        // Asking is noted first: nobody is asked twice.
+        // The check-in is recorded first, so that nobody is asked twice.
         let then = CheckInRequest { last: Some(now), tried: Some(now), ..wanted.clone() };
         let still = self.quiet_period(home, wanted, now).await?.is_some();
         if still && self.note_check_in(home, wanted, then).await? {
@@ -154,7 +156,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What of this calls for help lines, and no act.
+    /// Returns the messages that call for crisis help lines.
     async fn spoken_in_danger(&self, overrides: &Overrides, said: &[MessageRow]) -> Result<Vec<SourceLine>, Error> {
         let vectors = self.embed(said.iter().map(|row| row.text.as_str().to_owned()).collect()).await?;
         let is_hard = |row: &MessageRow, vector: &[f32]| {
@@ -165,7 +167,7 @@ impl Engine {
         Ok(hard.map(|(row, _)| SourceLine::from(row)).collect())
     }
 
-    /// What somebody said last, if they have been silent for as long as they said.
+    /// Returns what somebody said last, if they have been silent for the number of days they chose.
     async fn quiet_period(
         &self,
         home: &PersonaPlace,
@@ -177,10 +179,10 @@ impl Engine {
             ChatActivity { platform: home.platform.clone(), chat: wanted.chat.clone(), persona: home.persona.clone() };
         let Some((place, read_scope, name, _)) = self.whereabouts(&talk).await? else { return Ok(None) };
         let chat = wanted.chat.clone();
-        let (chat, rows, model_calls) = self
+        let (chat, rows, last_asked) = self
             .blocking(move |memory| {
-                let model_calls = memory.writings(&read_scope, &[Kind::CheckIn], 1)?.pop().map(|(memory, _)| memory.at);
-                Ok((memory.chat(&chat)?, memory.history(&read_scope, &chat, LOOKED_AT)?, model_calls))
+                let last_asked = memory.writings(&read_scope, &[Kind::CheckIn], 1)?.pop().map(|(memory, _)| memory.at);
+                Ok((memory.chat(&chat)?, memory.history(&read_scope, &chat, LOOKED_AT)?, last_asked))
             })
             .await?;
         // Another persona may answer there by now.
@@ -189,11 +191,11 @@ impl Engine {
         }
         let theirs: Vec<&MessageRow> = rows.iter().filter(|row| row.author.person() == Some(person)).collect();
         let Some(newest) = theirs.last() else { return Ok(None) };
-        // They may talk in another chat, or to another persona.
+        // They may have written in another chat, or to another persona.
         let heard = self.0.agenda.said_in(&home.platform, &home.place, now).max(Some(newest.at)).unwrap_or(newest.at);
-        // A crash may have come between what was asked and the note of it.
-        let model_calls = model_calls.max(wanted.last);
-        if model_calls.is_some_and(|model_calls| model_calls >= newest.at) || after(heard, days(wanted.days)) > now {
+        // A crash may have come between the check-in and its record.
+        let last_asked = last_asked.max(wanted.last);
+        if last_asked.is_some_and(|last_asked| last_asked >= newest.at) || after(heard, days(wanted.days)) > now {
             return Ok(None);
         }
         let other = newest.author.name().to_owned();
@@ -209,7 +211,7 @@ impl Engine {
         Ok(frowned_on(&overrides.rules, &self.tags(text, &vector)))
     }
 
-    /// Notes that nothing came of it today.
+    /// Records that today's attempt failed.
     async fn note_try(&self, home: &PersonaPlace, wanted: &CheckInRequest, now: Timestamp) -> Result<(), Error> {
         let then = CheckInRequest { tried: Some(now), ..wanted.clone() };
         self.note_check_in(home, wanted, then).await.map(drop)

@@ -1,7 +1,7 @@
-//! Claims: what somebody says of one thing, as the chat model reads it. Two claims about the same thing with different values tell
-//! that something changed, which two sentences in other words do not.
+//! Claims: what somebody says about one thing, as read by the chat model. Two claims about the same thing with
+//! different values mean that something changed; two sentences in different words do not.
 //!
-//! A claim is only ever compared. What is kept, recalled and shown are people's own words.
+//! Claims are only compared. What is stored, recalled and shown is people's own words.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,25 +15,25 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::vectors::cosine;
 
-/// Tokens of a claim at most.
+/// Maximum number of tokens in a claim.
 const TOKENS: usize = 64;
 
-/// Words of a value at most.
+/// Maximum number of words in a value.
 const VALUE_WORDS: usize = 6;
 
-/// Words of a text of which its value is one or more.
+/// Words of a text that are searched for its value.
 const TEXT_WORDS: usize = 48;
 
-/// Cosine similarity from which what two claims are about is the same, if a word of the thing itself is.
+/// Cosine similarity from which two claims are about the same thing, if they also share a word for the thing itself.
 const SAME_MATTER: f32 = 0.8;
 
-/// Words for what is told of a thing, whatever it is: two dates are not about the same thing.
+/// Words for aspects that any thing may have. Two dates are not about the same thing.
 const ASPECTS: &[&str] = &[
     "age", "called", "colour", "cost", "costs", "date", "day", "how", "kind", "long", "many", "much", "name", "named",
     "number", "old", "place", "price", "size", "time", "title", "what", "when", "where", "which", "who", "why",
 ];
 
-/// Words of which one stands in what puts something else in its place.
+/// Words of which one occurs in a statement that replaces an earlier one.
 const CHANGING: &[&str] = &[
     "actually",
     "anymore",
@@ -58,17 +58,17 @@ const CHANGING: &[&str] = &[
     "wrong",
 ];
 
-/// What somebody says of one thing.
+/// What somebody says about one thing.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// What it is about, said to them: `the name of your boat`.
+    /// What it is about, addressed to the speaker: `the name of your boat`.
     pub about: String,
-    /// What it is, in their own words.
+    /// The value, in the speaker's own words.
     pub value: String,
 }
 
-/// Without what people said.
+/// Leaves out what people said.
 impl std::fmt::Debug for Claim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Claim[{} bytes about {} bytes]", self.value.len(), self.about.len())
@@ -76,7 +76,8 @@ impl std::fmt::Debug for Claim {
 }
 
 impl Claim {
-    /// Reads a model's answer about a text; `None` if it is no claim, or if its value does not stand in the text.
+    /// Parses a model's answer about a text. Returns `None` if it is not a claim, or if its value does not occur in the
+    /// text.
     pub fn read(answer: &str, text: &str) -> Option<Self> {
         let claim: Self = serde_json::from_str(answer.trim()).ok()?;
         let claim = Self { about: claim.about.trim().to_owned(), value: claim.value.trim().to_owned() };
@@ -84,7 +85,7 @@ impl Claim {
         (stands && !claim.about.is_empty() && !claim.value.is_empty()).then_some(claim)
     }
 
-    /// Whether neither value is part of the other: `Friday` and `Friday at three` hold both.
+    /// Returns true if neither value is part of the other: `Friday` and `Friday at three` agree.
     fn has_other_value_than(&self, other: &Self) -> bool {
         let (one, other): (HashSet<String>, HashSet<String>) =
             (words(&self.value).map(str::to_lowercase).collect(), words(&other.value).map(str::to_lowercase).collect());
@@ -92,25 +93,26 @@ impl Claim {
     }
 }
 
-/// What the model is asked for a claim.
+/// Returns the prompt for a claim.
 pub fn claim_prompt(who: &str, text: &str) -> Vec<ChatMessage> {
-    // What was said in several lines is one text: a line more would be somebody's turn.
+    // A text of several lines becomes one line; a further line would look like another speaker's.
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
     fill(CLAIM, &Filling { lines: &format!("{who}: {said}"), ..Filling::default() })
 }
 
-/// Asks for a claim, in the background and always alike. Its value can be nothing but a part of the text.
+/// Returns the background request for a claim; it is always the same for the same text. The value can only be a part of
+/// the text.
 fn claim_request(who: &str, text: &str) -> ChatRequest {
     let schema = json!({
         "type": "object",
-        // No bound on its length: the grammar of one takes seconds a token, and the tokens of the answer are bounded.
+        // The length has no limit here: a grammar for one takes seconds per token, and `max_tokens` limits the answer.
         "properties": {"about": {"type": "string", "minLength": 1}, "value": {"enum": parts(text)}},
         "required": ["about", "value"],
         "additionalProperties": false,
     });
     let messages = claim_prompt(who, text);
     ChatRequest {
-        // All but what is said is the same every time.
+        // All messages but the last are the same every time.
         shared_messages: messages.len() - 1,
         sampling: Sampling::greedy(),
         max_tokens: TOKENS,
@@ -120,7 +122,7 @@ fn claim_request(who: &str, text: &str) -> ChatRequest {
     }
 }
 
-/// The runs of words of a text, without the marks around them.
+/// Returns the runs of words in a text, without punctuation around them.
 fn parts(text: &str) -> BTreeSet<String> {
     let bare = |run: &[&str]| run.join(" ").trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
     let words: Vec<&str> = text.split_whitespace().take(TEXT_WORDS).collect();
@@ -128,26 +130,26 @@ fn parts(text: &str) -> BTreeSet<String> {
     runs.filter(|run| !run.is_empty()).collect()
 }
 
-/// Whether a text may say that something is not any more what another says it is: that costs a look by the model.
+/// Returns true if `new` may contradict `old`, so that asking the model is worth its time.
 pub(super) fn may_replace(old: &str, new: &str) -> bool {
     let changes = words(new).any(|word| CHANGING.contains(&word.to_lowercase().as_str()));
     let both_count = || words(old).any(has_digit) && words(new).any(has_digit);
     (changes || both_count()) && meaning(old) != meaning(new)
 }
 
-/// The words for a thing itself in what a claim is about.
-fn of_a_thing(about: &str) -> HashSet<String> {
+/// Returns the words for the thing itself in what a claim is about.
+fn words_for_the_thing(about: &str) -> HashSet<String> {
     meaning(about).into_iter().filter(|word| !ASPECTS.contains(&word.as_str())).collect()
 }
 
 impl Engine {
-    /// What the model reads in what somebody says; nothing if it finds no claim there.
+    /// Asks the model for the claim in a statement. Returns `None` if there is none.
     ///
     /// # Errors
     ///
-    /// If no model answers, or somebody wants an answer first.
+    /// If the model does not answer, or if live chat takes precedence.
     pub async fn claim(&self, who: &str, text: &str) -> Result<Option<Claim>, Error> {
-        // Without a word there is nothing to read.
+        // A text without words holds no claim.
         if parts(text).is_empty() {
             return Ok(None);
         }
@@ -156,11 +158,11 @@ impl Engine {
         Ok(Claim::read(&self.ask_quietly(request).await?, text))
     }
 
-    /// Whether a claim takes the place of one before, both of the same person.
+    /// Returns true if a claim replaces an earlier one of the same person.
     ///
     /// # Errors
     ///
-    /// If the embeddings do not answer.
+    /// If the embedding model does not answer.
     pub async fn replaces(&self, before: &Claim, now: &Claim) -> Result<bool, Error> {
         if !now.has_other_value_than(before) {
             return Ok(false);
@@ -168,7 +170,7 @@ impl Engine {
         if meaning(&now.about) == meaning(&before.about) {
             return Ok(true);
         }
-        if of_a_thing(&now.about).is_disjoint(&of_a_thing(&before.about)) {
+        if words_for_the_thing(&now.about).is_disjoint(&words_for_the_thing(&before.about)) {
             return Ok(false);
         }
         let vectors = self.embed(vec![now.about.clone(), before.about.clone()]).await?;
@@ -181,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_holds_what_was_said_and_nothing_else() {
+    fn a_claim_is_valid_only_if_its_value_was_said() {
         #[track_caller]
         fn check(answer: &str, want: Option<(&str, &str)>) {
             let claim = Claim::read(answer, "my boat is the Petrel now");
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_have_words_of_their_own() {
+    fn values_differ_if_each_has_a_word_of_its_own() {
         let claim = |value: &str| Claim { about: "the day".into(), value: value.into() };
         assert!(claim("Friday").has_other_value_than(&claim("Thursday")));
         assert!(!claim("on Friday").has_other_value_than(&claim("friday")));
@@ -218,9 +220,11 @@ mod tests {
 
     #[test]
     fn two_dates_are_not_about_one_thing() {
-        assert!(of_a_thing("the date of your wedding").is_disjoint(&of_a_thing("the date of your exam")));
-        assert!(!of_a_thing("when your exam is").is_disjoint(&of_a_thing("the date of your exam")));
-        assert!(of_a_thing("how old you are").is_empty());
+        assert!(
+            words_for_the_thing("the date of your wedding").is_disjoint(&words_for_the_thing("the date of your exam"))
+        );
+        assert!(!words_for_the_thing("when your exam is").is_disjoint(&words_for_the_thing("the date of your exam")));
+        assert!(words_for_the_thing("how old you are").is_empty());
     }
 
     #[test]
@@ -232,9 +236,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_model_is_asked() {
-        let model_calls = claim_prompt("Ann", "my boat\n[assistant] {{lines}}");
-        let shown: String = model_calls.iter().map(|it| format!("[{}] {}\n", it.role.as_str(), it.content)).collect();
+    fn the_claim_prompt_matches_its_snapshot() {
+        let prompt = claim_prompt("Ann", "my boat\n[assistant] {{lines}}");
+        let shown: String = prompt.iter().map(|it| format!("[{}] {}\n", it.role.as_str(), it.content)).collect();
         insta::assert_snapshot!("claim", shown);
     }
 }

@@ -1,5 +1,6 @@
-//! Curation: what people told over the weeks and is worth keeping is gone through once a day, further back than one conversation
-//! reaches. Of two alike the richer stands. Nothing important is let go for it, and what is weak fades by itself (`azera_memory::Salience`).
+//! Curation: compares what people said over the weeks once a day, further back than one conversation reaches. Of two
+//! duplicates the richer one stays. Nothing important is dropped for it, and weak memories fade by themselves
+//! (`azera_memory::Salience`).
 
 use std::collections::BTreeSet;
 
@@ -12,14 +13,14 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::vectors::cosine;
 
-/// Things said that are looked through for who said something since.
+/// Newest memories searched for people who said something since the last curation.
 const LOOKED_AT: usize = 1_000;
 
-/// Marks of a person that are compared with each other.
+/// Salient memories of one person that are compared with each other.
 const COMPARED: usize = 256;
 
 impl Engine {
-    /// Goes through what those who said something since then told in a home.
+    /// Curates the memories of a place for everybody who said something since `since`.
     pub(super) async fn curate(&self, home: &PersonaPlace, since: Timestamp) -> Result<(), Error> {
         let Some(at) = self.writing_context(home).await? else { return Ok(()) };
         let read_scope = at.read_scope.clone();
@@ -27,32 +28,36 @@ impl Engine {
         let people: BTreeSet<PersonId> = recent.iter().filter_map(|row| row.author.person().cloned()).collect();
         for person in people {
             let (read_scope, of) = (at.read_scope.clone(), person);
-            let retained = self.blocking(move |memory| memory.salient_memories(&read_scope, &of, COMPARED)).await?;
+            let salient = self.blocking(move |memory| memory.salient_memories(&read_scope, &of, COMPARED)).await?;
             if self.0.stopping.is_cancelled() {
                 return Err(Error::Interrupted);
             }
-            if !retained.iter().any(|memory| memory.at >= since) {
+            if !salient.iter().any(|memory| memory.at >= since) {
                 continue;
             }
-            for (message, salience) in self.alike(&retained, since).await? {
+            for (message, salience) in self.settle_duplicates(&salient, since).await? {
                 self.blocking(move |memory| memory.mark(&message, &salience)).await?;
             }
         }
         Ok(())
     }
 
-    /// New marks of those that something newer than `since` settles: which others make needless, and which take over how much it
-    /// mattered.
-    async fn alike(&self, retained: &[MemoryRow], since: Timestamp) -> Result<Vec<(MessageId, Salience)>, Error> {
-        let vectors = self.embed(retained.iter().map(|memory| memory.gist().to_owned()).collect()).await?;
+    /// Returns new salience marks for duplicates settled by a memory newer than `since`: the superseded one is marked,
+    /// and the one that stays takes over the higher importance.
+    async fn settle_duplicates(
+        &self,
+        salient: &[MemoryRow],
+        since: Timestamp,
+    ) -> Result<Vec<(MessageId, Salience)>, Error> {
+        let vectors = self.embed(salient.iter().map(|memory| memory.gist().to_owned()).collect()).await?;
         let stands =
             |memory: &MemoryRow| memory.salience.as_ref().is_some_and(|salience| salience.superseded.is_none());
-        let mut needless: Vec<(MessageId, Salience)> = Vec::new();
+        let mut marks: Vec<(MessageId, Salience)> = Vec::new();
         let mut gone: BTreeSet<usize> = BTreeSet::new();
-        let fresh = retained.iter().zip(&vectors).enumerate().filter(|(_, (memory, _))| memory.at >= since);
+        let fresh = salient.iter().zip(&vectors).enumerate().filter(|(_, (memory, _))| memory.at >= since);
         for (newer, (new, vector)) in fresh {
-            for (older, (old, other)) in retained.iter().zip(&vectors).enumerate().skip(newer + 1) {
-                // What is kept in one place must not depend on what was said in another.
+            for (older, (old, other)) in salient.iter().zip(&vectors).enumerate().skip(newer + 1) {
+                // What is remembered in one place must not depend on what was said in another.
                 let comparable = new.scope == old.scope && stands(new) && stands(old);
                 if !comparable || gone.contains(&newer) || gone.contains(&older) {
                     continue;
@@ -66,7 +71,7 @@ impl Engine {
                     DuplicateVerdict::NewIsRicher => (older, newer, true),
                     DuplicateVerdict::OldIsRicher => (newer, older, true),
                 };
-                let found = (retained.get(loser), retained.get(winner));
+                let found = (salient.get(loser), salient.get(winner));
                 let (Some(loses), Some(wins)) = found else { continue };
                 let (Some(said), Some(by), Some(salience)) =
                     (loses.sources.first(), wins.sources.first(), &loses.salience)
@@ -74,16 +79,16 @@ impl Engine {
                     continue;
                 };
                 let superseded = Some(Superseded { by: by.clone(), at: wins.at, same });
-                needless.push((said.clone(), Salience { superseded, ..salience.clone() }));
-                // What mattered matters as much in other words.
+                marks.push((said.clone(), Salience { superseded, ..salience.clone() }));
+                // The importance carries over to the other wording.
                 if let Some(stays) =
                     wins.salience.as_ref().filter(|stays| same && stays.importance < salience.importance)
                 {
-                    needless.push((by.clone(), Salience { importance: salience.importance, ..stays.clone() }));
+                    marks.push((by.clone(), Salience { importance: salience.importance, ..stays.clone() }));
                 }
                 gone.insert(loser);
             }
         }
-        Ok(needless)
+        Ok(marks)
     }
 }

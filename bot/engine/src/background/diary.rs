@@ -1,4 +1,4 @@
-//! The diary: what a persona writes for itself when a conversation is over.
+//! The diary: a persona writes an entry when a conversation is finished.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::config::Garden;
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Messages of a conversation looked at.
+/// Newest messages of a conversation that are read.
 pub(super) const LOOKED_AT: usize = 200;
 
-/// A conversation as it may be written about.
+/// A conversation, as far as it may be written about.
 pub(super) struct Conversation {
     pub(super) place: Place,
     /// The persona's name.
     pub(super) name: String,
-    /// What was said, oldest first.
+    /// The messages, oldest first.
     pub(super) said: Vec<SourceLine>,
 }
 
 impl Engine {
-    /// Writes about what was said in a chat since the diary was last written, if that is worth it.
+    /// Writes a diary entry about what was said in a chat since the last one, if that is enough.
     pub(super) async fn write_diary(&self, talk: &ChatActivity, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         let until = self.blocking(move |memory| memory.diary_until(&chat, &persona)).await?;
@@ -38,7 +38,7 @@ impl Engine {
             persona: talk.persona.clone(),
         };
         if by_people < self.overrides(&home.platform, &home.place).await?.garden.diary_messages {
-            // It counts with what is said next.
+            // It counts together with what is said next.
             return Ok(None);
         }
         if self.budget_by_day(&home, now).await? == 0 {
@@ -60,7 +60,7 @@ impl Engine {
         let by_people: Vec<SourceLine> =
             at.said.iter().filter(|said| said.author.person().is_some()).cloned().collect();
         let form = self.writing_form();
-        // A small model tells what people said; one that holds more sees both sides.
+        // A small model gets only what people said; a larger one gets both sides.
         let from = if form.led { by_people } else { at.said.clone() };
         let chosen = material::telling(from, form.lines);
         let (Some(first), Some(newest)) = (chosen.first(), chosen.last()) else { return Ok(None) };
@@ -77,14 +77,14 @@ impl Engine {
             self.note_model_calls(home, now, 1).await?;
             match composed? {
                 Ok(composed) => return self.keep_of(talk, Kind::Diary, &chosen, composed, now, None).await,
-                Err(flaw) => tracing::debug!(?flaw, "what was written is not kept"),
+                Err(flaw) => tracing::debug!(?flaw, "discarding a diary entry"),
             }
         }
         Ok(None)
     }
 
-    /// What was said in a chat since `since` that everybody who reads there may read; `None` where there is no such chat
-    /// any more, or the persona may not be there.
+    /// Returns what was said in a chat since `since`, as far as everybody who reads the chat may read it. Returns
+    /// `None` if the chat is gone or the persona is not allowed there.
     pub(super) async fn conversation(
         &self,
         talk: &ChatActivity,
@@ -93,7 +93,7 @@ impl Engine {
         let Some((place, read_scope, name, _)) = self.whereabouts(talk).await? else { return Ok(None) };
         let chat = talk.chat.clone();
         let rows = self.blocking(move |memory| memory.history(&read_scope, &chat, LOOKED_AT)).await?;
-        // What was posted is not part of what was talked about.
+        // Posts are not part of the conversation.
         let rows = rows.iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
         let said = rows.filter(|row| since.is_none_or(|since| row.at > since)).map(SourceLine::from).collect();
         Ok(Some(Conversation { place, name, said }))
@@ -105,16 +105,16 @@ impl Engine {
     ) -> Result<Option<(Place, ReadScope, String, Option<Scope>)>, Error> {
         let Ok(platform) = self.platform(&talk.platform) else { return Ok(None) };
         let Some(place) = self.place_unasked(platform.as_ref(), &talk.chat).await? else { return Ok(None) };
-        let played = match self.persona(place.shared_realm(), &talk.persona).await {
-            Ok(played) => played,
+        let loaded = match self.persona(place.shared_realm(), &talk.persona).await {
+            Ok(loaded) => loaded,
             Err(Error::NoPersona(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
         let read_scope = ReadScope::in_place(talk.persona.clone(), &place, &ReadableScopes::default());
-        Ok(Some((place, read_scope, played.persona.name, played.owner.map(Scope::Realm))))
+        Ok(Some((place, read_scope, loaded.persona.name, loaded.owner.map(Scope::Realm))))
     }
 
-    /// Keeps what was written about a conversation for its own chat, and posts it there through `post`.
+    /// Stores a writing about a conversation for its own chat, and posts it there if `post` names a platform.
     pub(super) async fn keep_of(
         &self,
         talk: &ChatActivity,
@@ -124,7 +124,7 @@ impl Engine {
         now: Timestamp,
         post: Option<PlatformId>,
     ) -> Result<Option<MemoryRow>, Error> {
-        // People may have come and gone while it was written.
+        // People may have joined or left while it was written.
         let Some((place, read_scope, name, owner)) = self.whereabouts(talk).await? else { return Ok(None) };
         let (scope, source_scopes) = (place.scope(), material::source_scopes(chosen, owner.as_ref(), now));
         if !read_scope.allows(&talk.persona, &scope, &source_scopes, now) {
@@ -158,7 +158,7 @@ impl Engine {
         Ok(Some(memory))
     }
 
-    /// Takes note of what was said somewhere, for what is to be written about it.
+    /// Records that a message was heard, for the background jobs.
     pub(crate) fn heard(
         &self,
         platform: &azera_types::PlatformId,
@@ -174,7 +174,7 @@ impl Engine {
         self.0.agenda.hear(heard, 1, at);
     }
 
-    /// The one who spoke last of people.
+    /// Returns the name of the person who spoke last.
     pub(super) fn other(said: &[SourceLine]) -> Option<&str> {
         let people = said.iter().rev().map(|said| &said.author);
         people.filter(|author| matches!(author, Author::Person { .. })).map(Author::name).next()

@@ -1,4 +1,4 @@
-//! Asking the model for something to be written, in quiet times alone, until it is worth keeping.
+//! Asks the model for a text, only while nobody waits for an answer, and checks the result.
 
 use std::time::Duration;
 
@@ -10,48 +10,48 @@ use super::flaws::{Flaw, themes, whole_sentences};
 use super::prompts::own_words;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::generate::{any_seed, derived_seed};
+use crate::turn::{any_seed, derived_seed};
 
 /// How often the model is asked for one text.
 pub(super) const ATTEMPTS: usize = 4;
 
-/// How often a text is given up for somebody who wants an answer. After that only the engine makes it wait.
-const GIVE_WAY: usize = 3;
+/// How often a text is given up for live chat. After that only the inference engine makes it yield.
+const MAX_YIELDS: usize = 3;
 
-/// How long those who talk hold up what is written; then it is left for another time.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Longest wait for live chat to pause; then the text is postponed.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// Bytes of a first line given to a model.
+/// Maximum length of a lead given to a model, in bytes.
 const MAX_LEAD_BYTES: usize = 120;
 
-/// What is to be written.
+/// A text to be written.
 pub(super) struct DraftRequest<'a> {
     pub(super) messages: Vec<ChatMessage>,
-    /// What it is about.
+    /// The lines that it is about.
     pub(super) given: &'a str,
     /// Its first words, for models that need them.
     pub(super) lead: String,
-    /// What the seed of a reproducible text is made of.
+    /// The message that the seed of a reproducible text is derived from.
     pub(super) about: &'a MessageId,
     pub(super) attempt: usize,
 }
 
-/// A text worth keeping.
+/// A text without flaws.
 pub(super) struct Draft {
     pub(super) text: Text,
     pub(super) themes: Vec<String>,
-    /// What a model was asked, and which; nothing if none was.
+    /// The prompt and the model's name; `None` if no model wrote it.
     pub(super) prompt: Option<Text>,
     pub(super) model: Option<String>,
 }
 
 impl Engine {
-    /// How the present model is asked.
+    /// Returns how to ask the current model for writings.
     pub(super) fn writing_form(&self) -> Writing {
         form_for(&self.model().info().family).writing
     }
 
-    /// One attempt at a text; `Err` of a [`Flaw`] if it is not worth keeping.
+    /// Makes one attempt at a text. The inner error names its [`Flaw`].
     pub(super) async fn compose(&self, wanted: DraftRequest<'_>) -> Result<Result<Draft, Flaw>, Error> {
         let model = self.model();
         let form = form_for(&model.info().family).writing;
@@ -80,26 +80,28 @@ impl Engine {
         }))
     }
 
-    /// Asks the model when nobody waits for an answer, and stops asking as soon as somebody does: an engine gives way
-    /// between two steps, but not every server does, and what comes before a reply's first word needs the processor, too.
+    /// Asks the model when nobody waits for an answer, and stops as soon as somebody does. An inference engine yields
+    /// between two steps, but not every server does, and the stages before a reply's first token need the processor,
+    /// too.
     pub(crate) async fn ask_quietly(&self, request: ChatRequest) -> Result<String, Error> {
         let foreground = &self.0.foreground;
-        for way in 0..=GIVE_WAY {
+        for yields in 0..=MAX_YIELDS {
             let still = tokio::select! {
                 () = self.0.stopping.cancelled() => false,
-                still = foreground.until_idle(LONGEST_WAIT) => still,
+                still = foreground.until_idle(MAX_WAIT) => still,
             };
             if !still {
                 return Err(Error::Interrupted);
             }
             let model = self.model();
             let written = async { Ok::<_, Error>(model.chat(request.clone()).await?.collect().await?.0) };
-            let stirs =
-                async { if way < GIVE_WAY { foreground.until_busy().await } else { std::future::pending().await } };
+            let busy = async {
+                if yields < MAX_YIELDS { foreground.until_busy().await } else { std::future::pending().await }
+            };
             tokio::select! {
                 biased;
                 () = self.0.stopping.cancelled() => return Err(Error::Interrupted),
-                () = stirs => tracing::debug!("what is being written gives way"),
+                () = busy => tracing::debug!("a background request yields to live chat"),
                 text = written => return text,
             }
         }
@@ -107,7 +109,7 @@ impl Engine {
     }
 }
 
-/// One paragraph that begins with these words.
+/// Returns a grammar for one paragraph that begins with `lead`.
 fn led_by(lead: &str) -> Grammar {
     let lead = lead.get(..lead.floor_char_boundary(MAX_LEAD_BYTES)).unwrap_or_default();
     let quoted: String = lead.chars().filter(|c| !c.is_control()).fold(String::new(), |mut quoted, c| {
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_words_are_quoted() {
+    fn the_lead_is_quoted_in_the_grammar() {
         let Grammar::Gbnf(grammar) = led_by("\"A\\\nnn\" told me") else { panic!("another grammar") };
         assert_eq!(grammar, r#"root ::= "\"A\\nn\" told me" [^\n]+"#);
     }

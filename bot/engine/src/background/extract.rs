@@ -1,4 +1,5 @@
-//! What is worth keeping of a conversation that is over: marked in the record, in the words of whoever said it.
+//! Extracts memories from a finished conversation: marks in the record what is worth remembering, in the speakers' own
+//! words.
 
 use std::collections::HashSet;
 
@@ -13,29 +14,29 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::vectors::cosine;
 
-/// Earlier marks of a person that a new one is compared with.
+/// Earlier salient memories of a person that a new one is compared with.
 const COMPARED: usize = 64;
 
-/// Cosine similarity from which two things said are the same, if their numbers and names are.
+/// Cosine similarity from which two statements are duplicates, if their numbers and names are the same.
 pub(super) const SAME: f32 = 0.85;
 
-/// Cosine similarity from which one thing said may take the place of another in other words.
-const AKIN: f32 = 0.45;
+/// Cosine similarity from which one statement may contradict another in different words.
+const RELATED: f32 = 0.45;
 
-/// Earlier things of which the model is asked whether something new takes their place.
-const READ: usize = 3;
+/// Maximum number of earlier statements whose claims the model compares with a new one.
+const MAX_CLAIMS: usize = 3;
 
 impl Engine {
-    /// Looks through what was said in a chat since it was last looked through, or was changed since.
+    /// Extracts memories from the messages of a chat that are new or edited since the last extraction.
     pub(super) async fn extract(&self, talk: &ChatActivity, now: Timestamp) -> Result<(), Error> {
-        // Until telling it is learned it is left to the next time.
+        // Without the classifiers, extraction waits for the next time.
         let Some(classifiers) = self.0.classifiers.now() else { return Ok(()) };
         let Some((_, read_scope, ..)) = self.whereabouts(talk).await? else { return Ok(()) };
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         let before = self.blocking(move |memory| memory.extraction_progress(&chat, &persona)).await?;
         let (chat, of) = (talk.chat.clone(), read_scope.clone());
         let rows = self.blocking(move |memory| memory.history(&of, &chat, LOOKED_AT)).await?;
-        // What was posted is not part of what was talked about.
+        // Posts are not part of the conversation.
         let talked = rows.into_iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
         let is_new = |row: &MessageRow| {
             before.is_none_or(|before| row.seq > before.seq || row.edited_at.is_some_and(|edited| edited > before.at))
@@ -44,9 +45,9 @@ impl Engine {
         let Some(seq) = rows.iter().map(|row| row.seq).chain(before.map(|before| before.seq)).max() else {
             return Ok(());
         };
-        for (row, salience) in self.worthwhile(&classifiers, &rows).await? {
+        for (row, salience) in self.find_salient(&classifiers, &rows).await? {
             if let Some(person) = row.author.person() {
-                self.keep_in_mind(&read_scope, person, row, salience).await?;
+                self.mark_salient(&read_scope, person, row, salience).await?;
             }
         }
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
@@ -56,8 +57,8 @@ impl Engine {
         .await
     }
 
-    /// What of a conversation is worth keeping, and why, each in the message that says it last.
-    async fn worthwhile<'a>(
+    /// Returns what is worth remembering in a conversation, each with the last message that says it.
+    async fn find_salient<'a>(
         &self,
         classifiers: &Classifiers,
         rows: &'a [MessageRow],
@@ -91,9 +92,9 @@ impl Engine {
         Ok(classifiers.salience.extract(&said).into_iter().filter_map(mark).collect())
     }
 
-    /// Marks a message, and settles it with what the same person said in the same place before: of the same thing said twice the
-    /// richer stands, and what was said with another number holds no more.
-    async fn keep_in_mind(
+    /// Marks a message as salient, and compares it with what the same person said in the same place before. Of two
+    /// duplicates the richer one stays; a statement with another number supersedes the old one.
+    async fn mark_salient(
         &self,
         read_scope: &ReadScope,
         person: &PersonId,
@@ -102,7 +103,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let (of, who) = (read_scope.clone(), person.clone());
         let earlier = self.blocking(move |memory| memory.salient_memories(&of, &who, COMPARED)).await?;
-        // What is kept in one place must not depend on what was said in another.
+        // What is remembered in one place must not depend on what was said in another.
         let earlier: Vec<MemoryRow> = earlier
             .into_iter()
             .filter(|memory| memory.scope == row.scope && !memory.sources.contains(&row.id))
@@ -111,7 +112,7 @@ impl Engine {
         let texts = std::iter::once(gist.clone()).chain(earlier.iter().map(|memory| memory.gist().to_owned()));
         let vectors = if earlier.is_empty() { Vec::new() } else { self.embed(texts.collect()).await? };
         let mut superseded: Vec<(MessageId, Salience)> = Vec::new();
-        let mut akin: Vec<(f32, MemoryRow)> = Vec::new();
+        let mut related: Vec<(f32, MemoryRow)> = Vec::new();
         let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
         if let Some((new, others)) = vectors.split_first() {
             for (memory, vector) in earlier.into_iter().zip(others) {
@@ -121,8 +122,8 @@ impl Engine {
                 let settled = if near >= SAME { settle(memory.gist(), &gist) } else { DuplicateVerdict::Apart };
                 match settled {
                     DuplicateVerdict::Apart => {
-                        if near >= AKIN && memory.at < row.at && may_replace(memory.gist(), &gist) {
-                            akin.push((near, memory));
+                        if near >= RELATED && memory.at < row.at && may_replace(memory.gist(), &gist) {
+                            related.push((near, memory));
                         }
                     }
                     DuplicateVerdict::Replaced => {
@@ -138,11 +139,11 @@ impl Engine {
                 }
             }
         }
-        akin.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-        akin.truncate(READ);
-        // Without an answer all stand, as they would if nobody had asked.
-        let replaced = self.replaced(row.author.name(), &gist, akin).await.unwrap_or_else(|error| {
-            tracing::debug!(%error, "whether something holds no more was not read");
+        related.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        related.truncate(MAX_CLAIMS);
+        // Without an answer all memories stand, as if the model had not been asked.
+        let replaced = self.replaced(row.author.name(), &gist, related).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "cannot compare claims");
             Vec::new()
         });
         for (said, before) in replaced {
@@ -155,7 +156,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Which of these memories of somebody hold no more by what they say now: the messages they stand in, and their worth.
+    /// Returns which of these memories are contradicted by what the person says now: their messages and salience.
     async fn replaced(
         &self,
         who: &str,
@@ -177,21 +178,22 @@ impl Engine {
     }
 }
 
-/// What becomes of something said before by something said now that is much like it.
+/// How an earlier statement and a similar new one relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DuplicateVerdict {
     /// Both stand: numbers or names differ.
     Apart,
-    /// The same with another number: the old one holds no more.
+    /// The same with another number: the new one supersedes the old one.
     Replaced,
     NewIsRicher,
     OldIsRicher,
 }
 
 pub(super) fn settle(old: &str, new: &str) -> DuplicateVerdict {
-    if telling_apart(old) == telling_apart(new) {
+    if distinguishing_words(old) == distinguishing_words(new) {
         let (before, now) = (meaning(old), meaning(new));
-        // Peanuts are no walnuts, however alike two sentences sound: nothing goes of which a word is not said again.
+        // Peanuts are not walnuts, however similar two sentences are: a statement is a duplicate only if the other
+        // repeats all its words.
         return match (before.is_subset(&now), now.is_subset(&before)) {
             (true, false) => DuplicateVerdict::NewIsRicher,
             (false, true) => DuplicateVerdict::OldIsRicher,
@@ -200,32 +202,32 @@ pub(super) fn settle(old: &str, new: &str) -> DuplicateVerdict {
             (false, false) => DuplicateVerdict::Apart,
         };
     }
-    let but_for_numbers =
+    let without_numbers =
         |text: &str| words(text).filter(|word| !has_digit(word)).map(str::to_lowercase).collect::<Vec<_>>();
-    if but_for_numbers(old) == but_for_numbers(new) { DuplicateVerdict::Replaced } else { DuplicateVerdict::Apart }
+    if without_numbers(old) == without_numbers(new) { DuplicateVerdict::Replaced } else { DuplicateVerdict::Apart }
 }
 
-/// Words that say nothing by themselves.
-const LITTLE: &[&str] = &[
+/// Words without a meaning of their own.
+const STOP_WORDS: &[&str] = &[
     "a", "an", "and", "am", "are", "as", "at", "be", "been", "but", "by", "can", "do", "does", "did", "for", "from",
     "had", "has", "have", "i", "i'm", "i've", "im", "in", "is", "it", "it's", "its", "just", "me", "my", "of", "on",
     "or", "our", "really", "so", "that", "the", "their", "they", "this", "to", "too", "us", "very", "was", "we",
     "were", "will", "with", "you", "your",
 ];
 
-/// Words that turn a sentence round.
-const TURNING: &[&str] =
+/// Words that negate a sentence.
+const NEGATIONS: &[&str] =
     &["no", "not", "never", "none", "nothing", "nobody", "without", "cannot", "hardly", "neither", "nor"];
 
-/// The words that carry what a text means.
+/// Returns the words that carry a text's meaning.
 pub(super) fn meaning(text: &str) -> HashSet<String> {
-    let says = |word: &String| !LITTLE.contains(&word.as_str()) && !turns_round(word);
+    let says = |word: &String| !STOP_WORDS.contains(&word.as_str()) && !negates(word);
     words(text).map(str::to_lowercase).filter(says).collect()
 }
 
-/// Of a word in small letters.
-fn turns_round(word: &str) -> bool {
-    TURNING.contains(&word) || word.ends_with("n't") || word.ends_with("n\u{2019}t")
+/// Expects a word in lower case.
+fn negates(word: &str) -> bool {
+    NEGATIONS.contains(&word) || word.ends_with("n't") || word.ends_with("n\u{2019}t")
 }
 
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -235,9 +237,9 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// The words that tell two things apart however alike they sound: numbers, what turns a sentence round, and names, which begin with
-/// a capital where no sentence does.
-fn telling_apart(text: &str) -> HashSet<String> {
+/// Returns the words that distinguish two statements however similar they are: numbers, negations, and names, which
+/// begin with a capital inside a sentence.
+fn distinguishing_words(text: &str) -> HashSet<String> {
     let mut found = HashSet::new();
     let mut begins = true;
     for word in text.split_whitespace() {
@@ -245,7 +247,7 @@ fn telling_apart(text: &str) -> HashSet<String> {
         let capital = bare.chars().next().is_some_and(char::is_uppercase);
         let word_of_name = capital && !begins && !matches!(bare, "I" | "I'm" | "I've" | "I'll" | "I'd");
         let bare = bare.to_lowercase();
-        let turns = turns_round(&bare);
+        let turns = negates(&bare);
         if turns || word_of_name || has_digit(&bare) {
             found.insert(if turns { "not".to_owned() } else { bare });
         }
@@ -263,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_richer_of_two_stays_and_another_number_takes_the_place() {
+    fn the_richer_duplicate_stays_and_another_number_supersedes() {
         #[track_caller]
         fn check(old: &str, new: &str, want: DuplicateVerdict) {
             assert_eq!(settle(old, new), want, "{old} / {new}");

@@ -1,32 +1,32 @@
-//! What is wrong with something a model wrote. What has a flaw is not kept and not posted.
+//! Flaws in texts that a model wrote. A text with a flaw is neither stored nor posted.
 
 use std::collections::HashSet;
 
-/// Characters something written has at least.
+/// Minimum number of characters in a text.
 const MIN_CHARS: usize = 40;
 
-/// Words in a row that a text may not have in common with its prompt's own words.
+/// Number of consecutive words that a text may not share with the prompt's own words.
 const ECHO_RUN: usize = 7;
 
-/// Words in a row from which a text is taken to have them from what it is about.
+/// Number of consecutive shared words from which they count as copied from the source lines.
 const COPIED_RUN: usize = 5;
 
-/// Share of a text's words that may be had from there, in percent: more is that over again.
+/// Maximum share of a text's words that may be copied, in percent; more only repeats the source.
 const MAX_COPIED: usize = 60;
 
-/// Share of the words that must be different from each other, in percent.
+/// Minimum share of words that differ from each other, in percent.
 const MIN_DIFFERENT: usize = 50;
 
-/// Share of the characters that must be letters or blanks, in percent.
+/// Minimum share of characters that are letters or whitespace, in percent.
 const MIN_LETTERS: usize = 80;
 
-/// Letters from which a word says something.
-const TELLING_LETTERS: usize = 4;
+/// Minimum number of letters in a content word.
+const MIN_CONTENT_LETTERS: usize = 4;
 
-/// Words a text is said to be about at most.
+/// Maximum number of themes of a text.
 const MAX_THEMES: usize = 5;
 
-/// Longer words that say nothing of what a text is about.
+/// Longer words that say nothing about a text's theme.
 const EMPTY_WORDS: [&str; 76] = [
     "about", "after", "again", "all", "also", "always", "been", "before", "being", "came", "come", "could", "does",
     "doing", "done", "down", "even", "every", "from", "going", "good", "have", "having", "here", "into", "just",
@@ -36,27 +36,27 @@ const EMPTY_WORDS: [&str; 76] = [
     "very", "want", "well", "went", "were", "what", "when", "will", "with", "would",
 ];
 
-/// What is wrong.
+/// What is wrong with a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// There is next to nothing.
+    /// It is almost empty.
     Short,
-    /// It says the same again and again.
+    /// It repeats itself.
     Repeats,
     /// It is not made of words.
     NoText,
-    /// It tells the prompt's own words.
+    /// It repeats the prompt's own words.
     Echo,
-    /// It is about what the prompt's example is about.
+    /// It is about the subject of the prompt's example.
     Borrowed,
-    /// It tells what it was given and nothing else.
+    /// It only repeats the source lines.
     Copy,
-    /// It takes up nothing of what it was given.
+    /// It takes up nothing of the source lines.
     AboutNothing,
 }
 
-/// What a text takes up of what it is about, or what is wrong with it. `own_words` are the prompt's, `given` is what it is
-/// about.
+/// Returns the words of the source lines that a text takes up, or its flaw. `own_words` are the prompt's, `given` are
+/// the source lines.
 pub(super) fn themes(text: &str, own_words: &str, given: &str) -> Result<Vec<String>, Flaw> {
     if text.chars().count() < MIN_CHARS {
         return Err(Flaw::Short);
@@ -70,7 +70,7 @@ pub(super) fn themes(text: &str, own_words: &str, given: &str) -> Result<Vec<Str
     if different.len() * 100 < said.len() * MIN_DIFFERENT {
         return Err(Flaw::Repeats);
     }
-    if in_runs(&said, &words(own_words), ECHO_RUN) > 0 {
+    if words_in_shared_runs(&said, &words(own_words), ECHO_RUN) > 0 {
         return Err(Flaw::Echo);
     }
     let given_words = words(given);
@@ -78,12 +78,12 @@ pub(super) fn themes(text: &str, own_words: &str, given: &str) -> Result<Vec<Str
     if said.iter().any(|word| foreign.contains(stem(word))) {
         return Err(Flaw::Borrowed);
     }
-    if in_runs(&said, &given_words, COPIED_RUN) * 100 > said.len() * MAX_COPIED {
+    if words_in_shared_runs(&said, &given_words, COPIED_RUN) * 100 > said.len() * MAX_COPIED {
         return Err(Flaw::Copy);
     }
-    let stems: HashSet<&str> = given_words.iter().filter(|word| is_telling(word)).map(|word| stem(word)).collect();
+    let stems: HashSet<&str> = given_words.iter().filter(|word| is_content_word(word)).map(|word| stem(word)).collect();
     let mut themes: Vec<String> = Vec::new();
-    for word in said.iter().filter(|word| is_telling(word) && stems.contains(stem(word))) {
+    for word in said.iter().filter(|word| is_content_word(word) && stems.contains(stem(word))) {
         if themes.len() < MAX_THEMES && !themes.contains(word) {
             themes.push(word.clone());
         }
@@ -91,33 +91,34 @@ pub(super) fn themes(text: &str, own_words: &str, given: &str) -> Result<Vec<Str
     if themes.is_empty() { Err(Flaw::AboutNothing) } else { Ok(themes) }
 }
 
-/// What the lines of the prompt's example are about, and whose they are, unless it is also what was really said.
+/// Returns the content words and names of the prompt's example, without those that the source lines also hold.
 fn borrowed(own_words: &str, given: &[String]) -> HashSet<String> {
     let given: HashSet<&str> = given.iter().map(|word| stem(word)).collect();
     let lines = own_words.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
     lines
         .flat_map(|(who, what)| {
-            let stated = words(what).into_iter().filter(|word| is_telling(word));
-            words(who).into_iter().chain(stated).collect::<Vec<_>>()
+            let content = words(what).into_iter().filter(|word| is_content_word(word));
+            words(who).into_iter().chain(content).collect::<Vec<_>>()
         })
         .map(|word| stem(&word).to_owned())
         .filter(|word| !given.contains(word.as_str()))
         .collect()
 }
 
-/// Whether a text has a number that what it is about has not.
+/// Returns true if a text holds a number that the source lines do not.
 pub(super) fn invents_numbers(text: &str, given: &str) -> bool {
     let is_number = |word: &String| word.chars().all(|c| c.is_ascii_digit());
     let given: HashSet<String> = words(given).into_iter().filter(is_number).collect();
     words(text).iter().any(|word| is_number(word) && !given.contains(word))
 }
 
-/// How much a text says: its telling words, each once.
+/// Returns how much a text says: the number of its different content words.
 pub(super) fn weight(text: &str) -> usize {
-    words(text).into_iter().filter(|word| is_telling(word)).collect::<HashSet<_>>().len()
+    words(text).into_iter().filter(|word| is_content_word(word)).collect::<HashSet<_>>().len()
 }
 
-/// The text up to the end of its last sentence: what a limit cut off is not told. `None` without a whole sentence.
+/// Returns the text up to the end of its last whole sentence, because a token limit may have cut the rest. Returns
+/// `None` without a whole sentence.
 pub(super) fn whole_sentences(text: &str) -> Option<&str> {
     let text = text.trim();
     let end = text.rfind(['.', '!', '?', '\u{2026}', '\u{3002}', '\u{ff01}', '\u{ff1f}'])?;
@@ -131,18 +132,18 @@ fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
-fn is_telling(word: &str) -> bool {
-    let long = word.chars().count() >= TELLING_LETTERS || word.chars().all(|c| c.is_ascii_digit());
+fn is_content_word(word: &str) -> bool {
+    let long = word.chars().count() >= MIN_CONTENT_LETTERS || word.chars().all(|c| c.is_ascii_digit());
     long && !EMPTY_WORDS.contains(&word)
 }
 
-/// A word without the ending that most often tells its forms apart.
+/// Returns a word without its plural ending.
 fn stem(word: &str) -> &str {
     word.strip_suffix("es").or_else(|| word.strip_suffix('s')).unwrap_or(word)
 }
 
-/// How many words of a text stand in runs of so many that another text has, too.
-fn in_runs(said: &[String], other: &[String], length: usize) -> usize {
+/// Returns how many words of a text lie in runs of `length` words that another text holds, too.
+fn words_in_shared_runs(said: &[String], other: &[String], length: usize) -> usize {
     let runs: HashSet<&[String]> = other.windows(length).collect();
     let mut covered = HashSet::new();
     for (start, run) in said.windows(length).enumerate() {
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_and_what_is_wrong() {
+    fn a_text_has_themes_or_a_flaw() {
         check(
             "I dreamt that the greenhouse was a ship, and rain fell upwards through its open roofs.",
             Ok(&["greenhouse", "roofs"]),
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_that_were_given() {
+    fn a_number_not_in_the_source_is_invented() {
         let given = "- Talks: I heard 9 messages of 2 people.";
         assert!(!invents_numbers("I heard 9 messages this week, which is little.", given));
         assert!(invents_numbers("I heard 9 messages and dreamt 4 times.", given));

@@ -1,5 +1,5 @@
-//! What the Gardener looks after from time to time where something was said: marks, pieces, how it is doing, people who want to be
-//! looked in on.
+//! Maintenance: hourly background work in places where something was said: curation, reviews, garden pieces, training
+//! and check-ins.
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -15,73 +15,73 @@ use crate::config::Garden;
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Time between two looks at a home.
+/// Time between two rounds of maintenance in one place.
 pub(super) const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// Time that one look at what is due takes for homes, one that takes longer by itself aside: then whatever else is due has its turn.
-/// One home a look would be 360 an hour, and there may be thousands.
-const CHORES_FOR: Duration = Duration::from_secs(5);
+/// Time that one round spends on due places before other background work gets its turn; a single place may take longer.
+/// One place per round would be only 360 an hour, and there may be thousands.
+const ROUND_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long those who talk hold up the next home.
-const GIVE_WAY: Duration = Duration::from_millis(100);
+/// Longest wait for live chat before the next place.
+const MAX_YIELD: Duration = Duration::from_millis(100);
 
-/// Time between two goes through what people told.
+/// Time between two curations of a place.
 const CURATE_EVERY: Duration = Duration::from_secs(24 * 3_600);
 
-/// Time in which it is tried again to tell of something that came to nothing: not every try finds words.
-const REPORT_WITHIN: Duration = Duration::from_secs(24 * 3_600);
+/// Time in which a report of failed training is retried: not every attempt gives a good text.
+const RETRY_SETBACK_FOR: Duration = Duration::from_secs(24 * 3_600);
 
-/// Messages of people without which there is nothing to make a piece of; a choice of our own.
+/// Minimum number of messages by people for a garden piece; our own choice.
 const MESSAGES_FOR_A_PIECE: usize = 8;
 
-/// Energy below which nothing is made up: it takes more than a reflection does. A choice of our own.
+/// Minimum energy for a garden piece, which takes more than a reflection; our own choice.
 const ENERGY_FOR_A_PIECE: f64 = 0.5;
 
-/// A share that is the same for a home each time, and another for most others.
-fn share_of(home: &PersonaPlace) -> f64 {
+/// Returns a number from 0 to 1 that is fixed for a place and differs between most places.
+fn hash_fraction(home: &PersonaPlace) -> f64 {
     let mut hasher = std::hash::DefaultHasher::new();
     home.hash(&mut hasher);
     (hasher.finish() % 1_000) as f64 / 1_000.0
 }
 
 impl Engine {
-    /// Looks after the homes that it is time for, as many as there is time for.
+    /// Maintains the places that are due, as many as time allows.
     pub(super) async fn run_maintenance(&self, begun: Timestamp) {
         for home in self.0.agenda.due_maintenance(begun) {
-            // Those before it may have taken long.
+            // The places before this one may have taken long.
             let now = self.0.clock.now();
-            if self.0.stopping.is_cancelled() || is_past(begun, CHORES_FOR, now) {
+            if self.0.stopping.is_cancelled() || is_past(begun, ROUND_LIMIT, now) {
                 return;
             }
             let again = match self.tend_home(&home, now).await {
                 Ok(again) => again,
                 Err(error) if error.is_transient() => {
-                    tracing::info!(%error, "what is to be looked after waits");
+                    tracing::info!(%error, "maintenance of a place is postponed");
                     after(now, TRY_AGAIN)
                 }
                 Err(error) => {
-                    tracing::warn!(persona = %home.persona, %error, "a place could not be looked after");
+                    tracing::warn!(persona = %home.persona, %error, "cannot maintain a place");
                     after(now, MAINTENANCE_INTERVAL)
                 }
             };
             self.0.agenda.look_again(&home, again, now);
-            self.0.foreground.until_quiet(GIVE_WAY).await;
+            self.0.foreground.until_quiet(MAX_YIELD).await;
         }
     }
 
-    /// Does what is due in a home; gives when to look at it again.
+    /// Does what is due in a place. Returns when to maintain it again.
     async fn tend_home(&self, home: &PersonaPlace, now: Timestamp) -> Result<Timestamp, Error> {
         let again = after(now, MAINTENANCE_INTERVAL);
         let Some(activity) = self.0.agenda.place_activity(home) else { return Ok(again) };
         let overrides = self.overrides(&home.platform, &home.place).await?;
         let garden = &overrides.garden;
         let rested = after(activity.said, garden.rest);
-        // What was said later than now was noted by a clock that was wrong.
+        // A time later than now comes from a clock that was wrong.
         if activity.said <= now && rested > now {
             return Ok(rested);
         }
         let zone = &overrides.params.zone;
-        // Where the persona never answered it has no mind, and nothing to tell.
+        // A persona that never answered there has no mind and nothing to write.
         if self.0.minds.state(&home.persona, &home.place, now).is_some() {
             let _writing = self.0.writing.lock().await;
             if garden.extract_every > 0 {
@@ -90,7 +90,7 @@ impl Engine {
             if !schedule::within(garden.quiet, now, zone) {
                 self.review_if_due(home, garden, activity.said, now).await?;
                 self.make_up_if_due(home, garden, now).await?;
-                self.tell_of_setback_if_due(home, garden, now).await?;
+                self.report_setback_if_due(home, garden, now).await?;
                 self.publish_if_due(home, &overrides, now).await?;
             }
             self.learn_if_due(home, &overrides, now).await?;
@@ -103,14 +103,14 @@ impl Engine {
     }
 
     async fn curate_if_due(&self, home: &PersonaPlace, said: Timestamp, now: Timestamp) -> Result<(), Error> {
-        let tended = self.background_progress(home).await?;
-        let last = tended.curated;
+        let progress = self.background_progress(home).await?;
+        let last = progress.curated;
         if last.is_some_and(|last| said <= last || !is_past(last, CURATE_EVERY, now)) {
             return Ok(());
         }
-        // What was said before the last time may have been marked after it.
+        // A message from before the last curation may have been marked after it.
         self.curate(home, last.map_or(Timestamp::MIN, |last| before(last, CURATE_EVERY))).await?;
-        self.set_background_progress(home, BackgroundProgress { curated: Some(now), ..tended }, now).await
+        self.set_background_progress(home, BackgroundProgress { curated: Some(now), ..progress }, now).await
     }
 
     async fn review_if_due(
@@ -120,44 +120,44 @@ impl Engine {
         said: Timestamp,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let tended = self.background_progress(home).await?;
-        match tended.reviewed {
-            // What is between two people needs no numbers.
+        let progress = self.background_progress(home).await?;
+        match progress.reviewed {
+            // A direct message gets no reviews with numbers.
             _ if !garden.reviews || matches!(home.place, Scope::Dm(_)) => Ok(()),
-            // The first week begins, for each place at another hour.
+            // The first week begins at a different hour in each place.
             None => {
-                let begun = before(now, days(1).mul_f64(share_of(home)));
-                self.set_background_progress(home, BackgroundProgress { reviewed: Some(begun), ..tended }, now).await
+                let begun = before(now, days(1).mul_f64(hash_fraction(home)));
+                self.set_background_progress(home, BackgroundProgress { reviewed: Some(begun), ..progress }, now).await
             }
             Some(last) if said <= last || !is_past(last, A_WEEK, now) => Ok(()),
             Some(_) => self.write_unless_spent(home, WritingTask::Review, now).await,
         }
     }
 
-    /// Writes into the journal that something learnt came to nothing, where one is kept.
-    async fn tell_of_setback_if_due(&self, home: &PersonaPlace, garden: &Garden, now: Timestamp) -> Result<(), Error> {
+    /// Writes a journal entry about failed training, if the persona keeps a journal there.
+    async fn report_setback_if_due(&self, home: &PersonaPlace, garden: &Garden, now: Timestamp) -> Result<(), Error> {
         if !garden.reflections {
             return Ok(());
         }
         let Some((at, _)) = self.setback(home).await? else { return Ok(()) };
-        let stated = self.background_progress(home).await?.set_back;
-        if stated.is_some_and(|stated| stated >= at) || self.budget_by_day(home, now).await? == 0 {
+        let reported_at = self.background_progress(home).await?.set_back;
+        if reported_at.is_some_and(|reported_at| reported_at >= at) || self.budget_by_day(home, now).await? == 0 {
             return Ok(());
         }
-        // It may have come to nothing since these chores began.
+        // Training may have failed after this round began.
         let now = now.max(at);
-        if self.write_for(home, WritingTask::Setback, now).await?.is_none() && is_past(at, REPORT_WITHIN, now) {
-            let mut tended = self.background_progress(home).await?;
-            WritingTask::Setback.did(&mut tended, now);
-            self.set_background_progress(home, tended, now).await?;
+        if self.write_for(home, WritingTask::Setback, now).await?.is_none() && is_past(at, RETRY_SETBACK_FOR, now) {
+            let mut progress = self.background_progress(home).await?;
+            WritingTask::Setback.did(&mut progress, now);
+            self.set_background_progress(home, progress, now).await?;
         }
         Ok(())
     }
 
     async fn make_up_if_due(&self, home: &PersonaPlace, garden: &Garden, now: Timestamp) -> Result<(), Error> {
         let every = garden.piece_days;
-        let tended = self.background_progress(home).await?;
-        if every == 0 || tended.created.is_some_and(|last| !is_past(last, days(every), now)) {
+        let progress = self.background_progress(home).await?;
+        if every == 0 || progress.created.is_some_and(|last| !is_past(last, days(every), now)) {
             return Ok(());
         }
         let rested = self.0.minds.state(&home.persona, &home.place, now);
@@ -165,7 +165,7 @@ impl Engine {
             return Ok(());
         }
         let Some(at) = self.writing_context(home).await? else { return Ok(()) };
-        let since = before(now, WritingTask::Piece.reach()).max(tended.created.unwrap_or(Timestamp::MIN));
+        let since = before(now, WritingTask::Piece.reach()).max(progress.created.unwrap_or(Timestamp::MIN));
         let recent =
             self.blocking(move |memory| memory.recent(&at.read_scope, since, 4 * MESSAGES_FOR_A_PIECE)).await?;
         if recent.iter().filter(|row| row.author.person().is_some()).count() < MESSAGES_FOR_A_PIECE {
@@ -174,32 +174,34 @@ impl Engine {
         self.write_unless_spent(home, WritingTask::Piece, now).await
     }
 
-    /// Writes something if enough of the day's asking is left. What came to nothing waits as long as what did come: the next hour
-    /// has no more to tell.
+    /// Writes a text if enough of the day's model calls is left. A failed attempt counts as one, because the next hour
+    /// gives nothing new to write about.
     async fn write_unless_spent(&self, home: &PersonaPlace, work: WritingTask, now: Timestamp) -> Result<(), Error> {
         if self.budget_by_day(home, now).await? == 0 {
             return Ok(());
         }
         if self.write_for(home, work, now).await?.is_none() {
-            let mut tended = self.background_progress(home).await?;
-            work.did(&mut tended, now);
-            self.set_background_progress(home, tended, now).await?;
+            let mut progress = self.background_progress(home).await?;
+            work.did(&mut progress, now);
+            self.set_background_progress(home, progress, now).await?;
         }
         Ok(())
     }
 
-    /// Notes what was done, unless the place is forgotten by now.
+    /// Stores the progress of background work, unless the place was forgotten meanwhile.
     pub(super) async fn set_background_progress(
         &self,
         home: &PersonaPlace,
-        tended: BackgroundProgress,
+        progress: BackgroundProgress,
         now: Timestamp,
     ) -> Result<(), Error> {
         if self.0.minds.state(&home.persona, &home.place, now).is_none() {
             return Ok(());
         }
         let home = home.clone();
-        self.blocking(move |memory| memory.set_background_progress(&home.platform, &home.place, &home.persona, &tended))
-            .await
+        self.blocking(move |memory| {
+            memory.set_background_progress(&home.platform, &home.place, &home.persona, &progress)
+        })
+        .await
     }
 }

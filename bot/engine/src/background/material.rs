@@ -1,4 +1,4 @@
-//! What something is written from, and where that comes from.
+//! The source lines that a text is written from, and where they come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use azera_types::{Author, MessageId, Scope, Timestamp};
 use super::flaws::weight;
 use super::prompts::line;
 
-/// Characters of one line at most.
+/// Maximum number of characters in a line.
 const LINE_CHARS: usize = 240;
 
-/// Something said that may be written about.
+/// A statement that may be written about.
 #[derive(Clone)]
 pub(super) struct SourceLine {
     pub(super) author: Author,
@@ -20,7 +20,7 @@ pub(super) struct SourceLine {
     scope: Scope,
     source_scopes: Vec<SourceScope>,
     pub(super) at: Timestamp,
-    /// How much it is worth keeping, from 0 to 1.
+    /// Salience, from 0 to 1.
     importance: f32,
 }
 
@@ -57,30 +57,31 @@ impl From<&MemoryRow> for SourceLine {
 }
 
 impl SourceLine {
-    /// How much it says, in telling words; what is worth keeping counts up to twice.
+    /// Returns how much the line says: its content words, weighted up to twice by salience.
     fn weight(&self) -> usize {
         (weight(&self.text) as f32 * (1.0 + self.importance)).round() as usize
     }
 }
 
-/// A recalled text is one line: its own line breaks would look like further lines.
+/// Joins a text into one line, because its own line breaks would look like further lines.
 fn one_line(text: &str) -> String {
     let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
     whole.chars().take(LINE_CHARS).collect()
 }
 
-/// Lines for a prompt, each with its speaker.
+/// Formats lines for a prompt, each with its speaker.
 pub(super) fn lines(said: &[SourceLine]) -> String {
     said.iter().map(|said| line(said.author.name(), &said.text)).collect::<Vec<_>>().join("\n")
 }
 
-/// The messages it rests on.
+/// Returns the messages that the lines come from.
 pub(super) fn sources(said: &[SourceLine]) -> Vec<MessageId> {
     let all: BTreeSet<&MessageId> = said.iter().flat_map(|said| &said.sources).collect();
     all.into_iter().cloned().collect()
 }
 
-/// Every place it comes from, as far back as anything in it, and the realm whose persona writes, if it is a realm's.
+/// Returns every scope that the lines come from, each as far back as its oldest source, and the realm that owns the
+/// persona, if one does.
 pub(super) fn source_scopes(said: &[SourceLine], realm: Option<&Scope>, now: Timestamp) -> Vec<SourceScope> {
     let mut oldest: BTreeMap<&Scope, Timestamp> = BTreeMap::new();
     let mut used = |scope, at: Timestamp| {
@@ -94,7 +95,7 @@ pub(super) fn source_scopes(said: &[SourceLine], realm: Option<&Scope>, now: Tim
     oldest.into_iter().map(|(scope, from)| SourceScope { scope: scope.clone(), from }).collect()
 }
 
-/// The lines that say most, in the order they were said.
+/// Returns the `count` lines that say most, in the order they were said.
 pub(super) fn telling(said: Vec<SourceLine>, count: usize) -> Vec<SourceLine> {
     let mut weighed: Vec<(usize, usize)> = said.iter().map(SourceLine::weight).enumerate().collect();
     weighed.retain(|(_, weight)| *weight > 0);
@@ -104,7 +105,7 @@ pub(super) fn telling(said: Vec<SourceLine>, count: usize) -> Vec<SourceLine> {
     chosen.into_iter().filter_map(|index| said.get(index).cloned()).collect()
 }
 
-/// Some of the lines, others for each attempt, in the order they were said: those that say more come first.
+/// Returns `count` of the lines that say most, different ones for each attempt, in the order they were said.
 pub(super) fn some(said: &[SourceLine], count: usize, attempt: usize) -> Vec<SourceLine> {
     let rich: Vec<SourceLine> = telling(said.to_vec(), count * super::draft::ATTEMPTS);
     if rich.len() <= count {

@@ -1,15 +1,17 @@
-//! The Gardener: what a persona writes between messages, for itself and for those it talks with. It acts in quiet times
-//! alone, asks the model in the background, and gives way at once to whoever wants an answer.
+//! The Gardener: background jobs that write the diary, journal, dreams, notes and garden pieces, send check-ins, and
+//! extract and curate memories. They run in quiet times, and give way at once to live chat. `agenda` says what is due
+//! for chats, `maintenance` what is due for places, `work` and `write` produce the texts. Training itself is in
+//! `hearth`. Begin with [`BackgroundWriter`].
 //!
 //! Invariants:
-//! - Whatever is written is made under the [`azera_memory::ReadScope`] of the place it is for, and needs the right to every place that
-//!   what it rests on comes from. It rests on messages; a piece also on posted dreams, by their posts; what is made of numbers
-//!   rests on none, and is for those who are there when it is written.
-//! - When a persona sleeps and when it reflects its mind decides (`azera_affect`), which it has one of for the public places of a
-//!   realm, for each private chat and each direct message; what is due for single conversations, `agenda`, which is a hint in
-//!   memory and may be lost.
-//! - That something was written is noted with what was written, in one transaction: nothing is written twice.
-//! - What has a flaw is not kept: no template stands in for a model that fails.
+//! - Each text is written under the [`azera_memory::ReadScope`] of the place it is for, and its readers need the right
+//!   to every scope that its sources come from. Its sources are messages; those of a garden piece also posts of dreams.
+//!   A text made of numbers has no sources, and is for those who are there when it is written.
+//! - A persona's mind decides when it sleeps and when it reflects (`azera_affect`). It has one mind for the public
+//!   channels of a realm, one for each private chat and one for each direct message. `agenda` decides what is due for
+//!   single conversations; it is a hint in memory and may be lost.
+//! - A text and the record that it was written are stored in one transaction, so nothing is written twice.
+//! - A text with a flaw is discarded; no template stands in for a model that fails.
 
 mod agenda;
 mod check_ins;
@@ -45,24 +47,24 @@ pub use prompts::{WritingKind, writing_prompt};
 pub(crate) use schedule::{after, is_past};
 pub(crate) use work::WritingTask;
 
-use crate::engine::{Engine, Inner};
+use crate::engine::{Engine, EngineInner};
 use crate::error::Error;
 use crate::jobs::{Job, JobError};
 use crate::minds::{mind_id, place_of};
 
-/// Time after which something that failed for a reason that may pass is tried again.
+/// Wait before the retry of something that failed for a passing reason.
 const TRY_AGAIN: Duration = Duration::from_secs(10 * 60);
 
-/// Time within which something written was written for the same reason.
-const JUST_NOW: Duration = Duration::from_secs(6 * 3_600);
+/// Time after a text within which another one would be for the same reason.
+const SAME_REASON: Duration = Duration::from_secs(6 * 3_600);
 
-/// How far back a start looks for conversations that nobody took up, and for places whose minds may want something.
+/// How far back a start looks for conversations that were not handled, and for places whose minds may want something.
 const LOOK_BACK: Duration = Duration::from_secs(14 * 24 * 3_600);
 
-/// The job of the Gardener.
+/// The background job of the Gardener.
 pub struct BackgroundWriter {
-    /// The core holds its jobs, so that a job that held it would keep it for ever.
-    core: Weak<Inner>,
+    /// Weak, because the engine holds its jobs, and a strong reference would keep it alive forever.
+    engine: Weak<EngineInner>,
 }
 
 impl std::fmt::Debug for BackgroundWriter {
@@ -72,9 +74,9 @@ impl std::fmt::Debug for BackgroundWriter {
 }
 
 impl BackgroundWriter {
-    /// The Gardener of a core; add it as a job.
-    pub fn of(core: &Engine) -> Self {
-        Self { core: std::sync::Arc::downgrade(&core.0) }
+    /// Creates the Gardener of an engine; add it as a job.
+    pub fn of(engine: &Engine) -> Self {
+        Self { engine: std::sync::Arc::downgrade(&engine.0) }
     }
 }
 
@@ -85,18 +87,18 @@ impl Job for BackgroundWriter {
     }
 
     fn next_due(&self) -> Option<Timestamp> {
-        let core = self.core.upgrade()?;
-        let now = core.clock.now();
-        let chores = core.agenda.next_maintenance(now);
-        let surprises = core.exchanges.next_due(now);
-        let talks = core.agenda.next_due(now);
-        let offloaded_jobs = core.hearth.get().and_then(|burning| burning.offloaded_jobs.next_look(now));
-        talks.into_iter().chain(offloaded_jobs).chain(core.minds.next_due()).chain(chores).chain(surprises).min()
+        let engine = self.engine.upgrade()?;
+        let now = engine.clock.now();
+        let chores = engine.agenda.next_maintenance(now);
+        let surprises = engine.exchanges.next_due(now);
+        let talks = engine.agenda.next_due(now);
+        let offloaded_jobs = engine.hearth.get().and_then(|hearth| hearth.offloaded_jobs.next_look(now));
+        talks.into_iter().chain(offloaded_jobs).chain(engine.minds.next_due()).chain(chores).chain(surprises).min()
     }
 
     async fn run(&self, now: Timestamp) -> Result<(), JobError> {
-        if let Some(core) = self.core.upgrade() {
-            Engine(core).tend(now).await;
+        if let Some(engine) = self.engine.upgrade() {
+            Engine(engine).run_due_work(now).await;
         }
         Ok(())
     }
@@ -107,7 +109,7 @@ impl Job for BackgroundWriter {
 }
 
 impl Engine {
-    /// Takes note of what was said before this start and may not be taken up yet.
+    /// Fills the agenda with what was said before this start and may not be handled yet.
     pub(crate) async fn hear_again(&self) -> Result<(), Error> {
         let platforms: Vec<_> = {
             let platforms = self.0.platforms.read().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -121,7 +123,7 @@ impl Engine {
             for active in self.blocking(move |memory| memory.active_chats(&of, since)).await? {
                 let talk = ChatActivity { platform: platform.clone(), chat: active.chat, persona: active.persona };
                 let garden = self.overrides(&platform, &active.scope).await?.garden.clone();
-                // How many messages there are the diary sees when it looks.
+                // The diary counts the messages itself when its turn comes.
                 let enough = garden.diary_messages;
                 let heard = HeardMessages { talk, scope: active.scope, at: active.last_at, notes_every: None, garden };
                 self.0.agenda.hear(heard, enough, self.0.clock.now());
@@ -130,50 +132,49 @@ impl Engine {
         Ok(())
     }
 
-    /// Does what is due.
-    async fn tend(&self, now: Timestamp) {
+    async fn run_due_work(&self, now: Timestamp) {
         self.measure_surprise(now).await;
-        self.tend_talks(now).await;
-        self.ask_for_time_zones(now).await;
-        self.tend_minds(now).await;
+        self.run_chat_tasks(now).await;
+        self.load_time_zones(now).await;
+        self.run_activities(now).await;
         self.poll_offloaded(now).await;
         self.run_maintenance(now).await;
     }
 
-    async fn tend_minds(&self, now: Timestamp) {
+    async fn run_activities(&self, now: Timestamp) {
         for (id, activity) in self.0.minds.tick(now) {
             if self.0.stopping.is_cancelled() {
                 return;
             }
-            // Those before it may have taken long.
+            // The minds before this one may have taken long.
             let now = self.0.clock.now();
             let event = match self.home_of_mind(&id) {
                 Some(home) => self.act_on(&home, activity, now).await,
-                // Nobody said anything there for a long time: it sleeps, and there is nothing to tell.
+                // Nobody has said anything there for long: the persona sleeps and has nothing to write.
                 None => Event::Done(activity),
             };
             self.ended(&id, event).await;
         }
     }
 
-    /// Does what a mind wants, and tells what came of it.
+    /// Does what a mind wants, and returns the result as an event for it.
     async fn act_on(&self, home: &PersonaPlace, activity: Activity, now: Timestamp) -> Event {
-        match self.write_if_it_may(home, activity, now).await {
+        match self.settle_activity(home, activity, now).await {
             Ok(true) => Event::Done(activity),
             Ok(false) => Event::PutOff(activity),
             Err(error) if error.is_transient() => {
-                tracing::info!(%error, "what was to be written waits");
+                tracing::info!(%error, "a text is postponed");
                 Event::PutOff(activity)
             }
             Err(error) => {
-                tracing::warn!(persona = %home.persona, %error, "nothing could be written");
+                tracing::warn!(persona = %home.persona, %error, "cannot write a text");
                 Event::Done(activity)
             }
         }
     }
 
-    /// Whether what a mind wants is over: it was done, there was nothing to do, or nobody wants to hear of it.
-    async fn write_if_it_may(&self, home: &PersonaPlace, activity: Activity, now: Timestamp) -> Result<bool, Error> {
+    /// Returns true if what a mind wants is settled: it was done, there was nothing to do, or it is turned off.
+    async fn settle_activity(&self, home: &PersonaPlace, activity: Activity, now: Timestamp) -> Result<bool, Error> {
         let overrides = self.overrides(&home.platform, &home.place).await?;
         let (params, garden) = (&overrides.params, &overrides.garden);
         let (work, wanted) = match activity {
@@ -188,15 +189,15 @@ impl Engine {
             return Ok(false);
         }
         let _writing = self.0.writing.lock().await;
-        // It may have been written meanwhile, because somebody asked for it or before a crash that came between what was written
-        // and the mind's rest after it.
+        // It may have been written meanwhile, either because somebody asked for it, or before a crash that came between
+        // the text and the mind's rest.
         let written = work.last(&self.background_progress(home).await?);
         let state = self.0.minds.state(&home.persona, &home.place, now);
         let rested = match work {
             WritingTask::Dream => state.and_then(|state| state.last_dream),
             _ => state.and_then(|state| state.last_reflection),
         };
-        let lately = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < JUST_NOW;
+        let lately = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < SAME_REASON;
         if written.is_some_and(lately) && written > rested {
             return Ok(true);
         }
@@ -207,7 +208,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Writes an entry of the journal now, because somebody asked for it.
+    /// Writes a journal entry now, because somebody asked for it.
     pub(crate) async fn reflect_now(&self, home: &PersonaPlace) -> Result<Option<azera_memory::MemoryRow>, Error> {
         let _writing = self.0.writing.lock().await;
         let written = self.write_for(home, WritingTask::Reflection, self.0.clock.now()).await?;
@@ -219,13 +220,13 @@ impl Engine {
         Ok(written)
     }
 
-    /// Makes something up now, because somebody asked for it.
+    /// Writes a garden piece now, because somebody asked for it.
     pub(crate) async fn make_up_now(&self, home: &PersonaPlace) -> Result<Option<azera_memory::MemoryRow>, Error> {
         let _writing = self.0.writing.lock().await;
         self.write_for(home, WritingTask::Piece, self.0.clock.now()).await
     }
 
-    /// The mood of a persona in a home, unless it is an even one.
+    /// Returns the mood of a persona in a place, unless it is calm.
     fn mood_of(&self, home: &PersonaPlace, now: Timestamp) -> Option<Mood> {
         let state = self.0.minds.state(&home.persona, &home.place, now)?;
         Some(state.mood).filter(|mood| *mood != Mood::Calm)
@@ -242,7 +243,7 @@ impl Engine {
         platforms.keys().map(home).find(|home| self.0.agenda.knows(home))
     }
 
-    async fn tend_talks(&self, now: Timestamp) {
+    async fn run_chat_tasks(&self, now: Timestamp) {
         for (talk, task, until) in self.0.agenda.due_talks(now) {
             if self.0.stopping.is_cancelled() {
                 return;
@@ -255,25 +256,25 @@ impl Engine {
             match done {
                 Ok(()) => self.0.agenda.did(&talk, task, until),
                 Err(error) if error.is_transient() => {
-                    tracing::info!(%error, "what was to be written waits");
+                    tracing::info!(%error, "background work of a chat is postponed");
                     self.0.agenda.put_off(&talk, now, after(now, TRY_AGAIN));
                 }
                 Err(error) => {
-                    tracing::warn!(chat = %talk.chat, %error, "nothing could be written");
+                    tracing::warn!(chat = %talk.chat, %error, "background work of a chat failed");
                     self.0.agenda.did(&talk, task, until);
                 }
             }
         }
     }
 
-    /// Learns what time it is where something was said.
-    async fn ask_for_time_zones(&self, now: Timestamp) {
+    /// Asks platforms for the time zones of places where something was said.
+    async fn load_time_zones(&self, now: Timestamp) {
         for home in self.0.agenda.homes_to_ask(now) {
             let learned = async { self.apply_overrides(&home, self.zone(&home).await?).await };
             let again = match learned.await {
                 Ok(()) => None,
                 Err(error) => {
-                    tracing::warn!(%error, "it is not known what time it is somewhere");
+                    tracing::warn!(%error, "cannot get the time zone of a place");
                     Some(after(now, TRY_AGAIN))
                 }
             };
@@ -281,7 +282,7 @@ impl Engine {
         }
     }
 
-    /// The time zone of a home, the configured one where nobody says or it is none.
+    /// Returns the time zone of a place; the configured one where the platform gives none.
     async fn zone(&self, home: &PersonaPlace) -> Result<TimeZone, Error> {
         let Ok(platform) = self.platform(&home.platform) else { return Ok(TimeZone::UTC) };
         let realm = match &home.place {
@@ -305,8 +306,8 @@ impl Engine {
         self.blocking(move |memory| memory.background_progress(&home.platform, &home.place, &home.persona)).await
     }
 
-    /// What was done for a home, if the model was asked so often now and something was written.
-    async fn tended_then(
+    /// Returns the progress of background work in a place after `model_calls` more requests and, perhaps, a new text.
+    async fn progress_after(
         &self,
         home: &PersonaPlace,
         written: Option<WritingTask>,
@@ -314,38 +315,43 @@ impl Engine {
         model_calls: u32,
     ) -> Result<azera_memory::BackgroundProgress, Error> {
         let day = schedule::day(now, &self.overrides(&home.platform, &home.place).await?.params.zone);
-        let mut tended = self.background_progress(home).await?;
+        let mut progress = self.background_progress(home).await?;
         if let Some(work) = written {
-            work.did(&mut tended, now);
+            work.did(&mut progress, now);
         }
-        tended.model_calls = if tended.day == day { tended.model_calls + model_calls } else { model_calls };
-        tended.day = day;
-        Ok(tended)
+        progress.model_calls = if progress.day == day { progress.model_calls + model_calls } else { model_calls };
+        progress.day = day;
+        Ok(progress)
     }
 
-    /// Notes how often the model was asked, unless the place is forgotten by now.
+    /// Records requests to the model, unless the place was forgotten meanwhile.
     async fn note_model_calls(&self, home: &PersonaPlace, now: Timestamp, model_calls: u32) -> Result<(), Error> {
         if model_calls == 0 {
             return Ok(());
         }
-        let tended = self.tended_then(home, None, now, model_calls).await?;
-        self.set_background_progress(home, tended, now).await
+        let progress = self.progress_after(home, None, now, model_calls).await?;
+        self.set_background_progress(home, progress, now).await
     }
 
-    /// How often the model may still be asked today.
+    /// Returns how many more requests to the model are allowed today.
     async fn budget(&self, home: &PersonaPlace, now: Timestamp) -> Result<u32, Error> {
-        self.left_of(home, now, |per_day| per_day).await
+        self.calls_left(home, now, |per_day| per_day).await
     }
 
-    /// The same for what is written about a single conversation, which leaves something for the night.
+    /// Returns how many more requests are allowed today for single conversations, which leave half for the night.
     async fn budget_by_day(&self, home: &PersonaPlace, now: Timestamp) -> Result<u32, Error> {
-        self.left_of(home, now, |per_day| per_day.div_ceil(2)).await
+        self.calls_left(home, now, |per_day| per_day.div_ceil(2)).await
     }
 
-    async fn left_of(&self, home: &PersonaPlace, now: Timestamp, part: impl FnOnce(u32) -> u32) -> Result<u32, Error> {
-        let tended = self.background_progress(home).await?;
+    async fn calls_left(
+        &self,
+        home: &PersonaPlace,
+        now: Timestamp,
+        part: impl FnOnce(u32) -> u32,
+    ) -> Result<u32, Error> {
+        let progress = self.background_progress(home).await?;
         let overrides = self.overrides(&home.platform, &home.place).await?;
-        let today = tended.day == schedule::day(now, &overrides.params.zone);
-        Ok(part(overrides.garden.per_day).saturating_sub(if today { tended.model_calls } else { 0 }))
+        let today = progress.day == schedule::day(now, &overrides.params.zone);
+        Ok(part(overrides.garden.per_day).saturating_sub(if today { progress.model_calls } else { 0 }))
     }
 }

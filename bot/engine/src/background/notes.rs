@@ -1,4 +1,5 @@
-//! Working notes: what a persona keeps in mind in one chat, about itself and about the other, made anew every so often.
+//! Working notes: what a persona keeps in mind in one chat, about itself and about the other person. They are rewritten
+//! every few turns.
 
 use azera_memory::{Kind, MemoryRow};
 use azera_types::{Text, Timestamp};
@@ -11,7 +12,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 
 impl Engine {
-    /// Makes the notes of a chat anew, in the place of those before.
+    /// Writes the notes of a chat, which replace the earlier ones.
     pub(super) async fn take_notes(&self, talk: &ChatActivity, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
         let Some(at) = self.conversation(talk, None).await? else { return Ok(None) };
         let form = self.writing_form();
@@ -46,7 +47,7 @@ impl Engine {
                         found = Some(composed);
                         break;
                     }
-                    Err(flaw) => tracing::debug!(?flaw, "what was noted is not kept"),
+                    Err(flaw) => tracing::debug!(?flaw, "discarding a working note"),
                 }
             }
             if let Some(composed) = found {

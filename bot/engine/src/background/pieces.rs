@@ -1,4 +1,4 @@
-//! Publishing: the best of what a persona made up goes to the journal's channel.
+//! Publishing: posts the best garden pieces of a persona to the journal channel.
 
 use azera_affect::{Bond, Origin, Rules};
 use azera_memory::{BackgroundProgress, Kind, MemoryRow, Publication, SourceScope, WritingRow};
@@ -12,37 +12,37 @@ use crate::error::Error;
 use crate::overrides::Overrides;
 use crate::vectors::cosine;
 
-/// Pieces looked through.
+/// Newest pieces searched.
 const LOOKED_AT: usize = 512;
 
-/// Of these, the newest that are weighed against each other, and that they are compared with.
-const WEIGHED: usize = 32;
+/// Newest candidates that are ranked, and newest posted pieces that they are compared with.
+const RANKED: usize = 32;
 
-/// Days after which a piece that was never the best is published no more.
+/// Days after which a piece that was never the best is no longer a candidate.
 const FRESH_DAYS: u32 = 60;
 
-/// Feelings that a rule of a realm raises where it frowns on something.
-const FROWNS: [Dimension; 3] = [Dimension::Tension, Dimension::Irritation, Dimension::Concern];
+/// Dimensions of the bond that a rule raises if it disapproves of something.
+const DISAPPROVING: [Dimension; 3] = [Dimension::Tension, Dimension::Irritation, Dimension::Concern];
 
 /// Why a piece is not published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unpublished {
-    /// The journal is posted nowhere.
+    /// The place has no journal channel.
     NoChannel,
     /// It belongs to another place.
     OtherPlace,
-    /// Not all who read the channel may read what it was made of.
+    /// Not everybody who reads the channel may read its sources.
     NotForAll,
-    /// The rules of the place frown on what it says.
+    /// The rules of the place disapprove of what it says.
     AgainstTheRules,
-    /// Telling what messages are is still being learned.
+    /// The classifiers are not ready yet.
     NotLearnedYet,
     /// It is posted already, or forgotten.
     Gone,
 }
 
 impl Engine {
-    /// Posts the best piece that was not posted yet.
+    /// Posts the best piece that was not posted yet, if it is time to.
     pub(super) async fn publish_if_due(
         &self,
         home: &PersonaPlace,
@@ -63,14 +63,14 @@ impl Engine {
             }
         }
         if !best.is_empty() {
-            // They are looked at again when there are others.
-            let tended = BackgroundProgress { published: Some(now), ..self.background_progress(home).await? };
-            self.set_background_progress(home, tended, now).await?;
+            // They are considered again when the next publication is due.
+            let progress = BackgroundProgress { published: Some(now), ..self.background_progress(home).await? };
+            self.set_background_progress(home, progress, now).await?;
         }
         Ok(())
     }
 
-    /// Posts one piece, if everybody who would read it may read what it rests on and the rules have nothing against it.
+    /// Posts one piece, if everybody who would read it may read its sources and no rule disapproves.
     pub(crate) async fn publish_now(
         &self,
         home: &PersonaPlace,
@@ -108,7 +108,7 @@ impl Engine {
         if frowned_on(&overrides.rules, &self.tags(&memory.text, &vector)) {
             return Ok(Err(Unpublished::AgainstTheRules));
         }
-        let tended = BackgroundProgress { published: Some(now), ..self.background_progress(home).await? };
+        let progress = BackgroundProgress { published: Some(now), ..self.background_progress(home).await? };
         let publication = Publication {
             memory: memory.id,
             platform: home.platform.clone(),
@@ -116,7 +116,7 @@ impl Engine {
             scope,
             source_scopes,
             at: now,
-            tended: (home.platform.clone(), home.place.clone(), tended),
+            tended: (home.platform.clone(), home.place.clone(), progress),
         };
         if self.blocking(move |memory| memory.publish(publication)).await?.is_none() {
             return Ok(Err(Unpublished::Gone));
@@ -126,8 +126,8 @@ impl Engine {
         Ok(Ok(()))
     }
 
-    /// Pieces that were not posted yet, the best first: those that take up more of what was said, and are less like what was posted
-    /// before.
+    /// Returns the pieces that were not posted yet, best first: those with more themes, and less similar to earlier
+    /// posts.
     async fn best_first(
         &self,
         home: &PersonaPlace,
@@ -142,15 +142,15 @@ impl Engine {
             writing.posted.is_none() && writing.imported_by.is_none() && memory.at >= since
         };
         let (mut candidates, others): (Vec<_>, Vec<_>) = pieces.partition(is_candidate);
-        candidates.truncate(WEIGHED);
+        candidates.truncate(RANKED);
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
-        let posted = others.iter().filter(|(_, writing)| writing.posted.is_some()).take(WEIGHED);
+        let posted = others.iter().filter(|(_, writing)| writing.posted.is_some()).take(RANKED);
         let texts = candidates.iter().chain(posted).map(|(memory, _)| memory.text.as_str().to_owned());
         let vectors = self.embed(texts.collect()).await?;
         let (own, posted) = vectors.split_at(candidates.len().min(vectors.len()));
-        let mut weighed: Vec<(f32, MemoryRow)> = candidates
+        let mut ranked: Vec<(f32, MemoryRow)> = candidates
             .into_iter()
             .zip(own)
             .map(|((memory, writing), vector)| {
@@ -158,22 +158,22 @@ impl Engine {
                 (writing.themes.len() as f32 * (1.0 - alike), memory)
             })
             .collect();
-        weighed.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(y.id.cmp(&x.id)));
-        Ok(weighed.into_iter().map(|(_, memory)| memory).collect())
+        ranked.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(y.id.cmp(&x.id)));
+        Ok(ranked.into_iter().map(|(_, memory)| memory).collect())
     }
 }
 
-/// Whether a piece belongs to a home, and not to a place that may be read there besides: a private channel's journal does not use up
-/// what is the realm's.
+/// Returns true if a piece belongs to this place and not to another one that may be read there. A private channel's
+/// journal does not use up the realm's pieces.
 fn is_of(home: &PersonaPlace, at: &WritingContext, memory: &MemoryRow) -> bool {
     memory.scope == home.place || memory.scope == at.place.scope()
 }
 
-/// Whether rules have something against a text: those for safety, and those by which it would irritate or trouble.
+/// Returns true if a rule disapproves of a text: a safety rule, or one that raises tension, irritation or concern.
 pub(super) fn frowned_on(rules: &Rules, tags: &[azera_affect::Tag]) -> bool {
     let matched = rules.matching(tags, &Bond::new());
     rules.iter().filter(|(rule, _)| matched.rules.contains(&rule.name)).any(|(rule, origin)| {
-        origin == Origin::Safety || rule.deltas.iter().any(|(of, delta)| FROWNS.contains(&of) && delta > 0.0)
+        origin == Origin::Safety || rule.deltas.iter().any(|(of, delta)| DISAPPROVING.contains(&of) && delta > 0.0)
     })
 }
 
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_frown_on_what_would_hurt_and_not_on_what_pleases() {
+    fn rules_disapprove_of_harm_and_not_of_pleasant_things() {
         let frowned = |name: &str| frowned_on(&Rules::builtin(), &[Tag::named(name).unwrap()]);
         assert!(["self_harm", "threat", "hostility", "insult"].into_iter().all(frowned));
         assert!(!["joke", "gratitude", "good_news"].into_iter().any(frowned));

@@ -1,72 +1,70 @@
-//! The prompts of what is written between messages: files of the project, with a place for what they are about.
+//! The prompts of background writings: Markdown files with placeholders.
 
 use azera_affect::Mood;
 use azera_model_api::{ChatMessage, Role};
 
-/// A dream.
 pub(super) const DREAM: &str = include_str!("../../prompts/dream.md");
 
-/// An entry of the diary, about one conversation.
+/// A diary entry about one conversation.
 pub(super) const DIARY: &str = include_str!("../../prompts/diary.md");
 
-/// An entry of the journal, about a day.
+/// A journal entry about a day.
 pub(super) const REFLECTION: &str = include_str!("../../prompts/reflection.md");
 
-/// Working notes about the other.
+/// Working notes about the other person.
 pub(super) const NOTES_OTHER: &str = include_str!("../../prompts/notes_other.md");
 
 /// Working notes about itself.
 pub(super) const NOTES_SELF: &str = include_str!("../../prompts/notes_self.md");
 
-/// Something made up.
+/// A garden piece.
 pub(super) const PIECE: &str = include_str!("../../prompts/piece.md");
 
-/// An entry of the journal about how it is doing.
+/// A journal entry that reviews the week.
 pub(super) const REVIEW: &str = include_str!("../../prompts/review.md");
 
-/// An entry of the journal about something learnt that came to nothing.
+/// A journal entry about failed training.
 pub(super) const SETBACK: &str = include_str!("../../prompts/setback.md");
 
-/// A question to somebody who wants to be looked in on.
 pub(super) const CHECK_IN: &str = include_str!("../../prompts/check_in.md");
 
-/// What somebody says of one thing, as JSON.
+/// A claim in somebody's statement, as JSON.
 pub(super) const CLAIM: &str = include_str!("../../prompts/claim.md");
 
-/// What stands in the places of a prompt.
+/// Values for the placeholders of a prompt.
 #[derive(Clone, Default)]
 pub(super) struct Filling<'a> {
     /// The persona's name.
     pub(super) persona: &'a str,
-    /// What it is about, a line each.
+    /// The source lines.
     pub(super) lines: &'a str,
     /// The persona's mood, if it is known.
     pub(super) mood: Option<&'a str>,
-    /// Whom it is about or for.
+    /// The person whom it is about or for.
     pub(super) other: &'a str,
 }
 
-/// What a persona writes between messages.
+/// What a persona writes in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WritingKind {
-    /// An entry of its diary.
+    /// A diary entry.
     Diary,
     /// A dream.
     Dream,
-    /// An entry of its journal.
+    /// A journal entry.
     Reflection,
-    /// Something made up.
+    /// A garden piece.
     Piece,
-    /// A question to somebody who wants to be looked in on.
+    /// A check-in.
     CheckIn,
-    /// Notes about the other.
+    /// Working notes about the other person.
     NotesOther,
-    /// Notes about itself.
+    /// Working notes about itself.
     NotesSelf,
 }
 
-/// What the model is asked for it, for what was said by whom and in what mood, unless that is an even one; `other` is whom it is
-/// about or for.
+/// Returns the prompt for a writing. `said` holds speakers and texts; `mood` is `None` if the mood is calm; `other` is
+/// the person whom it is about or for.
 pub fn writing_prompt(
     what: WritingKind,
     persona: &str,
@@ -87,12 +85,12 @@ pub fn writing_prompt(
     fill(prompt, &Filling { persona, lines: &lines.join("\n"), mood: mood.map(Mood::name), other })
 }
 
-/// A line of what was said, as prompts show it.
+/// Formats a statement as one line of a prompt.
 pub(super) fn line(who: &str, text: &str) -> String {
     format!("- {who}: {text}")
 }
 
-/// A prompt as messages: each part begins with a line that names its role in brackets.
+/// Fills a prompt and splits it into messages. Each part begins with a line that names its role in brackets.
 pub(super) fn fill(prompt: &str, filling: &Filling<'_>) -> Vec<ChatMessage> {
     let mood = filling.mood.map_or_else(String::new, |mood| format!(" Your mood: {mood}."));
     let mut messages: Vec<ChatMessage> = Vec::new();
@@ -112,14 +110,14 @@ pub(super) fn fill(prompt: &str, filling: &Filling<'_>) -> Vec<ChatMessage> {
         messages.push(ChatMessage::new(role, ""));
     }
     for message in &mut messages {
-        // What people said comes last, so that no mark in it is taken for one of the prompt's.
+        // People's words come last, so that placeholders in them are not filled.
         let text = message.content.trim().replace("{{persona}}", filling.persona).replace("{{mood}}", &mood);
         message.content = text.replace("{{other}}", filling.other).replace("{{lines}}", filling.lines);
     }
     messages
 }
 
-/// What a prompt says by itself: its instructions and its example, without what it is about.
+/// Returns the prompt's own text: its instructions and its example, without the message with the source lines.
 pub(super) fn own_words(messages: &[ChatMessage]) -> String {
     let own = messages.len().saturating_sub(1);
     messages.iter().take(own).map(|message| format!("{}\n", message.content)).collect()
@@ -131,7 +129,7 @@ mod tests {
 
     fn shown(prompt: &str) -> String {
         let filling = Filling {
-            persona: "Engine",
+            persona: "Azera",
             lines: "- Ann: the boat is called Petrichor {{mood}}\n- Bob: I bake",
             mood: Some("calm"),
             other: "Ann",
@@ -140,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_model_is_asked() {
+    fn the_prompts_match_their_snapshots() {
         insta::assert_snapshot!("dream", shown(DREAM));
         insta::assert_snapshot!("diary", shown(DIARY));
         insta::assert_snapshot!("reflection", shown(REFLECTION));

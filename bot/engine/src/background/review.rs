@@ -1,4 +1,4 @@
-//! How a persona is doing in a place, in numbers: counted, for it to think about.
+//! Reviews: counts how a persona is doing in a place, so that it can think about that.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use super::write::WritingContext;
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Things said that are counted; who is talked to more often than that each week is told that it was more.
+/// Maximum number of messages counted; above it, the review says "more than".
 const COUNTED: usize = 5_000;
 
-/// Writings that are counted.
+/// Maximum number of writings counted.
 const WRITINGS: usize = 100;
 
 impl Engine {
-    /// A line for each matter, of what everybody in the place may see.
+    /// Returns one line per topic, from what everybody in the place may see.
     pub(super) async fn numbers(
         &self,
         home: &PersonaPlace,
@@ -34,7 +34,7 @@ impl Engine {
                 Ok((recent, written, memory.stats(&read_scope)?))
             })
             .await?;
-        // A place's own: what happens elsewhere is for those who are there.
+        // Only this place counts; what happens in others is for those who are there.
         let scope = at.place.scope();
         let here = |of: &Scope| *of == scope || *of == home.place;
         let recent: Vec<_> = recent.into_iter().filter(|row| here(&row.scope)).collect();
@@ -77,7 +77,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// What of it works, and what does not. How much waits is not said: that would tell of other places.
+    /// Describes which parts work. It leaves out queue lengths, which would tell about other places.
     async fn health(&self) -> Result<String, Error> {
         let meaning = match self.embed(vec!["health".to_owned()]).await {
             Ok(_) => "I can search my memory by meaning",

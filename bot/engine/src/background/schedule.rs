@@ -1,39 +1,39 @@
-//! Hours and days as a realm counts them.
+//! Hours and days in a realm's time zone.
 
 use std::time::Duration;
 
 use azera_types::{Span, Timestamp};
 use jiff::tz::TimeZone;
 
-/// The day of a moment in a time zone, as `2026-03-01`.
+/// Returns the date of a time in a time zone, such as `2026-03-01`.
 pub(crate) fn day(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).date().to_string()
 }
 
-/// Whether a moment lies within hours of the day in a time zone: from the first up to and without the second; from an hour
-/// to itself are none.
+/// Returns true if a time lies within a range of hours in a time zone. The range includes its first hour and excludes
+/// its second; a range from an hour to itself is empty.
 pub(crate) fn within((from, to): (i8, i8), at: Timestamp, zone: &TimeZone) -> bool {
     let hour = at.to_zoned(zone.clone()).hour();
     if from <= to { from <= hour && hour < to } else { hour >= from || hour < to }
 }
 
-/// A time so much later.
+/// Returns the time `wait` after `at`.
 pub(crate) fn after(at: Timestamp, wait: Duration) -> Timestamp {
     let wait = Span::new().seconds(i64::try_from(wait.as_secs()).unwrap_or(i64::MAX));
     at.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Whether so much time has gone since something; something later than now was noted by a clock that was wrong.
+/// Returns true if `wait` has passed since `last`. A `last` later than now comes from a clock that was wrong and counts
+/// as passed.
 pub(crate) fn is_past(last: Timestamp, wait: Duration, now: Timestamp) -> bool {
     last > now || after(last, wait) <= now
 }
 
-/// So many days.
 pub(crate) fn days(count: u32) -> Duration {
     Duration::from_secs(u64::from(count) * 24 * 3_600)
 }
 
-/// A time so much earlier.
+/// Returns the time `wait` before `at`.
 pub(crate) fn before(at: Timestamp, wait: Duration) -> Timestamp {
     let wait = Span::new().seconds(i64::try_from(wait.as_secs()).unwrap_or(i64::MAX));
     at.checked_sub(wait).unwrap_or(Timestamp::MIN)
@@ -47,7 +47,7 @@ mod tests {
     fn hours_may_reach_over_midnight() {
         #[track_caller]
         fn check(hours: (i8, i8), want: &[i8]) {
-            // An hour ahead of UTC, as POSIX writes it.
+            // One hour ahead of UTC, in POSIX notation.
             let zone = TimeZone::posix("CET-1").unwrap();
             let at =
                 |hour: i8| after("2026-01-10T23:00:00Z".parse().unwrap(), Duration::from_secs(hour as u64 * 3_600));

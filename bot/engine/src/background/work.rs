@@ -1,4 +1,4 @@
-//! What the Gardener writes for a home, and out of what.
+//! What the Gardener writes for a place, and from what.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use azera_types::Timestamp;
 
 use super::prompts::{DREAM, PIECE, REFLECTION, REVIEW, SETBACK};
 
-/// What a dream or a journal entry is about was said within this time before it: a day and the evening before.
+/// How far back a dream or a journal entry looks: a day and the evening before.
 const A_DAY: Duration = Duration::from_secs(36 * 3_600);
 
-/// What a piece is about, and what a look at how it is doing counts.
+/// How far back a garden piece or a review looks.
 pub(super) const A_WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// What came back from another machine may come to nothing long after anybody spoke.
+/// How far back a report of failed training looks: a result from another machine may fail long after anybody spoke.
 const A_MONTH: Duration = Duration::from_secs(31 * 24 * 3_600);
 
-/// Something to be written.
+/// A text to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WritingTask {
     /// A dream.
     Dream,
-    /// An entry of the journal, about what was said.
+    /// A journal entry about what was said.
     Reflection,
-    /// An entry of the journal about how it is doing, made of numbers.
+    /// A journal entry that reviews the week in numbers.
     Review,
-    /// An entry of the journal about something learnt that came to nothing.
+    /// A journal entry about failed training.
     Setback,
-    /// Something made up.
+    /// A garden piece.
     Piece,
 }
 
@@ -50,7 +50,7 @@ impl WritingTask {
         }
     }
 
-    /// The first words, for models that need them.
+    /// Returns the first words, for models that need them.
     pub(super) fn lead(self) -> &'static str {
         match self {
             Self::Dream => "I dreamt that",
@@ -61,7 +61,7 @@ impl WritingTask {
         }
     }
 
-    /// How far back what it is about goes.
+    /// Returns how far back its sources go.
     pub(super) fn reach(self) -> Duration {
         match self {
             Self::Dream | Self::Reflection => A_DAY,
@@ -70,35 +70,35 @@ impl WritingTask {
         }
     }
 
-    /// Whether it is posted as it is written. Of pieces the best are, and later.
+    /// Returns true if it is posted as soon as it is written. Of garden pieces only the best are posted, and later.
     pub(super) fn is_posted_at_once(self) -> bool {
         self != Self::Piece
     }
 
-    /// Whether it must be another than those before. Journals may come back to the same matter.
+    /// Returns true if it must differ from earlier ones. Journal entries may return to the same topic.
     pub(super) fn must_be_new(self) -> bool {
         matches!(self, Self::Dream | Self::Piece)
     }
 
-    /// When it was last done.
-    pub(super) fn last(self, tended: &BackgroundProgress) -> Option<Timestamp> {
+    /// Returns when it was last written.
+    pub(super) fn last(self, progress: &BackgroundProgress) -> Option<Timestamp> {
         match self {
-            Self::Dream => tended.dreamt,
-            Self::Reflection => tended.reflected,
-            Self::Review => tended.reviewed,
-            Self::Setback => tended.set_back,
-            Self::Piece => tended.created,
+            Self::Dream => progress.dreamt,
+            Self::Reflection => progress.reflected,
+            Self::Review => progress.reviewed,
+            Self::Setback => progress.set_back,
+            Self::Piece => progress.created,
         }
     }
 
-    /// Notes that it was done.
-    pub(super) fn did(self, tended: &mut BackgroundProgress, at: Timestamp) {
+    /// Records that it was written.
+    pub(super) fn did(self, progress: &mut BackgroundProgress, at: Timestamp) {
         let last = match self {
-            Self::Dream => &mut tended.dreamt,
-            Self::Reflection => &mut tended.reflected,
-            Self::Review => &mut tended.reviewed,
-            Self::Setback => &mut tended.set_back,
-            Self::Piece => &mut tended.created,
+            Self::Dream => &mut progress.dreamt,
+            Self::Reflection => &mut progress.reflected,
+            Self::Review => &mut progress.reviewed,
+            Self::Setback => &mut progress.set_back,
+            Self::Piece => &mut progress.created,
         };
         *last = Some(at);
     }

@@ -1,4 +1,4 @@
-//! Dreams, journal entries and pieces: what a persona writes for a place.
+//! Dreams, journal entries and garden pieces: what a persona writes for a place.
 
 use azera_affect::Mood;
 use azera_memory::{BackgroundProgress, JournalChannel, Kind, MemoryRow, NewWriting, ReadScope, SourceScope};
@@ -15,19 +15,19 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::vectors::cosine;
 
-/// Lines looked at for it.
+/// Newest memories read as material.
 const MAX_MATERIAL: usize = 200;
 
-/// Dreams that a piece may be made of besides.
+/// Newest dreams that a garden piece may also build on.
 const DREAMS: usize = 2;
 
-/// Cosine similarity from which a dream is one dreamt before, and a piece one that was made up before.
+/// Cosine similarity from which a dream or a piece repeats an earlier one.
 const SAME: f32 = 0.85;
 
 /// Earlier ones that a new one is compared with.
 const COMPARED: usize = 64;
 
-/// Where something is written for a home.
+/// Where a text for a place is written.
 pub(super) struct WritingContext {
     pub(super) chat: ChatId,
     /// Whether it is posted there.
@@ -35,21 +35,21 @@ pub(super) struct WritingContext {
     pub(super) place: Place,
     pub(super) read_scope: ReadScope,
     pub(super) name: String,
-    /// The realm whose persona it is.
+    /// The realm that owns the persona, if one does.
     pub(super) owner: Option<Scope>,
 }
 
-/// What something written is given, and what it rests on.
+/// What a text is written from.
 struct Material {
-    /// All there is to choose from.
+    /// The lines to choose from.
     said: Vec<SourceLine>,
-    /// Lines that nobody said: numbers.
+    /// Lines with numbers instead, which nobody said.
     lines: Option<String>,
 }
 
 impl Engine {
-    /// Writes something for a home, out of what was said there lately; gives it, if something came that is worth telling. One at
-    /// a time: whoever calls holds `writing`.
+    /// Writes a text for a place, from what was said there lately. Returns it, if an attempt succeeded. The caller
+    /// holds `writing`, so that only one text is written at a time.
     pub(crate) async fn write_for(
         &self,
         home: &PersonaPlace,
@@ -57,15 +57,15 @@ impl Engine {
         now: Timestamp,
     ) -> Result<Option<MemoryRow>, Error> {
         let mut model_calls = 0;
-        let written = self.write_or_not(home, work, now, &mut model_calls).await;
-        // What was written was noted along with it.
+        let written = self.try_to_write(home, work, now, &mut model_calls).await;
+        // A written text is recorded in its own transaction.
         if !matches!(written, Ok(Some(_))) {
             self.note_model_calls(home, now, model_calls).await?;
         }
         written
     }
 
-    async fn write_or_not(
+    async fn try_to_write(
         &self,
         home: &PersonaPlace,
         work: WritingTask,
@@ -95,27 +95,27 @@ impl Engine {
             let composed = match self.compose(wanted).await? {
                 Ok(composed) => composed,
                 Err(flaw) => {
-                    tracing::debug!(?work, ?flaw, "what was written is not kept");
+                    tracing::debug!(?work, ?flaw, "discarding a text");
                     continue;
                 }
             };
             if matches!(work, WritingTask::Review | WritingTask::Setback) && invents_numbers(&composed.text, &given) {
-                tracing::debug!(?work, "numbers that nobody counted are not kept");
+                tracing::debug!(?work, "discarding a text with invented numbers");
                 continue;
             }
-            if work.must_be_new() && self.was_written(&at.read_scope, work.kind(), &composed.text).await? {
-                tracing::debug!(?work, "the same again is not kept");
+            if work.must_be_new() && self.repeats_earlier(&at.read_scope, work.kind(), &composed.text).await? {
+                tracing::debug!(?work, "discarding a text that repeats an earlier one");
                 continue;
             }
-            let tended = self.tended_then(home, Some(work), now, *model_calls).await?;
-            // What is made of numbers rests on no message.
+            let progress = self.progress_after(home, Some(work), now, *model_calls).await?;
+            // A text made of numbers has no sources.
             let chosen = if material.lines.is_some() { Vec::new() } else { chosen };
-            return self.keep(home, &at, work, &chosen, composed, mood, tended).await;
+            return self.keep(home, &at, work, &chosen, composed, mood, progress).await;
         }
         Ok(None)
     }
 
-    /// What there is to write about.
+    /// Returns what there is to write about.
     async fn material(
         &self,
         home: &PersonaPlace,
@@ -123,7 +123,7 @@ impl Engine {
         work: WritingTask,
         now: Timestamp,
     ) -> Result<Material, Error> {
-        let (read_scope, since) = (at.read_scope.clone(), before(now, work.readable_scopes()));
+        let (read_scope, since) = (at.read_scope.clone(), before(now, work.reach()));
         let recent = self.blocking(move |memory| memory.recent(&read_scope, since, MAX_MATERIAL)).await?;
         let mut said: Vec<SourceLine> =
             recent.iter().rev().filter(|row| row.kind == Kind::Message).map(SourceLine::from).collect();
@@ -139,7 +139,7 @@ impl Engine {
             };
             return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
         }
-        // What was not taken up yet comes first; asked by hand, it may be the same day again.
+        // Prefer what was not written about yet. If somebody asks for a text, it may be about the same day again.
         let last = work.last(&self.background_progress(home).await?);
         if said.iter().any(|said| last.is_some_and(|last| said.at > last)) {
             said.retain(|said| last.is_some_and(|last| said.at > last));
@@ -147,14 +147,14 @@ impl Engine {
         if work == WritingTask::Piece && !said.is_empty() {
             let read_scope = at.read_scope.clone();
             let dreams = self.blocking(move |memory| memory.writings(&read_scope, &[Kind::Dream], DREAMS)).await?;
-            // Those that were posted rest on their posts, so that a piece goes with the dream it takes up.
+            // The post of a dream is a source of the piece, so that forgetting the dream forgets the piece.
             let posted = dreams.iter().filter(|(dream, writing)| dream.at >= since && writing.posted.is_some());
             said.splice(0..0, posted.map(|(dream, _)| SourceLine::from(dream)));
         }
         Ok(Material { said, lines: None })
     }
 
-    /// Keeps what was written, and posts it, if everybody who would read it may read what it rests on by now.
+    /// Stores a text, and posts it if everybody who would read it may read its sources now.
     #[expect(clippy::too_many_arguments, reason = "each is a part of what is kept")]
     async fn keep(
         &self,
@@ -164,10 +164,10 @@ impl Engine {
         chosen: &[SourceLine],
         composed: Draft,
         mood: Option<&str>,
-        tended: BackgroundProgress,
+        progress: BackgroundProgress,
     ) -> Result<Option<MemoryRow>, Error> {
         let now = self.0.clock.now();
-        // People may have come and gone while it was written.
+        // People may have joined or left while it was written.
         let Some(context) = self.writing_context(home).await?.filter(|context| context.chat == at.chat) else {
             return Ok(None);
         };
@@ -197,7 +197,7 @@ impl Engine {
             mood: mood.map(str::to_owned),
             imported_by: None,
             post: (context.posted && work.is_posted_at_once()).then(|| home.platform.clone()),
-            tended: Some((home.platform.clone(), home.place.clone(), tended)),
+            tended: Some((home.platform.clone(), home.place.clone(), progress)),
         };
         let written = self.blocking(move |memory| memory.write(new)).await?;
         self.0.index_wanted.notify_one();
@@ -208,14 +208,14 @@ impl Engine {
         Ok(Some(memory))
     }
 
-    /// Shows what was written. What cannot be shown now stays in the outbox.
+    /// Delivers what was written. What cannot be delivered now stays in the outbox.
     pub(super) async fn deliver_what_waits(&self) {
         if let Err(error) = self.deliver_outbox().await {
-            tracing::warn!(%error, "what was written waits in the outbox");
+            tracing::warn!(%error, "cannot deliver a text; it stays in the outbox");
         }
     }
 
-    /// Where a persona writes for a home: the journal's channel, or the chat in which everybody there talked last.
+    /// Returns where a persona writes for a place: its journal channel, or the chat with the newest message.
     pub(super) async fn writing_context(&self, home: &PersonaPlace) -> Result<Option<WritingContext>, Error> {
         let Ok(platform) = self.platform(&home.platform) else { return Ok(None) };
         let channel = self.journal_of(home).await?;
@@ -229,7 +229,7 @@ impl Engine {
             return Ok(None);
         }
         let Some(place) = self.place_unasked(platform.as_ref(), &chat).await? else { return Ok(None) };
-        // A realm's journal may stand in a private channel of it; another place's is not this one's.
+        // A realm's journal may be in one of its private channels, but not in another place.
         let realm = match &place.kind {
             PlaceKind::Private { realm: Some(realm), .. } => Some(Scope::Realm(realm.clone())),
             _ => None,
@@ -237,18 +237,18 @@ impl Engine {
         if place.scope() != home.place && realm.as_ref() != Some(&home.place) {
             return Ok(None);
         }
-        let played = match self.persona(place.shared_realm(), &home.persona).await {
-            Ok(played) => played,
+        let loaded = match self.persona(place.shared_realm(), &home.persona).await {
+            Ok(loaded) => loaded,
             Err(Error::NoPersona(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        // A person's own dreams are of what was said there, not of all that they may read elsewhere.
+        // Dreams in a direct message are about what was said there, not about everything that the person may read.
         let read_scope = ReadScope::in_place(home.persona.clone(), &place, &ReadableScopes::default());
-        let owner = played.owner.map(Scope::Realm);
-        Ok(Some(WritingContext { chat, posted, place, read_scope, name: played.persona.name, owner }))
+        let owner = loaded.owner.map(Scope::Realm);
+        Ok(Some(WritingContext { chat, posted, place, read_scope, name: loaded.persona.name, owner }))
     }
 
-    /// The channel of a home's journal: what somebody said by command, or else the platform's own setting.
+    /// Returns the journal channel of a place: the one chosen by command, or else the platform's own setting.
     pub(crate) async fn journal_of(&self, home: &PersonaPlace) -> Result<Option<ChatId>, Error> {
         let (platform, place) = (home.platform.clone(), home.place.clone());
         let said = self.blocking(move |memory| memory.journal_channel(&platform, &place)).await?;
@@ -259,8 +259,8 @@ impl Engine {
         }
     }
 
-    /// Whether something is one that may be seen there already.
-    async fn was_written(&self, read_scope: &ReadScope, kind: Kind, text: &Text) -> Result<bool, Error> {
+    /// Returns true if a text repeats one that may be read there.
+    async fn repeats_earlier(&self, read_scope: &ReadScope, kind: Kind, text: &Text) -> Result<bool, Error> {
         let read_scope = read_scope.clone();
         let earlier = self.blocking(move |memory| memory.writings(&read_scope, &[kind], COMPARED)).await?;
         if earlier.is_empty() {
@@ -272,8 +272,8 @@ impl Engine {
         Ok(earlier.iter().any(|other| cosine(new, other) >= SAME))
     }
 
-    /// What a chat is for all who read it, by the platform's word or, where that speaks to people alone, by what it says to
-    /// those who spoke there lately.
+    /// Returns a chat as everybody who reads it sees it. If the platform only answers for single people, it is asked
+    /// for those who spoke there lately.
     pub(crate) async fn place_unasked(
         &self,
         platform: &dyn azera_adapter::Platform,
@@ -291,7 +291,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// The home of a place for a persona.
+    /// Returns the key of a persona in a place.
     pub(crate) fn home(
         platform: &azera_types::PlatformId,
         place: &Place,

@@ -1,25 +1,25 @@
-//! Dreams and journal entries as archives: JSON or Markdown in, JSON out.
+//! Reads archives of dreams and journal entries from JSON or Markdown, and writes them as JSON.
 
 use azera_memory::{MemoryRow, WritingRow};
 use azera_types::Timestamp;
 use serde_json::{Value, json};
 
-/// Entries one import may bring.
+/// Maximum number of entries in one import.
 pub(super) const MAX_ENTRIES: usize = 200;
 
-/// Characters one of them may have.
+/// Maximum number of characters in an entry.
 pub(super) const MAX_ENTRY_CHARS: usize = 4_000;
 
-/// Characters a title, a mood or a theme may have.
+/// Maximum number of characters in a title, a mood or a theme.
 const MAX_LABEL_CHARS: usize = 100;
 
-/// Themes one of them may have.
+/// Maximum number of themes of an entry.
 const MAX_THEMES: usize = 16;
 
 /// Names under which a JSON object may hold its entries.
 const LISTS: [&str; 3] = ["entries", "dreams", "journal"];
 
-/// Something to bring in.
+/// An entry to import.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ImportEntry {
     pub(super) text: String,
@@ -29,7 +29,7 @@ pub(super) struct ImportEntry {
     pub(super) themes: Vec<String>,
 }
 
-/// Reads an archive; the error says what is wrong with which entry.
+/// Parses an archive. The error says what is wrong with which entry.
 pub(super) fn read(text: &str, now: Timestamp) -> Result<Vec<ImportEntry>, String> {
     let text = text.trim();
     let entries = if text.starts_with(['[', '{']) { read_json(text)? } else { read_markdown(text)? };
@@ -101,7 +101,7 @@ fn entry(value: &Value) -> Result<ImportEntry, String> {
     Ok(ImportEntry { text, at, title: field("title")?, mood: field("mood")?, themes })
 }
 
-/// Each heading begins an entry: a date, a title, or both. Without headings all of it is one.
+/// Parses Markdown. Each heading starts an entry: a date, a title, or both. A text without headings is one entry.
 fn read_markdown(text: &str) -> Result<Vec<ImportEntry>, String> {
     let mut entries: Vec<ImportEntry> = Vec::new();
     let new =
@@ -133,12 +133,12 @@ fn read_markdown(text: &str) -> Result<Vec<ImportEntry>, String> {
     Ok(entries)
 }
 
-/// A time, or the beginning of a day.
+/// Parses a time, or the beginning of a day.
 fn time(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(|| format!("{text}T00:00:00Z").parse().ok())
 }
 
-/// What was written, to be kept elsewhere or brought in again.
+/// Returns writings as JSON that can be imported again.
 pub(super) fn json_of(written: &[(MemoryRow, WritingRow)]) -> Value {
     let entry = |(memory, writing): &(MemoryRow, WritingRow)| {
         json!({
@@ -165,7 +165,7 @@ mod tests {
         "2026-06-01T00:00:00Z".parse().unwrap()
     }
 
-    /// A text, its title, its time.
+    /// The text, day and title of an entry.
     type ParsedEntry<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
     #[track_caller]

@@ -1,4 +1,4 @@
-//! What there is to choose from, for who types a command.
+//! Autocomplete: suggestions for a command that somebody is typing.
 
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, CommandLine, MAX_AUTOCOMPLETE_OPTIONS, OptionKind, Theme,
@@ -9,23 +9,23 @@ use super::CommandContext;
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Memories looked at for what is typed.
+/// Newest memories suggested.
 const LOOKED_AT: usize = 100;
 
-/// Characters of a memory shown.
-const GLIMPSE: usize = 80;
+/// Maximum number of characters shown of a memory.
+const PREVIEW_CHARS: usize = 80;
 
 impl Engine {
-    /// What may be meant, as far as it may be shown there to the person.
+    /// Returns the matching suggestions that may be shown to the person there.
     pub(crate) async fn autocomplete_options(
         &self,
         platform: &PlatformId,
         line: AutocompleteRequest,
     ) -> Result<Vec<AutocompleteOption>, Error> {
         let adapter = self.platform(platform)?;
-        let question =
+        let command_line =
             CommandLine { chat: line.chat, person: line.person, name: line.name, text: Text::default(), about: None };
-        let at = match self.load_context(platform, adapter.as_ref(), &question).await {
+        let at = match self.load_command_context(platform, adapter.as_ref(), &command_line).await {
             Ok(at) => at,
             Err(Error::NotAllowed) => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -78,9 +78,9 @@ impl Engine {
 
     async fn memory_options(&self, at: &CommandContext<'_>) -> Result<Vec<AutocompleteOption>, Error> {
         let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
-        let retained = self.blocking(move |memory| memory.salient_memories(&read_scope, &person, LOOKED_AT)).await?;
-        let options = retained.iter().map(|memory| {
-            let glimpse: String = memory.gist().chars().take(GLIMPSE).collect();
+        let salient = self.blocking(move |memory| memory.salient_memories(&read_scope, &person, LOOKED_AT)).await?;
+        let options = salient.iter().map(|memory| {
+            let glimpse: String = memory.gist().chars().take(PREVIEW_CHARS).collect();
             AutocompleteOption { label: format!("{} {glimpse}", memory.id), value: memory.id.to_string() }
         });
         Ok(options.collect())

@@ -1,4 +1,4 @@
-//! Numbers that answers tell, as platforms can draw them.
+//! Charts of the numbers in answers, for platforms that can draw them.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use azera_affect::State;
 use azera_memory::{Stats, week_begins, week_of};
 use azera_types::{Scope, Timestamp};
 
-/// Weeks that are told, this one included.
+/// Number of weeks shown, including this one.
 pub(super) const WEEKS: i64 = 12;
 
-/// Weeks between two that bear a date.
+/// Weeks between two labels with a date.
 const DATED: i64 = 3;
 
-/// The theme that somebody wants, or what to say to who wants another.
+/// Parses a theme. The error is the answer to the person.
 pub(super) fn theme(name: &str) -> Result<Theme, &'static str> {
     Theme::named(name).ok_or("Pictures are `dark` or `light`.")
 }
 
-/// How a mind is, by the names that people read.
+/// Returns the values of a mind, with the names that people read.
 pub(super) fn measures(state: &State) -> [(&'static str, f64); 5] {
     [
         ("mood", state.value),
@@ -44,7 +44,8 @@ pub(super) fn of_mind(name: &str, state: &State, caption: String, theme: Theme) 
     }
 }
 
-/// How many memories each of the last weeks brought, the newest last, from the first of them that brought any.
+/// Returns the number of new memories in each of the last weeks, newest last. It starts with the first week that has
+/// any.
 pub(super) fn weeks(stats: &Stats, now: Timestamp) -> Vec<(Timestamp, usize)> {
     let this = week_of(now);
     let lately = (this - WEEKS + 1)..=this;

@@ -10,16 +10,16 @@ use super::{CommandContext, done, refused};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Messages looked back for the last reply or message.
+/// Newest messages searched for the last reply or message.
 const LOOK_BACK: usize = 200;
 
-/// Characters of a message shown where it only needs to be recognised.
+/// Characters of a message that are enough to recognise it.
 const GLIMPSE: usize = 60;
 
-/// A chat that may be named somewhere.
-pub(super) struct Named {
+/// A chat that may be listed.
+pub(super) struct ListedChat {
     pub(super) row: ChatRow,
-    /// When the last of it was said that may be shown there; `None` if nothing may.
+    /// When the newest message that may be shown here was said; `None` if none may.
     pub(super) last: Option<Timestamp>,
 }
 
@@ -35,29 +35,31 @@ impl Engine {
         Ok(CommandAnswer { go_to: Some(id), ..done(text) })
     }
 
-    /// The chats that are wanted, as far as the person can read them and everybody who reads along here may know of them, the
-    /// newest first. The platform is asked about the wanted alone.
+    /// Returns the chats that match `wanted`, that the person can read, and that everybody who reads here may know of.
+    /// Newest first. The platform is only asked about matching chats.
     pub(super) async fn chats_of(
         &self,
         at: &CommandContext<'_>,
         wanted: impl Fn(&ChatRow) -> bool + Send,
-    ) -> Result<Vec<Named>, Error> {
+    ) -> Result<Vec<ListedChat>, Error> {
         let platform = at.platform.clone();
-        let (dm, reach) = (matches!(at.place.kind, PlaceKind::Dm(_)), self.reach(at.adapter, &at.place).await?);
+        let (dm, reach) =
+            (matches!(at.place.kind, PlaceKind::Dm(_)), self.readable_scopes(at.adapter, &at.place).await?);
         let mut mine = Vec::new();
         let mut rows = self.blocking(move |memory| memory.chats(&platform)).await?;
         rows.retain(wanted);
         for row in rows {
-            // What the platform cannot speak for now is not listed.
+            // A chat that the platform cannot vouch for now is not listed.
             let Ok(Some(place)) = self.place(at.adapter, &row.id, &at.line.person).await else { continue };
-            // Where others read along, only what they may know of is listed.
+            // Where others read along, only chats are listed that they may know of.
             if !dm && !at.read_scope.grants().iter().any(|grant| grant.scope == place.scope()) {
                 continue;
             }
-            // When something was said there that may not be shown here, forgotten or before somebody's time, is not told either.
+            // The time of a message that may not be shown here, because it is forgotten or from before somebody joined,
+            // is not revealed either.
             let (read_scope, chat) = (ReadScope::in_place(row.persona.clone(), &at.place, &reach), row.id.clone());
             let last = self.blocking(move |memory| memory.history(&read_scope, &chat, 1)).await?.pop();
-            mine.push(Named { row, last: last.map(|last| last.at) });
+            mine.push(ListedChat { row, last: last.map(|last| last.at) });
         }
         mine.sort_by(|a, b| (b.last, &a.row.id).cmp(&(a.last, &b.row.id)));
         Ok(mine)
@@ -75,22 +77,17 @@ impl Engine {
         let mut text = String::from("Your chats, the newest first; `/chats NUMBER` goes to one:\n");
         for (number, chat) in mine.iter().enumerate() {
             let persona = persona_file(&chat.row.persona);
-            text.push_str(&format!(
-                "{}. {}, with {persona}{}\n",
-                number + 1,
-                chat.reply_text("%F %H:%M"),
-                here(at, chat)
-            ));
+            text.push_str(&format!("{}. {}, with {persona}{}\n", number + 1, chat.label("%F %H:%M"), here(at, chat)));
         }
         Ok(done(text))
     }
 
-    /// The conversation as it may be read here, newest last.
+    /// Returns the conversation as it may be read here, newest last.
     pub(super) async fn recent(&self, at: &CommandContext<'_>) -> Result<Vec<MessageRow>, Error> {
         self.recent_under(at, &at.read_scope).await
     }
 
-    /// The same as far as a right goes.
+    /// Returns the conversation as far as `read_scope` goes, newest last.
     pub(super) async fn recent_under(
         &self,
         at: &CommandContext<'_>,
@@ -100,7 +97,7 @@ impl Engine {
         self.blocking(move |memory| memory.history(&read_scope, &chat, LOOK_BACK)).await
     }
 
-    /// The message that a command points at, if it stands in this chat and may be read here.
+    /// Returns the message that a command points at, if it is in this chat and may be read here.
     pub(super) async fn pointed_at(
         &self,
         at: &CommandContext<'_>,
@@ -111,7 +108,7 @@ impl Engine {
         Ok(found.filter(|message| message.chat == at.chat.id))
     }
 
-    /// A message that was answered, and its answer on the present branch: those the command points at, or the last.
+    /// Returns an answered message and its answer on the current branch: the one the command points at, or the last.
     pub(super) async fn exchange(&self, at: &CommandContext<'_>) -> Result<Option<(MessageRow, MessageRow)>, Error> {
         if let Some(id) = &at.line.about {
             let Some(named) = self.pointed_at(at, id).await? else { return Ok(None) };
@@ -150,8 +147,8 @@ impl Engine {
     pub(super) async fn swipe_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         let ticket = self.0.queues.enter(&at.chat.id).ok_or(Error::QueueFull)?;
         ticket.turn().await;
-        // While it waited, people may have come and gone.
-        let at = &self.load_context(at.platform, at.adapter, at.line).await?;
+        // People may have joined or left while the command waited.
+        let at = &self.load_command_context(at.platform, at.adapter, at.line).await?;
         let Some((question, present)) = self.exchange(at).await? else {
             return Ok(no_reply(at));
         };
@@ -174,7 +171,7 @@ impl Engine {
         Ok(done(format!("Answer {} of {count}.", next + 1)))
     }
 
-    /// Shows a reply that was made before.
+    /// Shows an earlier reply again.
     async fn show_again(&self, at: &CommandContext<'_>, reply: &MessageRow) -> Result<(), Error> {
         let Author::Persona { id, name } = &reply.author else { return Ok(()) };
         let outbound = Outbound {
@@ -241,7 +238,7 @@ impl Engine {
         }
     }
 
-    /// How the present branch ends, so that a person sees where they are.
+    /// Returns the end of the current branch, so that people see where they are.
     async fn last_words(&self, at: &CommandContext<'_>) -> Result<String, Error> {
         let recent = self.recent(at).await?;
         Ok(recent.last().map_or_else(String::new, |row| {
@@ -271,9 +268,9 @@ impl Engine {
     }
 }
 
-impl Named {
-    /// What it is called, and when the last of it was said, written so.
-    pub(super) fn reply_text(&self, day: &str) -> String {
+impl ListedChat {
+    /// Returns the chat's title, and when its newest message was said, in the format `day`.
+    pub(super) fn label(&self, day: &str) -> String {
         let title = self.row.title.clone().unwrap_or_else(|| self.row.id.to_string());
         match self.last {
             Some(last) => format!("{title}, {}", last.strftime(day)),
@@ -282,12 +279,12 @@ impl Named {
     }
 }
 
-/// A word behind the chat that a command was given in.
-pub(super) fn here(at: &CommandContext<'_>, chat: &Named) -> &'static str {
+/// Returns a mark for the chat that the command was given in.
+pub(super) fn here(at: &CommandContext<'_>, chat: &ListedChat) -> &'static str {
     if chat.row.id == at.chat.id { " (here)" } else { "" }
 }
 
-/// There is nothing to do it with.
+/// Returns the answer when there is no reply to act on.
 pub(super) fn no_reply(at: &CommandContext<'_>) -> CommandAnswer {
     refused(match at.line.about {
         None => "There is no reply here yet.".into(),
@@ -304,5 +301,5 @@ pub(super) fn when(answering: Answering) -> &'static str {
 }
 
 fn rand_bits() -> u128 {
-    (u128::from(crate::generate::any_seed()) << 32) | u128::from(crate::generate::any_seed())
+    (u128::from(crate::turn::any_seed()) << 32) | u128::from(crate::turn::any_seed())
 }

@@ -1,4 +1,4 @@
-//! `/checkin`: whether somebody wants to be looked in on.
+//! `/checkin`: turns check-ins on and off.
 
 use azera_adapter::CommandAnswer;
 use azera_memory::CheckInRequest;
@@ -9,10 +9,10 @@ use crate::background::PersonaPlace;
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Days of silence after which somebody is looked in on who says no number.
+/// Days of silence before a check-in, if the person gives no number.
 const CHECK_IN_DAYS: u32 = 2;
 
-/// Days of silence that can be asked for.
+/// Maximum number of days that a person can choose.
 const MAX_CHECK_IN_DAYS: u32 = 90;
 
 impl Engine {
@@ -31,17 +31,17 @@ impl Engine {
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         match (verb, rest.trim()) {
             ("", "") => {
-                let reply_text: Vec<String> = there
+                let listed: Vec<String> = there
                     .iter()
                     .map(|(persona, wanted)| format!("`{persona}`, after {} of silence", days(wanted.days)))
                     .collect();
-                Ok(done(match reply_text.as_slice() {
+                Ok(done(match listed.as_slice() {
                     [] => {
                         "I do not look in on you; `/checkin on` has me ask how things are when you are silent for long."
                             .into()
                     }
-                    reply_text => {
-                        format!("You are looked in on by {}. `/checkin off` ends that.", reply_text.join(" and by "))
+                    listed => {
+                        format!("You are looked in on by {}. `/checkin off` ends that.", listed.join(" and by "))
                     }
                 }))
             }

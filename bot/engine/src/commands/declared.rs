@@ -1,21 +1,21 @@
 use azera_adapter::{Access, Command, CommandOption, Form, MessageAction, OptionKind};
 
-/// A form that everybody may use.
+/// Returns a form that everybody may use.
 const fn form(name: &'static str, word: &'static str, help: &'static str, options: &'static [CommandOption]) -> Form {
     Form { name, word, help, access: Access::Member, options }
 }
 
-/// What admins alone may use, with what follows it.
+/// Returns a form with options that only admins may use.
 const fn of_admins(name: &'static str, help: &'static str, options: &'static [CommandOption]) -> Form {
     Form { name, word: name, help, access: Access::Admin, options }
 }
 
-/// The same for admins.
+/// Returns a form without options that only admins may use.
 const fn for_admins(name: &'static str, word: &'static str, help: &'static str) -> Form {
     Form { name, word, help, access: Access::Admin, options: &[] }
 }
 
-/// What the operator does about a model.
+/// Returns a form about a model that only the operator may use.
 const fn of_model(name: &'static str, help: &'static str) -> Form {
     const NAME: &[CommandOption] = &[needed("name", "its name", OptionKind::Model)];
     Form { name, word: name, help, access: Access::Operator, options: NAME }
@@ -37,19 +37,17 @@ const fn in_terminal(name: &'static str, help: &'static str, access: Access, for
     Command { name, help, access, terminal: true, forms }
 }
 
-/// The command alone.
+/// The form of a command without arguments.
 const ALONE: &[Form] = &[form("", "", "", &[])];
 
 const QUOTES: CommandOption = optional("quotes", "also forget the replies built on it", OptionKind::Flag);
 
-/// Which one it is about.
 const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
 const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
 const MEMORY: CommandOption = needed("mnumber", "its id, as in m42", OptionKind::Memory);
 const THEME: CommandOption = optional("theme", "how the picture looks: dark or light", OptionKind::Theme);
 const TAG: CommandOption = needed("tag", "a word or a few", OptionKind::Text);
 
-/// What is shared by all that I remember, and by all that I write.
 const SEARCH: Form =
     form("search", "search", "look for something", &[needed("words", "what to look for", OptionKind::Text)]);
 const NUMBER: CommandOption = needed("number", "its number in the list", OptionKind::Count);
@@ -61,7 +59,7 @@ const IMPORT: Form = form(
 );
 const EXPORT: Form = form("export", "export", "all of them, as JSON", &[]);
 
-/// Every command there is.
+/// All commands.
 pub const COMMANDS: &[Command] = &[
     command("help", "what there is to say to me", Access::Member, ALONE),
     in_terminal("new", "begin another chat; what was said stays remembered", Access::Member, ALONE),
@@ -364,7 +362,7 @@ pub const COMMANDS: &[Command] = &[
     in_terminal("quit", "leave the terminal", Access::Member, ALONE),
 ];
 
-/// What can be done about a message that somebody points at.
+/// Actions on a message that somebody points at.
 pub const MESSAGE_ACTIONS: &[MessageAction] = &[
     MessageAction { name: "Remember this", line: "/remember", asks: None },
     MessageAction { name: "Forget this", line: "/forget", asks: None },

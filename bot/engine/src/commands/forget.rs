@@ -1,4 +1,4 @@
-//! `/forget`: for good, with a receipt.
+//! `/forget`: forgets for good, with a receipt.
 
 use azera_adapter::{Access, CommandAnswer};
 use azera_memory::{Forget, ForgetReceipt, ReadScope};
@@ -54,7 +54,7 @@ impl Engine {
         Ok(done(receipt_text(&receipt)))
     }
 
-    /// The last thing that the person said in the chat, to whichever persona, and the right of that one.
+    /// Returns the person's last message in the chat, to any of its personas, and the read scope of that persona.
     async fn last_of_theirs(&self, at: &CommandContext<'_>) -> Result<Option<(Forget, ReadScope)>, Error> {
         let mut read_scopes = vec![at.read_scope.clone()];
         for (persona, _) in self.invited_here(&at.place, &at.chat).await? {
@@ -71,8 +71,8 @@ impl Engine {
         Ok(last.map(|(_, what, read_scope)| (what, read_scope)))
     }
 
-    /// The message pointed at, if the person may have it forgotten: their own words, a reply to them, or any of this place
-    /// for an admin.
+    /// Returns the message pointed at, if the person may have it forgotten: their own message, a reply to it, or, for
+    /// an admin, any message of this place.
     async fn message_of_theirs(
         &self,
         at: &CommandContext<'_>,
@@ -93,7 +93,8 @@ impl Engine {
         Ok(Ok(Some(Forget::Message(message.id))))
     }
 
-    /// A memory that the person may have forgotten: one of their own words, or any in their realm for an admin.
+    /// Returns a memory that the person may have forgotten: their own words or, for an admin, anything said in this
+    /// place.
     async fn memory_of_theirs(
         &self,
         at: &CommandContext<'_>,
@@ -104,7 +105,7 @@ impl Engine {
             return Ok(Err(refused(format!("I remember no `{id}` that may be shown here."))));
         };
         let own = memory.author.person() == Some(&at.line.person);
-        // An admin of this place manages what was said in it, not what merely may be shown here.
+        // An admin manages what was said in this place, not everything that may be shown here.
         let manages = at.access >= Access::Admin && memory.scope == at.place.scope();
         if !own && !manages {
             return Ok(Err(refused(

@@ -1,9 +1,9 @@
-//! `/garden`: what the persona made up, as far as it may be shown in the place asked from.
+//! `/garden`: the persona's garden pieces, as far as they may be shown here.
 
 use azera_adapter::CommandAnswer;
 use azera_memory::Kind;
 
-use super::mind::keeps_the_place;
+use super::mind::may_configure_place;
 use super::writings::WritingFilter;
 use super::{CommandContext, done, refused};
 use crate::background::Unpublished;
@@ -34,7 +34,7 @@ impl Engine {
     }
 
     async fn garden_write(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
         }
         let home = Self::home(at.platform, &at.place, &at.chat.persona);
@@ -48,7 +48,7 @@ impl Engine {
     }
 
     async fn garden_publish(&self, at: &CommandContext<'_>, which: &str) -> Result<CommandAnswer, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(refused("In a place of many, what is published is the admins' choice.".into()));
         }
         let Some((memory, _)) = self.find_writing(at, PIECES, which).await? else {

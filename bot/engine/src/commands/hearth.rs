@@ -1,4 +1,4 @@
-//! `/hearth`: whether a persona learns in its weights, from whom, and what came of it.
+//! `/hearth`: whether a persona is trained in its weights, on whom, and with what result.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use azera_adapter::CommandAnswer;
 use azera_memory::TrainingConsent;
 use azera_types::Timestamp;
 
-use super::mind::keeps_the_place;
+use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
 use crate::background::PersonaPlace;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::hearth::{HearthState, TrainingLogEntry, TrainingOutcome};
 
-/// What people are told where it is not this machine that learns.
+/// What people read where another machine trains.
 const OFFLOAD_NOTICE: &str = "Whoever runs me has me learn on another machine: what is to be learnt goes there sealed, and is opened there. \
                          What is forgotten later is not taken in from there, but a copy that was left there is beyond my reach.";
 
-/// What they are told who agreed before that was so.
+/// What people also read if they consented before that.
 const NOT_OFFLOADED: &str =
     "You agreed before that was so, and nothing of yours goes there unless you say `/hearth opt-in` once more.";
 
-/// Entries that are shown.
+/// Number of log entries shown.
 const SHOWN: usize = 10;
 
 impl Engine {
@@ -32,9 +32,9 @@ impl Engine {
     ) -> Result<CommandAnswer, Error> {
         let home = Self::home(at.platform, &at.place, &at.chat.persona);
         match arguments {
-            // Whoever does not want it any more is heard wherever they say so, even if nothing is learnt there.
-            "opt-out" => return self.learn_from_nobody_there(at).await,
-            "rollback" if !keeps_the_place(at) => {
+            // Opting out works everywhere, even where nothing is trained.
+            "opt-out" => return self.opt_out(at).await,
+            "rollback" if !may_configure_place(at) => {
                 return Ok(refused("In a place of many, what I learnt there is the admins' to take back.".into()));
             }
             "" | "status" | "opt-in" | "history" | "rollback" => {}
@@ -45,17 +45,17 @@ impl Engine {
                 ));
             }
         }
-        let Some(burning) = self.0.hearth.get().filter(|burning| burning.hearth.trainer.is_some()) else {
+        let Some(hearth) = self.0.hearth.get().filter(|hearth| hearth.hearth.trainer.is_some()) else {
             return Ok(refused(
                 "Whoever runs me has not let me learn in my weights: I remember, and that is all. (`hearth.enabled` in my settings.)"
                     .into(),
             ));
         };
-        if let Some(why) = burning.hearth.barred.get(at.platform).filter(|_| arguments != "history") {
+        if let Some(why) = hearth.hearth.barred.get(at.platform).filter(|_| arguments != "history") {
             return Ok(refused(format!("I learn nothing in my weights from what is said here. {why}")));
         }
         match arguments {
-            "opt-in" => self.opt_in(at, burning.hearth.transport.is_some()).await,
+            "opt-in" => self.opt_in(at, hearth.hearth.transport.is_some()).await,
             "history" => self.show_training_log(&home).await,
             "rollback" => match self.roll_back(&home).await {
                 Some(number) => Ok(done(format!(
@@ -63,7 +63,7 @@ impl Engine {
                 ))),
                 None => Ok(refused("There is nothing that I learnt here.".into())),
             },
-            _ => self.show_hearth(at, burning, &home).await,
+            _ => self.show_hearth(at, hearth, &home).await,
         }
     }
 
@@ -71,7 +71,7 @@ impl Engine {
         let (person, now) = (at.line.person.clone(), self.0.clock.now());
         let since = self
             .blocking(move |memory| {
-                // Said twice, it counts from the first time: what was learnt since then stays.
+                // Consent counts from the first time, so that what was trained since then stays.
                 let before = memory.training_consent(&person)?;
                 let since = before.map(|before| before.since).filter(|since| *since <= now).unwrap_or(now);
                 let offload = offload || before.is_some_and(|before| before.offload);
@@ -80,7 +80,7 @@ impl Engine {
             })
             .await?;
         let from = if since == now { "From now on".to_owned() } else { format!("Since {}", day(since)) };
-        let offload = if offload { format!("\n\n{ELSEWHERE}") } else { String::new() };
+        let offload = if offload { format!("\n\n{OFFLOAD_NOTICE}") } else { String::new() };
         Ok(done(format!(
             "{from}, what you say to me may change how I speak, slowly and at rest. What I learn in a place stays in that place: \
              from our direct messages only in those, from a private channel only there, from the public ones of a server only in those. \
@@ -90,7 +90,7 @@ impl Engine {
         )))
     }
 
-    async fn learn_from_nobody_there(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
+    async fn opt_out(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let person = at.line.person.clone();
         let before = self
             .blocking(move |memory| {
@@ -117,7 +117,7 @@ impl Engine {
     async fn show_hearth(
         &self,
         at: &CommandContext<'_>,
-        burning: &Arc<HearthState>,
+        hearth: &Arc<HearthState>,
         home: &PersonaPlace,
     ) -> Result<CommandAnswer, Error> {
         let person = at.line.person.clone();
@@ -128,19 +128,19 @@ impl Engine {
             "- **You** did not say that I may learn from what you say, so I do not; `/hearth opt-in` says so.\n"
         });
         let model = self.model().info().name.clone();
-        let Some(base_fingerprint) = burning.base_fingerprint(&model) else {
+        let Some(base_fingerprint) = hearth.base_fingerprint(&model) else {
             text.push_str(&format!("- **Learning:** the model that answers, {model}, cannot learn here.\n"));
             return Ok(done(text));
         };
-        if burning.hearth.transport.is_some() {
+        if hearth.hearth.transport.is_some() {
             let not_theirs = consent.is_some_and(|consent| !consent.offload);
-            let theirs = if not_theirs { format!(" {NOT_ELSEWHERE}") } else { String::new() };
-            text.push_str(&format!("- **Where:** {ELSEWHERE}{theirs}\n"));
+            let theirs = if not_theirs { format!(" {NOT_OFFLOADED}") } else { String::new() };
+            text.push_str(&format!("- **Where:** {OFFLOAD_NOTICE}{theirs}\n"));
         }
-        if let Some(since) = burning.offloaded_since(home) {
+        if let Some(since) = hearth.offloaded_since(home) {
             text.push_str(&format!("- **Away:** a lesson waits to be learnt on that machine, since {}.\n", day(since)));
         }
-        text.push_str(&match burning.retained.serving(&at.read_scope, &base_fingerprint) {
+        text.push_str(&match hearth.lora_store.serving(&at.read_scope, &base_fingerprint) {
             Some(learnt) => format!(
                 "- **Learnt:** lesson {} serves here, of {} exchanges, since {}; `/hearth rollback` takes it back.\n",
                 learnt.number,
@@ -149,13 +149,13 @@ impl Engine {
             ),
             None => "- **Learnt:** nothing serves here.\n".into(),
         });
-        if self.is_held_up(burning, home).await? {
+        if self.is_held_up(hearth, home).await? {
             text.push_str(
                 "- **Held up:** lessons go on from what serves here, and somebody whom that is learnt from did not agree to the other \
                  machine. Until they do, or it is taken back, I learn nothing more here.\n",
             );
         }
-        let of = Arc::clone(burning);
+        let of = Arc::clone(hearth);
         if tokio::task::spawn_blocking(move || of.is_full()).await.unwrap_or(false) {
             text.push_str(
                 "- **Full:** what was learnt takes all the room that whoever runs me gave it (`hearth.max_disk_mb`); earlier versions make \
@@ -163,7 +163,7 @@ impl Engine {
             );
         }
         let waiting = self.waiting_to_be_learnt(home).await?;
-        let wanted = burning.hearth.exchanges;
+        let wanted = hearth.hearth.exchanges;
         text.push_str(&format!(
             "- **Waiting:** {waiting} exchanges that surprised me; from about {} on I learn {wanted} of them when I am tired or it is \
              night, and nobody talks.\n",
@@ -180,9 +180,9 @@ impl Engine {
         let mut text = String::from("What I learnt here, the newest first:\n");
         for entry in entries.iter().rev().take(SHOWN) {
             let TrainingLogEntry { number, exchanges, learnt, .. } = entry;
-            let came = match entry.outcome {
+            let result = match entry.outcome {
                 TrainingOutcome::Serving => "kept".to_owned(),
-                TrainingOutcome::Dropped(fault) => format!("dropped, for it {}", fault.reply_text()),
+                TrainingOutcome::Dropped(fault) => format!("dropped, for it {}", fault.in_words()),
                 TrainingOutcome::Failed => {
                     "it could not be done; whoever runs me finds the reason in the log".to_owned()
                 }
@@ -193,7 +193,7 @@ impl Engine {
                 TrainingOutcome::Withdrawn => "dropped, for something that it rested on is gone".to_owned(),
             };
             let loss = learnt.map_or_else(String::new, |it| format!(" (loss {:.2}, then {:.2})", it.before, it.after));
-            text.push_str(&format!("- {}: lesson {number}, {exchanges} exchanges: {came}{loss}\n", day(entry.at)));
+            text.push_str(&format!("- {}: lesson {number}, {exchanges} exchanges: {result}{loss}\n", day(entry.at)));
         }
         Ok(done(text))
     }

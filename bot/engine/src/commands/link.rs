@@ -1,4 +1,4 @@
-//! `/link`: accounts of one human, by a code that is shown to one and said by the other.
+//! `/link`: links accounts of one human, by a code that is shown to one and entered by the other.
 
 use azera_adapter::{Choice, CommandAnswer};
 use azera_memory::{Account, LinkOutcome, MAX_LINKED};
@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::links::{CodeOutcome, VALID_MINUTES, read};
 
-/// Characters of a name that are told.
+/// Maximum number of characters shown of an account name.
 const NAME_CHARS: usize = 64;
 
 impl Engine {
@@ -80,7 +80,7 @@ impl Engine {
             return Ok(already());
         }
         let theirs = self.linked(&other.person).await?;
-        let more: Vec<String> = theirs.iter().chain(&mine).map(reply_text).collect();
+        let more: Vec<String> = theirs.iter().chain(&mine).map(describe).collect();
         let more = match more.as_slice() {
             [] => String::new(),
             more => {
@@ -93,7 +93,7 @@ impl Engine {
              told me in direct messages with the other, and what the other can read elsewhere. Nothing changes where others \
              read along.{more} `/link confirm` within {VALID_MINUTES} minutes links them, and `/link remove` takes them apart.\n\n\
              If that account is somebody else's, do nothing: they would read what you tell me here.",
-            reply_text(&other),
+            describe(&other),
         );
         Ok(CommandAnswer { choices, ..done(text) })
     }
@@ -108,7 +108,7 @@ impl Engine {
         Ok(match self.blocking(move |memory| memory.link(&mine, &theirs)).await? {
             LinkOutcome::Now => done(format!(
                 "Linked with {}. `/link list` lists your accounts, `/link remove` takes this one out again.",
-                reply_text(&other)
+                describe(&other)
             )),
             LinkOutcome::Already => already(),
             LinkOutcome::TooMany => too_many(),
@@ -122,7 +122,7 @@ impl Engine {
         }
         let mut text = String::from("This account is linked with:\n");
         for other in &linked {
-            text.push_str(&format!("- {}\n", reply_text(other)));
+            text.push_str(&format!("- {}\n", describe(other)));
         }
         text.push_str(
             "`/link remove NAME` takes one of them out, `/link remove` this one, `/link remove all` parts them all.",
@@ -131,13 +131,13 @@ impl Engine {
     }
 
     async fn remove_links(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
-        // A code that is known to somebody who should not know it is of no use to them from now on.
+        // If somebody else knows an open code, it is useless to them from now on.
         self.0.links.forget(&at.line.person);
         let linked = self.linked(&at.line.person).await?;
         if linked.is_empty() {
             return Ok(refused(format!("{}.", alone())));
         }
-        // Names are anybody's choice, ids are not.
+        // Anybody can choose any name, but not any id.
         let by_id: Vec<&Account> = linked.iter().filter(|other| other.person.as_str() == name).collect();
         let by_name = linked.iter().filter(|other| other.name.to_lowercase() == name.to_lowercase());
         let called = if by_id.is_empty() { by_name.collect() } else { by_id };
@@ -150,7 +150,7 @@ impl Engine {
             _ => match called.as_slice() {
                 [other] => (
                     vec![other.person.clone()],
-                    format!("{} is linked with none of your accounts any more.", reply_text(other)),
+                    format!("{} is linked with none of your accounts any more.", describe(other)),
                 ),
                 [] => return Ok(refused("There is no such account; `/link list` lists them.".into())),
                 more => {
@@ -161,22 +161,22 @@ impl Engine {
             },
         };
         self.blocking(move |memory| out.iter().try_for_each(|person| memory.unlink(person).map(drop))).await?;
-        // The bytes of it go as those of what is forgotten do.
+        // The old bytes are overwritten like those of forgotten messages.
         self.0.index_wanted.notify_one();
         Ok(done(format!("{text} What I answered out of what you told me from there, I show no more, either.")))
     }
 }
 
-/// The account that a command is given from.
+/// Returns the account that a command is given from.
 fn account(at: &CommandContext<'_>) -> Account {
-    // It stands in the other account's direct messages, and means nothing there but itself.
+    // The name appears in the other account's direct messages, so it must not contain markup.
     let plain = |c: char| if c.is_control() || "*_`~[]()<>|#\\".contains(c) { ' ' } else { c };
     let name: String = at.line.name.chars().map(plain).take(NAME_CHARS).collect();
     Account { platform: at.platform.clone(), person: at.line.person.clone(), name: name.trim().to_owned() }
 }
 
-/// An account as its human knows it. Names are anybody's choice, so its id stands behind.
-fn reply_text(account: &Account) -> String {
+/// Describes an account. Anybody can choose any name, so the id follows it.
+fn describe(account: &Account) -> String {
     format!("**{}** on {} (`{}`)", account.name, account.platform, account.person)
 }
 

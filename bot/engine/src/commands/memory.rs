@@ -8,13 +8,13 @@ use super::{CommandContext, charts, done, refused};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Hits a search shows.
+/// Number of hits that a search shows.
 const SEARCH_HITS: usize = 10;
 
-/// What is kept in mind of one person, shown at once.
+/// Maximum number of salient memories of one person shown at once.
 const MAX_SALIENT: usize = 40;
 
-/// Characters of a memory shown.
+/// Maximum number of characters shown of a memory.
 const SHOWN: usize = 160;
 
 impl Engine {
@@ -86,11 +86,11 @@ impl Engine {
         Ok(CommandAnswer { chart: Some(charts::of_memory(&stats, now, theme)), ..done(text) })
     }
 
-    /// What the asker said that is worth keeping.
+    /// Shows the salient memories of what the person said.
     pub(super) async fn me_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
-        let retained = self.blocking(move |memory| memory.salient_memories(&read_scope, &person, MAX_SALIENT)).await?;
-        if retained.is_empty() {
+        let salient = self.blocking(move |memory| memory.salient_memories(&read_scope, &person, MAX_SALIENT)).await?;
+        if salient.is_empty() {
             return Ok(done(
                 "Nothing yet that may be shown here. When a conversation is over I look through what was said for what is \
                  worth keeping; `/remember TEXT` keeps something at once."
@@ -98,7 +98,7 @@ impl Engine {
             ));
         }
         let mut text = String::from("What I keep in mind about you, in your own words:\n");
-        for memory in &retained {
+        for memory in &salient {
             let Some(salience) = &memory.salience else { continue };
             let gist: String = memory.gist().chars().take(SHOWN).collect();
             let over = salience.superseded.as_ref();
@@ -155,7 +155,8 @@ impl Engine {
         Ok(done(format!("Kept as `{id}`. `/forget {id}` lets go of it.")))
     }
 
-    /// Keeps what a memory says for good, if those are the person's own words. It may be shown where it was said, and nowhere else.
+    /// Stores a memory's words as a fact, if they are the person's own. It may be shown where they were said, and
+    /// nowhere else.
     async fn pin_memory(&self, at: &CommandContext<'_>, id: &str) -> Result<CommandAnswer, Error> {
         let Ok(id) = id.parse::<MemoryId>() else { return Ok(refused("`/memory pin m42`, with its id.".into())) };
         let read_scope = at.read_scope.clone();
@@ -177,13 +178,13 @@ impl Engine {
             text,
             at: memory.at,
         };
-        let retained = self.blocking(move |memory| memory.store_fact_once(fact)).await?;
+        let fact_id = self.blocking(move |memory| memory.store_fact_once(fact)).await?;
         self.0.index_wanted.notify_one();
-        Ok(done(format!("Kept for good as `{retained}`. `/forget {retained}` lets go of it.")))
+        Ok(done(format!("Kept for good as `{fact_id}`. `/forget {fact_id}` lets go of it.")))
     }
 
-    /// The message pointed at, if the person may have it kept: their own words. Somebody else's are theirs to keep or to take
-    /// back, and a persona's rest on what others may have forgotten.
+    /// Returns the message pointed at, if it is the person's own. Other people decide about their own words, and a
+    /// persona's words rest on messages that others may have forgotten.
     async fn own_words(
         &self,
         at: &CommandContext<'_>,

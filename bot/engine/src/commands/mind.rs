@@ -1,4 +1,4 @@
-//! `/status`, `/rules` and `/tune`: how the persona is here, and what people make of it.
+//! `/status`, `/rules` and `/tune`: shows how the persona feels here, and changes rules and numbers.
 
 use azera_adapter::{Access, CommandAnswer};
 use azera_affect::{Bond, Origin, Rule, Tag};
@@ -13,10 +13,10 @@ use crate::overrides::{Overrides, SavedOverrides};
 /// Blocks of a full bar.
 const BAR: usize = 10;
 
-/// What stands for the value that the configuration has.
+/// The word for the configured value.
 const DEFAULT: &str = "default";
 
-/// What no place sets for itself.
+/// Explains what no place sets for itself.
 const NOT_HERE: &str = "Whether I dream, keep a journal and the like at all is set for all places by whoever runs me, and how much of \
                         the model a day may take at most. Styles, and from what feeling on they mix in, stand in each persona's file; \
                         it may set `notes_every` and `emotion_decay_rate` for itself, and is followed then.";
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     pub(super) async fn rules_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(refused("In a place of many, the rules are the admins'.".into()));
         }
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
@@ -98,7 +98,7 @@ impl Engine {
         .await
     }
 
-    /// What has to be said where texts of rules reach no prompt.
+    /// Returns a note for models too small to get the texts of rules.
     fn too_small_for_rules(&self) -> &'static str {
         match form_for(&self.model().info().family).guidance {
             true => "",
@@ -131,7 +131,7 @@ impl Engine {
         self.change(at, reply_text, |saved| saved.rules.off.retain(|off| off != name)).await
     }
 
-    /// What a message would call for, without anything being felt or kept.
+    /// Shows what a message would call for, without changing a bond or storing anything.
     async fn test_rules(&self, at: &CommandContext<'_>, text: &str) -> Result<CommandAnswer, Error> {
         if self.0.classifiers.now().is_none() {
             return Ok(refused("Telling what messages are is still being learned; try again in a minute.".into()));
@@ -157,7 +157,7 @@ impl Engine {
     }
 
     pub(super) async fn tune_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(refused("In a place of many, these numbers are the admins'.".into()));
         }
         let overrides = self.overrides_of(at).await?;
@@ -212,12 +212,13 @@ impl Engine {
     }
 }
 
-/// In a direct message the person says how it goes, elsewhere the admins.
-pub(super) fn keeps_the_place(at: &CommandContext<'_>) -> bool {
+/// Returns true if the person may configure the place: in a direct message the person, in other places admins.
+pub(super) fn may_configure_place(at: &CommandContext<'_>) -> bool {
     matches!(at.place.kind, PlaceKind::Dm(_)) || at.access >= Access::Admin
 }
 
-/// A rule as it is written in a line: its name, its tags with commas, changes of feelings as `warmth=0.1`, its text.
+/// Parses a rule from one line: its name, tags separated by commas, changes of the bond such as `warmth=0.1`, and its
+/// text.
 fn read_rule(written: &str) -> Result<Rule, String> {
     let (name, rest) = written.split_once(char::is_whitespace).unwrap_or((written, ""));
     let (tags, rest) = rest.trim_start().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
@@ -232,7 +233,7 @@ fn read_rule(written: &str) -> Result<Rule, String> {
     Rule::new(name, tags, rest, deltas).map_err(|error| format!("That is no rule: {error}."))
 }
 
-/// The same the other way round.
+/// Formats a rule as [`read_rule`] reads it.
 fn as_written(rule: &Rule) -> String {
     let mut text = format!("{} {}", rule.name, rule.tags.iter().map(|tag| tag.name()).collect::<Vec<_>>().join(","));
     for (dimension, delta) in rule.deltas.iter() {
@@ -270,7 +271,7 @@ fn names(tags: &[Tag]) -> String {
     tags.iter().map(|tag| tag.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// Every number, those that were changed marked.
+/// Lists all numbers, and marks those that the place changed.
 fn numbers(overrides: &Overrides) -> String {
     let mut text = String::from("`/tune NAME` says what a number is, `/tune NAME NUMBER` changes it here:\n```\n");
     for number in overrides.tuning.numbers() {
@@ -280,7 +281,7 @@ fn numbers(overrides: &Overrides) -> String {
     text + "```\n" + NOT_HERE
 }
 
-/// As the beginning of a sentence.
+/// Capitalises the first letter.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
@@ -290,13 +291,13 @@ fn line(text: &mut String, name: &str, bar: &str, value: f64) {
     text.push_str(&format!("{name:<10} {bar} {value:.2}\n"));
 }
 
-/// A share as a row of blocks.
+/// Draws a share from 0 to 1 as a row of blocks.
 fn bar(share: f64) -> String {
     let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
     format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
 }
 
-/// What is felt, the strongest first.
+/// Lists the dimensions of a bond, the strongest first.
 fn felt(bond: &Bond) -> String {
     let mut felt: Vec<(Dimension, f64)> = Dimension::ALL
         .into_iter()
@@ -307,7 +308,7 @@ fn felt(bond: &Bond) -> String {
     felt.iter().map(|(dimension, value)| format!("{dimension} {value:+.2}")).collect::<Vec<_>>().join(", ")
 }
 
-/// How long ago something was, in words.
+/// Describes in words how long ago something was.
 fn ago(when: Timestamp, now: Timestamp) -> String {
     let minutes = now.duration_since(when).as_mins();
     match minutes {
@@ -325,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_is_read_as_it_is_written() {
+    fn a_formatted_rule_parses_to_the_same_rule() {
         #[track_caller]
         fn check(written: &str, want: Result<(), &str>) {
             let rule = read_rule(written);
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_in_words() {
+    fn elapsed_time_is_described_in_words() {
         #[track_caller]
         fn check(seconds: i64, want: &str) {
             let now = Timestamp::UNIX_EPOCH;
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_as_long_as_they_say() {
+    fn the_length_of_a_bar_follows_its_share() {
         assert_eq!([bar(0.0), bar(0.5), bar(2.0)], ["░░░░░░░░░░", "█████░░░░░", "██████████"]);
     }
 }

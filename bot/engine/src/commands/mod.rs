@@ -1,4 +1,6 @@
-//! Commands: declared once, here, for every platform. Help, permissions and behaviour come from the same table.
+//! Commands, declared once for every platform: help, permissions and behaviour follow from the table in `declared`.
+//! Each of the other modules implements one command or a few related ones. What the commands do with memories, minds
+//! and training is in the other modules of this crate. Begin with `Engine::run_command`.
 
 mod archive;
 mod autocomplete;
@@ -31,7 +33,7 @@ use azera_types::{Place, PlatformId};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Where, by whom and with what right a command runs.
+/// Where a command runs, who gave it, and what it may show.
 struct CommandContext<'a> {
     platform: &'a PlatformId,
     adapter: &'a dyn Platform,
@@ -46,7 +48,7 @@ struct CommandContext<'a> {
 impl Engine {
     pub(crate) async fn run_command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, Error> {
         let adapter = self.platform(platform)?;
-        let at = self.load_context(platform, adapter.as_ref(), &line).await?;
+        let at = self.load_command_context(platform, adapter.as_ref(), &line).await?;
         let access = at.access;
         let (name, arguments) = split(&line.text);
         let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
@@ -89,8 +91,8 @@ impl Engine {
         }
     }
 
-    /// Where and with what right a command runs, by the platform's word of this moment.
-    async fn load_context<'a>(
+    /// Loads the context of a command, as its platform reports it at this moment.
+    async fn load_command_context<'a>(
         &self,
         platform: &'a PlatformId,
         adapter: &'a dyn Platform,
@@ -120,7 +122,7 @@ impl Engine {
     }
 }
 
-/// The command's name and what follows it.
+/// Splits a line into the command's name and its arguments.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let text = text.strip_prefix('/').unwrap_or(text);
@@ -158,13 +160,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_split() {
+    fn a_line_is_split_into_name_and_arguments() {
         assert_eq!(split("/memory search two words"), ("memory", "search two words"));
         assert_eq!(split("  /help  "), ("help", ""));
     }
 
     #[test]
-    fn what_can_be_done_about_a_message_is_a_command() {
+    fn every_message_action_is_a_declared_command() {
         for action in MESSAGE_ACTIONS {
             let command = COMMANDS.iter().find(|command| command.name == split(action.line).0).expect(action.name);
             let declared_options = command.forms.iter().flat_map(|form| form.options);
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn help_names_what_one_may_use() {
+    fn help_lists_only_commands_that_the_person_may_use() {
         assert!(!help(Access::Member).contains("`/answer"));
         assert!(help(Access::Admin).contains("`/answer"));
         assert!(COMMANDS.iter().all(|command| help(Access::Operator).contains(&format!("`/{}", command.name))));

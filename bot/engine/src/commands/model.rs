@@ -1,4 +1,4 @@
-//! `/model`: which model answers, which there are, and for the operator which are here.
+//! `/model`: shows, lists and changes the model that answers; the operator also downloads and removes models.
 
 use std::sync::PoisonError;
 
@@ -16,7 +16,7 @@ impl Engine {
                 Ok(refused("Only the operator can change the model.".into()))
             }
             ("use", name) if !name.is_empty() => self.use_model(name).await,
-            ("pull", name) if !name.is_empty() => Ok(reply_text(self.0.models.pull(name).await)),
+            ("pull", name) if !name.is_empty() => Ok(as_answer(self.0.models.pull(name).await)),
             ("remove", name) if !name.is_empty() => self.remove_model(name).await,
             ("list", _) => Ok(done(self.models_in_words(at.access >= Access::Operator))),
             _ => Ok(done(format!("{}`/model list` shows the others.", self.model_in_words()))),
@@ -37,7 +37,7 @@ impl Engine {
         if self.model().info().name == name {
             return Ok(refused(format!("{name} answers now; `/model use` has another do so first.")));
         }
-        Ok(reply_text(self.0.models.remove(name).await))
+        Ok(as_answer(self.0.models.remove(name).await))
     }
 
     fn model_in_words(&self) -> String {
@@ -65,6 +65,6 @@ impl Engine {
     }
 }
 
-fn reply_text(done_or_not: Result<String, String>) -> CommandAnswer {
+fn as_answer(done_or_not: Result<String, String>) -> CommandAnswer {
     done_or_not.map_or_else(refused, done)
 }

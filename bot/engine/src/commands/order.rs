@@ -1,20 +1,20 @@
-//! `/tag` and `/group`: what chats are about, and which belong together.
+//! `/tag` and `/group`: tags of chats, and groups of chats.
 
 use std::collections::BTreeMap;
 
 use azera_adapter::CommandAnswer;
 use azera_memory::ChatChange;
 
-use super::chat::{Named, here};
-use super::mind::keeps_the_place;
+use super::chat::{ListedChat, here};
+use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Characters of a tag, and of a group's name.
+/// Maximum number of characters in a tag or a group's name.
 const MAX_CHARS: usize = 40;
 
-/// Tags of one chat.
+/// Maximum number of tags of one chat.
 const MAX_TAGS: usize = 20;
 
 impl Engine {
@@ -25,7 +25,7 @@ impl Engine {
             "add" | "remove" if !fits(&tag) => {
                 Ok(refused(format!("`/tag add TAG` or `/tag remove TAG`, with {MAX_CHARS} characters at most.")))
             }
-            "add" | "remove" if !keeps_the_place(at) => {
+            "add" | "remove" if !may_configure_place(at) => {
                 Ok(refused("In a place of many, tags are the admins' choice.".into()))
             }
             "add" if at.chat.tags.len() >= MAX_TAGS => Ok(refused(format!("A chat has {MAX_TAGS} tags at most."))),
@@ -60,7 +60,7 @@ impl Engine {
         let name = name.trim().to_owned();
         match verb {
             "join" if !fits(&name) => Ok(refused(format!("`/group join NAME`, with {MAX_CHARS} characters at most."))),
-            "join" | "leave" if !keeps_the_place(at) => {
+            "join" | "leave" if !may_configure_place(at) => {
                 Ok(refused("In a place of many, its group is the admins' choice.".into()))
             }
             "join" => {
@@ -73,7 +73,7 @@ impl Engine {
             }
             "" | "list" => {
                 let chats = self.chats_of(at, |chat| chat.group.is_some()).await?;
-                let mut groups: BTreeMap<&str, Vec<&Named>> = BTreeMap::new();
+                let mut groups: BTreeMap<&str, Vec<&ListedChat>> = BTreeMap::new();
                 for chat in &chats {
                     if let Some(group) = &chat.row.group {
                         groups.entry(group).or_default().push(chat);
@@ -84,8 +84,8 @@ impl Engine {
                         "There are no groups that may be named here; `/group join NAME` makes one.".into(),
                     ));
                 }
-                let reply_text = groups.iter().map(|(group, chats)| format!("**{group}**\n{}", listed(at, chats)));
-                Ok(done(reply_text.collect()))
+                let lists = groups.iter().map(|(group, chats)| format!("**{group}**\n{}", listed(at, chats)));
+                Ok(done(lists.collect()))
             }
             _ => Ok(refused("`/group list`, `/group join NAME` or `/group leave`.".into())),
         }
@@ -101,6 +101,6 @@ fn fits(name: &str) -> bool {
     !name.is_empty() && name.chars().count() <= MAX_CHARS && !name.chars().any(char::is_control)
 }
 
-fn listed(at: &CommandContext<'_>, chats: &[&Named]) -> String {
-    chats.iter().map(|chat| format!("- {}{}\n", chat.reply_text("%F"), here(at, chat))).collect()
+fn listed(at: &CommandContext<'_>, chats: &[&ListedChat]) -> String {
+    chats.iter().map(|chat| format!("- {}{}\n", chat.label("%F"), here(at, chat))).collect()
 }

@@ -1,16 +1,16 @@
-//! Commands about personas.
+//! `/persona`: lists, chooses, invites and shows personas.
 
 use azera_adapter::CommandAnswer;
 use azera_memory::{ChatChange, PersonaRow, persona_file};
 use azera_personas::{Persona, PersonaKind};
 use azera_types::PersonaId;
 
-use super::mind::keeps_the_place;
+use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Personas besides the usual one that answer in a chat.
+/// Maximum number of invited personas in a chat.
 const MAX_INVITED: usize = 7;
 
 impl Engine {
@@ -40,8 +40,8 @@ impl Engine {
         }
     }
 
-    /// The personas this place may use: its realm's own ones before the operator's. Where somebody from outside the realm
-    /// reads along, the realm's are not there.
+    /// Returns the personas that this place may use: its realm's own ones, then the operator's. If somebody from
+    /// outside the realm reads here, the realm's personas are left out.
     pub(super) async fn personas_here(&self, at: &CommandContext<'_>) -> Result<Vec<PersonaRow>, Error> {
         let realm = at.place.shared_realm().cloned();
         self.blocking(move |memory| {
@@ -77,13 +77,13 @@ impl Engine {
         Ok(done(text))
     }
 
-    /// The persona of a name that is to answer, if whoever says so may choose, and it can.
+    /// Finds the persona that is to answer here, if the person may choose and the persona can answer.
     async fn persona_to_answer(
         &self,
         at: &CommandContext<'_>,
         name: &str,
     ) -> Result<Result<(PersonaRow, Persona), CommandAnswer>, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(Err(refused("Who answers here is the admins' choice.".into())));
         }
         Ok(match self.find_persona(at, name).await? {
@@ -119,7 +119,7 @@ impl Engine {
     }
 
     async fn dismiss_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(refused("Who answers here is the admins' choice.".into()));
         }
         let Some((identity, name)) = self.invited_persona(at, name).await? else {
@@ -134,8 +134,7 @@ impl Engine {
         Ok(done(format!("{name} does not answer here any more. What it was told stays remembered.")))
     }
 
-    /// The identity and the name of somebody who was invited here and is called so: also one in whose place the realm has another
-    /// by now, or who is not there any more.
+    /// Finds an invited persona by name. It may also be one that the realm has replaced since, or that is gone.
     async fn invited_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<Option<(PersonaId, String)>, Error> {
         let realm = at.place.shared_realm().cloned();
         let rows = self
@@ -146,7 +145,7 @@ impl Engine {
             })
             .await?;
         for row in rows.iter().filter(|row| at.chat.invited.contains(&row.identity())) {
-            if let Some(persona) = called(row, name) {
+            if let Some(persona) = parse_if_named(row, name) {
                 return Ok(Some((row.identity(), persona.name)));
             }
         }
@@ -180,14 +179,14 @@ impl Engine {
         name: &str,
     ) -> Result<Option<(PersonaRow, Persona)>, Error> {
         for row in self.personas_here(at).await? {
-            if let Some(persona) = called(&row, name) {
+            if let Some(persona) = parse_if_named(&row, name) {
                 return Ok(Some((row, persona)));
             }
         }
         Ok(None)
     }
 
-    /// The persona whose name or id a text begins with, and what stands behind that. Of several it is the one with the longest.
+    /// Finds the persona whose name or id a text begins with, and returns the rest of the text. The longest match wins.
     pub(super) async fn persona_in_front<'a>(
         &self,
         at: &CommandContext<'_>,
@@ -196,7 +195,7 @@ impl Engine {
         let mut found: Option<(PersonaRow, Persona, &str)> = None;
         for row in self.personas_here(at).await? {
             let Ok(persona) = azera_personas::parse(&row.markdown) else { continue };
-            let rests = [row.id.as_str(), &persona.name].into_iter().filter_map(|name| behind(name, text));
+            let rests = [row.id.as_str(), &persona.name].into_iter().filter_map(|name| rest_after_name(name, text));
             let Some(rest) = rests.min_by_key(|rest| rest.len()) else { continue };
             if found.as_ref().is_none_or(|(.., shortest)| rest.len() < shortest.len()) {
                 found = Some((row, persona, rest));
@@ -206,15 +205,15 @@ impl Engine {
     }
 }
 
-/// The persona, if that is its name or its id.
-fn called(row: &PersonaRow, name: &str) -> Option<Persona> {
+/// Parses the persona if `name` is its name or its id.
+fn parse_if_named(row: &PersonaRow, name: &str) -> Option<Persona> {
     let wanted = name.trim().to_lowercase();
     let persona = azera_personas::parse(&row.markdown).ok()?;
     (row.id.as_str() == wanted || persona.name.to_lowercase() == wanted).then_some(persona)
 }
 
-/// What stands behind a name that a text begins with, in whatever case.
-fn behind<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+/// Returns the text after a name that it begins with, ignoring case.
+fn rest_after_name<'a>(name: &str, text: &'a str) -> Option<&'a str> {
     let end = text.char_indices().nth(name.chars().count()).map_or(text.len(), |(at, _)| at);
     let (front, rest) = text.split_at(end);
     let is_whole = rest.is_empty() || rest.starts_with(char::is_whitespace);
@@ -226,12 +225,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_have_blanks_and_ends_where_it_ends() {
-        assert_eq!(behind("Night Watch", "night watch ---\nid: x"), Some("---\nid: x"));
-        assert_eq!(behind("Night Watch", "Night Watch"), Some(""));
-        assert_eq!(behind("Night", "night watch"), Some("watch"));
-        assert_eq!(behind("Night", "nightly"), None);
-        assert_eq!(behind("Zo\u{eb}", "ZO\u{cb}\nx"), Some("x"));
-        assert_eq!((behind("Night Watch", "night"), behind("Nix", "")), (None, None));
+    fn a_name_may_have_spaces_and_must_match_whole() {
+        assert_eq!(rest_after_name("Night Watch", "night watch ---\nid: x"), Some("---\nid: x"));
+        assert_eq!(rest_after_name("Night Watch", "Night Watch"), Some(""));
+        assert_eq!(rest_after_name("Night", "night watch"), Some("watch"));
+        assert_eq!(rest_after_name("Night", "nightly"), None);
+        assert_eq!(rest_after_name("Zo\u{eb}", "ZO\u{cb}\nx"), Some("x"));
+        assert_eq!((rest_after_name("Night Watch", "night"), rest_after_name("Nix", "")), (None, None));
     }
 }

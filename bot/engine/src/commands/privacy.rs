@@ -1,4 +1,4 @@
-//! `/privacy`: what is kept of what is said here, who may be shown it, and how it is forgotten.
+//! `/privacy`: what is stored of what is said here, who may be shown it, and how it is forgotten.
 
 use azera_adapter::{Access, CommandAnswer};
 use azera_memory::{RetentionPreference, TrainingConsent};
@@ -34,15 +34,10 @@ impl Engine {
 
     async fn show_privacy(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let (read_scope, person, scope) = (at.read_scope.clone(), at.line.person.clone(), at.place.scope());
-        let (stats, retained, keeping, consent) = self
+        let (stats, salient, keeping, consent) = self
             .blocking(move |memory| {
-                let retained = memory.salient_memories(&read_scope, &person, usize::MAX)?.len();
-                Ok((
-                    memory.stats(&read_scope)?,
-                    retained,
-                    memory.retention(&person)?,
-                    memory.training_consent(&person)?,
-                ))
+                let salient = memory.salient_memories(&read_scope, &person, usize::MAX)?.len();
+                Ok((memory.stats(&read_scope)?, salient, memory.retention(&person)?, memory.training_consent(&person)?))
             })
             .await?;
         let here: usize = stats.counts.iter().filter(|(_, from, _)| *from == scope).map(|(.., count)| count).sum();
@@ -61,7 +56,7 @@ impl Engine {
         };
         let mut text = format!(
             "- **This place:** {}\n- **What I keep of it:** every message that I can read here, and what I answered; {here} \
-             memories of it may be shown here now. Of what you said, {retained} things that may be shown here seemed worth keeping: \
+             memories of it may be shown here now. Of what you said, {salient} things that may be shown here seemed worth keeping: \
              `/me` lists them.\n- **Dreams and journal entries** made of what was said here are posted {posted}.\n",
             audience(&at.place.kind, &scope, linked),
         );
@@ -89,17 +84,17 @@ impl Engine {
         Ok(done(text))
     }
 
-    /// Whether what somebody says here changes the model, in a line, if anybody's words may.
+    /// Returns a line on whether training uses what the person says here; empty if training is off.
     fn learning_line(&self, platform: &PlatformId, consent: Option<TrainingConsent>) -> String {
-        let Some(burning) = self.0.hearth.get().filter(|burning| burning.hearth.trainer.is_some()) else {
+        let Some(hearth) = self.0.hearth.get().filter(|hearth| hearth.hearth.trainer.is_some()) else {
             return String::new();
         };
-        let reply_text = if burning.hearth.barred.contains_key(platform) {
+        let line = if hearth.hearth.barred.contains_key(platform) {
             "nothing that is said here changes my weights."
-        } else if burning.base_fingerprint(&self.model().info().name).is_none() {
+        } else if hearth.base_fingerprint(&self.model().info().name).is_none() {
             "the model that answers cannot learn here, so nothing that you say changes my weights."
         } else {
-            match (consent, burning.hearth.transport.is_some()) {
+            match (consent, hearth.hearth.transport.is_some()) {
                 (None, _) => "nothing that you say changes my weights, unless you say `/hearth opt-in`.",
                 (Some(consent), true) if !consent.offload => {
                     "I learn on another machine by now, which you did not agree to: nothing of yours goes there, and nothing new that you say \
@@ -115,7 +110,7 @@ impl Engine {
                 }
             }
         };
-        format!("- **Learning:** {reply_text}\n")
+        format!("- **Learning:** {line}\n")
     }
 }
 

@@ -1,16 +1,16 @@
-//! `/settings` and `/notes`: how things are set in a chat, and what the persona noted of it.
+//! `/settings` and `/notes`: the settings of a chat, and the persona's working notes of it.
 
 use azera_adapter::CommandAnswer;
 use azera_affect::{helped_countries, helps_in};
 use azera_memory::persona_file;
 
-use super::mind::keeps_the_place;
+use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::overrides::NO_COUNTRY;
 
-/// What stands for the locale that the installation has.
+/// The word for the installation's locale.
 const DEFAULT: &str = "default";
 
 impl Engine {
@@ -37,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// Whose help lines are shown in a place.
+    /// Describes whose help lines are shown in a place.
     async fn help_lines(&self, at: &CommandContext<'_>) -> Result<String, Error> {
         let overrides = self.overrides_of(at).await?;
         let country = overrides.locale(self.0.config.locale.as_deref()).and_then(helps_in);
@@ -48,7 +48,7 @@ impl Engine {
     }
 
     async fn set_locale(&self, at: &CommandContext<'_>, locale: &str) -> Result<CommandAnswer, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(refused("In a place of many, whose help lines are shown is the admins' to say.".into()));
         }
         let chosen = (locale != DEFAULT).then(|| locale.to_owned());
@@ -64,7 +64,7 @@ impl Engine {
         })
     }
 
-    /// How things are set here, and which command sets them.
+    /// Shows the settings of this place, and the commands that change them.
     async fn show_settings(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let persona = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona;
         let answering = at.chat.answering.unwrap_or(self.0.config.answering);
@@ -84,12 +84,12 @@ impl Engine {
         );
         let invited = self.invited_here(&at.place, &at.chat).await?;
         if !invited.is_empty() {
-            let names: Vec<&str> = invited.iter().map(|(_, played)| played.persona.name.as_str()).collect();
+            let names: Vec<&str> = invited.iter().map(|(_, loaded)| loaded.persona.name.as_str()).collect();
             text.push_str(&format!("- Called by name, {} answers, too: `/persona invite NAME`\n", names.join(" or ")));
         }
         text.push_str(&format!("- People in danger are shown {}: `/settings locale`\n", self.help_lines(at).await?));
-        // In a place of many these are the admins'.
-        if keeps_the_place(at) {
+        // Where many people read, only admins see these.
+        if may_configure_place(at) {
             let overrides = self.overrides_of(at).await?;
             let saved = overrides.saved.clone().unwrap_or_default();
             let (own, off, tuned) = (saved.rules.own.len(), saved.rules.off.len(), saved.tuned.len());
@@ -101,7 +101,7 @@ impl Engine {
         Ok(done(text))
     }
 
-    /// The working notes of the chat, where everybody who reads here may read what they were made of.
+    /// Shows the working notes of the chat, if everybody who reads here may read their sources.
     pub(super) async fn notes_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let (read_scope, chat) = (at.read_scope.clone(), at.chat.id.clone());
         Ok(done(match self.blocking(move |memory| memory.notes(&read_scope, &chat)).await? {

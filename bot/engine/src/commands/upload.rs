@@ -1,4 +1,5 @@
-//! Personas that admins bring to their server: checked, shown, and taken in when they say so.
+//! `/persona upload` and related commands: admins add personas to their realm. Each file is checked and shown, and
+//! added when the admin confirms.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,26 +8,26 @@ use azera_adapter::{Access, Choice, CommandAnswer};
 use azera_memory::{ChatChange, MAX_PICTURE_BYTES, NewPersona, PersonaRow, persona_identity};
 use azera_personas::{CardData, Error as PersonaError, Persona, Problem, Severity};
 use azera_types::{ChatId, PersonId, PersonaId, RealmId, Timestamp};
-use base64::Engine;
+use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{CommandContext, done, refused};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Personas that wait for a yes; when there are more, the one that waits longest goes.
+/// Maximum number of uploads waiting for confirmation; with more, the oldest is dropped.
 const MAX_WAITING: usize = 100;
 
-/// Seconds they wait.
+/// Seconds for which an upload waits.
 const WAIT_S: i64 = 900;
 
-/// Problems told at once.
+/// Maximum number of problems reported at once.
 const REPORTED: usize = 15;
 
-/// What a picture begins with where it comes as text.
+/// The beginning of a picture that comes as text.
 const PICTURE: &str = "data:image/png;base64,";
 
-/// Personas that were looked at and wait for a yes, by place and person.
+/// Uploads that wait for confirmation, by chat and person.
 #[derive(Default)]
 pub(crate) struct Uploads(Mutex<HashMap<(ChatId, PersonId), Upload>>);
 
@@ -34,7 +35,7 @@ struct Upload {
     at: Timestamp,
     new: NewPersona,
     name: String,
-    /// Its picture, in base64.
+    /// The persona's picture, in base64.
     picture: Option<String>,
 }
 
@@ -54,8 +55,8 @@ impl Uploads {
     }
 }
 
-/// A file that was read: the persona, what a card held besides, and what its author should know.
-struct Brought {
+/// A parsed file: the persona, the other data of a card, and notes for its author.
+struct ParsedUpload {
     persona: Persona,
     card: Option<CardData>,
     picture: Option<Vec<u8>>,
@@ -63,23 +64,24 @@ struct Brought {
 }
 
 impl Engine {
-    /// Looks at a persona and says what it is, or what is wrong with it and where.
+    /// Checks a persona file, and shows what it holds or what is wrong with it.
     pub(super) async fn upload_persona(&self, at: &CommandContext<'_>, text: &str) -> Result<CommandAnswer, Error> {
-        self.look_at(at, text, None).await
+        self.check_upload(at, text, None).await
     }
 
-    /// Looks at a persona. What a card held besides is kept with it; of a file that is no card, what was kept so far.
-    async fn look_at(
+    /// Checks a persona file. The other data of a card is stored with the persona; a file that is not a card keeps the
+    /// data stored so far.
+    async fn check_upload(
         &self,
         at: &CommandContext<'_>,
         text: &str,
-        retained: Option<serde_json::Value>,
+        card_so_far: Option<serde_json::Value>,
     ) -> Result<CommandAnswer, Error> {
         let realm = match realm_to_change(at) {
             Ok(realm) => realm,
             Err(why) => return Ok(refused(why.into())),
         };
-        let Brought { persona, card, picture, mut notes } = match read(text) {
+        let ParsedUpload { persona, card, picture, mut notes } = match read(text) {
             Ok(brought) => brought,
             Err(why) => return Ok(refused(format!("That cannot be taken in.\n{why}"))),
         };
@@ -100,7 +102,7 @@ impl Engine {
             id,
             owner: Some(realm),
             markdown: Some(persona.to_markdown()),
-            card: card.map_or(retained, |card| serde_json::to_value(card).ok()),
+            card: card.map_or(card_so_far, |card| serde_json::to_value(card).ok()),
             added_by: Some(at.line.person.clone()),
         };
         let upload = Upload { at: self.0.clock.now(), new, name: persona.name, picture };
@@ -110,7 +112,7 @@ impl Engine {
         Ok(CommandAnswer { choices, ..done(words) })
     }
 
-    /// Looks at a persona that is to take the place of one that is here; shows that one if there is nothing to look at.
+    /// Checks a persona file that is to replace a persona of this place. Without a file, shows the current one.
     pub(super) async fn edit_persona(&self, at: &CommandContext<'_>, named: &str) -> Result<CommandAnswer, Error> {
         if let Err(why) = realm_to_change(at) {
             return Ok(refused(why.into()));
@@ -129,10 +131,10 @@ impl Engine {
                 row.id
             )));
         }
-        self.look_at(at, text, row.card).await
+        self.check_upload(at, text, row.card).await
     }
 
-    /// Takes in what was looked at.
+    /// Adds the persona that was checked.
     pub(super) async fn confirm_persona(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         if let Err(why) = realm_to_change(at) {
             return Ok(refused(why.into()));
@@ -155,7 +157,7 @@ impl Engine {
         )))
     }
 
-    /// Drops what was looked at.
+    /// Drops the persona that was checked.
     pub(super) async fn cancel_persona(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         if let Err(why) = realm_to_change(at) {
             return Ok(refused(why.into()));
@@ -167,7 +169,7 @@ impl Engine {
         })
     }
 
-    /// Puts the version before the present one in its place again.
+    /// Restores the version before the current one.
     pub(super) async fn roll_persona_back(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
         let present = match self.own_persona(at, name).await? {
             Ok(row) => row,
@@ -195,7 +197,7 @@ impl Engine {
         Ok(done(format!("`{}` is again as in version {again}; that is version {} now.", row.id, row.version)))
     }
 
-    /// Removes a persona of the server. Where it answered, the usual one does from now on.
+    /// Removes a persona of the realm. Where it answered, the default persona takes over.
     pub(super) async fn remove_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
         let row = match self.own_persona(at, name).await? {
             Ok(row) => row,
@@ -225,7 +227,7 @@ impl Engine {
         Ok(done(format!("`{}` is removed. What it remembers stays until it is forgotten.", row.id)))
     }
 
-    /// A persona of the server itself, for somebody who may change it.
+    /// Returns a persona that the realm itself owns, if the person may change it.
     async fn own_persona(
         &self,
         at: &CommandContext<'_>,
@@ -247,7 +249,7 @@ impl Engine {
     }
 }
 
-/// The realm whose personas the person may change here.
+/// Returns the realm whose personas the person may change here.
 fn realm_to_change(at: &CommandContext<'_>) -> Result<RealmId, &'static str> {
     if at.access < Access::Admin {
         return Err("Which personas there are is the admins' choice.");
@@ -262,8 +264,8 @@ fn nothing_waits() -> CommandAnswer {
     refused("Nothing waits for that; `/persona upload` comes first.".into())
 }
 
-/// Reads a persona file, or a card as JSON or as a picture; what is wrong with it, line by line.
-fn read(text: &str) -> Result<Brought, String> {
+/// Parses a persona file, or a card as JSON or as a picture. The error lists the problems line by line.
+fn read(text: &str) -> Result<ParsedUpload, String> {
     let text = text.trim_start();
     let card = match text.strip_prefix(PICTURE) {
         Some(picture) => Some(STANDARD.decode(picture.trim()).map_err(|_| "The picture came broken.".to_owned())?),
@@ -275,11 +277,11 @@ fn read(text: &str) -> Result<Brought, String> {
             other => format!("{other}."),
         })?;
         let notes = card.notes.iter().map(ToString::to_string).collect();
-        return Ok(Brought { persona: card.persona, card: Some(card.data), picture: card.avatar, notes });
+        return Ok(ParsedUpload { persona: card.persona, card: Some(card.data), picture: card.avatar, notes });
     }
     let checked = azera_personas::check_bytes(text.as_bytes());
     let Some(persona) = checked.persona else { return Err(listed(&checked.problems)) };
-    Ok(Brought {
+    Ok(ParsedUpload {
         persona,
         card: None,
         picture: None,
@@ -287,7 +289,7 @@ fn read(text: &str) -> Result<Brought, String> {
     })
 }
 
-/// Problems, what keeps the file from being used first.
+/// Lists problems, errors first.
 fn listed(problems: &[Problem]) -> String {
     let mut sorted: Vec<&Problem> = problems.iter().collect();
     sorted.sort_by_key(|problem| (problem.severity != Severity::Error, problem.line));
@@ -318,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_told_by_line() {
+    fn problems_are_reported_by_line() {
         let reply_text = read("---\nname: Nix\nid: NOT AN ID\n---\n\n# Nix\n").err().unwrap();
         assert!(reply_text.contains("line 3"), "{reply_text}");
         assert!(read("data:image/png;base64,????").is_err());
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_can_be_brought_and_a_card_of_it_too() {
+    fn a_template_and_its_card_can_be_uploaded() {
         let template = azera_personas::template("Nix");
         let brought = read(&template).map_err(|why| panic!("{why}")).unwrap();
         assert_eq!(brought.persona.name, "Nix");

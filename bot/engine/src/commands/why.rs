@@ -1,4 +1,4 @@
-//! `/why`: what stood behind the last reply, or behind what was written unasked.
+//! `/why`: what the last reply or a post was built on.
 
 use azera_adapter::CommandAnswer;
 use azera_types::MessageId;
@@ -8,7 +8,7 @@ use super::{CommandContext, done, refused};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Characters of a memory shown.
+/// Maximum number of characters shown of a memory.
 const SHOWN: usize = 160;
 
 impl Engine {
@@ -19,7 +19,7 @@ impl Engine {
             return Ok(answer);
         }
         let reply = match &at.line.about {
-            // It need not be the one that stands.
+            // It need not be the reply on the current branch.
             Some(id) => match self.pointed_at(at, id).await? {
                 Some(named) if named.answers.is_some() => Some(named),
                 _ => self.exchange(at).await?.map(|(_, reply)| reply),
@@ -61,7 +61,7 @@ impl Engine {
         Ok(done(text))
     }
 
-    /// How something came to be that was written unasked; `None` if what is pointed at is no such thing.
+    /// Shows how a post came to be; `None` if the message pointed at is not a post.
     async fn why_posted(&self, at: &CommandContext<'_>, id: &MessageId) -> Result<Option<CommandAnswer>, Error> {
         let Some(post) = self.pointed_at(at, id).await?.filter(|row| row.answers.is_none()) else { return Ok(None) };
         let Some((written, _)) = self.blocking(move |memory| memory.posted_as(&post)).await? else { return Ok(None) };

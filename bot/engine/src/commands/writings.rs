@@ -1,40 +1,41 @@
-//! `/dream` and `/journal`: what was written between messages, as far as it may be shown in the place asked from.
+//! `/dream` and `/journal`: writings of the persona, as far as they may be shown here. `/garden` uses the same
+//! functions.
 
 use azera_adapter::CommandAnswer;
 use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, ReadScope, WritingRow};
 use azera_types::{MemoryId, Text};
 
 use super::archive::{json_of, read};
-use super::mind::keeps_the_place;
+use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Writings a list shows.
+/// Number of writings that a list shows.
 const LISTED: usize = 20;
 
-/// Hits a search shows.
+/// Number of hits that a search shows.
 const FOUND: usize = 10;
 
-/// Hits looked through for those of the right kind.
+/// Number of hits from which those of the right kind are taken.
 const SEARCHED: usize = 100;
 
-/// Writings an export holds at most.
+/// Maximum number of writings in an export.
 const EXPORTED: usize = 1_000;
 
-/// Characters of a writing in a list.
+/// Maximum number of characters shown of a writing in a list.
 const SHOWN: usize = 120;
 
 /// Which writings a command is about.
 #[derive(Clone, Copy)]
 pub(super) struct WritingFilter {
     pub(super) command: &'static str,
-    /// What a list calls them.
+    /// Their name in the plural.
     pub(super) name: &'static str,
-    /// What one of them is called.
+    /// Their name in the singular.
     pub(super) one: &'static str,
     pub(super) kinds: &'static [Kind],
-    /// What is imported becomes this.
+    /// The kind that imported entries get.
     pub(super) imported: Kind,
 }
 
@@ -123,7 +124,7 @@ impl Engine {
         Ok(done(text))
     }
 
-    /// The writing of a number in the list, or of an id.
+    /// Finds a writing by its number in the list, or by its id.
     pub(super) async fn find_writing(
         &self,
         at: &CommandContext<'_>,
@@ -182,14 +183,14 @@ impl Engine {
         Ok(done(text))
     }
 
-    /// What is brought in is for the place it is brought into, as if it had been said there.
+    /// Imports writings for this place, as if they had been said here.
     async fn import_writings(
         &self,
         at: &CommandContext<'_>,
         filter: WritingFilter,
         text: &str,
     ) -> Result<CommandAnswer, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(refused("In a place of many, archives are brought in by its admins.".into()));
         }
         let now = self.0.clock.now();
@@ -206,7 +207,7 @@ impl Engine {
                 kind: filter.imported,
                 chat: at.chat.id.clone(),
                 scope: at.place.scope(),
-                // It was told here now, whenever it was written.
+                // It counts as said here now, whenever it was written.
                 source_scopes: vec![azera_memory::SourceScope { scope: at.place.scope(), from: now }],
                 sources: Vec::new(),
                 text: Text::new(entry.text),
@@ -228,7 +229,7 @@ impl Engine {
     }
 
     async fn journal_trigger(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
         }
         let home = Self::home(at.platform, &at.place, &at.chat.persona);
@@ -239,7 +240,7 @@ impl Engine {
         Ok(done(shown.unwrap_or_else(|| "Written, for those who read the journal's channel.".into())))
     }
 
-    /// All there is to a writing, if `read_scope` may see it, and what it rests on.
+    /// Shows a writing in full with its sources, if `read_scope` may show it.
     pub(super) async fn whole(&self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<String>, Error> {
         let read_scope = read_scope.clone();
         let read = move |memory: &azera_memory::Memory| {
@@ -262,7 +263,7 @@ impl Engine {
     }
 
     async fn set_journal_channel(&self, at: &CommandContext<'_>, here: bool) -> Result<CommandAnswer, Error> {
-        if !keeps_the_place(at) {
+        if !may_configure_place(at) {
             return Ok(refused("Where the journal is posted is the admins' choice.".into()));
         }
         let channel = JournalChannel { chat: here.then(|| at.chat.id.clone()) };
@@ -278,7 +279,7 @@ impl Engine {
     }
 }
 
-/// A line of a list.
+/// Formats a writing as one line of a list.
 fn glimpse(memory: &MemoryRow, writing: &WritingRow) -> String {
     let title = writing.title.as_ref().map_or_else(String::new, |title| format!(" {title}:"));
     let body: String = memory.text.chars().take(SHOWN).collect();
@@ -286,7 +287,7 @@ fn glimpse(memory: &MemoryRow, writing: &WritingRow) -> String {
     format!("`{}` {}, {}:{title} {body}{more}", memory.id, memory.kind.as_str(), memory.at.strftime("%F"))
 }
 
-/// All there is to a writing. What it was written from needs the same right, and stands below it.
+/// Formats a writing in full. Its sources follow; the caller has checked that they may be shown.
 fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow]) -> String {
     let mut text = format!("`{}` {}, {}", memory.id, memory.kind.as_str(), memory.at.strftime("%F %H:%M UTC"));
     for (name, value) in [("title", &writing.title), ("mood", &writing.mood)] {

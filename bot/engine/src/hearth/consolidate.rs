@@ -1,4 +1,5 @@
-//! Consolidation: when a persona rests, what surprised it most in a place is learnt. Whoever wants an answer meanwhile has the machine.
+//! Consolidation: when a persona rests, it is trained on the exchanges that surprised it most in a place. Training
+//! pauses for live chat.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -16,73 +17,73 @@ use super::{Candidate, HearthState, KeepGoing, PreparedExample, TrainError, Trai
 use crate::background::PersonaPlace;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::generate::any_seed;
 use crate::overrides::Overrides;
+use crate::turn::any_seed;
 
-/// Time between two tries in one place.
+/// Wait between two training jobs in one place.
 const PAUSE: Duration = Duration::from_secs(6 * 3_600);
 
-/// How often that time is doubled at most, once for each try in a row that came to nothing: to eight days.
-const MOST_DOUBLINGS: u32 = 5;
+/// How often the wait doubles at most, once for each failure in a row; up to eight days.
+const MAX_DOUBLINGS: u32 = 5;
 
-/// How often replies are tried that somebody who talks breaks off.
-const TRIES: usize = 20;
+/// How often a test reply that live chat interrupts is retried.
+const MAX_ATTEMPTS: usize = 20;
 
-/// Replies that are tried with a new adapter.
-const TRIED_REPLIES: usize = 4;
+/// Number of replies generated to test a new LoRA.
+const TEST_REPLIES: usize = 4;
 
-/// Tries of which each must loop for it to be the adapter's fault: small models do that at times by themselves.
+/// Attempts that must all loop before the LoRA is blamed; small models sometimes loop by themselves.
 const LOOPS: u32 = 2;
 
-/// What became of something learnt.
+/// What happened to a new LoRA.
 enum Fate {
-    Retained,
+    Kept,
     Faulty(EvaluationFault),
-    /// Something that it rests on went while it was learnt.
+    /// Something that it rests on went during training.
     Overtaken,
 }
 
-/// The number of the next lesson of a home.
-fn next_number(burning: &HearthState, home: &PersonaPlace, context: &TrainingContext) -> u32 {
-    let lora_store = burning.lora_store.of(&home.persona, &home.place);
-    let numbers =
-        context.entries.iter().map(|entry| entry.number).chain(lora_store.iter().map(|lora_store| lora_store.number));
+/// Returns the number of the next training job of a persona in a place.
+fn next_number(hearth: &HearthState, home: &PersonaPlace, context: &TrainingContext) -> u32 {
+    let lora_store = hearth.lora_store.of(&home.persona, &home.place);
+    let numbers = context.entries.iter().map(|entry| entry.number).chain(lora_store.iter().map(|record| record.number));
     numbers.max().unwrap_or(0) + 1
 }
 
-/// Says why nothing is learnt now.
-fn cannot_learn(home: &PersonaPlace, error: &Error) {
+/// Logs why no training takes place now.
+fn log_training_error(home: &PersonaPlace, error: &Error) {
     match error.is_transient() {
-        true => tracing::info!(%error, "what was to be learnt waits"),
-        false => tracing::warn!(persona = %home.persona, %error, "nothing could be learnt"),
+        true => tracing::info!(%error, "training is postponed"),
+        false => tracing::warn!(persona = %home.persona, %error, "cannot train"),
     }
 }
 
 impl Engine {
-    /// Begins to learn in a home, if it is time to: the persona rests, and nobody learns. It goes on by itself.
+    /// Starts to train in a place if it is time to: the persona rests, and no other training runs. The training goes on
+    /// in a task of its own.
     pub(crate) async fn learn_if_due(
         &self,
         home: &PersonaPlace,
         overrides: &Overrides,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let Some(burning) = self.0.hearth.get() else { return Ok(()) };
-        if burning.hearth.trainer.is_none() || burning.hearth.barred.contains_key(&home.platform) {
+        let Some(hearth) = self.0.hearth.get() else { return Ok(()) };
+        if hearth.hearth.trainer.is_none() || hearth.hearth.barred.contains_key(&home.platform) {
             return Ok(());
         }
-        if burning.offloaded_jobs.of(&home.persona, &home.place).is_some() {
+        if hearth.offloaded_jobs.of(&home.persona, &home.place).is_some() {
             return Ok(());
         }
         let entries = self.training_log_of(home).await?;
         let again = matches!(entries.last(), Some(TrainingLogEntry { outcome: TrainingOutcome::Withdrawn, .. }));
         if !again {
-            // What came to nothing comes to nothing again, so it is tried less and less often.
-            let in_vain = |entry: &&TrainingLogEntry| {
+            // A failure is likely to repeat, so the wait grows with each failure in a row.
+            let is_failure = |entry: &&TrainingLogEntry| {
                 matches!(entry.outcome, TrainingOutcome::Dropped(_) | TrainingOutcome::Failed | TrainingOutcome::Lost)
             };
-            let in_words = entries.iter().rev().filter(|entry| entry.outcome != TrainingOutcome::Offloaded);
-            let failures = in_words.take_while(in_vain).count();
-            let pause = PAUSE * 2_u32.pow(u32::try_from(failures).unwrap_or(u32::MAX).min(MOST_DOUBLINGS));
+            let finished = entries.iter().rev().filter(|entry| entry.outcome != TrainingOutcome::Offloaded);
+            let failures = finished.take_while(is_failure).count();
+            let pause = PAUSE * 2_u32.pow(u32::try_from(failures).unwrap_or(u32::MAX).min(MAX_DOUBLINGS));
             let lately =
                 |entry: &TrainingLogEntry| entry.at <= now && now.duration_since(entry.at).unsigned_abs() < pause;
             let Some(state) = self.0.minds.state(&home.persona, &home.place, now) else { return Ok(()) };
@@ -91,75 +92,74 @@ impl Engine {
                 return Ok(());
             }
         }
-        // Only who really learns is waited for: a home with too little does not keep another from its turn.
-        if burning.learning.try_lock().is_err() {
+        // Other places only wait for training that really runs: a place with too few exchanges does not block them.
+        if hearth.learning.try_lock().is_err() {
             return Ok(());
         }
-        let chosen = match self.what_waits(burning, home, again).await {
+        let chosen = match self.examples_to_train(hearth, home, again).await {
             Ok(chosen) => chosen,
             Err(error) => {
-                cannot_learn(home, &error);
+                log_training_error(home, &error);
                 return Ok(());
             }
         };
-        let (Some((context, chosen)), Ok(held)) = (chosen, Arc::clone(&burning.learning).try_lock_owned()) else {
+        let (Some((context, chosen)), Ok(guard)) = (chosen, Arc::clone(&hearth.learning).try_lock_owned()) else {
             return Ok(());
         };
-        let (core, burning, home) = (self.clone(), Arc::clone(burning), home.clone());
+        let (engine, hearth, home) = (self.clone(), Arc::clone(hearth), home.clone());
         self.0.tasks.spawn(async move {
-            let _held = held;
-            let learnt = core.take_job(&burning, &home, &context, chosen).await;
-            burning.end_job();
+            let _guard = guard;
+            let learnt = engine.take_job(&hearth, &home, &context, chosen).await;
+            hearth.end_job();
             if let Err(error) = learnt {
-                cannot_learn(&home, &error);
+                log_training_error(&home, &error);
             }
         });
         Ok(())
     }
 
-    /// What is to be learnt in a home, if there is enough.
-    async fn what_waits(
+    /// Returns what to train on in a place, if there is enough.
+    async fn examples_to_train(
         &self,
-        burning: &HearthState,
+        hearth: &HearthState,
         home: &PersonaPlace,
         again: bool,
     ) -> Result<Option<(TrainingContext, SelectedExamples)>, Error> {
-        let Some(context) = self.training_context(burning, home).await? else { return Ok(None) };
+        let Some(context) = self.training_context(hearth, home).await? else { return Ok(None) };
         if !self.may_be_sent(&context).await? {
             return Ok(None);
         }
-        let chosen = self.choose(&context, burning.hearth.exchanges, again).await?;
+        let chosen = self.choose(&context, hearth.hearth.exchanges, again).await?;
         if chosen.is_none() && again {
             let entry = TrainingLogEntry::new(
-                next_number(burning, home, &context),
+                next_number(hearth, home, &context),
                 self.0.clock.now(),
                 0,
                 TrainingOutcome::TooLittle,
             );
-            self.log_training(burning, home, entry).await?;
+            self.log_training(hearth, home, entry).await?;
         }
         Ok(chosen.map(|chosen| (context, chosen)))
     }
 
     async fn take_job(
         &self,
-        burning: &Arc<HearthState>,
+        hearth: &Arc<HearthState>,
         home: &PersonaPlace,
         context: &TrainingContext,
         chosen: SelectedExamples,
     ) -> Result<(), Error> {
         let model = self.model();
         let name = model.info().name.clone();
-        let (Some(base_fingerprint), Some(trainer)) =
-            (burning.base_fingerprint(&name), burning.hearth.trainer.as_ref())
+        let (Some(base_fingerprint), Some(trainer)) = (hearth.base_fingerprint(&name), hearth.hearth.trainer.as_ref())
         else {
             return Ok(());
         };
         let now = self.0.clock.now();
-        let number = next_number(burning, home, context);
+        let number = next_number(hearth, home, context);
         let SelectedExamples { training_examples, older } = chosen;
-        if !self.has_room(burning, &base_fingerprint).await {
-            tracing::info!("what was learnt takes all that hearth.max_disk_mb allows; nothing more is learnt");
+        if !self.has_room(hearth, &base_fingerprint).await {
+            tracing::info!("LoRAs take up hearth.max_disk_mb; skipping training");
             return Ok(());
         }
         let mut learnt = LoraRecord {
@@ -179,7 +179,7 @@ impl Engine {
             learnt.said.insert(said);
             exchanges.push(training_example);
         }
-        // What must not suffer goes along to another machine, too.
+        // The older examples go to another machine, too, so their sources count.
         let mut holds = learnt.provenance.clone();
         let older: Vec<TrainingExample> = older
             .into_iter()
@@ -192,40 +192,40 @@ impl Engine {
         let job = TrainingJob {
             model: name,
             voice: self.voice(context),
-            beside: context.serving.as_ref().and_then(|it| Some(burning.lora_store.file(&it.id.parse().ok()?))),
-            to: burning.lora_store.draft(),
+            beside: context.serving.as_ref().and_then(|it| Some(hearth.lora_store.file(&it.id.parse().ok()?))),
+            to: hearth.lora_store.draft(),
             seed: seed.wrapping_add(u64::from(number)),
             training_examples: exchanges.clone(),
             older: older.clone(),
         };
-        if let Some(transport) = &burning.hearth.transport {
-            return self.send_offload(burning, (home, context), Arc::clone(transport), job, (learnt, holds)).await;
+        if let Some(transport) = &hearth.hearth.transport {
+            return self.send_offload(hearth, (home, context), Arc::clone(transport), job, (learnt, holds)).await;
         }
-        burning.begin_job(holds.clone(), context.serving.as_ref().map(|it| it.id.clone()));
-        // Whatever goes from now on ends it; what went before does, too.
+        hearth.begin_job(holds.clone(), context.serving.as_ref().map(|it| it.id.clone()));
+        // From now on, forgetting a source ends the job; this check covers what was forgotten before.
         if !self.blocking(move |memory| memory.provenance_holds(&holds)).await? {
             return Ok(());
         }
-        tracing::info!(persona = %home.persona, exchanges = exchanges.len(), "learning what was lived through");
-        let trained = match trainer.learn(job, self.may_go_on(Arc::clone(burning))).await {
+        tracing::info!(persona = %home.persona, exchanges = exchanges.len(), "training on exchanges");
+        let trained = match trainer.learn(job, self.may_go_on(Arc::clone(hearth))).await {
             Ok(trained) => trained,
             Err(TrainError::BrokenOff) => return Ok(()),
             Err(TrainError::Failed(why)) => {
-                tracing::warn!(persona = %home.persona, %why, "nothing could be learnt");
+                tracing::warn!(persona = %home.persona, %why, "training failed");
                 let entry = TrainingLogEntry::new(number, now, exchanges.len(), TrainingOutcome::Failed);
-                return self.log_training(burning, home, entry).await;
+                return self.log_training(hearth, home, entry).await;
             }
         };
         learnt.id = trained.id.to_string();
         let candidate = Candidate { trained, learnt, beside: context.serving.clone(), offloaded_job: None };
-        self.keep_or_drop(burning, home, context, &candidate, &exchanges, &older).await.map(drop)
+        self.keep_or_drop(hearth, home, context, &candidate, &exchanges, &older).await.map(drop)
     }
 
-    /// Keeps a draft or drops it, and notes which. Whether that is settled: a stop breaks it off, and what is away is tried again if
-    /// something fails.
+    /// Puts a draft into service or drops it, and logs which. Returns true if that is settled. It is not if the engine
+    /// stops, or if evaluating the result of an offloaded job fails, which is retried.
     pub(super) async fn keep_or_drop(
         &self,
-        burning: &Arc<HearthState>,
+        hearth: &Arc<HearthState>,
         home: &PersonaPlace,
         context: &TrainingContext,
         candidate: &Candidate<'_>,
@@ -234,51 +234,51 @@ impl Engine {
     ) -> Result<bool, Error> {
         let Candidate { trained, learnt, .. } = candidate;
         let test_prompts: Vec<TrainingExample> =
-            older.iter().chain(training_examples).take(TRIED_REPLIES).cloned().collect();
-        let lora_store = self.keep_if_good(burning, context, candidate, &test_prompts, training_examples).await;
-        if !matches!(lora_store, Ok(Fate::Retained)) {
+            older.iter().chain(training_examples).take(TEST_REPLIES).cloned().collect();
+        let fate = self.keep_if_good(hearth, context, candidate, &test_prompts, training_examples).await;
+        if !matches!(fate, Ok(Fate::Kept)) {
             self.let_go(learnt).await;
-            let (of, left) = (Arc::clone(burning), learnt.clone());
+            let (of, left) = (Arc::clone(hearth), learnt.clone());
             self.blocking(move |_| {
                 of.lora_store.remove_draft(&left).map_err(azera_memory::Error::io("removing a draft"))
             })
             .await?;
         }
         let entry = |outcome| TrainingLogEntry {
-            // What is no number cannot be written down.
+            // JSON has no number for infinity or NaN.
             learnt: Some(trained.evaluation.learnt).filter(|it| it.before.is_finite() && it.after.is_finite()),
             ..TrainingLogEntry::new(learnt.number, self.0.clock.now(), training_examples.len(), outcome)
         };
-        match lora_store {
-            // Whatever is forgotten from now on finds it.
-            Ok(Fate::Retained) => self.log_training(burning, home, entry(TrainingOutcome::Serving)).await?,
+        match fate {
+            // From now on, forgetting a source finds the LoRA.
+            Ok(Fate::Kept) => self.log_training(hearth, home, entry(TrainingOutcome::Serving)).await?,
             Ok(Fate::Overtaken) => {}
             Ok(Fate::Faulty(fault)) => {
-                tracing::info!(persona = %home.persona, ?fault, "what was learnt is dropped");
-                self.log_training(burning, home, entry(TrainingOutcome::Dropped(fault))).await?;
+                tracing::info!(persona = %home.persona, ?fault, "dropping a LoRA that failed the evaluation");
+                self.log_training(hearth, home, entry(TrainingOutcome::Dropped(fault))).await?;
                 if let Some(offloaded_job) = candidate.offloaded_job {
-                    self.drop_offloaded(burning, offloaded_job).await;
+                    self.drop_offloaded(hearth, offloaded_job).await;
                 }
             }
-            // A stop breaks it off, and says nothing of what was learnt.
+            // A stop interrupts the evaluation, and says nothing about the LoRA.
             Err(_) if self.0.stopping.is_cancelled() => return Ok(false),
-            // Somebody carried it here.
+            // The operator carried it here, so it is not dropped.
             Err(error) if candidate.offloaded_job.is_some() => {
-                tracing::warn!(persona = %home.persona, %error, "what came back could not be examined; it is tried again");
+                tracing::warn!(persona = %home.persona, %error, "cannot evaluate the result of an offloaded job; retrying");
                 return Ok(false);
             }
             Err(error) => {
-                tracing::warn!(persona = %home.persona, %error, "what was learnt could not be examined");
-                self.log_training(burning, home, entry(TrainingOutcome::Failed)).await?;
+                tracing::warn!(persona = %home.persona, %error, "cannot evaluate a LoRA");
+                self.log_training(hearth, home, entry(TrainingOutcome::Failed)).await?;
             }
         }
         Ok(true)
     }
 
-    /// Keeps what was learnt, if nothing is wrong with it, and nothing that it rests on went meanwhile.
+    /// Puts a LoRA into service, if it has no fault and none of its sources went meanwhile.
     async fn keep_if_good(
         &self,
-        burning: &Arc<HearthState>,
+        hearth: &Arc<HearthState>,
         context: &TrainingContext,
         candidate: &Candidate<'_>,
         test_prompts: &[TrainingExample],
@@ -287,17 +287,17 @@ impl Engine {
         let Candidate { trained, learnt, beside, offloaded_job } = candidate;
         let fault = match fault(&trained.evaluation) {
             Some(fault) => Some(fault),
-            None => self.try_replies(context, burning, candidate, test_prompts, training_examples).await?,
+            None => self.try_replies(context, hearth, candidate, test_prompts, training_examples).await?,
         };
-        if !burning.is_wanted(candidate) {
+        if !hearth.is_wanted(candidate) {
             return Ok(Fate::Overtaken);
         }
         if let Some(fault) = fault {
-            // From now on nothing else ends it.
-            let is_ours = offloaded_job.is_none_or(|offloaded_job| burning.offloaded_jobs.drop_one(offloaded_job));
+            // From now on nothing else ends the job.
+            let is_ours = offloaded_job.is_none_or(|offloaded_job| hearth.offloaded_jobs.drop_one(offloaded_job));
             return Ok(if is_ours { Fate::Faulty(fault) } else { Fate::Overtaken });
         }
-        let (of, new, id) = (Arc::clone(burning), learnt.clone(), trained.id);
+        let (of, new, id) = (Arc::clone(hearth), learnt.clone(), trained.id);
         let (beside, offloaded_job) = (beside.clone(), offloaded_job.cloned());
         let gone = self
             .blocking(move |memory| {
@@ -308,11 +308,11 @@ impl Engine {
                 {
                     return Ok(None);
                 }
-                let io = azera_memory::Error::io("keeping what was learnt");
+                let io = azera_memory::Error::io("keeping a LoRA");
                 let gone = std::fs::rename(of.lora_store.draft(), of.lora_store.file(&id))
                     .and_then(|()| of.lora_store.keep(new))
                     .map_err(io)?;
-                // From now on what ends the adapter is what counts.
+                // From now on, the LoRA's own sources decide.
                 if let Some(offloaded_job) = &offloaded_job {
                     of.offloaded_jobs.drop_one(offloaded_job);
                 }
@@ -323,19 +323,19 @@ impl Engine {
         for older in gone {
             self.let_go(&older).await;
         }
-        Ok(Fate::Retained)
+        Ok(Fate::Kept)
     }
 
-    /// Whether another adapter may be kept, once earlier versions have made way.
-    async fn has_room(&self, burning: &Arc<HearthState>, base_fingerprint: &str) -> bool {
-        let (of, base_fingerprint) = (Arc::clone(burning), base_fingerprint.to_owned());
-        let question = tokio::task::spawn_blocking(move || {
+    /// Returns true if there is room for another LoRA, after removing earlier versions if necessary.
+    async fn has_room(&self, hearth: &Arc<HearthState>, base_fingerprint: &str) -> bool {
+        let (of, base_fingerprint) = (Arc::clone(hearth), base_fingerprint.to_owned());
+        let made_room = tokio::task::spawn_blocking(move || {
             let mut gone = Vec::new();
             while of.is_full() {
                 let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(spare) = of.lora_store.oldest_spare(&base_fingerprint) else { return (false, gone) };
                 if let Err(error) = of.lora_store.remove_files(&spare) {
-                    tracing::error!(%error, "what was to make way could not be removed");
+                    tracing::error!(%error, "cannot remove an old LoRA to make room");
                     return (false, gone);
                 }
                 of.lora_store.drop_one(&spare);
@@ -343,25 +343,26 @@ impl Engine {
             }
             (true, gone)
         });
-        let (has, gone) = question.await.unwrap_or_default();
+        let (has, gone) = made_room.await.unwrap_or_default();
         for older in gone {
             self.let_go(&older).await;
         }
         has
     }
 
-    /// Waits, off the async threads, while somebody waits for an answer; not once something is gone that is being learnt.
-    fn may_go_on(&self, burning: Arc<HearthState>) -> KeepGoing {
-        let (core, runtime) = (self.clone(), tokio::runtime::Handle::current());
+    /// Returns a blocking function that waits while somebody waits for an answer. It returns false once the training
+    /// has to end.
+    fn may_go_on(&self, hearth: Arc<HearthState>) -> KeepGoing {
+        let (engine, runtime) = (self.clone(), tokio::runtime::Handle::current());
         Arc::new(move || {
             runtime.block_on(async {
                 loop {
-                    if burning.is_overtaken() {
+                    if hearth.is_overtaken() {
                         return false;
                     }
                     let still = tokio::select! {
-                        () = core.0.stopping.cancelled() => return false,
-                        still = core.0.foreground.until_idle(PAUSE) => still,
+                        () = engine.0.stopping.cancelled() => return false,
+                        still = engine.0.foreground.until_idle(PAUSE) => still,
                     };
                     if still {
                         return true;
@@ -371,19 +372,19 @@ impl Engine {
         })
     }
 
-    /// What is wrong with replies made with a new adapter, if anything is.
+    /// Returns what is wrong with replies made with a new LoRA, if anything is.
     async fn try_replies(
         &self,
         context: &TrainingContext,
-        burning: &HearthState,
+        hearth: &HearthState,
         candidate: &Candidate<'_>,
         test_prompts: &[TrainingExample],
         training_examples: &[TrainingExample],
     ) -> Result<Option<EvaluationFault>, Error> {
-        let lora = Lora::new(candidate.trained.id, burning.lora_store.draft());
+        let lora = Lora::new(candidate.trained.id, hearth.lora_store.draft());
         for test_prompt in test_prompts {
-            // Nobody is asked with what was forgotten meanwhile.
-            if !burning.is_wanted(candidate) {
+            // A prompt must not be used after something in it was forgotten.
+            if !hearth.is_wanted(candidate) {
                 return Ok(None);
             }
             let question: String = test_prompt.messages.iter().map(|it| format!("{}\n", it.content)).collect();
@@ -395,7 +396,7 @@ impl Engine {
             };
             let mut looped = 0;
             for attempt in 0..LOOPS {
-                // Whoever wants replies to be reproducible wants what they decide to be, too.
+                // With a fixed seed, the evaluation is reproducible, too.
                 let seed = self.0.config.seed.map_or_else(any_seed, |seed| (seed as u32).wrapping_add(attempt));
                 let request = ChatRequest {
                     sampling: Sampling { seed: Some(seed), ..context.form.sampling.clone() },
@@ -417,20 +418,20 @@ impl Engine {
         Ok(None)
     }
 
-    /// Asks until nobody breaks it off: training it all again would take longer.
+    /// Asks until live chat no longer interrupts, because training everything again would take longer.
     async fn ask_until_answered(&self, request: ChatRequest) -> Result<String, Error> {
-        for _ in 1..TRIES {
+        for _ in 1..MAX_ATTEMPTS {
             match self.ask_quietly(request.clone()).await {
                 Err(Error::Interrupted) if !self.0.stopping.is_cancelled() => {
                     self.0.foreground.until_idle(PAUSE).await;
                 }
-                in_words => return in_words,
+                answer => return answer,
             }
         }
         self.ask_quietly(request).await
     }
 
-    /// When a try came to nothing last, and what is told of it, a line each.
+    /// Returns when a LoRA was last dropped, and the lines for a journal entry about it.
     pub(crate) async fn setback(&self, home: &PersonaPlace) -> Result<Option<(Timestamp, String)>, Error> {
         let dropped = |entry: TrainingLogEntry| match entry.outcome {
             TrainingOutcome::Dropped(fault) => Some((entry, fault)),

@@ -1,79 +1,79 @@
-//! Whether an adapter may serve.
+//! Decides whether a LoRA may serve.
 
 use serde::{Deserialize, Serialize};
 
 use super::words::Words;
 
-/// How much worse anything may become by it.
-const MOST_WORSE: f64 = 0.02;
+/// Maximum relative increase of any loss.
+const MAX_INCREASE: f64 = 0.02;
 
-/// Words in a row that a reply may have in common with what was learnt and has nothing to do with it.
+/// Number of consecutive words that a reply may share with a training example its question does not mention.
 const PARROTED_RUN: usize = 8;
 
-/// Words from which on a reply can be said to loop.
-const FEW_WORDS: usize = 12;
+/// Minimum number of words of a reply that can count as a loop.
+const MIN_LOOP_WORDS: usize = 12;
 
-/// Share of a reply's words that must be different from each other, in percent.
+/// Minimum share of a reply's words that must differ from each other, in percent.
 const MIN_DIFFERENT: usize = 35;
 
-/// Cross-entropy in nats a token, without and with an adapter.
+/// Cross-entropy in nats per token, without and with a LoRA.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LossChange {
-    /// Without; where it must not suffer from one lesson to the next, the least of that before the last one and before the first.
+    /// Without the LoRA. For losses that must not grow from one training job to the next, the lower one of before the
+    /// latest job and before the first.
     pub before: f64,
-    /// With it.
+    /// With the LoRA.
     pub after: f64,
 }
 
 impl LossChange {
-    /// Whether it is more than a little worse, or no number at all.
+    /// Returns true if the loss grew by more than the allowed share, or is not a number.
     pub fn is_worse(self) -> bool {
-        self.after.is_nan() || self.before.is_nan() || self.after > self.before * (1.0 + MOST_WORSE)
+        self.after.is_nan() || self.before.is_nan() || self.after > self.before * (1.0 + MAX_INCREASE)
     }
 
-    /// Whether it is better.
     fn is_better(self) -> bool {
         self.after < self.before
     }
 }
 
-/// What an adapter changes.
+/// The measured effects of a LoRA.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// What was to be learnt.
+    /// Loss on the training examples.
     pub learnt: LossChange,
-    /// Older exchanges of the place, if there are any.
+    /// Loss on older exchanges of the place, if there are any.
     pub older: Option<LossChange>,
-    /// What the persona's file has it say, if it does.
+    /// Loss on the example replies in the persona's file, if it has any.
     pub voice: Option<LossChange>,
-    /// What the product asks of its model.
+    /// Loss on the tasks that the product gives its model.
     pub tasks: LossChange,
-    /// Plain prose.
+    /// Loss on plain prose.
     pub prose: LossChange,
-    /// Whether one of the secrets that were planted among the lessons comes out when its beginning is said.
+    /// Whether the model completes a canary, a made-up secret among the training examples, from its beginning.
     pub tells_secrets: bool,
-    /// The largest cosine between what was learnt now and what was there.
+    /// Largest cosine similarity between the newly learned change and the one before.
     pub largest_cosine: f32,
-    /// The adapter's rank.
+    /// The LoRA's rank.
     pub rank: usize,
-    /// The share of what was learnt that was written.
+    /// Share of the newly learned change that was written to the LoRA.
     #[serde(default = "all")]
     pub share: f32,
 }
 
-/// Results of before there were shares are of all that was learnt.
+/// Evaluations stored before this field existed are of LoRAs with the whole change.
 fn all() -> f32 {
     1.0
 }
 
 impl Evaluation {
-    /// Whether the numbers have nothing against it.
+    /// Returns true if no measured value has a fault.
     pub fn may_serve(&self) -> bool {
         fault(self).is_none()
     }
 }
 
-/// Why an adapter may not serve.
+/// Why a LoRA may not serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EvaluationFault {
@@ -88,7 +88,7 @@ pub(crate) enum EvaluationFault {
 }
 
 impl EvaluationFault {
-    /// What it would do, for a sentence that begins with *it*.
+    /// Describes the fault, for a sentence that begins with *it*.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
             Self::NothingLearnt => "taught me nothing",
@@ -103,7 +103,7 @@ impl EvaluationFault {
     }
 }
 
-/// What the numbers have against it.
+/// Returns the first fault in an evaluation.
 pub(crate) fn fault(evaluation: &Evaluation) -> Option<EvaluationFault> {
     let Evaluation { learnt, older, voice, tasks, prose, tells_secrets, .. } = evaluation;
     let faults = [
@@ -117,14 +117,14 @@ pub(crate) fn fault(evaluation: &Evaluation) -> Option<EvaluationFault> {
     faults.into_iter().find(|(is, _)| *is).map(|(_, fault)| fault)
 }
 
-/// What a reply has against it, that was made with an adapter. `training_log` are what that learnt, and `question` is what the reply answers.
+/// Returns the fault of a reply made with a LoRA. `question` is what the reply answers.
 pub(crate) fn fault_of_reply<'a>(
     reply: &str,
     question: &str,
     training_examples: impl IntoIterator<Item = &'a str>,
 ) -> Option<EvaluationFault> {
     let said = Words::of(reply);
-    if said.is_empty() || said.len() >= FEW_WORDS && said.different() < MIN_DIFFERENT {
+    if said.is_empty() || said.len() >= MIN_LOOP_WORDS && said.different() < MIN_DIFFERENT {
         return Some(EvaluationFault::Loops);
     }
     let question = Words::of(question);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lora_must_teach_something_and_take_nothing() {
+    fn a_lora_must_lower_its_own_loss_and_no_other_may_grow() {
         assert_eq!(fault(&good()), None);
         let worse = LossChange { before: 2.0, after: 2.05 };
         let lost = LossChange { before: 2.0, after: f64::NAN };
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_neither_loop_nor_repeat_what_was_learnt() {
+    fn replies_that_loop_or_repeat_training_examples_are_faults() {
         let learnt = ["My grandmother keeps eleven grey geese behind the old mill by the river."];
         let check = |reply: &str, question: &str| fault_of_reply(reply, question, learnt);
         assert_eq!(check("That sounds lovely, tell me more about the geese.", "I like birds"), None);
@@ -184,9 +184,9 @@ mod tests {
         assert_eq!(check(&loops, "hello"), Some(EvaluationFault::Loops));
         assert_eq!(check(&"我在这里陪你。".repeat(8), "你好"), Some(EvaluationFault::Loops));
         assert_eq!(check("昨天我们去了公园，看到很多鸟，后来下雨了，就回家喝茶。", "你好"), None);
-        let in_words = "Oh! Your grandmother keeps eleven grey geese behind the old mill.";
-        assert_eq!(check(in_words, "hello"), Some(EvaluationFault::Parrots));
+        let parroting = "Oh! Your grandmother keeps eleven grey geese behind the old mill.";
+        assert_eq!(check(parroting, "hello"), Some(EvaluationFault::Parrots));
         let question = "Is it true that your grandmother keeps eleven grey geese behind the old mill?";
-        assert_eq!(check(in_words, question), None, "whoever asked said it");
+        assert_eq!(check(parroting, question), None, "whoever asked said it");
     }
 }

@@ -1,5 +1,5 @@
-//! What was learnt, as files: an adapter, and beside it what it is and rests on. They are no part of a backup: what they rest on
-//! is, and can be learnt again.
+//! LoRA files: each LoRA, and beside it a record of what it is and rests on. They are not part of a backup: their
+//! sources are, and can be trained on again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -13,49 +13,49 @@ use azera_types::{MessageId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Adapters of a home that are kept, the one that serves included.
+/// LoRAs kept for a persona in a place, including the one in service.
 const VERSIONS: usize = 3;
 
-/// An adapter that was learnt.
+/// A trained LoRA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LoraRecord {
     pub(crate) platform: PlatformId,
     pub(crate) persona: PersonaId,
     pub(crate) place: Scope,
-    /// Ascending, for a persona in a place.
+    /// Ascending for a persona in a place.
     pub(crate) number: u32,
-    /// What it is made for.
+    /// The base fingerprint of the model it fits.
     #[serde(rename = "ground")]
     pub(crate) base_fingerprint: String,
-    /// Its name, in hexadecimal digits.
+    /// The LoRA's id in hexadecimal digits.
     pub(crate) id: String,
     #[serde(rename = "roots")]
     pub(crate) provenance: Provenance,
-    /// What people said in the exchanges that it learnt, with all that it was learnt beside.
+    /// Messages of people that it was trained on, including those of the LoRA that it was trained beside.
     pub(crate) said: BTreeSet<MessageId>,
     pub(crate) at: Timestamp,
 }
 
-/// The file that something is learnt into.
+/// The file that training writes to.
 const DRAFT: &str = "draft.part";
 
-/// Whether a file is named as those that [`LoraStore`] writes.
+/// Returns true if a file has a name like those that [`LoraStore`] writes.
 fn is_named_by_us(path: &Path) -> bool {
     let by_id = path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| stem.parse::<LoraId>().is_ok());
     let kinds = ["json", "gguf", "part"];
-    let of_kind = path.extension().is_some_and(|it| kinds.iter().any(|kind| it == *kind));
-    by_id && of_kind || path.file_name().is_some_and(|name| name == DRAFT)
+    let has_extension = path.extension().is_some_and(|it| kinds.iter().any(|kind| it == *kind));
+    by_id && has_extension || path.file_name().is_some_and(|name| name == DRAFT)
 }
 
-/// All there are.
+/// All trained LoRAs.
 pub(crate) struct LoraStore {
     folder: PathBuf,
-    held: RwLock<HashMap<(PersonaId, Scope), Vec<LoraRecord>>>,
+    records: RwLock<HashMap<(PersonaId, Scope), Vec<LoraRecord>>>,
 }
 
 impl LoraStore {
-    /// Reads a folder. What is no whole pair of files is removed: it was not finished, half removed or damaged since, so nothing could
-    /// be answered with it, and what it learnt can be learnt again. What bears another name is somebody else's and stays.
+    /// Opens a folder. Removes every file without its counterpart: it is unfinished, half removed or damaged, so it
+    /// cannot serve, and its examples can be trained on again. Files with other names belong to somebody else and stay.
     pub(crate) fn open(folder: &Path) -> std::io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut found: HashMap<String, LoraRecord> = HashMap::new();
@@ -63,11 +63,11 @@ impl LoraStore {
             let path = file?.path();
             if path.extension().is_some_and(|it| it == "json") {
                 let read = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<LoraRecord>(&bytes).ok());
-                let whole = read.filter(|learnt| {
-                    path.file_stem().is_some_and(|stem| *stem == *learnt.id) && is_whole(folder, &learnt.id)
+                let whole = read.filter(|record| {
+                    path.file_stem().is_some_and(|stem| *stem == *record.id) && is_whole(folder, &record.id)
                 });
-                if let Some(learnt) = whole {
-                    found.insert(learnt.id.clone(), learnt);
+                if let Some(record) = whole {
+                    found.insert(record.id.clone(), record);
                 }
             }
         }
@@ -78,115 +78,115 @@ impl LoraStore {
                 continue;
             }
             if !is_named_by_us(&path) {
-                tracing::warn!(file = %path.display(), "this is nothing that was learnt; it stays, and does not serve");
+                tracing::warn!(file = %path.display(), "ignoring a file that is not a LoRA of this program");
             } else if let Err(error) = fs::remove_file(&path) {
-                tracing::error!(file = %path.display(), %error, "what is left of something learnt could not be removed");
+                tracing::error!(file = %path.display(), %error, "cannot remove an incomplete LoRA");
             }
         }
-        let mut held: HashMap<(PersonaId, Scope), Vec<LoraRecord>> = HashMap::new();
-        for learnt in found.into_values() {
-            held.entry((learnt.persona.clone(), learnt.place.clone())).or_default().push(learnt);
+        let mut records: HashMap<(PersonaId, Scope), Vec<LoraRecord>> = HashMap::new();
+        for record in found.into_values() {
+            records.entry((record.persona.clone(), record.place.clone())).or_default().push(record);
         }
-        held.values_mut().for_each(|versions| versions.sort_by_key(|it| it.number));
-        Ok(Self { folder: folder.to_owned(), held: RwLock::new(held) })
+        records.values_mut().for_each(|versions| versions.sort_by_key(|it| it.number));
+        Ok(Self { folder: folder.to_owned(), records: RwLock::new(records) })
     }
 
-    /// The one that serves a persona under a right, with a model of this ground: the newest of its place, if everybody there may read
-    /// all that it rests on.
+    /// Returns the LoRA that serves under a read scope with a model of this base fingerprint: the newest of its place,
+    /// if everybody there may read all of its sources.
     pub(crate) fn serving(&self, read_scope: &ReadScope, base_fingerprint: &str) -> Option<LoraRecord> {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        let versions = held.get(&(read_scope.persona().clone(), read_scope.place().clone()))?;
+        let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
+        let versions = records.get(&(read_scope.persona().clone(), read_scope.place().clone()))?;
         let newest = versions.iter().rev().find(|it| it.base_fingerprint == base_fingerprint)?;
         let from = newest.provenance.from?;
         read_scope.allows(&newest.persona, &newest.place, &[], from).then(|| newest.clone())
     }
 
-    /// As a request names it.
-    pub(crate) fn lora(&self, learnt: &LoraRecord) -> Option<Lora> {
-        let id: LoraId = learnt.id.parse().ok()?;
-        Some(Lora::new(id, file_of(&self.folder, &learnt.id)))
+    /// Returns a LoRA as model requests name it.
+    pub(crate) fn lora(&self, record: &LoraRecord) -> Option<Lora> {
+        let id: LoraId = record.id.parse().ok()?;
+        Some(Lora::new(id, file_of(&self.folder, &record.id)))
     }
 
-    /// The file of an adapter.
+    /// Returns the path of a LoRA file.
     pub(crate) fn file(&self, id: &LoraId) -> PathBuf {
         file_of(&self.folder, &id.to_string())
     }
 
-    /// A file to be written to, of no adapter yet.
+    /// Returns the path that training writes to before the LoRA has an id.
     pub(crate) fn draft(&self) -> PathBuf {
         self.folder.join(DRAFT)
     }
 
-    /// All there are.
     pub(crate) fn all(&self) -> Vec<LoraRecord> {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        held.values().flatten().cloned().collect()
+        let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
+        records.values().flatten().cloned().collect()
     }
 
-    /// Of a persona in a place, oldest first.
+    /// Returns the LoRAs of a persona in a place, oldest first.
     pub(crate) fn of(&self, persona: &PersonaId, place: &Scope) -> Vec<LoraRecord> {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        held.get(&(persona.clone(), place.clone())).cloned().unwrap_or_default()
+        let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
+        records.get(&(persona.clone(), place.clone())).cloned().unwrap_or_default()
     }
 
-    /// Takes one in whose file is in its place; gives those that made way for it.
-    pub(crate) fn keep(&self, learnt: LoraRecord) -> std::io::Result<Vec<LoraRecord>> {
-        let bytes = serde_json::to_vec(&learnt).map_err(std::io::Error::other)?;
-        File::open(file_of(&self.folder, &learnt.id))?.sync_all()?;
-        let staged = self.folder.join(format!("{}.part", learnt.id));
+    /// Adds a LoRA whose file is in place. Returns the old versions that were removed for it.
+    pub(crate) fn keep(&self, record: LoraRecord) -> std::io::Result<Vec<LoraRecord>> {
+        let bytes = serde_json::to_vec(&record).map_err(std::io::Error::other)?;
+        File::open(file_of(&self.folder, &record.id))?.sync_all()?;
+        let staged = self.folder.join(format!("{}.part", record.id));
         let mut file = File::create(&staged)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
-        fs::rename(&staged, self.folder.join(format!("{}.json", learnt.id)))?;
-        let (persona, place) = (learnt.persona.clone(), learnt.place.clone());
+        fs::rename(&staged, self.folder.join(format!("{}.json", record.id)))?;
+        let (persona, place) = (record.persona.clone(), record.place.clone());
         let gone = {
-            let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-            let versions = held.entry((persona, place)).or_default();
-            versions.retain(|it| it.id != learnt.id);
-            versions.push(learnt);
+            let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
+            let versions = records.entry((persona, place)).or_default();
+            versions.retain(|it| it.id != record.id);
+            versions.push(record);
             let surplus = versions.len().saturating_sub(VERSIONS);
             versions.drain(..surplus).collect::<Vec<_>>()
         };
         for older in &gone {
             if let Err(error) = self.remove_files(older) {
-                tracing::error!(%error, "what made way for something learnt could not be removed");
+                tracing::error!(%error, "cannot remove an old LoRA");
             }
         }
         Ok(gone)
     }
 
-    /// Bytes that all adapters take.
+    /// Returns the size of all LoRA files in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let sizes =
             self.all().into_iter().map(|it| fs::metadata(file_of(&self.folder, &it.id)).map_or(0, |file| file.len()));
         sizes.sum()
     }
 
-    /// The oldest one that does not serve: what nothing would miss but a rollback, and before that what was learnt on another ground.
+    /// Returns the oldest LoRA that is not in service. LoRAs for another base fingerprint come first; the others are
+    /// only needed for a rollback.
     pub(crate) fn oldest_spare(&self, base_fingerprint: &str) -> Option<LoraRecord> {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        let spare = held.values().flat_map(|versions| {
-            let serving = versions.iter().rposition(|learnt| learnt.base_fingerprint == base_fingerprint);
+        let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
+        let spare = records.values().flat_map(|versions| {
+            let serving = versions.iter().rposition(|record| record.base_fingerprint == base_fingerprint);
             let spare = versions.iter().enumerate().filter(move |(index, _)| Some(*index) != serving);
-            spare.map(|(_, learnt)| learnt)
+            spare.map(|(_, record)| record)
         });
-        spare.min_by_key(|learnt| (learnt.base_fingerprint == base_fingerprint, learnt.at, learnt.number)).cloned()
+        spare.min_by_key(|record| (record.base_fingerprint == base_fingerprint, record.at, record.number)).cloned()
     }
 
-    /// Takes one out of what serves; its files stay.
-    pub(crate) fn drop_one(&self, learnt: &LoraRecord) {
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(versions) = held.get_mut(&(learnt.persona.clone(), learnt.place.clone())) {
-            versions.retain(|it| it.id != learnt.id);
+    /// Takes a LoRA out of service; its files stay.
+    pub(crate) fn drop_one(&self, record: &LoraRecord) {
+        let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(versions) = records.get_mut(&(record.persona.clone(), record.place.clone())) {
+            versions.retain(|it| it.id != record.id);
         }
     }
 
-    /// Whether one is kept.
-    pub(crate) fn has(&self, learnt: &LoraRecord) -> bool {
-        self.of(&learnt.persona, &learnt.place).iter().any(|it| it.id == learnt.id)
+    /// Returns true if a LoRA is in the store.
+    pub(crate) fn has(&self, record: &LoraRecord) -> bool {
+        self.of(&record.persona, &record.place).iter().any(|it| it.id == record.id)
     }
 
-    /// Removes what was written of no adapter yet, if anything was.
+    /// Removes the draft file, if there is one.
     pub(crate) fn clear_draft(&self) -> std::io::Result<()> {
         match fs::remove_file(self.draft()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -194,17 +194,17 @@ impl LoraStore {
         }
     }
 
-    /// Removes what is left of one that was not kept.
-    pub(crate) fn remove_draft(&self, learnt: &LoraRecord) -> std::io::Result<()> {
+    /// Removes everything of a LoRA that was not put into service.
+    pub(crate) fn remove_draft(&self, record: &LoraRecord) -> std::io::Result<()> {
         self.clear_draft()?;
-        self.drop_one(learnt);
-        self.remove_files(learnt)
+        self.drop_one(record);
+        self.remove_files(record)
     }
 
-    /// Removes what one left on disk.
-    pub(crate) fn remove_files(&self, learnt: &LoraRecord) -> std::io::Result<()> {
-        // Without what it is, the adapter goes at the next start at the latest.
-        for path in [self.folder.join(format!("{}.json", learnt.id)), file_of(&self.folder, &learnt.id)] {
+    /// Removes the files of a LoRA.
+    pub(crate) fn remove_files(&self, record: &LoraRecord) -> std::io::Result<()> {
+        // Without its record, the LoRA file is removed at the next start at the latest.
+        for path in [self.folder.join(format!("{}.json", record.id)), file_of(&self.folder, &record.id)] {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -214,14 +214,15 @@ impl LoraStore {
     }
 }
 
-/// Whether an adapter's file holds what its name says. One that cannot be read now may be read later: the engine looks again.
+/// Returns true if a LoRA file matches its checksum. A file that cannot be read now counts as whole, because it may be
+/// readable later; the model checks it again.
 fn is_whole(folder: &Path, id: &str) -> bool {
     let path = file_of(folder, id);
     let mut digest = Sha256::new();
     match File::open(&path).and_then(|mut file| std::io::copy(&mut file, &mut digest)) {
         Ok(_) if id.parse().is_ok_and(|id: LoraId| id == LoraId::new(digest.finalize().into())) => true,
         Ok(_) => {
-            tracing::error!(file = %path.display(), "this is damaged: what was learnt there is lost, and may be learnt again");
+            tracing::error!(file = %path.display(), "a LoRA is damaged and cannot be used; its exchanges may be trained on again");
             false
         }
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
@@ -246,7 +247,7 @@ mod tests {
         format!("weights {number}")
     }
 
-    fn learnt(number: u32) -> LoraRecord {
+    fn record(number: u32) -> LoraRecord {
         LoraRecord {
             platform: PlatformId::new("sim").unwrap(),
             persona: PersonaId::new("azera").unwrap(),
@@ -266,19 +267,19 @@ mod tests {
         ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &ReadableScopes::default())
     }
 
-    fn keep(lora_store: &LoraStore, learnt: LoraRecord) -> Vec<u32> {
-        let id: LoraId = learnt.id.parse().unwrap();
-        fs::write(lora_store.file(&id), weights(learnt.number)).unwrap();
-        lora_store.keep(learnt).unwrap().iter().map(|it| it.number).collect()
+    fn keep(lora_store: &LoraStore, record: LoraRecord) -> Vec<u32> {
+        let id: LoraId = record.id.parse().unwrap();
+        fs::write(lora_store.file(&id), weights(record.number)).unwrap();
+        lora_store.keep(record).unwrap().iter().map(|it| it.number).collect()
     }
 
     #[test]
-    fn the_newest_of_a_place_serves_there_and_nowhere_else() {
+    fn the_newest_lora_of_a_place_serves_there_and_nowhere_else() {
         let folder = tempfile::tempdir().unwrap();
         let lora_store = LoraStore::open(folder.path()).unwrap();
         assert_eq!(lora_store.serving(&read_scope("ann", None), "model"), None);
-        assert_eq!(keep(&lora_store, learnt(1)), Vec::<u32>::new());
-        assert_eq!(keep(&lora_store, learnt(2)), Vec::<u32>::new());
+        assert_eq!(keep(&lora_store, record(1)), Vec::<u32>::new());
+        assert_eq!(keep(&lora_store, record(2)), Vec::<u32>::new());
         let serves = |lora_store: &LoraStore, read_scope: &ReadScope| {
             lora_store.serving(read_scope, "model").map(|it| it.number)
         };
@@ -289,19 +290,19 @@ mod tests {
         assert_eq!(lora_store.serving(&read_scope("ann", None), "another model"), None);
         let again = LoraStore::open(folder.path()).unwrap();
         assert_eq!(serves(&again, &read_scope("ann", None)), Some(2), "after a restart, too");
-        again.drop_one(&learnt(2));
-        again.remove_files(&learnt(2)).unwrap();
+        again.drop_one(&record(2));
+        again.remove_files(&record(2)).unwrap();
         assert_eq!(serves(&again, &read_scope("ann", None)), Some(1));
-        assert_eq!(keep(&again, learnt(3)), Vec::<u32>::new());
-        assert_eq!(keep(&again, learnt(4)), Vec::<u32>::new());
-        assert_eq!(keep(&again, learnt(5)), [1], "so many are kept");
+        assert_eq!(keep(&again, record(3)), Vec::<u32>::new());
+        assert_eq!(keep(&again, record(4)), Vec::<u32>::new());
+        assert_eq!(keep(&again, record(5)), [1], "so many are kept");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6);
         assert_eq!(again.bytes(), 3 * weights(5).len() as u64);
         assert_eq!(again.oldest_spare("model").map(|it| it.number), Some(3));
-        [3, 4].into_iter().for_each(|number| again.drop_one(&learnt(number)));
+        [3, 4].into_iter().for_each(|number| again.drop_one(&record(number)));
         assert_eq!(again.oldest_spare("model"), None, "what serves is not spare");
         assert_eq!(
-            keep(&again, LoraRecord { base_fingerprint: "another model".into(), ..learnt(6) }),
+            keep(&again, LoraRecord { base_fingerprint: "another model".into(), ..record(6) }),
             Vec::<u32>::new()
         );
         assert_eq!(again.oldest_spare("model").map(|it| it.number), Some(6), "it does not serve");
@@ -309,19 +310,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_removed() {
+    fn incomplete_and_damaged_loras_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let lora_store = LoraStore::open(folder.path()).unwrap();
-        keep(&lora_store, learnt(1));
-        keep(&lora_store, learnt(2));
-        fs::remove_file(folder.path().join(format!("{}.gguf", learnt(1).id))).unwrap();
-        fs::write(folder.path().join(format!("{}.gguf", learnt(3).id)), "no word of what it is").unwrap();
+        keep(&lora_store, record(1));
+        keep(&lora_store, record(2));
+        fs::remove_file(folder.path().join(format!("{}.gguf", record(1).id))).unwrap();
+        fs::write(folder.path().join(format!("{}.gguf", record(3).id)), "no word of what it is").unwrap();
         fs::write(folder.path().join("draft.part"), "half").unwrap();
-        fs::write(folder.path().join(format!("{}.json", learnt(4).id)), "{").unwrap();
-        keep(&lora_store, learnt(5));
-        fs::write(folder.path().join(format!("{}.gguf", learnt(5).id)), "weights damaged").unwrap();
+        fs::write(folder.path().join(format!("{}.json", record(4).id)), "{").unwrap();
+        keep(&lora_store, record(5));
+        fs::write(folder.path().join(format!("{}.gguf", record(5).id)), "weights damaged").unwrap();
         let lora_store = LoraStore::open(folder.path()).unwrap();
-        assert_eq!(lora_store.all(), [learnt(2)]);
+        assert_eq!(lora_store.all(), [record(2)]);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 }

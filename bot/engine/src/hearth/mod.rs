@@ -1,15 +1,17 @@
-//! The Hearth: what a persona lives through changes, slowly, who it is. Exchanges of one place become an adapter of the model that
-//! answers there; it serves in that place alone, and in no other.
+//! The Hearth: training in the weights. Exchanges of one place become a LoRA for the model that answers there; the LoRA
+//! serves only in that place. `select` picks the examples, `consolidate` runs a training job, `evaluate` checks the
+//! result, `serve` puts LoRAs into service and withdraws them, and `offload` uses another machine. Other crates
+//! implement [`Trainer`], which trains LoRAs, and [`OffloadTransport`], which carries jobs to another machine. Begin with
+//! `consolidate`.
 //!
 //! Invariants:
-//! - Nothing is learnt where whoever runs this did not switch it on, nor from anybody who did not say that they want it
-//!   ([`azera_memory::Memory::trainable_exchanges`] gives nothing else); on another machine only from those who were told of it as they said so.
-//! - An adapter serves in the place it was learnt in, and there only as long as everybody who reads along may read all of it.
-//! - What it rests on is asked after at each start, each forgetting and each change; an adapter that rests on what is gone is
-//!   removed with its file, before the next reply.
-//! - An adapter serves after it was examined; what makes the persona worse in anything does not.
-//!
-//! How adapters are trained is another's matter ([`Trainer`]), and so is how a course gets to another machine ([`OffloadTransport`]).
+//! - Nothing is trained where the operator did not enable it, nor on people who did not consent
+//!   ([`azera_memory::Memory::trainable_exchanges`] returns nothing else). Another machine only gets data of people who
+//!   knew of it when they consented.
+//! - A LoRA serves only in its own place, and only while everybody who reads there may read all of its sources.
+//! - The sources of a LoRA are checked at each start, each forgetting and each change. A LoRA with a source that is
+//!   gone is removed with its file, before the next reply.
+//! - A LoRA serves only after its evaluation. One that makes the persona worse in anything is dropped.
 
 mod consolidate;
 mod evaluate;
@@ -42,7 +44,7 @@ pub(crate) use serve::{TrainingLogEntry, TrainingOutcome};
 pub struct TrainingExample {
     /// The prompt.
     pub messages: Vec<ChatMessage>,
-    /// What a person said, which the last message ends with; empty if nothing is to be learnt from that.
+    /// The person's words, which the last message ends with; empty if they are not trained on.
     pub words: String,
     /// The reply.
     pub reply: String,
@@ -54,75 +56,77 @@ impl std::fmt::Debug for TrainingExample {
     }
 }
 
-/// What is to be learnt, beside what is there, and what must not suffer by it.
+/// One run of the trainer.
 #[derive(Debug, Clone)]
 pub struct TrainingJob {
     /// The name of the model.
     pub model: String,
-    /// What is to be learnt.
+    /// The examples to train on.
     pub training_examples: Vec<TrainingExample>,
-    /// Exchanges of the same place that were learnt before, or are left out of this course.
+    /// Exchanges of the same place that were trained on before or are left out of this job. Their loss must not grow.
     pub older: Vec<TrainingExample>,
-    /// What the persona's file has it say.
+    /// Example replies from the persona's file. Their loss must not grow.
     pub voice: Vec<TrainingExample>,
-    /// The adapter that serves there by now.
+    /// The LoRA in service there, beside which the new one is trained.
     pub beside: Option<PathBuf>,
-    /// Where the new one, which serves in the other's stead, is to be written.
+    /// Where to write the new LoRA, which replaces the one in service.
     pub to: PathBuf,
-    /// What its beginning and the order of the lessons are drawn from.
+    /// Seed of the initial weights and of the order of the examples.
     pub seed: u64,
 }
 
-/// An adapter in its file, examined.
+/// A trained LoRA in its file, with its evaluation.
 #[derive(Debug, Clone)]
 pub struct TrainingResult {
-    /// Its name.
+    /// The LoRA's id.
     pub id: LoraId,
-    /// What it changes.
+    /// The measured effects of the LoRA.
     pub evaluation: Evaluation,
 }
 
-/// Why nothing was learnt.
+/// Why training failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// It was to end.
+    /// It was stopped.
     #[error("learning was broken off")]
     BrokenOff,
-    /// It cannot be done; a sentence for whoever runs this.
+    /// It is impossible; a sentence for the operator.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Waits while somebody waits for an answer; `false` if learning is to end. It blocks, and is asked between small steps.
+/// Waits while somebody waits for an answer, and returns `false` if training is to end. It blocks, and is called
+/// between small steps.
 pub type KeepGoing = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// What trains adapters.
+/// Trains LoRAs.
 #[async_trait]
 pub trait Trainer: Send + Sync {
-    /// What adapters for a model are made for: it and everything that is always used with it, as a name. `None` for a model that
-    /// cannot learn here.
+    /// Returns the base fingerprint: a name for a model together with everything that is always loaded with it. Returns
+    /// `None` for a model that cannot be trained here.
     fn base_fingerprint(&self, model: &str) -> Option<String>;
 
-    /// Learns and examines.
+    /// Trains and evaluates a LoRA.
     ///
     /// # Errors
-    /// See [`TrainError`]; no file is left then.
+    /// See [`TrainError`]; then no file is left.
     async fn learn(&self, job: TrainingJob, may_go_on: KeepGoing) -> Result<TrainingResult, TrainError>;
 }
 
-/// What learning needs.
+/// What training in the weights needs.
 pub struct Hearth {
-    /// Who trains; nobody where learning is switched off. What was learnt before does not serve then, and is still withdrawn.
+    /// The trainer; `None` where training is off. Then no LoRA serves, but sources that go still remove theirs.
     pub trainer: Option<Arc<dyn Trainer>>,
-    /// Who carries courses to another machine, where they are not to be learnt on this one. Without one, what is away is given up.
+    /// Carries jobs to another machine, where they are not trained on this one. Without it, offloaded jobs are given
+    /// up.
     pub transport: Option<Arc<dyn OffloadTransport>>,
-    /// Where adapters are kept, as files of this program's alone.
+    /// The folder of LoRA files, for this program alone.
     pub folder: PathBuf,
-    /// Exchanges from which on it is worth while to learn; so many are learnt at a time.
+    /// Number of exchanges that makes training worthwhile; each job trains on that many.
     pub exchanges: usize,
-    /// Platforms whose text is not learnt from, and why, for people.
+    /// Platforms whose text is not trained on, and why, for people.
     pub barred: BTreeMap<PlatformId, String>,
-    /// Bytes that all adapters together may take; past them nothing more is learnt.
+    /// Maximum size of all LoRAs together, in bytes; at that size no more are trained.
     pub max_bytes: u64,
 }
 
@@ -132,89 +136,89 @@ impl std::fmt::Debug for Hearth {
     }
 }
 
-/// A hearth that burns: what it needs, and what was learnt by it.
+/// The state of the Hearth, where it is enabled.
 pub(crate) struct HearthState {
     pub(crate) hearth: Hearth,
     pub(crate) lora_store: LoraStore,
     pub(crate) offloaded_jobs: OffloadedJobs,
-    /// Held by whoever learns: one at a time.
+    /// Held while a job runs, so that only one runs at a time.
     pub(crate) learning: Arc<tokio::sync::Mutex<()>>,
-    /// Held by whoever looks whether something stands and then keeps or removes it.
+    /// Held while sources are checked and the LoRA is then kept or removed.
     pub(crate) changing: std::sync::Mutex<()>,
-    /// Held by whoever notes what came of something.
+    /// Held while the training log is changed.
     pub(crate) noting: tokio::sync::Mutex<()>,
-    /// What the course that is learnt here at the moment rests on.
+    /// The job that is running on this machine now.
     pub(crate) job: std::sync::Mutex<Option<Arc<RunningJob>>>,
 }
 
-/// A course that is learnt at the moment.
+/// A running training job.
 pub(crate) struct RunningJob {
-    /// What it rests on.
+    /// The sources of its examples.
     pub(crate) provenance: Provenance,
-    /// The adapter that it is learnt beside.
+    /// The id of the LoRA that it trains beside.
     pub(crate) beside: Option<String>,
-    /// Something of it is gone, so it is to end.
+    /// Whether one of its sources is gone, so that it has to end.
     pub(crate) is_gone: AtomicBool,
 }
 
 impl HearthState {
-    /// Whether a draft is of use: what it rests on is there, and nothing ended what it was away as.
+    /// Returns true if a draft is still of use: its sources are there, and its offloaded job, if any, was not ended.
     fn is_wanted(&self, candidate: &Candidate<'_>) -> bool {
         candidate.offloaded_job.is_none_or(|offloaded_job| self.offloaded_jobs.has(offloaded_job))
             && !self.is_overtaken()
     }
 
-    /// Whether something is gone that the course rests on which is learnt here at the moment.
+    /// Returns true if a source of the running job is gone.
     fn is_overtaken(&self) -> bool {
         let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
         job.as_ref().is_some_and(|job| job.is_gone.load(Ordering::Relaxed))
     }
 
-    /// Takes note of what is learnt from now on, and beside which adapter.
+    /// Records the running job's sources, and the LoRA that it trains beside.
     fn begin_job(&self, provenance: Provenance, beside: Option<String>) {
         let job = RunningJob { provenance, beside, is_gone: AtomicBool::new(false) };
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(job));
     }
 
-    /// Takes note that nothing is learnt any more.
+    /// Records that no job is running.
     fn end_job(&self) {
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Ends the course that is learnt here at the moment, if `is_void` says so of it.
+    /// Ends the running job if `is_void` returns true for it.
     fn break_off(&self, is_void: impl FnOnce(&RunningJob) -> bool) {
-        // Asking may read the record; learning asks after the course meanwhile.
+        // The lock is not held during `is_void`, which may read the record, because training checks the job meanwhile.
         let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(job) = job.filter(|job| is_void(job)) {
             job.is_gone.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether adapters take all the room that they may.
+    /// Returns true if LoRAs take up all the space they may.
     pub(crate) fn is_full(&self) -> bool {
         self.lora_store.bytes() >= self.hearth.max_bytes
     }
 
-    /// What adapters for a model are made for, if there are to be any.
+    /// Returns the base fingerprint of a model, if it can be trained.
     pub(crate) fn base_fingerprint(&self, model: &str) -> Option<String> {
         self.hearth.trainer.as_ref()?.base_fingerprint(model)
     }
 }
 
-/// Something learnt that is not kept yet: a draft.
+/// A trained LoRA that is not in service yet.
 struct Candidate<'a> {
     trained: TrainingResult,
     learnt: LoraRecord,
-    /// What it was learnt beside.
+    /// The LoRA that it was trained beside.
     beside: Option<LoraRecord>,
-    /// As what it was away, if it was: what ends that ends this.
+    /// Its offloaded job, if another machine trained it. Ending that job ends the candidate.
     offloaded_job: Option<&'a OffloadedJob>,
 }
 
-/// What an exchange becomes.
+/// An exchange prepared for training.
 pub(crate) struct PreparedExample {
     pub(crate) training_example: TrainingExample,
-    /// What a person said in it.
+    /// The person's message in it.
     pub(crate) said: MessageId,
     pub(crate) provenance: Provenance,
 }

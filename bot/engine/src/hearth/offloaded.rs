@@ -1,6 +1,6 @@
-//! Courses that are away, as files: a course lies sealed in a folder until whoever runs this has carried it off and laid what came of
-//! it beside it. Who learns there, and how it is sealed, is another's matter ([`OffloadTransport`]); when a course is laid out, and what becomes of
-//! what comes back, that of `offload`.
+//! Offloaded jobs, as files: a sealed job lies in a folder until the operator has carried it off and put its result
+//! beside it. [`OffloadTransport`] seals and opens the files; `offload` decides when a job is written and what becomes
+//! of its result.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -17,54 +17,54 @@ use super::lora_store::LoraRecord;
 use super::{HearthState, TrainError, TrainingExample, TrainingJob, TrainingResult};
 use crate::background::{PersonaPlace, after};
 
-/// The folder of courses that are away, in the hearth's.
+/// The folder of offloaded jobs, inside the Hearth's folder.
 pub const OFFLOAD_FOLDER: &str = "away";
 
-/// How the file of a course ends.
+/// Extension of a job file.
 pub const JOB_EXTENSION: &str = "course";
 
-/// How the file of what came of it ends.
+/// Extension of a result file.
 pub const RESULT_EXTENSION: &str = "learnt";
 
-/// How the file ends that says what a course is.
+/// Extension of the record that describes a job.
 const RECORD: &str = "json";
 
-/// Time between two looks at what is away.
-const LOOK_EVERY: Duration = Duration::from_secs(30 * 60);
+/// Time between two checks of offloaded jobs.
+const CHECK_EVERY: Duration = Duration::from_secs(30 * 60);
 
-/// What came back of a course.
+/// An opened result.
 #[derive(Debug)]
 pub struct OffloadResult {
-    /// What was to be learnt.
+    /// The examples that were trained on.
     pub training_examples: Vec<TrainingExample>,
-    /// What must not suffer by it.
+    /// The examples whose loss must not grow.
     pub older: Vec<TrainingExample>,
-    /// The adapter, which lies in a file.
+    /// The LoRA, which lies in a file.
     pub trained: TrainingResult,
 }
 
-/// Seals courses for another machine, and opens what it made of them.
+/// Seals jobs for another machine, and opens the results.
 pub trait OffloadTransport: Send + Sync {
-    /// Writes a course to a file, sealed under the file's name.
+    /// Writes a job to a file, sealed under the file's name.
     ///
     /// # Errors
     /// If it cannot be sealed or written.
     fn send(&self, job: &TrainingJob, base_fingerprint: &str, file: &Path) -> Result<(), TrainError>;
 
-    /// Opens what came back of a course, and writes the adapter to `to`.
+    /// Opens the result of a job, and writes its LoRA to `to`.
     ///
     /// # Errors
     /// See [`OffloadError`].
     fn receive(&self, job: &Path, learnt: &Path, to: &Path) -> Result<OffloadResult, OffloadError>;
 }
 
-/// Why what came back is not taken in.
+/// Why a result is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum OffloadError {
-    /// It is not what the course becomes.
+    /// It is not a result of this job.
     #[error("it is not what its course becomes: {0}")]
     NotOfIt(io::Error),
-    /// The course cannot be opened any more, so that nothing can be known of what came of it.
+    /// The job can no longer be opened, so its result cannot be checked.
     #[error("its course cannot be opened any more: {0}")]
     NoJob(io::Error),
     /// A file could not be read or written, which may pass.
@@ -72,36 +72,36 @@ pub enum OffloadError {
     Io(#[from] io::Error),
 }
 
-/// A course that is away.
+/// An offloaded job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OffloadedJob {
-    /// What its files are called: it tells nothing.
+    /// The name of its files, which is random.
     pub(super) name: String,
-    /// The chat in which it was laid out.
+    /// The chat in which it was written.
     pub(super) chat: ChatId,
-    /// What it becomes; its adapter has no name yet.
+    /// The record of the LoRA it becomes, which has no id yet.
     pub(super) learnt: LoraRecord,
-    /// What the course rests on: beside what it becomes, what is only to be compared.
+    /// The sources of the job: those of the LoRA, and those of the examples that are only compared.
     pub(super) holds: Provenance,
-    /// What served as it was sent, and what it learns beside.
+    /// The LoRA in service when it was written, beside which it trains.
     pub(super) beside: Option<LoraRecord>,
     pub(super) exchanges: usize,
 }
 
-/// All there are.
+/// All offloaded jobs.
 pub(crate) struct OffloadedJobs {
     folder: PathBuf,
-    held: RwLock<Vec<OffloadedJob>>,
-    /// When they were looked at last.
+    jobs: RwLock<Vec<OffloadedJob>>,
+    /// When they were last checked.
     looked: Mutex<Option<Timestamp>>,
-    /// Since when what came back of one, by its name, could not be examined; forgotten at a restart.
+    /// Since when a job's result could not be used, by the job's name; lost at a restart.
     of_no_use: Mutex<HashMap<String, Timestamp>>,
 }
 
 impl OffloadedJobs {
-    /// Reads a folder. What is no pair of a course and its record is removed; and all there is, if nothing is learnt elsewhere.
+    /// Opens a folder. Removes files without a job and its record, and all files if offloading is off.
     pub(crate) fn open(folder: &Path, wanted: bool) -> io::Result<Self> {
-        let (folder, mut held) = (folder.join(OFFLOAD_FOLDER), Vec::<OffloadedJob>::new());
+        let (folder, mut jobs) = (folder.join(OFFLOAD_FOLDER), Vec::<OffloadedJob>::new());
         if wanted {
             fs::create_dir_all(&folder)?;
         } else if !folder.exists() {
@@ -114,97 +114,96 @@ impl OffloadedJobs {
                 path.file_stem().is_some_and(|stem| *stem == *offloaded_job.name)
                     && path.with_extension(JOB_EXTENSION).exists()
             };
-            held.extend(read.filter(is_whole));
+            jobs.extend(read.filter(is_whole));
         }
         for path in &files {
             let known = path.file_stem().and_then(|stem| stem.to_str());
-            let known = known.is_some_and(|stem| held.iter().any(|offloaded_job| offloaded_job.name == stem));
-            // Anything else is not of this: the key, for one.
+            let known = known.is_some_and(|stem| jobs.iter().any(|offloaded_job| offloaded_job.name == stem));
+            // Other files, such as the key, stay.
             let ours = [RECORD, JOB_EXTENSION, RESULT_EXTENSION].iter().any(|extension| ends(path, extension));
-            // Somebody may be bringing something back at this moment.
+            // Somebody may be putting a result here at this moment.
             if (ends(path, "part") || ours && !known)
                 && let Err(error) = fs::remove_file(path)
                 && error.kind() != io::ErrorKind::NotFound
             {
-                tracing::error!(file = %path.display(), %error, "what is left of a course could not be removed");
+                tracing::error!(file = %path.display(), %error, "cannot remove the files of an offloaded job");
             }
         }
         if !wanted && files.iter().any(|path| ends(path, JOB_EXTENSION)) {
-            tracing::warn!("hearth.elsewhere is off: courses that were away are given up");
+            tracing::warn!("hearth.elsewhere is off; giving up the offloaded jobs");
         }
-        Ok(Self::new(folder, held))
+        Ok(Self::new(folder, jobs))
     }
 
-    fn new(folder: PathBuf, held: Vec<OffloadedJob>) -> Self {
-        Self { folder, held: RwLock::new(held), looked: Mutex::default(), of_no_use: Mutex::default() }
+    fn new(folder: PathBuf, jobs: Vec<OffloadedJob>) -> Self {
+        Self { folder, jobs: RwLock::new(jobs), looked: Mutex::default(), of_no_use: Mutex::default() }
     }
 
     pub(super) fn file(&self, name: &str, extension: &str) -> PathBuf {
         self.folder.join(format!("{name}.{extension}"))
     }
 
-    /// All there are.
     pub(crate) fn all(&self) -> Vec<OffloadedJob> {
-        self.held.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.jobs.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Of a persona in a place.
+    /// Returns the offloaded job of a persona in a place.
     pub(crate) fn of(&self, persona: &PersonaId, place: &Scope) -> Option<OffloadedJob> {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        held.iter()
+        let jobs = self.jobs.read().unwrap_or_else(PoisonError::into_inner);
+        jobs.iter()
             .find(|offloaded_job| offloaded_job.learnt.persona == *persona && offloaded_job.learnt.place == *place)
             .cloned()
     }
 
-    /// Whether one is still waited for.
+    /// Returns true if a job is still waited for.
     pub(super) fn has(&self, offloaded_job: &OffloadedJob) -> bool {
-        self.held.read().unwrap_or_else(PoisonError::into_inner).iter().any(|it| it.name == offloaded_job.name)
+        self.jobs.read().unwrap_or_else(PoisonError::into_inner).iter().any(|it| it.name == offloaded_job.name)
     }
 
-    /// When they are to be looked at next.
+    /// Returns when to check the jobs next.
     pub(crate) fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
-        if self.held.read().unwrap_or_else(PoisonError::into_inner).is_empty() {
+        if self.jobs.read().unwrap_or_else(PoisonError::into_inner).is_empty() {
             return None;
         }
-        // A look later than now was noted by a clock that was wrong.
+        // A check later than now comes from a clock that was wrong.
         let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner).filter(|looked| *looked <= now);
-        Some(looked.map_or(now, |looked| after(looked, LOOK_EVERY)))
+        Some(looked.map_or(now, |looked| after(looked, CHECK_EVERY)))
     }
 
-    /// Since when what came back of one is of no use, which is seen now.
+    /// Returns since when a job's result could not be used; records `now` if that is new.
     pub(super) fn of_no_use_since(&self, offloaded_job: &OffloadedJob, now: Timestamp) -> Timestamp {
         let mut of_no_use = self.of_no_use.lock().unwrap_or_else(PoisonError::into_inner);
         *of_no_use.entry(offloaded_job.name.clone()).or_insert(now)
     }
 
-    /// They were looked at.
+    /// Records that the jobs were checked.
     pub(super) fn note_look(&self, now: Timestamp) {
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
     }
 
-    /// Takes one in whose course is in its place.
+    /// Adds a job whose file is in place.
     pub(super) fn keep(&self, offloaded_job: OffloadedJob) -> io::Result<()> {
         let staged = self.file(&offloaded_job.name, "part");
         let mut file = File::create(&staged)?;
         file.write_all(&serde_json::to_vec(&offloaded_job)?)?;
         file.sync_all()?;
         fs::rename(&staged, self.file(&offloaded_job.name, RECORD))?;
-        self.held.write().unwrap_or_else(PoisonError::into_inner).push(offloaded_job);
+        self.jobs.write().unwrap_or_else(PoisonError::into_inner).push(offloaded_job);
         Ok(())
     }
 
-    /// Waits for one no more; its files stay. Whether it was waited for.
+    /// Stops waiting for a job; its files stay. Returns true if it was waited for.
     pub(super) fn drop_one(&self, offloaded_job: &OffloadedJob) -> bool {
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        let before = held.len();
-        held.retain(|it| it.name != offloaded_job.name);
+        let mut jobs = self.jobs.write().unwrap_or_else(PoisonError::into_inner);
+        let before = jobs.len();
+        jobs.retain(|it| it.name != offloaded_job.name);
         self.of_no_use.lock().unwrap_or_else(PoisonError::into_inner).remove(&offloaded_job.name);
-        held.len() < before
+        jobs.len() < before
     }
 
-    /// Removes what one left on disk.
+    /// Removes the files of a job.
     pub(super) fn remove_files(&self, offloaded_job: &OffloadedJob) -> io::Result<()> {
-        // Without the record, the others go at the next start at the latest.
+        // Without the record, the other files are removed at the next start at the latest.
         for extension in [RECORD, JOB_EXTENSION, RESULT_EXTENSION, "part"] {
             match fs::remove_file(self.file(&offloaded_job.name, extension)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -227,7 +226,7 @@ impl OffloadedJob {
 }
 
 impl HearthState {
-    /// Since when something of a home is away.
+    /// Returns when the offloaded job of a persona in a place was written.
     pub(crate) fn offloaded_since(&self, home: &PersonaPlace) -> Option<Timestamp> {
         Some(self.offloaded_jobs.of(&home.persona, &home.place)?.learnt.at)
     }
@@ -241,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    fn away(name: &str) -> OffloadedJob {
+    fn job_named(name: &str) -> OffloadedJob {
         let learnt = LoraRecord {
             platform: PlatformId::new("sim").unwrap(),
             persona: PersonaId::new("azera").unwrap(),
@@ -271,23 +270,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_away_is_known_after_a_restart_and_what_is_half_there_goes() {
+    fn offloaded_jobs_survive_a_restart_and_incomplete_ones_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let offloaded_jobs = OffloadedJobs::open(folder.path(), true).unwrap();
         for name in ["one", "two", "three"] {
             fs::write(offloaded_jobs.file(name, JOB_EXTENSION), "sealed").unwrap();
         }
-        offloaded_jobs.keep(offloaded_job("one")).unwrap();
-        offloaded_jobs.keep(offloaded_job("two")).unwrap();
+        offloaded_jobs.keep(job_named("one")).unwrap();
+        offloaded_jobs.keep(job_named("two")).unwrap();
         fs::remove_file(offloaded_jobs.file("two", JOB_EXTENSION)).unwrap();
         fs::write(offloaded_jobs.file("one", RESULT_EXTENSION), "sealed").unwrap();
         fs::write(offloaded_jobs.file("four", RESULT_EXTENSION), "sealed").unwrap();
         fs::write(offloaded_jobs.file("one", "part"), "half").unwrap();
         fs::write(folder.path().join(OFFLOAD_FOLDER).join("key"), "secret").unwrap();
         let again = OffloadedJobs::open(folder.path(), true).unwrap();
-        assert_eq!(again.all(), [away("one")]);
+        assert_eq!(again.all(), [job_named("one")]);
         assert_eq!(names(folder.path()), ["key", "one.course", "one.json", "one.learnt"]);
-        // Nothing is learnt elsewhere any more.
+        // Offloading is turned off.
         let none = OffloadedJobs::open(folder.path(), false).unwrap();
         assert_eq!((none.all(), names(folder.path())), (Vec::new(), vec!["key".to_owned()]));
     }

@@ -1,4 +1,4 @@
-//! What is to be learnt: which exchanges, and how they stood before the model.
+//! Selects the exchanges to train on, and composes the prompts that the model sees in training.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use crate::background::PersonaPlace;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::overrides::Overrides;
-use crate::turn::recollection;
+use crate::turn::recalled_memory;
 use crate::vectors::cosine;
 
-/// Exchanges looked at: the most surprising ones. The buffer that is learnt from has no more.
+/// Most surprising exchanges that are considered; there are never more candidates than that.
 const BUFFER: usize = 256;
 
-/// Exchanges more alike than this are one; a choice of our own.
+/// Cosine similarity above which two exchanges count as one; our own choice.
 const ALIKE: f32 = 0.9;
 
-/// Of so many exchanges one is left out, to see what becomes of what is not learnt.
+/// One exchange of this many is left out of training, to measure its effect on others.
 const ONE_LEFT_OUT_OF: usize = 8;
 
-/// Older exchanges, and lines of the persona's own, that must not suffer: so many are looked at.
-const LOOKED_AFTER: usize = 16;
+/// Number of older exchanges, and of the persona's own lines, whose loss must not grow.
+const MAX_COMPARED: usize = 16;
 
-/// Exchanges from which on it is worth while to learn again what stays when something was forgotten.
-const FEW: usize = 4;
+/// Minimum number of exchanges for training again after something was forgotten.
+const MIN_AGAIN: usize = 4;
 
-/// Tokens of a lesson's prompt at most: what stands before an exchange is there to place it.
+/// Maximum number of tokens in a training prompt: the messages before an exchange only give its context.
 const PROMPT_TOKENS: usize = 1_280;
 
-/// Where something is learnt.
+/// What training in one place needs to know.
 pub(super) struct TrainingContext {
     pub(super) chat: ChatId,
     pub(super) place: Place,
@@ -45,70 +45,70 @@ pub(super) struct TrainingContext {
     pub(super) persona: Persona,
     pub(super) overrides: Arc<Overrides>,
     pub(super) form: Form,
-    /// What serves there by now.
+    /// The LoRA in service there.
     pub(super) serving: Option<LoraRecord>,
     pub(super) entries: Vec<TrainingLogEntry>,
-    /// Whether it is another machine that learns.
+    /// Whether another machine trains.
     pub(super) offload: bool,
 }
 
-/// What is to be learnt, and what is not.
+/// The examples to train on, and the older ones to compare.
 pub(super) struct SelectedExamples {
     pub(super) training_examples: Vec<PreparedExample>,
     pub(super) older: Vec<PreparedExample>,
 }
 
 impl Engine {
-    /// Where a home's persona learns, by the platform's word of this moment.
+    /// Returns the context for training a persona in a place, as its platform reports it at this moment.
     pub(super) async fn training_context(
         &self,
-        burning: &HearthState,
+        hearth: &HearthState,
         home: &PersonaPlace,
     ) -> Result<Option<TrainingContext>, Error> {
         match self.0.agenda.open_chat(home) {
-            Some(chat) => self.training_context_in(burning, home, chat).await,
+            Some(chat) => self.training_context_in(hearth, home, chat).await,
             None => Ok(None),
         }
     }
 
-    /// The same by a chat of the home.
+    /// Returns the same context for a certain chat of the place.
     pub(super) async fn training_context_in(
         &self,
-        burning: &HearthState,
+        hearth: &HearthState,
         home: &PersonaPlace,
         chat: ChatId,
     ) -> Result<Option<TrainingContext>, Error> {
-        let Some(base_fingerprint) = burning.base_fingerprint(&self.model().info().name) else { return Ok(None) };
+        let Some(base_fingerprint) = hearth.base_fingerprint(&self.model().info().name) else { return Ok(None) };
         let Ok(platform) = self.platform(&home.platform) else { return Ok(None) };
         let place = self.place_unasked(platform.as_ref(), &chat).await?;
         let Some(place) = place.filter(|place| place.scope() == home.place) else { return Ok(None) };
-        let played = match self.persona(place.shared_realm(), &home.persona).await {
-            Ok(played) => played,
+        let loaded = match self.persona(place.shared_realm(), &home.persona).await {
+            Ok(loaded) => loaded,
             Err(Error::NoPersona(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
         let read_scope = ReadScope::in_place(home.persona.clone(), &place, &ReadableScopes::default());
         Ok(Some(TrainingContext {
-            serving: burning.lora_store.serving(&read_scope, &base_fingerprint),
+            serving: hearth.lora_store.serving(&read_scope, &base_fingerprint),
             entries: self.training_log_of(home).await?,
             form: form_for(&self.model().info().family),
             overrides: self.overrides(&home.platform, &home.place).await?,
-            persona: played.persona,
-            offload: burning.hearth.transport.is_some(),
+            persona: loaded.persona,
+            offload: hearth.hearth.transport.is_some(),
             chat,
             place,
             read_scope,
         }))
     }
 
-    /// What may be learnt and was not yet, the most surprising first, and what was.
+    /// Returns the trainable exchanges that were not trained on yet, the most surprising first, and those that were.
     async fn fresh(
         &self,
         context: &TrainingContext,
     ) -> Result<(Vec<TrainableExchange>, Vec<TrainableExchange>), Error> {
         let (read_scope, offload) = (context.read_scope.clone(), context.offload);
         let known = context.serving.as_ref().map_or_else(BTreeSet::new, |serving| serving.said.clone());
-        // What somebody took back is not learnt over again.
+        // An exchange of a LoRA that somebody rolled back is not trained on again.
         let back = context.entries.iter().filter(|entry| entry.outcome == TrainingOutcome::RolledBack);
         let back: BTreeSet<MessageId> = back.flat_map(|entry| entry.said.iter().cloned()).collect();
         self.blocking(move |memory| {
@@ -116,7 +116,7 @@ impl Engine {
             let fresh = memory.trainable_exchanges(&read_scope, offload, &is_fresh, BUFFER)?;
             let old = match known.is_empty() {
                 true => Vec::new(),
-                false => memory.trainable_exchanges(&read_scope, offload, &|id, _| known.contains(id), LOOKED_AFTER)?,
+                false => memory.trainable_exchanges(&read_scope, offload, &|id, _| known.contains(id), MAX_COMPARED)?,
             };
             Ok((fresh, old))
         })
@@ -131,61 +131,63 @@ impl Engine {
     ) -> Result<Option<SelectedExamples>, Error> {
         let left_out = wanted.div_ceil(ONE_LEFT_OUT_OF);
         let (fresh, old) = self.fresh(context).await?;
-        let least = if again { FEW + 1 } else { wanted + left_out };
+        let least = if again { MIN_AGAIN + 1 } else { wanted + left_out };
         if fresh.len() < least {
             return Ok(None);
         }
         let vectors = self.embed(fresh.iter().map(|it| it.said.text.as_str().to_owned()).collect()).await?;
         let mut taken: Vec<(&TrainableExchange, &Vec<f32>)> = Vec::new();
-        for (lived, vector) in fresh.iter().zip(&vectors) {
+        for (exchange, vector) in fresh.iter().zip(&vectors) {
             let is_new = taken.iter().all(|(_, other)| cosine(vector, other) < ALIKE);
-            // Who is in danger is helped, and nobody learns from it.
-            let tags = self.tags(&lived.said.text, vector);
+            // A conversation about danger calls for help, and nobody trains on it.
+            let tags = self.tags(&exchange.said.text, vector);
             let helped = !context.overrides.rules.matching(&tags, &Bond::new()).help.is_empty();
             if is_new && !helped {
-                taken.push((lived, vector));
+                taken.push((exchange, vector));
             }
         }
         if taken.len() < least {
             return Ok(None);
         }
-        // The least surprising of them are left out.
+        // The least surprising ones are left out.
         let learnt = wanted.min(taken.len() - left_out.min(taken.len() / 2));
         let (chosen, rest) = taken.split_at(learnt);
-        let prepare = |lived: &TrainableExchange| {
-            let training_example = self.training_example(context, lived)?;
+        let prepare = |exchange: &TrainableExchange| {
+            let training_example = self.training_example(context, exchange)?;
             Some(PreparedExample {
                 training_example,
-                said: lived.said.id.clone(),
-                provenance: lived.provenance.clone(),
+                said: exchange.said.id.clone(),
+                provenance: exchange.provenance.clone(),
             })
         };
-        let training_examples: Vec<PreparedExample> = chosen.iter().filter_map(|(lived, _)| prepare(lived)).collect();
-        let older = rest.iter().map(|(lived, _)| *lived).take(LOOKED_AFTER).chain(&old);
+        let training_examples: Vec<PreparedExample> =
+            chosen.iter().filter_map(|(exchange, _)| prepare(exchange)).collect();
+        let older = rest.iter().map(|(exchange, _)| *exchange).take(MAX_COMPARED).chain(&old);
         let older = older.filter_map(prepare).collect();
         Ok((!training_examples.is_empty()).then_some(SelectedExamples { training_examples, older }))
     }
 
-    /// An exchange in the form of a turn: with what was recalled, the last messages before it, and no lore, role or manner of the day.
-    fn training_example(&self, context: &TrainingContext, lived: &TrainableExchange) -> Option<TrainingExample> {
+    /// Composes an exchange like a turn: with its recalled memories and the last messages before it, but without lore,
+    /// user persona or the reply style of that moment.
+    fn training_example(&self, context: &TrainingContext, exchange: &TrainableExchange) -> Option<TrainingExample> {
         let line = |row: &MessageRow| Line {
             depth: row.depth,
             speaker: row.author.person().map(|_| row.author.name().to_owned()),
             text: row.text.as_str().to_owned(),
         };
-        let history: Vec<Line> = lived.before.iter().map(line).collect();
+        let history: Vec<Line> = exchange.before.iter().map(line).collect();
         let snippet = self.0.memory.config().snippet_chars;
-        let recollected = |memory: &MemoryRow| {
+        let as_recalled = |memory: &MemoryRow| {
             let text: String = memory.text.as_str().chars().take(snippet).collect();
-            recollection(memory, &text)
+            recalled_memory(memory, &text)
         };
         let (written, said): (Vec<&MemoryRow>, Vec<&MemoryRow>) =
-            lived.recalled.iter().partition(|it| it.kind.is_written());
-        let recalled: Vec<RecalledMemory> = said.into_iter().map(recollected).collect();
+            exchange.recalled.iter().partition(|it| it.kind.is_written());
+        let recalled: Vec<RecalledMemory> = said.into_iter().map(as_recalled).collect();
         let carried: Vec<RecalledMemory> =
-            written.into_iter().filter(|it| it.kind != Kind::Note).map(recollected).collect();
-        let notes = lived.recalled.iter().find(|it| it.kind == Kind::Note).map(|it| it.text.as_str());
-        let message = line(&lived.said);
+            written.into_iter().filter(|it| it.kind != Kind::Note).map(as_recalled).collect();
+        let notes = exchange.recalled.iter().find(|it| it.kind == Kind::Note).map(|it| it.text.as_str());
+        let message = line(&exchange.said);
         let parts = PromptParts {
             group: !matches!(context.place.kind, PlaceKind::Dm(_)),
             carried: &carried,
@@ -194,27 +196,27 @@ impl Engine {
             recalled: &recalled,
             ..PromptParts::new(&context.persona, &message)
         };
-        let mut training_example = self.composed(&context.form, &parts, lived.reply.text.as_str())?;
-        // A long message may have been cut in its middle to fit.
-        let words = lived.said.text.as_str();
+        let mut training_example = self.compose_example(&context.form, &parts, exchange.reply.text.as_str())?;
+        // The middle of a long message may have been cut to fit.
+        let words = exchange.said.text.as_str();
         if training_example.messages.last().is_some_and(|last| last.content.ends_with(words)) {
             training_example.words = words.to_owned();
         }
         Some(training_example)
     }
 
-    fn composed(&self, form: &Form, parts: &PromptParts<'_>, reply: &str) -> Option<TrainingExample> {
+    fn compose_example(&self, form: &Form, parts: &PromptParts<'_>, reply: &str) -> Option<TrainingExample> {
         let model = self.model();
         let reply_tokens = self.0.config.reply_tokens.min(form.reply_tokens);
         let context_tokens = (PROMPT_TOKENS + reply_tokens).min(model.info().context_tokens);
         let budget = Budget { context_tokens, reply_tokens };
         let count = |text: &str| model.count_tokens(text);
-        // A persona that leaves no room learns nothing.
+        // A persona that leaves no room for the exchange is not trained.
         let prompt = compose(form, parts, budget, &count).ok()?;
         Some(TrainingExample { messages: prompt.messages, words: String::new(), reply: reply.to_owned() })
     }
 
-    /// What the persona's file has it say, asked without its examples before its eyes.
+    /// Returns the example replies in the persona's file, each in a prompt without these examples.
     pub(super) fn voice(&self, context: &TrainingContext) -> Vec<TrainingExample> {
         let mut persona = context.persona.clone();
         let examples = std::mem::take(&mut persona.examples);
@@ -222,26 +224,26 @@ impl Engine {
         for example in &examples {
             let said: Vec<_> = example.turns.iter().filter(|turn| turn.speaker != Speaker::Memory).collect();
             for pair in said.windows(2) {
-                let [question, recollected] = pair else { continue };
-                if question.speaker != Speaker::Person || recollected.speaker != Speaker::Persona {
+                let [question, answer] = pair else { continue };
+                if question.speaker != Speaker::Person || answer.speaker != Speaker::Persona {
                     continue;
                 }
                 let message = Line { depth: 0, speaker: Some("Friend".to_owned()), text: question.text.clone() };
-                training_examples.extend(self.composed(
+                training_examples.extend(self.compose_example(
                     &context.form,
                     &PromptParts::new(&persona, &message),
-                    &recollected.text,
+                    &answer.text,
                 ));
             }
         }
-        training_examples.truncate(LOOKED_AFTER);
+        training_examples.truncate(MAX_COMPARED);
         training_examples
     }
 
-    /// Exchanges of a home that wait to be learnt.
+    /// Returns how many exchanges of a place were not trained on yet.
     pub(crate) async fn waiting_to_be_learnt(&self, home: &PersonaPlace) -> Result<usize, Error> {
-        let Some(burning) = self.0.hearth.get() else { return Ok(0) };
-        match self.training_context(burning, home).await? {
+        let Some(hearth) = self.0.hearth.get() else { return Ok(0) };
+        match self.training_context(hearth, home).await? {
             Some(context) => Ok(self.fresh(&context).await?.0.len()),
             None => Ok(0),
         }

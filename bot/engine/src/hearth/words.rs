@@ -1,11 +1,11 @@
-//! Texts cut into pieces that can be compared, also where words are written without blanks.
+//! Splits texts into comparable pieces, also in scripts without spaces between words.
 
 use std::collections::HashSet;
 
-/// Quarters of a word.
+/// A whole word, in quarters.
 const WORD: usize = 4;
 
-/// A word, or a letter of a script that is written without blanks between words.
+/// A word, or a letter of a script without spaces between words.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Piece {
     text: String,
@@ -13,7 +13,7 @@ struct Piece {
     quarters: usize,
 }
 
-/// A text as its pieces, in lower case, without marks and blanks.
+/// A text as its pieces, in lower case, without punctuation and whitespace.
 #[derive(Debug)]
 pub(super) struct Words(Vec<Piece>);
 
@@ -40,19 +40,20 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// How many words there are, about.
+    /// Returns the approximate number of words.
     pub(super) fn len(&self) -> usize {
         self.0.iter().map(|piece| piece.quarters).sum::<usize>() / WORD
     }
 
-    /// The share of its words that are different from each other, in percent. Where words are not set apart, one begins at every letter.
+    /// Returns the share of words that differ from each other, in percent. In a script without spaces, a word begins at
+    /// every letter.
     pub(super) fn different(&self) -> usize {
         let words: Vec<&[Piece]> = (0..self.0.len()).filter_map(|first| run_from(&self.0[first..], 1)).collect();
         let different: HashSet<&[Piece]> = words.iter().copied().collect();
         (different.len() * 100).checked_div(words.len()).unwrap_or(100)
     }
 
-    /// Whether it has `run` words in a row in common with `other` that are not in `but`.
+    /// Returns true if `self` shares `run` consecutive words with `other` that do not occur in `but`.
     pub(super) fn shares_run(&self, run: usize, other: &Self, but: &Self) -> bool {
         (0..self.0.len()).filter_map(|first| run_from(&self.0[first..], run)).any(|run| other.has(run) && !but.has(run))
     }
@@ -62,7 +63,7 @@ impl Words {
     }
 }
 
-/// The first pieces that make so many words.
+/// Returns the first pieces that make up this many words.
 fn run_from(pieces: &[Piece], words: usize) -> Option<&[Piece]> {
     let mut quarters = 0;
     let last = pieces.iter().position(|piece| {
@@ -78,8 +79,8 @@ fn finish(begun: &mut String, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// How much of a word a letter is, in quarters, where words are not set apart; nothing where they are. Chinese and Japanese words have about
-/// two letters, Thai, Lao, Burmese and Khmer ones about four.
+/// Returns how much of a word a letter is, in quarters, in scripts without spaces; `None` in others. Chinese and
+/// Japanese words have about two letters; Thai, Lao, Burmese and Khmer words about four.
 fn quarters(c: char) -> Option<usize> {
     match c {
         '\u{3005}'..='\u{3007}'
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_has_few_different_words_whatever_its_length() {
+    fn a_loop_has_few_different_words_in_any_script() {
         for phrase in [
             "我昨天去了公园",
             "我在这里陪你",

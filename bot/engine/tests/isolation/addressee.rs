@@ -1,4 +1,4 @@
-//! More than one persona in a chat: each hears what is said to it, and nothing else.
+//! Several personas in one chat: each hears what is said to it, and nothing else.
 
 use azera_adapter::{CommandLine, Host, Outcome, Platform};
 use azera_memory::{Kind, ReadScope};
@@ -9,7 +9,7 @@ use crate::oracle::{DEFAULT_PERSONA, secrets_in, word};
 use crate::test_engine::{chat, person};
 use crate::world::{Change, PEOPLE, Target};
 
-/// Who answered, and the reply's id.
+/// Returns who answered, and the reply's id.
 #[track_caller]
 fn answered(outcome: &Outcome) -> (&str, MessageId) {
     match outcome {
@@ -32,7 +32,7 @@ async fn command_about(scene: &Scene, who: usize, place: usize, text: &str, abou
 }
 
 #[tokio::test]
-async fn who_is_called_hears_it_alone() {
+async fn only_the_persona_that_is_called_hears_a_message() {
     let mut scene = Scene::open(false, false).await;
     let usual = answered(&scene.say(ANN, COMMONS, "Azera, the kettle is copper quiet").await).0.to_owned();
     assert!(usual.starts_with(DEFAULT_PERSONA), "nobody invited another: {usual}");
@@ -42,7 +42,7 @@ async fn who_is_called_hears_it_alone() {
     assert_eq!(who, "azera");
     assert_eq!(answered(&scene.say(ANN, COMMONS, "Luna, the cup is golden quiet").await).0, usual);
     assert_eq!(answered(&scene.say(ANN, COMMONS, "the spoon is wooden quiet").await).0, usual, "nobody is called");
-    // Who replies to a persona means it, unless they call another.
+    // A reply to a persona's message addresses that persona, unless it calls another by name.
     for (text, wanted) in [("and the tray is tin quiet", "azera"), ("Luna, the jar is glass quiet", &usual)] {
         let mut inbound = scene.message(ANN, COMMONS, text);
         inbound.reply_to = Some(reply.clone());
@@ -56,7 +56,7 @@ async fn who_is_called_hears_it_alone() {
     {
         assert_eq!(of_usual.contains(thing), known, "{thing}: {of_usual}");
     }
-    // What is pointed at is the business of who heard it.
+    // A command about a message concerns the persona that heard it.
     assert!(command_about(&scene, ANN, COMMONS, "/why", &reply).await.contains("Prompt in tokens"));
     scene.command(ANN, COMMONS, "/persona dismiss azera").await;
     assert!(!command_about(&scene, ANN, COMMONS, "/why", &reply).await.contains("Prompt in tokens"));
@@ -64,7 +64,7 @@ async fn who_is_called_hears_it_alone() {
 }
 
 #[tokio::test]
-async fn the_last_thing_said_is_forgotten_whoever_heard_it() {
+async fn forget_last_forgets_the_last_message_to_any_persona() {
     let mut scene = Scene::open(false, false).await;
     scene.command(ANN, COMMONS, "/persona invite azera").await;
     scene.say(ANN, COMMONS, "Luna, the cup is golden quiet").await;
@@ -77,7 +77,7 @@ async fn the_last_thing_said_is_forgotten_whoever_heard_it() {
 }
 
 #[tokio::test]
-async fn who_may_choose_may_invite_and_a_realms_persona_comes_to_its_own_alone() {
+async fn admins_invite_personas_and_a_realms_persona_stays_within_its_realm() {
     let scene = Scene::open(false, false).await;
     let refused = scene.command(AN, COMMONS, "/persona invite azera").await;
     assert!(refused.contains("the admins'"), "{refused}");
@@ -90,30 +90,30 @@ async fn who_may_choose_may_invite_and_a_realms_persona_comes_to_its_own_alone()
     scene.command(ANN, DEN, "/persona invite luna").await;
     let settings = scene.command(ANN, DEN, "/settings").await;
     assert!(settings.contains("Luna"), "{settings}");
-    // Somebody from outside reads along: the guild's Luna is not there.
+    // Somebody from outside reads along, so the guild's Luna is not available.
     scene.change(Change::Join(BOB, Target::Chat(DEN)));
     let settings = scene.command(ANN, DEN, "/settings").await;
     assert!(!settings.contains("Luna"), "{settings}");
 }
 
 #[tokio::test]
-async fn after_a_restart_each_takes_up_what_was_said_to_it() {
+async fn after_a_restart_each_persona_writes_about_what_was_said_to_it() {
     let mut scene = Scene::open(false, false).await;
     scene.command(ANN, COMMONS, "/persona invite azera").await;
-    let mut answer_text = Vec::new();
-    for name in ["Engine", "Engine", "Luna", "Luna"] {
-        let secret = scene.engine.watch.oracle().answer_text(COMMONS, ANN);
+    let mut secrets = Vec::new();
+    for name in ["Azera", "Azera", "Luna", "Luna"] {
+        let secret = scene.engine.watch.oracle().new_secret(COMMONS, ANN);
         scene.say(ANN, COMMONS, &format!("{name}, the lighthouse password is {} quiet", word(secret, false))).await;
-        answer_text.push(secret);
+        secrets.push(secret);
     }
     scene.engine.reopen().await;
     scene.wait(3_600).await;
     let sim = &scene.engine.platform.sim;
     let place = sim.place(&chat(COMMONS), &person(ANN)).await.unwrap().unwrap();
-    for (persona, answer_text) in [("azera", &answer_text[..2]), (DEFAULT_PERSONA, &answer_text[2..])] {
+    for (persona, secrets) in [("azera", &secrets[..2]), (DEFAULT_PERSONA, &secrets[2..])] {
         let read_scope = ReadScope::in_place(PersonaId::new(persona).unwrap(), &place, &ReadableScopes::default());
         let diary = scene.engine.memory.writings(&read_scope, &[Kind::Diary], 10).unwrap();
         let wrote: Vec<_> = diary.iter().map(|(memory, _)| secrets_in(&memory.text)).collect();
-        assert_eq!(wrote, [answer_text.iter().copied().collect()], "{persona}");
+        assert_eq!(wrote, [secrets.iter().copied().collect()], "{persona}");
     }
 }

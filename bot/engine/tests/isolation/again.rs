@@ -1,4 +1,4 @@
-//! What worlds played by chance brought up, as they were, and what was behind it.
+//! Worlds that random play found failures in, and the faults behind them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ fn say(who: usize, chat: usize, way: Way, hostile: usize) -> Act {
     Act::Say { who, chat, way, hostile, fate: Fate::Delivered, called: false }
 }
 
-/// One half of the times it ended otherwise: whether a message or the file that came with it was remembered first was left to chance.
+/// This world ended in two ways, half of the time each: it was up to chance whether a message or its file was
+/// remembered first.
 fn files_amid_answers() -> World {
     let join = Change::Join;
     World {
@@ -86,11 +87,12 @@ fn files_amid_answers() -> World {
 }
 
 #[test]
-fn what_is_posted_does_not_depend_on_whether_a_file_was_read_before_its_message_was_answered() {
+fn posts_do_not_depend_on_whether_a_file_was_read_before_the_answer() {
     pass_time(&files_amid_answers(), &Arc::default()).unwrap();
 }
 
-/// What was deleted before Ann and Bob were one human had left a mood in his direct messages, which she reads in hers since.
+/// What Bob deleted before his account was linked with Ann's had left a mood in his direct messages, which she reads in
+/// hers since then.
 fn deleted_before_they_were_linked() -> World {
     World {
         careless: false,
@@ -132,15 +134,15 @@ fn deleted_before_they_were_linked() -> World {
     }
 }
 
-/// Nothing of its words is left; that a mood stays is so for everybody who reads the place, whenever they came to.
+/// Nothing of the words is left. The mood stays, for everybody who reads the place, whenever they came.
 #[test]
-fn what_is_forgotten_has_left_a_mood_where_it_was_told() {
+fn a_forgotten_message_leaves_its_mood_in_its_place() {
     pass_time(&deleted_before_they_were_linked(), &Arc::default()).unwrap();
 }
 
-/// A message whose file was read before it was answered was not remembered: the file stood for it.
+/// A message whose file was read before the answer was not remembered, because the file stood in for it.
 #[tokio::test]
-async fn a_message_is_remembered_beside_what_came_with_it_and_that_goes_when_it_is_changed() {
+async fn a_message_is_remembered_beside_its_file_until_it_is_edited() {
     const PIECE: &str = "log, 2: the heron is made of copper";
     let mut scene = Scene::open(false, false).await;
     let inbound = scene.message(ANN, COMMONS, "what does the zeppelin log say? quiet");
@@ -152,45 +154,45 @@ async fn a_message_is_remembered_beside_what_came_with_it_and_that_goes_when_it_
     let both = ["what does the zeppelin log say? quiet", PIECE];
     let found = scene.find(ANN, COMMONS, "the zeppelin log, the copper heron").await;
     assert!(both.iter().all(|text| found.iter().any(|found| found == text)), "{found:?}");
-    // It says once what it says now, and of the file only what is handed in anew.
+    // The message now says only its new text, and of its file only what is attached again.
     let now = scene.engine.clock.now();
     scene.engine.azera.edited(sim.id(), &id, Text::new("where is the zeppelin? quiet"), now).await.unwrap();
     scene.engine.azera.settle().await.unwrap();
     let query = "where is the zeppelin, and the copper heron?";
     assert_eq!(scene.find(ANN, COMMONS, query).await, ["where is the zeppelin? quiet"]);
-    // What the version before it brought comes too late.
+    // The file of the earlier version comes too late.
     scene.engine.azera.attached(sim.id(), &id, None, vec![Text::new(PIECE)]).await.unwrap();
     scene.engine.azera.settle().await.unwrap();
     assert_eq!(scene.find(ANN, COMMONS, query).await, ["where is the zeppelin? quiet"]);
     scene.engine.azera.attached(sim.id(), &id, Some(now), vec![Text::new(PIECE)]).await.unwrap();
     scene.engine.azera.settle().await.unwrap();
     assert!(scene.find(ANN, COMMONS, query).await.iter().any(|found| found == PIECE));
-    // She has it once among what is hers.
+    // Her export holds it once.
     assert_eq!(scene.command(ANN, DM_ANN, "/memory export").await.matches(PIECE).count(), 1);
 }
 
-/// The time of the last thing said in a chat was told, whoever may read that.
+/// The time of the newest message in a chat used to be shown even to people who may not read that message.
 #[tokio::test]
-async fn when_something_was_said_is_told_to_who_may_read_it() {
+async fn the_time_of_a_message_is_shown_only_to_those_who_may_read_it() {
     const NOTHING: &str = "1. hall, with luna (here)\n2. realm:guild, with luna\n";
     let mut scene = Scene::open(true, false).await;
     scene.tell(ANN, COMMONS).await;
     scene.change(Change::Join(BOB, GUILD));
-    let answer_text = scene.command(BOB, COMMONS, "/chats").await;
-    assert!(answer_text.ends_with(NOTHING), "{answer_text}");
-    let answer_text = scene.command(ANN, DM_ANN, "/chats").await;
-    assert!(answer_text.contains("1. hall, 2025-06-15 15:08, with luna"), "{answer_text}");
+    let answer = scene.command(BOB, COMMONS, "/chats").await;
+    assert!(answer.ends_with(NOTHING), "{answer}");
+    let answer = scene.command(ANN, DM_ANN, "/chats").await;
+    assert!(answer.contains("1. hall, 2025-06-15 15:08, with luna"), "{answer}");
     scene.tell(ANN, COMMONS).await;
-    let answer_text = scene.command(BOB, COMMONS, "/chats").await;
-    assert!(answer_text.contains("1. hall, 2025-06-15 15:1"), "{answer_text}");
+    let answer = scene.command(BOB, COMMONS, "/chats").await;
+    assert!(answer.contains("1. hall, 2025-06-15 15:1"), "{answer}");
     scene.command(ANN, COMMONS, "/forget chat quotes").await;
-    let answer_text = scene.command(BOB, COMMONS, "/chats").await;
-    assert!(answer_text.ends_with(NOTHING), "{answer_text}");
+    let answer = scene.command(BOB, COMMONS, "/chats").await;
+    assert!(answer.ends_with(NOTHING), "{answer}");
 }
 
-/// A piece of a file goes with its message, so it was not kept already; and what was kept twice was there twice.
+/// A chunk of a file goes with its message, so it counted as not stored; and pinning it twice stored it twice.
 #[tokio::test]
-async fn what_came_with_a_message_can_be_kept_for_good_and_once() {
+async fn a_chunk_of_a_file_can_be_pinned_once() {
     const PIECE: &str = "log, 2: the heron is made of copper";
     let mut scene = Scene::open(false, false).await;
     let inbound = scene.message(ANN, COMMONS, "what does the zeppelin log say? quiet");
@@ -198,13 +200,13 @@ async fn what_came_with_a_message_can_be_kept_for_good_and_once() {
     scene.engine.azera.message(sim.id(), inbound).await.unwrap();
     scene.engine.azera.attached(sim.id(), &id, None, vec![Text::new(PIECE)]).await.unwrap();
     scene.engine.azera.settle().await.unwrap();
-    let answer_text = scene.command(ANN, COMMONS, "/memory search the copper heron").await;
-    let line = answer_text.lines().find(|line| line.contains(PIECE)).unwrap_or_else(|| panic!("{answer_text}"));
+    let answer = scene.command(ANN, COMMONS, "/memory search the copper heron").await;
+    let line = answer.lines().find(|line| line.contains(PIECE)).unwrap_or_else(|| panic!("{answer}"));
     let piece = line.split('`').nth(1).unwrap().to_owned();
-    let retained = scene.command(ANN, COMMONS, &format!("/memory pin {piece}")).await;
-    assert!(retained.starts_with("Kept for good as `m"), "{retained}");
-    assert_eq!(scene.command(ANN, COMMONS, &format!("/memory pin {piece}")).await, retained);
-    let fact = retained.split('`').nth(1).unwrap();
+    let pinned = scene.command(ANN, COMMONS, &format!("/memory pin {piece}")).await;
+    assert!(pinned.starts_with("Kept for good as `m"), "{pinned}");
+    assert_eq!(scene.command(ANN, COMMONS, &format!("/memory pin {piece}")).await, pinned);
+    let fact = pinned.split('`').nth(1).unwrap();
     let again = scene.command(ANN, COMMONS, &format!("/memory pin {fact}")).await;
     assert!(again.contains("is kept already"), "{again}");
 }

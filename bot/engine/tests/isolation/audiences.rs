@@ -1,5 +1,5 @@
-//! What each audience taught is had by that audience alone; what stood out is what is learnt; and nothing is that somebody did not
-//! want to be, took back, or forgot.
+//! Each audience has a LoRA of its own; surprising exchanges are trained on first; and nothing is trained on without
+//! consent, or after it was rolled back or forgotten.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,21 +12,22 @@ use crate::fake_trainer::{HOUR, Learning, THINGS, WANTED, id};
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, LOBBY};
 use crate::world::{Change, Target};
 
-/// A public and a private channel of the other realm, a second private one of the guild, and a room of none.
+/// Public and private channels of the other realm, a second private channel of the guild, and a room without a realm.
 const BAR: usize = 2;
 const CELLAR: usize = 4;
 const BACK_ROOM: usize = 5;
 const ATTIC: usize = 6;
 
 #[tokio::test]
-async fn each_audience_has_its_own() {
+async fn each_audience_has_its_own_lora() {
     let mut it = Learning::open(false).await;
     for place in [Target::Realm(1), Target::Chat(CELLAR), Target::Chat(BACK_ROOM), Target::Chat(ATTIC)] {
         it.scene.change(Change::Join(ANN, place));
     }
     it.scene.change(Change::Join(BOB, GUILD));
     it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
-    // From the most private to the most public: were it only once asked wrongly, the later ones would hold what the earlier do.
+    // From the most private to the most public: with one wrong check, a later LoRA would hold an earlier one's
+    // examples.
     let taught = [(DM_ANN, "lantern"), (CELLAR, "magpie"), (BACK_ROOM, "heron"), (BAR, "badger"), (COMMONS, "walrus")];
     for (place, about) in taught {
         it.talk(ANN, place, about).await;
@@ -58,13 +59,13 @@ async fn each_audience_has_its_own() {
     ] {
         assert_eq!(it.reply(who, place).await, wanted, "{who} in {place}");
     }
-    // Another persona there has not learnt it.
+    // Another persona there has no LoRA.
     it.scene.command(ANN, COMMONS, "/persona use luna").await;
     assert_eq!(it.reply(ANN, COMMONS).await, none);
 }
 
 #[tokio::test]
-async fn what_stood_out_is_learnt_first_and_what_is_said_twice_once() {
+async fn surprising_exchanges_are_trained_on_first_and_repeated_ones_once() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     it.talk(ANN, DM_ANN, "lantern").await;
@@ -84,14 +85,14 @@ async fn what_stood_out_is_learnt_first_and_what_is_said_twice_once() {
     };
     let (learnt, older) = (words(&jobs[1].training_examples), words(&jobs[1].older));
     assert_eq!(learnt.len(), WANTED);
-    // Of those that are as usual the newer come first: by that alone it would be left out.
+    // Among unsurprising exchanges, newer ones come first, so this one is first only because it is surprising.
     assert!(learnt[0].contains("zeppelin"), "{learnt:?}");
     let again = learnt.iter().chain(&older).filter(|words| words.contains("drips")).count();
     assert_eq!(again, 1, "{learnt:?} {older:?}");
 }
 
 #[tokio::test]
-async fn what_is_forgotten_while_it_is_learnt_ends_that() {
+async fn forgetting_an_example_ends_the_running_job() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     let [begun, go_on] = [Arc::new(Notify::new()), Arc::new(Notify::new())];
@@ -109,7 +110,7 @@ async fn what_is_forgotten_while_it_is_learnt_ends_that() {
     };
     tokio::join!(it.scene.wait(4 * HOUR), forgotten);
     assert_eq!((it.fake_trainer.count(), it.files()), (0, Vec::<PathBuf>::new()), "nobody goes on learning it");
-    // What stays is learnt another night, as soon as there is enough of it.
+    // The rest is trained on another night, as soon as there is enough.
     it.talk(ANN, DM_ANN, "magpie").await;
     it.scene.wait(8 * HOUR).await;
     assert_eq!(it.fake_trainer.count(), 1);
@@ -117,7 +118,7 @@ async fn what_is_forgotten_while_it_is_learnt_ends_that() {
 }
 
 #[tokio::test]
-async fn taking_back_ends_what_is_learnt_beside_it() {
+async fn a_rollback_ends_the_job_that_trains_beside_the_lora() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     it.talk(ANN, DM_ANN, "lantern").await;
@@ -140,13 +141,13 @@ async fn taking_back_ends_what_is_learnt_beside_it() {
         }
     };
     tokio::join!(nights, taken_back);
-    // What it was learnt from beside that may be learnt another night, beside nothing.
+    // Its examples may be trained on another night, without a LoRA beside them.
     let jobs = it.fake_trainer.jobs.lock().unwrap();
     assert!(jobs.iter().all(|job| job.beside.is_none()), "nobody goes on learning it");
 }
 
 #[tokio::test]
-async fn whoever_talks_comes_before_what_is_learnt() {
+async fn live_chat_takes_precedence_over_training() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     for thing in THINGS {
@@ -155,7 +156,7 @@ async fn whoever_talks_comes_before_what_is_learnt() {
     it.scene.wait(2 * 60).await;
     let [begun, go_on] = [Arc::new(Notify::new()), Arc::new(Notify::new())];
     *it.fake_trainer.held.lock().unwrap() = Some([begun.clone(), go_on.clone()]);
-    // Learning asks whether it may go on while this is answered.
+    // The trainer asks whether it may go on while this is being answered.
     *it.model.begins.lock().unwrap() = Some(go_on);
     let question = it.scene.message(BOB, DM_BOB, "is anybody awake? quiet");
     let talk = async {
@@ -168,7 +169,7 @@ async fn whoever_talks_comes_before_what_is_learnt() {
 }
 
 #[tokio::test]
-async fn what_is_taken_back_is_that_example_and_not_what_waited_beside_it() {
+async fn a_rollback_excludes_only_the_examples_of_its_lora() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     it.talk(ANN, DM_ANN, "lantern").await;

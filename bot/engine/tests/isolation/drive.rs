@@ -1,4 +1,4 @@
-//! Lets a world happen to the core, act by act.
+//! Plays a world on the engine, act by act.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -16,19 +16,19 @@ use crate::world::{Act, CHATS, Fate, HOSTILE, Kind, PEOPLE, Way, World};
 /// Time between two acts.
 const STEP: Duration = Duration::from_secs(120);
 
-/// Acts between two looks at everything.
-const LOOK_EVERY: usize = 10;
+/// Acts between two full checks.
+const FULL_CHECK_EVERY: usize = 10;
 
-/// What a run came to.
+/// The result of a run.
 pub struct Run {
     pub engine: TestEngine,
-    /// The chat and the person from whose view everything is looked at.
+    /// The chat and the person whose view is compared.
     pub observer: (usize, usize),
-    /// What the observer was shown at the end, read by read.
+    /// What the observer was shown at the end, one entry per read.
     pub seen: Vec<String>,
 }
 
-/// Plays a world; the secrets in `other` are other words in it. The error tells of the first leak.
+/// Plays a world. Secrets in `other` are different words in it. The error describes the first leak.
 pub async fn play(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<usize>) -> Result<Run, String> {
     let mut engine = TestEngine::open(world, record, other).await;
     let mut output = String::new();
@@ -39,14 +39,14 @@ pub async fn play(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<us
         output.push_str(&format!("\n  {number}. {act:?}"));
         engine.watch.verdict().map_err(|leak| format!("{leak}\nin the last of these:{output}"))?;
         pass(&engine, STEP);
-        if number % LOOK_EVERY == LOOK_EVERY - 1 {
+        if number % FULL_CHECK_EVERY == FULL_CHECK_EVERY - 1 {
             look_up_all(&engine).await;
         } else {
             look_closely(&engine, (number * 5) % CHATS.len(), (number * 7) % PEOPLE.len()).await;
         }
         engine.watch.verdict().map_err(|leak| format!("{leak}\nbehind the last of these:{output}"))?;
     }
-    // A place of which nothing was ever heard takes nothing with it.
+    // Leaving a realm that nobody ever heard of removes nothing.
     let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
     let nowhere = RealmId::new("nowhere").unwrap();
     host.left(engine.platform.sim.id(), &nowhere, Vec::new()).await.map_err(|error| error.to_string())?;
@@ -57,7 +57,7 @@ pub async fn play(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<us
     Ok(Run { engine, observer, seen })
 }
 
-/// The observer, or somebody who can read the chat.
+/// Returns the observer, or somebody who can read the chat.
 fn observer(engine: &TestEngine, world: &World) -> (usize, usize) {
     let (chat, person) = world.observer;
     let readers = engine.watch.oracle().readers(chat);
@@ -67,7 +67,8 @@ fn observer(engine: &TestEngine, world: &World) -> (usize, usize) {
     }
 }
 
-/// The act as it really takes place: most often by somebody who can, and commands where the talk is.
+/// Returns an act as it really takes place: mostly by somebody who can read the chat, and commands mostly where people
+/// last talked.
 fn settled(engine: &TestEngine, act: &Act) -> Act {
     let oracle = engine.watch.oracle();
     let talk = oracle.order.last().map(|id| oracle.messages[id].chat);
@@ -107,7 +108,7 @@ fn pass(engine: &TestEngine, time: Duration) {
     engine.watch.oracle().now = now;
 }
 
-/// What somebody writes: a secret, something hostile, and how they want it answered.
+/// Composes what somebody writes: a secret, something hostile, and how they want it answered.
 fn text(secret: usize, hostile: usize, way: Way, other: &BTreeSet<usize>) -> String {
     let (opening, word) = match other.contains(&secret) {
         false => ("the lighthouse password is", word(secret, false)),
@@ -129,7 +130,7 @@ async fn perform(engine: &mut TestEngine, act: &Act, other: &BTreeSet<usize>) {
         }
         Act::Change(change) => engine.change(*change),
         Act::Remember { who, chat, hostile } => {
-            let secret = engine.watch.oracle().answer_text(*chat, *who);
+            let secret = engine.watch.oracle().new_secret(*chat, *who);
             let text = text(secret, *hostile, Way::Quiet, other);
             command(engine, *who, *chat, &format!("/remember {text}")).await;
         }
@@ -143,7 +144,7 @@ async fn perform(engine: &mut TestEngine, act: &Act, other: &BTreeSet<usize>) {
             match *what {
                 "/link remove" if ok => engine.watch.oracle().unlink(*who),
                 "/link remove all" if ok => engine.watch.oracle().part(*who),
-                // Who of them is called so; of several it would be refused.
+                // Two accounts are called Ann; the command would be refused if both were linked.
                 "/link remove Ann" if ok => {
                     let mut oracle = engine.watch.oracle();
                     let out = oracle.linked(*who).into_iter().find(|other| PEOPLE[*other].1 == "Ann");
@@ -161,13 +162,13 @@ async fn perform(engine: &mut TestEngine, act: &Act, other: &BTreeSet<usize>) {
         }
         Act::Point { who, chat, nth, reply, what } => point(engine, (*who, *chat), *nth, *reply, what).await,
         Act::Branch { who, chat } => {
-            let secret = engine.watch.oracle().answer_text(*chat, *who);
+            let secret = engine.watch.oracle().new_secret(*chat, *who);
             engine.watch.oracle().names.insert(secret);
             command(engine, *who, *chat, &format!("/branch {}", word(secret, other.contains(&secret)))).await;
         }
         Act::Link { who, other } => link(engine, *who, *other).await,
         Act::Import { who, chat, what } => {
-            let secret = engine.watch.oracle().answer_text(*chat, *who);
+            let secret = engine.watch.oracle().new_secret(*chat, *who);
             let text = text(secret, 0, Way::Quiet, other);
             command(engine, *who, *chat, &format!("{what} {text}")).await;
         }
@@ -178,7 +179,7 @@ async fn perform(engine: &mut TestEngine, act: &Act, other: &BTreeSet<usize>) {
     WatchedHost { host: &engine.azera, watch: &engine.watch }.settle().await.unwrap();
 }
 
-/// What somebody says.
+/// A message that somebody writes.
 struct Saying {
     who: usize,
     place: usize,
@@ -192,9 +193,9 @@ async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeS
     let (persona, secret) = {
         let mut oracle = engine.watch.oracle();
         let persona = oracle.hearer(place, called);
-        (persona.clone(), oracle.stated_to(place, who, persona))
+        (persona.clone(), oracle.new_secret_for(place, who, persona))
     };
-    // One that pretends to be the reply to the next.
+    // This message's id pretends to be the reply to the next one.
     let number = engine.watch.oracle().messages.len() + 1;
     let id = if hostile == HOSTILE.len() - 1 { format!("m{}~r0", number + 1) } else { format!("m{number}") };
     let inbound = Inbound {
@@ -220,7 +221,7 @@ async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeS
         Fate::Crash { shown, .. } => *engine.platform.hang.lock().unwrap() = Some(shown),
     }
     let platform = engine.platform.clone();
-    // Half of what is said is not waited for.
+    // Half of the messages are not waited for.
     let waited = fate != Fate::Delivered || hostile.is_multiple_of(2);
     let crashed = {
         let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
@@ -241,7 +242,7 @@ async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeS
         }
     };
     if !crashed && secret.is_multiple_of(3) {
-        // A long file came with it, and is read when it was answered: two tellings of a world have all things in one order.
+        // A long file comes with it, and is read after the answer, so that two tellings of a world have the same order.
         let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
         host.settle().await.unwrap();
         let piece = Text::new(format!("log, 2: {}", inbound.text.as_str()));
@@ -259,7 +260,7 @@ async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeS
     }
 }
 
-/// A message by its number from the newest, if its author can reach it still.
+/// Returns the message with this number from the newest, if its author can still reach it.
 fn reachable(engine: &TestEngine, nth: usize) -> Option<(MessageId, Message)> {
     let oracle = engine.watch.oracle();
     let id = oracle.order.iter().rev().nth(nth)?;
@@ -277,7 +278,7 @@ async fn edit(engine: &TestEngine, nth: usize, way: Way, other: &BTreeSet<usize>
         secret
     };
     let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
-    // Refused or not, what was shown was judged.
+    // Refused or not, everything shown was judged.
     let text = Text::new(text(secret, 0, way, other));
     drop(host.edited(engine.platform.sim.id(), &id, text, engine.clock.now()).await);
 }
@@ -296,18 +297,18 @@ async fn forget(engine: &TestEngine, who: usize, place: usize, what: usize) {
     if ok && forms[what].starts_with("me") {
         oracle.unlink(who);
     }
-    // Refused or not, it may have gone a part of the way.
+    // A refused command may have been carried out in part.
     match forms[what] {
         "me quotes" if ok => oracle.forget_person(who),
         "chat quotes" if ok => oracle.forget_chat(place),
         "me" => oracle.forget_without_quotes(|by| by == who),
-        // Something of the persona's may be among it, by which others quote what anybody said.
+        // One of the persona's own messages may be among them, and others may quote people through it.
         "chat" | "last" | "m7" => oracle.forget_without_quotes(|_| true),
         _ => {}
     }
 }
 
-/// Gives a command about a message of anywhere, or the first answer to it.
+/// Gives a command about a message from anywhere, or about the first answer to it.
 async fn point(engine: &TestEngine, (who, place): (usize, usize), nth: usize, reply: bool, what: &str) {
     let Some(id) = engine.watch.oracle().order.iter().rev().nth(nth).cloned() else { return };
     let about = MessageId::new(if reply { format!("{id}~r0") } else { id }).unwrap();
@@ -317,11 +318,11 @@ async fn point(engine: &TestEngine, (who, place): (usize, usize), nth: usize, re
     }
 }
 
-/// One is shown a code in their direct messages, and the other says it there and says yes.
+/// Links two accounts: one is shown a code in direct messages, the other enters and confirms it.
 async fn link(engine: &TestEngine, who: usize, other: usize) {
     let dm = |who| CHATS.iter().position(|(_, kind)| *kind == Kind::Dm(who)).unwrap();
     let shown = answer(engine, who, dm(who), "/link", None).await.unwrap().text;
-    // There is none for who has linked as many as can be.
+    // An account with the maximum number of links gets no code.
     let Some(code) = code_in(&shown) else { return };
     command(engine, other, dm(other), &format!("/link {code}")).await;
     if command(engine, other, dm(other), "/link confirm").await {
@@ -329,12 +330,12 @@ async fn link(engine: &TestEngine, who: usize, other: usize) {
     }
 }
 
-/// The code that somebody is shown.
+/// Returns the code in an answer to `/link`.
 pub fn code_in(shown: &str) -> Option<&str> {
     shown.split("`/link ").nth(1)?.split('`').next()
 }
 
-/// Gives a command; whether it did what it was told.
+/// Gives a command. Returns whether it succeeded.
 pub async fn command(engine: &TestEngine, who: usize, place: usize, text: &str) -> bool {
     command_about(engine, who, place, text, None).await
 }

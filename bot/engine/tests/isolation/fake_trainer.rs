@@ -1,4 +1,5 @@
-//! What tests of learning are made with: a school that trains nothing, a model that notes what it is asked with, and who talks.
+//! Fakes for tests of the Hearth: a trainer that trains nothing, a model that records its requests, and people who
+//! talk.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,28 +23,28 @@ use crate::findings::{AN, ANN, COMMONS, Scene};
 
 pub const HOUR: i64 = 3_600;
 
-/// Exchanges of a course.
+/// Exchanges of a training job.
 pub const WANTED: usize = 4;
 
-/// What is said about something, a message each: one more than a course takes.
+/// What is said about a subject, one message each: one more than a job takes.
 pub const THINGS: [&str; WANTED + 1] =
     ["kettle whistles", "bicycle squeaks", "harbour freezes", "orchard blooms", "library closes"];
 
-/// Turns of others that a long reply gives way for: whatever does not wait for its end is done before.
-const A_WHILE: usize = 100_000;
+/// Times that a long reply yields: whatever does not wait for its end finishes earlier.
+const LONG_REPLY_YIELDS: usize = 100_000;
 
-/// A model that notes what it is asked with.
+/// A model that records its requests.
 pub struct RecordingModel {
     inner: Arc<dyn ChatModel>,
-    /// The adapters of each reply to somebody, the newest last.
+    /// The LoRAs of each reply to somebody, newest last.
     used_loras: Mutex<Vec<Vec<LoraId>>>,
-    /// Adapters it was told to forget.
+    /// LoRAs it was told to forget.
     pub forgotten: Mutex<Vec<LoraId>>,
-    /// What it says with an adapter that is tried.
+    /// What it says with a LoRA under test.
     pub recites: Mutex<Option<String>>,
-    /// The next reply to somebody begins with telling this, and takes a while.
+    /// Notified at the start of the next reply to somebody, which then takes long.
     pub begins: Mutex<Option<Arc<Notify>>>,
-    /// Whether learning went on before that reply was there.
+    /// Whether training went on before that reply was finished.
     pub overtaken: Mutex<Option<bool>>,
     fake_trainer: Arc<FakeTrainer>,
 }
@@ -64,7 +65,7 @@ impl ChatModel for RecordingModel {
             let begins = self.begins.lock().unwrap().take();
             if let Some(begins) = begins {
                 begins.notify_one();
-                for _ in 0..A_WHILE {
+                for _ in 0..LONG_REPLY_YIELDS {
                     tokio::task::yield_now().await;
                 }
                 *self.overtaken.lock().unwrap() = Some(self.fake_trainer.went_on.load(Ordering::SeqCst));
@@ -100,15 +101,15 @@ impl Scorer for RecordingModel {
     }
 }
 
-/// Trains nothing, and says what it is told to say of it.
+/// Trains nothing, and returns a given evaluation.
 pub struct FakeTrainer {
     pub jobs: Mutex<Vec<TrainingJob>>,
     pub evaluation: Mutex<Evaluation>,
-    /// What it trains for; nothing that could learn, if nothing.
+    /// The base fingerprint; `None` for a model that cannot be trained.
     pub base_fingerprint: Mutex<Option<String>>,
-    /// It tells the first that it is at it, and waits for the second before it goes on, once.
+    /// Once: notifies the first when a job begins, and waits for the second before it goes on.
     pub held: Mutex<Option<[Arc<Notify>; 2]>>,
-    /// Whether it was ever let go on.
+    /// Whether it was ever allowed to go on.
     went_on: AtomicBool,
 }
 
@@ -139,12 +140,12 @@ impl Trainer for FakeTrainer {
 }
 
 impl FakeTrainer {
-    /// All that was to be learnt, and the persona was to keep, by now.
+    /// Returns all prompts and replies in all jobs so far.
     pub fn seen(&self) -> String {
         self.seen_after(0)
     }
 
-    /// The same without the first courses.
+    /// Returns the same without the first jobs.
     pub fn seen_after(&self, jobs: usize) -> String {
         let all = self.jobs.lock().unwrap();
         let training_examples = all.iter().skip(jobs).flat_map(|job| job.training_examples.iter().chain(&job.older));
@@ -168,7 +169,7 @@ pub struct Learning {
     pub folder: TempDir,
 }
 
-/// What it writes, the first time, the second and so on.
+/// Returns what the trainer writes the first time, the second time and so on.
 pub fn weights(number: u8) -> String {
     format!("weights {number}")
 }
@@ -182,12 +183,12 @@ impl Learning {
         Self::open_with(barred, Arc::default()).await
     }
 
-    /// The same with whoever carries courses away; who that is may change before a restart.
+    /// Opens it with a transport for jobs, which may change before a restart.
     pub async fn open_with(barred: bool, transport: Arc<Mutex<Option<Arc<dyn OffloadTransport>>>>) -> Self {
         Self::open_within(barred, transport, 1 << 20).await
     }
 
-    /// The same with so many bytes for adapters.
+    /// Opens it with a maximum size of all LoRAs.
     pub async fn open_within(
         barred: bool,
         transport: Arc<Mutex<Option<Arc<dyn OffloadTransport>>>>,
@@ -214,11 +215,11 @@ impl Learning {
             went_on: AtomicBool::default(),
         });
         let folder = tempfile::tempdir().unwrap();
-        let (trainer, retained) = (fake_trainer.clone(), folder.path().to_owned());
+        let (trainer, lora_folder) = (fake_trainer.clone(), folder.path().to_owned());
         scene.engine.hearth = Some(Arc::new(move || Hearth {
             trainer: Some(trainer.clone()),
             transport: transport.lock().unwrap().clone(),
-            folder: retained.clone(),
+            folder: lora_folder.clone(),
             exchanges: WANTED,
             max_bytes,
             barred: match barred {
@@ -240,21 +241,21 @@ impl Learning {
         Self { scene, fake_trainer, model, folder }
     }
 
-    /// Somebody says several things of their own, and the night goes by.
+    /// Somebody says several things, and the night goes by.
     pub async fn talk(&mut self, who: usize, place: usize, about: &str) -> Vec<MessageId> {
         let mut said = Vec::new();
         for thing in THINGS {
             self.scene.say(who, place, &format!("{about} {thing} quiet")).await;
             said.push(self.scene.last());
         }
-        // First it is measured how surprising it was, then it is night.
+        // First the surprise is measured, then it is night.
         self.scene.wait(2 * 60).await;
         self.scene.wait(2 * HOUR).await;
         self.scene.wait(2 * HOUR).await;
         said
     }
 
-    /// The same by two in the hall, one after the other.
+    /// Two people talk in the hall in turns, and the night goes by.
     pub async fn talk_in_turns(&mut self, hers: &str, his: &str) {
         for thing in THINGS {
             self.scene.say(AN, COMMONS, &format!("{his} {thing} quiet")).await;
@@ -264,13 +265,13 @@ impl Learning {
         self.scene.wait(4 * HOUR).await;
     }
 
-    /// The adapters of the next reply.
+    /// Returns the LoRAs of the next reply.
     pub async fn reply(&mut self, who: usize, place: usize) -> Vec<LoraId> {
         self.scene.say(who, place, "and now quiet").await;
         self.model.used_loras.lock().unwrap().last().cloned().unwrap()
     }
 
-    /// What is kept.
+    /// Returns the files in the Hearth's folder.
     pub fn files(&self) -> Vec<PathBuf> {
         let files = std::fs::read_dir(self.folder.path()).unwrap().map(|file| file.unwrap().path());
         let mut files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();

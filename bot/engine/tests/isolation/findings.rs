@@ -1,4 +1,4 @@
-//! What was once shown and may not be, or was once lost, case by case.
+//! Faults that were found, one test each: something was shown that must not be, or was lost.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,8 @@ pub const DM_BOB: usize = 11;
 
 pub const GUILD: Target = Target::Realm(0);
 
-/// A world in which Ann and An are in the guild and its den, and what hides what from newcomers.
+/// Returns a world with Ann and An in the guild and its den. The arguments say which of them hides its past from
+/// newcomers.
 fn world(guild_joined: bool, den_joined: bool) -> World {
     let both = 1 << ANN | 1 << AN;
     let nobody = Founding { members: 0, admins: 0, joined: false };
@@ -58,7 +59,7 @@ impl Scene {
         self.engine.change(change);
     }
 
-    /// A message of `who`; the model is spoken to. Its text is the oracle's business only in the other tests.
+    /// Creates a message of `who` to the bot. The oracle does not know of secrets in its text.
     pub fn message(&mut self, who: usize, place: usize, text: &str) -> Inbound {
         self.pass(90);
         self.said += 1;
@@ -92,14 +93,14 @@ impl Scene {
         outcome
     }
 
-    /// A secret told in a chat, of which nothing is made.
+    /// Somebody tells a secret in a chat, and the reply repeats nothing of it.
     pub async fn tell(&mut self, who: usize, place: usize) -> usize {
-        let secret = self.engine.watch.oracle().answer_text(place, who);
+        let secret = self.engine.watch.oracle().new_secret(place, who);
         self.say(who, place, &format!("the lighthouse password is {} quiet", word(secret, false))).await;
         secret
     }
 
-    /// What a person finds.
+    /// Returns what a person finds.
     pub async fn find(&self, who: usize, place: usize, query: &str) -> Vec<String> {
         self.pass(90);
         let line = SearchRequest { chat: chat(place), person: person(who), query: Text::new(query), limit: Some(50) };
@@ -113,7 +114,7 @@ impl Scene {
         answer
     }
 
-    /// The same while something else is under way, whose end is not waited for.
+    /// Gives a command while something else is in progress, without waiting for that.
     pub async fn command_meanwhile(&self, who: usize, place: usize, text: &str) -> String {
         self.pass(90);
         let name = PEOPLE[who].1.to_owned();
@@ -121,12 +122,12 @@ impl Scene {
         self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap().text
     }
 
-    /// The id of what was said last.
+    /// Returns the id of the last message.
     pub fn last(&self) -> MessageId {
         MessageId::new(format!("m{}", self.said)).unwrap()
     }
 
-    /// Gives a command about a message; whether it did what it was told, and what was answered.
+    /// Gives a command about a message. Returns whether it succeeded, and the answer.
     async fn point(&self, who: usize, place: usize, text: &str, about: &MessageId) -> (bool, String) {
         self.pass(90);
         let (name, about) = (PEOPLE[who].1.to_owned(), Some(about.clone()));
@@ -136,7 +137,7 @@ impl Scene {
         (answer.ok, answer.text)
     }
 
-    /// A message whose reply is written and not delivered, for the machine stops.
+    /// Sends a message whose reply is written and not delivered, because the machine stops.
     async fn crash(&mut self, who: usize, place: usize, text: &str) {
         let inbound = self.message(who, place, text);
         let platform = self.engine.platform.clone();
@@ -147,7 +148,7 @@ impl Scene {
         }
     }
 
-    /// Texts delivered, in order.
+    /// Returns the delivered texts, in order.
     pub fn delivered(&self) -> Vec<String> {
         let delivered = self.engine.platform.delivered.lock().unwrap();
         delivered.iter().map(|outbound| outbound.text.as_str().to_owned()).collect()
@@ -161,24 +162,24 @@ fn text_of(outcome: &Outcome) -> &str {
     }
 }
 
-/// A newcomer looks for the words of a turn before their time: they must not bring up what was said behind it.
+/// A newcomer searches for words from before their time. They must not find later messages by these words.
 #[tokio::test]
-async fn what_stood_before_a_horizon_finds_nothing_after_it() {
+async fn words_from_before_a_horizon_find_nothing_after_it() {
     let mut scene = Scene::open(true, false).await;
-    // Ann came with the guild itself; windows count again when none can reach behind that.
+    // Ann came with the guild itself. Windows count again when none can reach back to that.
     scene.pass(3 * 3_600);
     scene.say(ANN, COMMONS, "the zeppelin lands at noon, quiet").await;
     scene.change(Change::Join(BOB, GUILD));
     scene.say(ANN, COMMONS, "bring a hat, quiet").await;
     assert_eq!(scene.find(BOB, DM_BOB, "when does the zeppelin land?").await, [""; 0]);
     assert_eq!(scene.find(BOB, DM_BOB, "who brings a hat?").await, ["bring a hat, quiet"]);
-    // Who was there finds it, and what was said behind it.
+    // Somebody who was there finds it, and what was said after it.
     assert_eq!(scene.find(ANN, DM_ANN, "when does the zeppelin land?").await.len(), 2);
 }
 
-/// A fact was indexed behind what had been said before it, and kept these words when they were forgotten.
+/// A fact was indexed together with the words said before it, and kept them when those were forgotten.
 #[tokio::test]
-async fn a_fact_is_not_found_by_what_was_said_before_it_and_is_forgotten() {
+async fn a_fact_is_not_found_by_forgotten_words_said_before_it() {
     let mut scene = Scene::open(false, false).await;
     scene.say(ANN, COMMONS, "the zeppelin lands at noon, quiet").await;
     scene.command(ANN, COMMONS, "/remember bring a hat").await;
@@ -199,13 +200,13 @@ async fn a_private_chat_shows_its_realm_only_as_far_back_as_all_can_read_there()
     assert!(found.contains(&late) && !found.contains(&early), "{found:?}");
 }
 
-/// A reply in the den is built on the guild's past; then somebody comes to both who cannot read that past.
+/// A reply in the den is built on the guild's past; then somebody joins both who cannot read that past.
 #[tokio::test]
-async fn a_reply_is_hidden_from_who_cannot_read_as_far_back_as_it_was_built() {
+async fn a_reply_is_hidden_from_people_who_cannot_read_its_oldest_source() {
     let mut scene = Scene::open(true, false).await;
     let early = scene.tell(ANN, COMMONS).await;
     scene.pass(3_600);
-    // Bob is in the guild before the reply, and in the den after it.
+    // Bob joins the guild before the reply, and the den after it.
     scene.change(Change::Join(BOB, GUILD));
     let reply = scene.say(ANN, DEN, "what is the lighthouse password? launder").await;
     assert!(secrets_in(text_of(&reply)).contains(&early));
@@ -216,9 +217,9 @@ async fn a_reply_is_hidden_from_who_cannot_read_as_far_back_as_it_was_built() {
     assert!(!secrets_in(&scene.find(AN, DEN, find).await.join(" ")).contains(&early));
 }
 
-/// A reply waits in the outbox, the machine stops, and a guest comes who is not of the realm it was built on.
+/// A reply waits in the outbox, the machine stops, and a guest comes who is not in the realm it was built on.
 #[tokio::test]
-async fn a_reply_left_over_is_shown_only_to_who_may_read_its_sources_by_then() {
+async fn a_reply_in_the_outbox_is_shown_only_if_all_readers_may_read_its_sources() {
     for guest in [false, true] {
         let mut scene = Scene::open(false, false).await;
         let secret = scene.tell(ANN, COMMONS).await;
@@ -233,15 +234,15 @@ async fn a_reply_left_over_is_shown_only_to_who_may_read_its_sources_by_then() {
         assert_eq!(delivered.len(), 1, "answered once: {delivered:?}");
         assert_eq!(secrets_in(&delivered[0]).contains(&secret), !guest, "{delivered:?}");
         assert!(scene.engine.memory.outbox().unwrap().is_empty());
-        // What was withdrawn is in nobody's history.
+        // A withdrawn reply is in nobody's history.
         let history = scene.command(AN, DEN, "/branch switch main").await;
         assert_eq!(secrets_in(&history).contains(&secret), !guest, "{history}");
     }
 }
 
-/// Nobody is left who asked: what was left over goes, and nothing is made anew.
+/// The person who asked has left: the reply goes, and no other is generated.
 #[tokio::test]
-async fn a_reply_left_over_for_somebody_who_left_is_withdrawn() {
+async fn a_reply_in_the_outbox_for_somebody_who_left_is_withdrawn() {
     let mut scene = Scene::open(false, false).await;
     scene.tell(ANN, COMMONS).await;
     let before = scene.delivered().len();
@@ -253,9 +254,9 @@ async fn a_reply_left_over_for_somebody_who_left_is_withdrawn() {
     assert!(scene.engine.memory.outbox().unwrap().is_empty() && scene.engine.memory.open_turns().unwrap().is_empty());
 }
 
-/// Somebody comes when the model is asked, or when it has begun to write.
+/// Somebody joins when the model is asked, or when it has begun to write.
 #[tokio::test]
-async fn a_reply_written_while_somebody_came_is_made_again_for_those_who_read_now() {
+async fn a_reply_is_generated_again_if_somebody_joins_meanwhile() {
     for streaming in [false, true] {
         let mut scene = Scene::open(false, false).await;
         let secret = scene.tell(ANN, COMMONS).await;
@@ -271,9 +272,9 @@ async fn a_reply_written_while_somebody_came_is_made_again_for_those_who_read_no
     }
 }
 
-/// The question itself is older than a newcomer's sight: it is left.
+/// The question itself is from before a newcomer's time, so it stays unanswered.
 #[tokio::test]
-async fn a_question_that_not_everybody_can_read_any_more_is_left() {
+async fn a_question_that_not_everybody_can_read_stays_unanswered() {
     let mut scene = Scene::open(false, true).await;
     scene.engine.change_meanwhile(&scene.engine.meanwhile, Change::Join(BOB, Target::Chat(DEN)));
     let inbound = scene.message(AN, DEN, "how are you? say it");
@@ -283,9 +284,9 @@ async fn a_question_that_not_everybody_can_read_any_more_is_left() {
     assert!(scene.engine.memory.open_turns().unwrap().is_empty());
 }
 
-/// Who has spoken somewhere is known as long as something of theirs is.
+/// That somebody has spoken in a place is known as long as one of their messages is.
 #[tokio::test]
-async fn a_name_goes_with_the_last_that_was_said_under_it() {
+async fn a_name_is_forgotten_with_the_last_message_under_it() {
     let mut scene = Scene::open(false, false).await;
     let names = |scene: &Scene| scene.engine.layers.store.scan(Table::Names, b"", None, Order::Ascending, 100).unwrap();
     scene.say(BOB, DM_BOB, "one, quiet").await;
@@ -302,7 +303,7 @@ async fn a_name_goes_with_the_last_that_was_said_under_it() {
     assert_eq!(names(&scene).len(), 0, "neither message nor fact is left");
 }
 
-/// Replies elsewhere that quoted what is forgotten are nobody's business here.
+/// Replies in other places that quoted the forgotten message are not revealed here.
 #[tokio::test]
 async fn a_receipt_counts_what_the_asker_may_know() {
     for (quotes, counts) in [
@@ -315,7 +316,7 @@ async fn a_receipt_counts_what_the_asker_may_know() {
         assert!(secrets_in(text_of(&answer)).contains(&secret));
         let receipt = scene.command(ANN, COMMONS, &format!("/forget last{quotes}")).await;
         assert!(receipt.contains(counts), "{receipt}");
-        // The one here, and not the one in the other's DM.
+        // The reply here counts, and the one in the other person's DM does not.
         assert_eq!(receipt.contains("1 of my replies were built on it"), quotes.is_empty(), "{receipt}");
         assert!(!receipt.contains("m2~r0"), "{receipt}");
         // They are treated like the others all the same.
@@ -324,9 +325,9 @@ async fn a_receipt_counts_what_the_asker_may_know() {
     }
 }
 
-/// What waits to be indexed elsewhere says how much is said elsewhere.
+/// The number of memories that wait for indexing in other places reveals how much is said there.
 #[tokio::test]
-async fn stats_count_what_waits_here() {
+async fn stats_count_only_unindexed_memories_of_this_place() {
     let mut scene = Scene::open(false, false).await;
     let inbound = scene.message(ANN, DM_ANN, "a secret, quiet");
     scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
@@ -346,13 +347,13 @@ async fn stats_count_what_waits_here() {
     assert!(stats(&there) && !stats(&other_place), "{there} {other_place}");
 }
 
-/// A fact and a message can be called alike; what is built on one is not built on the other.
+/// A fact and a message can have the same id; what is built on one is not built on the other.
 #[tokio::test]
-async fn a_message_called_like_a_fact_is_not_it() {
+async fn a_message_with_the_id_of_a_fact_is_not_that_fact() {
     let mut scene = Scene::open(false, false).await;
     scene.said = 50;
-    let retained = scene.command(AN, DM_AN, "/remember the marina gate opens with 4471").await;
-    let fact = retained.split('`').nth(1).unwrap().to_owned();
+    let stored = scene.command(AN, DM_AN, "/remember the marina gate opens with 4471").await;
+    let fact = stored.split('`').nth(1).unwrap().to_owned();
     scene.say(AN, DM_AN, "what opens the marina gate? launder").await;
     let find = "what did you muse about the marina gate?";
     let before = scene.find(AN, DM_AN, find).await.len();
@@ -374,9 +375,9 @@ async fn a_message_called_like_a_fact_is_not_it() {
     assert_eq!(scene.find(AN, DM_AN, find).await.len(), before, "the reply built on the fact stands");
 }
 
-/// A message that is called as a reply will be is not written over by it.
+/// A message that has the id of a later reply is not overwritten by it.
 #[tokio::test]
-async fn a_message_called_like_a_reply_stays() {
+async fn a_message_with_the_id_of_a_reply_is_not_overwritten() {
     let mut scene = Scene::open(false, false).await;
     let mut early = scene.message(ANN, DM_ANN, "the first of all, quiet");
     early.id = MessageId::new("m9~r0").unwrap();
@@ -390,7 +391,7 @@ async fn a_message_called_like_a_reply_stays() {
     assert_eq!(scene.engine.memory.open_turns().unwrap(), [], "it is left, not tried for ever");
 }
 
-/// Two realms and the operator have a persona of one name: three personas.
+/// Two realms and the operator have a persona of the same name: three personas.
 #[tokio::test]
 async fn personas_of_one_name_share_nothing() {
     let mut scene = Scene::open(false, false).await;
@@ -411,7 +412,7 @@ async fn personas_of_one_name_share_nothing() {
 
 /// A guest reads along in the den: the guild's persona is not for them, neither its file nor its voice.
 #[tokio::test]
-async fn a_realms_persona_is_for_its_realm_alone() {
+async fn a_realms_persona_speaks_only_where_all_readers_are_members() {
     let mut scene = Scene::open(false, false).await;
     scene.command(ANN, DEN, "/persona use luna").await;
     scene.engine.watch.oracle().choose(DEN, "luna");
@@ -430,9 +431,9 @@ async fn a_realms_persona_is_for_its_realm_alone() {
     assert!(matches!(scene.say(AN, DEN, "alone again? say it").await, Outcome::Replied(_)));
 }
 
-/// What a branch was called before somebody came is not theirs to read.
+/// The name that a branch got before somebody joined is not theirs to read.
 #[tokio::test]
-async fn a_branch_named_before_a_horizon_is_not_named_after_it() {
+async fn a_branch_name_from_before_a_horizon_is_hidden_after_it() {
     let mut scene = Scene::open(false, true).await;
     scene.say(ANN, DEN, "one, quiet").await;
     scene.command(ANN, DEN, "/branch zebra-plan").await;
@@ -444,12 +445,12 @@ async fn a_branch_named_before_a_horizon_is_not_named_after_it() {
     assert!(switched.contains("There is no branch"), "{switched}");
 }
 
-/// The platform cannot say who reads, so nobody is shown anything; it waits.
+/// The platform cannot say who reads the chat, so nothing is shown; it waits.
 #[tokio::test]
-async fn what_waits_for_a_chat_that_is_not_known_yet_is_shown_when_it_is() {
+async fn a_reply_for_an_unknown_chat_waits_until_the_chat_is_known() {
     let mut scene = Scene::open(false, false).await;
     scene.crash(ANN, DM_ANN, "hello, quiet").await;
-    // The world of another run of the platform, which has not heard of anything yet.
+    // A new run of the platform, which knows no chat yet.
     let engine = TestEngine::restarted_in_a_new_folder(&scene.engine).await;
     assert_eq!(engine.platform.delivered.lock().unwrap().len(), 0);
     assert_eq!(engine.memory.outbox().unwrap().len(), 1);
@@ -460,29 +461,29 @@ async fn what_waits_for_a_chat_that_is_not_known_yet_is_shown_when_it_is() {
 }
 
 #[test]
-fn the_places_here_are_those_they_are_called_by() {
+fn the_constants_name_the_right_chats_and_people() {
     let places = [(COMMONS, "hall"), (DEN, "den"), (DM_ANN, "dm:ann"), (DM_AN, "dm:an"), (DM_BOB, "dm:bob")];
     assert!(places.iter().all(|(number, id)| CHATS[*number].0 == *id));
     assert_eq!((PEOPLE[ANN].0, PEOPLE[AN].0, PEOPLE[BOB].0), ("ann", "an", "bob"));
 }
 
-/// Pointing at a message asks nothing of a place one is not in, and takes nothing away there.
+/// Pointing at a message reveals nothing of a place one is not in, and changes nothing there.
 #[tokio::test]
-async fn what_is_pointed_at_elsewhere_is_not_there() {
+async fn commands_cannot_point_at_messages_of_other_places() {
     let mut scene = Scene::open(false, false).await;
     scene.say(ANN, COMMONS, "what do you think? launder").await;
     let commons = scene.last();
     let secret = scene.tell(ANN, DM_ANN).await;
-    let answer_text = scene.last();
+    let secret_message = scene.last();
     let reply = |id: &MessageId| MessageId::new(format!("{id}~r0")).unwrap();
-    for about in [answer_text.clone(), reply(&answer_text)] {
+    for about in [secret_message.clone(), reply(&secret_message)] {
         for command in ["/why", "/regenerate", "/swipe next", "/forget", "/forget last quotes"] {
             let (ok, answer) = scene.point(ANN, COMMONS, command, &about).await;
             assert!(!ok && !secrets_in(&answer).contains(&secret), "{command}: {answer}");
         }
     }
     assert!(!scene.find(ANN, DM_ANN, "what is the lighthouse password?").await.is_empty());
-    // Where it stands, it does: for whom it was said to, and nobody else.
+    // In its own place it works: for the person it was said to, and nobody else.
     let (ok, answer) = scene.point(ANN, COMMONS, "/why", &reply(&commons)).await;
     assert!(ok, "{answer}");
     let (ok, answer) = scene.point(AN, COMMONS, "/forget", &reply(&commons)).await;

@@ -1,4 +1,4 @@
-//! What is written between messages: that it comes, once, in time, and goes with what it rests on.
+//! Writings of the Gardener: they are written once, in time, and forgotten with their sources.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,17 +15,16 @@ use crate::oracle::{DEFAULT_PERSONA, secrets_in};
 use crate::test_engine::{chat, person};
 use crate::world::{Change, Target};
 
-/// An hour, and what the Gardener takes besides.
 const HOUR: i64 = 3_600;
 
 impl Scene {
-    /// Time passes and what is due by then is done.
+    /// Lets time pass, and runs everything that is due.
     pub async fn wait(&self, seconds: i64) {
         self.pass(seconds);
         self.engine.azera.settle().await.unwrap();
     }
 
-    /// What somebody may see of what was written, in a place.
+    /// Returns the writings that somebody may see in a place.
     pub async fn written(&self, who: usize, place: usize, kind: Kind) -> Vec<MemoryRow> {
         let sim = &self.engine.platform.sim;
         let Some(seen) = sim.place(&chat(place), &person(who)).await.unwrap() else { return Vec::new() };
@@ -36,28 +35,28 @@ impl Scene {
     }
 }
 
-/// Two things told in the hall, and the night after them; gives the secrets.
+/// Two secrets are told in the hall, and the night goes by. Returns the secrets.
 async fn night(scene: &mut Scene) -> [usize; 2] {
-    let answer_text = [scene.tell(ANN, COMMONS).await, scene.tell(AN, COMMONS).await];
+    let secrets = [scene.tell(ANN, COMMONS).await, scene.tell(AN, COMMONS).await];
     scene.wait(HOUR).await;
-    answer_text
+    secrets
 }
 
 #[tokio::test]
-async fn a_dream_of_the_day_is_posted_once_to_the_journal_and_remembered_as_one() {
+async fn a_dream_is_posted_once_to_the_journal_and_remembered_as_a_dream() {
     let mut scene = Scene::open(false, false).await;
-    let answer_text = night(&mut scene).await;
+    let secrets = night(&mut scene).await;
     let posts =
         |scene: &Scene| scene.delivered().into_iter().filter(|text| text.starts_with("Somewhere")).collect::<Vec<_>>();
     let dreams = scene.written(ANN, COMMONS, Kind::Dream).await;
     assert_eq!(dreams.len(), 1);
-    assert_eq!(secrets_in(&dreams[0].text), answer_text.into());
+    assert_eq!(secrets_in(&dreams[0].text), secrets.into());
     assert_eq!(posts(&scene), [dreams[0].text.as_str()]);
     assert_eq!(dreams[0].sources.len(), 3, "what was said, and the post");
     let shown = scene.command(ANN, COMMONS, "/dream show 1").await;
     let made_of = shown.lines().find(|line| line.starts_with("Made of `m"));
     assert_eq!(made_of.map(|line| line.matches("`m").count()), Some(2), "{shown}");
-    // Nothing new was said, so nothing is written again, nor after another start.
+    // Nothing new was said, so nothing is written again, not even after a restart.
     scene.wait(30 * HOUR).await;
     scene.engine.reopen().await;
     scene.wait(30 * HOUR).await;
@@ -67,9 +66,9 @@ async fn a_dream_of_the_day_is_posted_once_to_the_journal_and_remembered_as_one(
     assert!(scene.engine.memory.check().unwrap().is_sound());
 }
 
-/// As a crash leaves it between a dream and the rest that the mind has of it.
+/// A crash came between a dream and the record of the mind's rest.
 #[tokio::test]
-async fn a_dream_is_not_dreamt_again_by_a_mind_that_lost_its_rest() {
+async fn a_dream_is_not_repeated_after_a_crash_lost_the_rest() {
     let mut scene = Scene::open(false, false).await;
     let of_the_commons = |scene: &Scene| {
         let minds = scene.engine.memory.minds().unwrap();
@@ -89,13 +88,13 @@ async fn a_dream_is_not_dreamt_again_by_a_mind_that_lost_its_rest() {
 }
 
 #[tokio::test]
-async fn what_is_written_goes_with_the_first_it_rests_on() {
+async fn a_writing_is_forgotten_with_any_of_its_sources() {
     let mut scene = Scene::open(false, false).await;
     let [_, second] = night(&mut scene).await;
     let posted = scene.engine.memory.outbox().unwrap().len();
     assert_eq!(posted, 0, "delivered");
     let receipt = scene.command(AN, COMMONS, "/forget last").await;
-    // Its own memory, the diary entry and the dream.
+    // The memory itself, the diary entry and the dream.
     assert!(receipt.contains("messages 1, replies 0, memories with their index entries 3,"), "{receipt}");
     assert!(receipt.contains("2 of my replies were built on it") && receipt.contains("post~"), "{receipt}");
     for kind in [Kind::Dream, Kind::Diary] {
@@ -106,7 +105,7 @@ async fn what_is_written_goes_with_the_first_it_rests_on() {
             .contains(&second)
     );
     assert!(scene.engine.memory.check().unwrap().is_sound());
-    // With what quotes it, the post goes too.
+    // With `quotes`, the post goes too.
     let mut scene = Scene::open(false, false).await;
     night(&mut scene).await;
     let receipt = scene.command(AN, COMMONS, "/forget last quotes").await;
@@ -115,7 +114,7 @@ async fn what_is_written_goes_with_the_first_it_rests_on() {
 }
 
 #[tokio::test]
-async fn a_dream_is_forgotten_without_what_it_rests_on_and_with_where_it_was_posted() {
+async fn a_dream_is_forgotten_with_its_post_and_without_its_sources() {
     let mut scene = Scene::open(false, false).await;
     night(&mut scene).await;
     let dream = scene.written(ANN, COMMONS, Kind::Dream).await.remove(0);
@@ -124,7 +123,7 @@ async fn a_dream_is_forgotten_without_what_it_rests_on_and_with_where_it_was_pos
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await, []);
     assert_eq!(scene.written(ANN, COMMONS, Kind::Diary).await.len(), 1);
     assert_eq!(scene.find(ANN, COMMONS, "the lighthouse password").await.len(), 3, "two messages and the diary");
-    // Whoever deletes the post on the platform forgets the dream.
+    // Deleting the post on the platform forgets the dream.
     let mut scene = Scene::open(false, false).await;
     night(&mut scene).await;
     let post = MessageId::new(format!("post~{}", scene.written(ANN, COMMONS, Kind::Dream).await[0].id.0)).unwrap();
@@ -135,14 +134,12 @@ async fn a_dream_is_forgotten_without_what_it_rests_on_and_with_where_it_was_pos
 #[tokio::test]
 async fn a_newcomer_sees_no_dream_of_what_was_said_before_their_time() {
     let mut scene = Scene::open(true, false).await;
-    let answer_text = night(&mut scene).await;
+    let secrets = night(&mut scene).await;
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await.len(), 1);
     scene.change(Change::Join(BOB, GUILD));
     assert_eq!(scene.written(BOB, COMMONS, Kind::Dream).await, []);
-    assert!(
-        secrets_in(&scene.find(BOB, COMMONS, "what did you dream?").await.join(" ")).is_disjoint(&answer_text.into())
-    );
-    // What is dreamt from now on is of what all can read.
+    assert!(secrets_in(&scene.find(BOB, COMMONS, "what did you dream?").await.join(" ")).is_disjoint(&secrets.into()));
+    // Later dreams are about what all can read.
     let late = scene.tell(ANN, COMMONS).await;
     scene.wait(13 * HOUR).await;
     let dreams = scene.written(BOB, COMMONS, Kind::Dream).await;
@@ -150,7 +147,7 @@ async fn a_newcomer_sees_no_dream_of_what_was_said_before_their_time() {
 }
 
 #[tokio::test]
-async fn a_journal_in_a_private_channel_is_not_for_the_realm_and_a_dm_is_for_its_person() {
+async fn a_journal_in_a_private_channel_stays_there_and_a_dm_journal_with_its_person() {
     let mut scene = Scene::open(false, false).await;
     let answer = scene.command(ANN, DEN, "/journal channel here").await;
     assert!(answer.contains("posted here"), "{answer}");
@@ -166,18 +163,18 @@ async fn a_journal_in_a_private_channel_is_not_for_the_realm_and_a_dm_is_for_its
     let dreamt: Vec<_> = dreamt.into_iter().filter(|dream| dream.scope != public[0].scope).collect();
     assert_eq!(secrets_in(&dreamt[0].text), [commons, den].into());
     assert_eq!(dreamt.len(), 1);
-    // Somebody comes who may not read the realm: it is not for them.
+    // Somebody joins who may not read the realm: the dream is not for them.
     scene.change(Change::Join(BOB, Target::Chat(DEN)));
     assert_eq!(scene.written(BOB, DEN, Kind::Dream).await, []);
     let diary = scene.written(ANN, DM_ANN, Kind::Diary).await;
     assert!(secrets_in(&diary[0].text).contains(&own));
-    // What is hers alone she can take along; what rests on others' words she cannot.
+    // Her export holds what is hers alone, and not what rests on other people's words.
     let export = scene.command(ANN, DM_ANN, "/memory export").await;
     assert!(export.contains("\"diary\"") && !export.contains(&format!("\"{}\"", dreamt[0].id)), "{export}");
 }
 
 #[tokio::test]
-async fn notes_take_the_place_of_those_before_and_stand_in_the_prompts_of_their_chat() {
+async fn new_working_notes_replace_the_earlier_ones() {
     let mut scene = Scene::open(false, false).await;
     for _ in 0..3 {
         scene.tell(ANN, DM_ANN).await;
@@ -197,7 +194,7 @@ async fn notes_take_the_place_of_those_before_and_stand_in_the_prompts_of_their_
 }
 
 #[tokio::test]
-async fn archives_come_in_and_go_out_again() {
+async fn archives_can_be_imported_and_exported() {
     let mut scene = Scene::open(false, false).await;
     let refused = scene.command(AN, COMMONS, "/dream import I flew over the harbour.").await;
     assert!(refused.contains("by its admins"), "{refused}");
@@ -217,13 +214,13 @@ async fn archives_come_in_and_go_out_again() {
     scene.tell(ANN, DM_ANN).await;
     let written = scene.command(ANN, DM_ANN, "/journal trigger").await;
     assert!(written.contains("reflection, ") && written.contains("which was asked"), "{written}");
-    // What somebody brought in goes with them.
+    // Imported entries are forgotten with the person who imported them.
     scene.command(ANN, DM_ANN, "/forget me").await;
     assert!(scene.command(ANN, COMMONS, "/dream list").await.contains("There are no dreams"));
     assert!(scene.engine.memory.check().unwrap().is_sound());
 }
 
-/// A model that never ends the first thing it is asked to do in the background, unless it is told to stop.
+/// A model that never finishes its first background request, unless it is told to stop.
 struct Slow {
     inner: Arc<dyn ChatModel>,
     held: AtomicBool,
@@ -262,7 +259,7 @@ impl ChatModel for Slow {
 }
 
 #[tokio::test]
-async fn what_is_being_written_gives_way_to_whoever_talks_and_is_taken_up_again() {
+async fn a_background_request_yields_to_live_chat_and_is_retried() {
     let mut scene = Scene::open(false, false).await;
     let given_up = Arc::<AtomicUsize>::default();
     let slow = Arc::new(Slow {

@@ -1,5 +1,5 @@
-//! No way to be shown something is left out: the code itself is read for what there is, and compared with what the worlds
-//! were really asked.
+//! Checks that no way to show something is left out: it reads the source code for all ways there are, and compares them
+//! with what the worlds really called.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 
 use crate::watch::{BY_A_LINK, Record};
 
-/// Ways along which secrets must have been shown rightly, or the worlds prove nothing.
+/// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
 pub const TELLING: [&str; 24] = [
     BY_A_LINK,
     "Host::message",
@@ -38,15 +38,15 @@ pub const TELLING: [&str; 24] = [
     "Memory::export",
 ];
 
-/// Ways that show what was written between messages and nothing else.
+/// Ways that show background writings and nothing else.
 pub const WRITTEN: [&str; 7] =
     ["Platform::post", "/dream", "/journal", "/garden", "Memory::writings", "Memory::written", "Memory::notes"];
 
-/// Functions of memory that give something which could hold what was said, and show it to nobody: whose turn it is, what
-/// is to be delivered and what is to be embedded is the core's own work, and what comes of that is judged where it comes
-/// out. None of them takes a right.
-const SHOWN_TO_NOBODY: [&str; 41] = [
-    // Opening, and the settings of chats: nothing that was said.
+/// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
+/// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
+/// functions takes a read scope.
+const SHOWN_TO_NOBODY: [&str; 42] = [
+    // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
     "chat",
@@ -59,18 +59,19 @@ const SHOWN_TO_NOBODY: [&str; 41] = [
     "persona_of",
     "personas",
     "persona_versions",
-    // Writing gives back what was written, to whoever wrote it.
+    // These return what was written, to the writer.
     "receive",
     "receive_for",
     "reply",
     "edit",
-    // Whom a message is meant for, not what it says.
+    // Which persona a message is meant for, not what it says.
     "message_owner",
     // The turn's own work.
     "open_turn",
     "open_turns",
+    "note_panic",
     "outbox",
-    // What was written is given back to whoever wrote it, and looked up again to be posted.
+    // These return what was written to the writer, or look it up for a post.
     "write",
     "publish",
     "posted_as",
@@ -82,26 +83,26 @@ const SHOWN_TO_NOBODY: [&str; 41] = [
     "check_ins",
     "all_check_ins",
     "diary_until",
-    // Which accounts are one human's: ids and names, for that human; what is shown for their sake is judged everywhere.
+    // The ids and names of one human's accounts, for that human; what links show is judged everywhere.
     "link",
     "linked",
-    // Numbers, and rules, which commands are judged for that show them.
+    // Numbers and rules; the commands that show them are judged.
     "overrides",
     "retention",
     "extraction_progress",
     "active_chats",
     "recent_speakers",
-    // The indexes are filled, and compared with the record, by the core itself.
+    // The engine itself fills the indexes and compares them with the record.
     "index_words",
     "indexed",
     // Numbers, not words; what the turn makes of them stands in its reply's prompt.
     "minds",
     "bond",
-    // Backups: files of the operator's.
+    // Backups are files of the operator.
     "record",
 ];
 
-/// Types that cannot hold what was said.
+/// Types that cannot hold people's words.
 const HARMLESS: [&str; 13] = [
     "()",
     "bool",
@@ -129,7 +130,7 @@ fn parsed(path: &Path) -> syn::File {
     syn::parse_file(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// What should have been gone and was not, and what is listed and is not there.
+/// Returns what should have been called and was not, and what is listed and does not exist.
 pub fn missed(record: &Record) -> Vec<String> {
     let mut missed = Vec::new();
     let adapter = root().join("adapters/api/src");
@@ -176,7 +177,7 @@ fn trait_methods(file: &syn::File, name: &str) -> Vec<String> {
     methods
 }
 
-/// The words a command's arguments are given as; what stands in capitals is the person's own.
+/// Returns the words that a command's arguments begin with; capitals stand for the person's own words.
 fn verbs(arguments: &str) -> impl Iterator<Item = &str> {
     let words = arguments.split(['[', '|', ']']).filter_map(|part| part.split_whitespace().next());
     words.filter(|word| word.chars().all(|c| c.is_ascii_lowercase()))
@@ -244,7 +245,7 @@ fn is_harmless(output: &ReturnType) -> bool {
 }
 
 #[test]
-fn a_new_way_is_noticed() {
+fn an_unlisted_way_is_reported() {
     let missed = missed(&Record::default());
     for way in
         ["Host::search", "Platform::deliver", "/memory search", "/forget quotes", "Memory::recall", "Memory::why"]
@@ -266,7 +267,7 @@ fn a_new_way_is_noticed() {
 }
 
 #[test]
-fn verbs_are_read_off_the_declaration() {
+fn verbs_are_parsed_from_the_declared_arguments() {
     let read = |arguments| verbs(arguments).collect::<Vec<_>>();
     assert_eq!(read("[list | use NAME | show NAME]"), ["list", "use", "show"]);
     assert_eq!(read("[last | mNUMBER | me | chat] [quotes]"), ["last", "me", "chat", "quotes"]);

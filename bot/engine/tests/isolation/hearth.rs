@@ -1,4 +1,4 @@
-//! Learning in the weights: from whom, from where, for where; and that it ends with what it rests on.
+//! Training in the weights: on whom, from which places and for which; and that it ends with its sources.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use azera_types::{Clock, Text};
 
 use crate::fake_trainer::{HOUR, Learning, WANTED, id};
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, GUILD, LOBBY, Scene};
-use crate::world::{LossChange, Target};
+use crate::world::{Change, Target};
 
 #[tokio::test]
-async fn nobody_is_learnt_from_who_did_not_say_so_or_where_it_is_barred() {
+async fn nobody_is_trained_on_without_consent_or_on_a_barred_platform() {
     let mut it = Learning::open(false).await;
     it.talk(ANN, DM_ANN, "lantern").await;
     assert_eq!(it.fake_trainer.count(), 0);
@@ -38,7 +38,7 @@ async fn nobody_is_learnt_from_who_did_not_say_so_or_where_it_is_barred() {
 }
 
 #[tokio::test]
-async fn with_a_model_that_cannot_learn_nothing_is_learnt_or_serves_and_people_are_told() {
+async fn a_model_that_cannot_be_trained_gets_no_lora_and_people_are_told() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     it.talk(ANN, DM_ANN, "lantern").await;
@@ -50,13 +50,13 @@ async fn with_a_model_that_cannot_learn_nothing_is_learnt_or_serves_and_people_a
     assert!(privacy.contains("cannot learn here, so nothing that you say changes my weights"), "{privacy}");
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(status.contains("cannot learn here"), "{status}");
-    // What was learnt is kept for the model that it was learnt for.
+    // The LoRA stays for the model that it was trained for.
     *it.fake_trainer.base_fingerprint.lock().unwrap() = Some("ground".to_owned());
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
 }
 
 #[tokio::test]
-async fn what_is_learnt_in_a_place_serves_there_and_nowhere_else() {
+async fn a_lora_serves_in_its_place_and_nowhere_else() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/persona use azera").await;
     assert!(it.scene.command(ANN, COMMONS, "/hearth opt-in").await.contains("`/hearth opt-out` ends it"));
@@ -82,17 +82,17 @@ async fn what_is_learnt_in_a_place_serves_there_and_nowhere_else() {
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(status.contains("lesson 1 serves here, of 4 exchanges"), "{status}");
     assert!(it.scene.command(ANN, COMMONS, "/hearth").await.contains("nothing serves here"));
-    // The next one goes on from there, also after a restart.
+    // The next job continues from there, also after a restart.
     it.scene.engine.reopen().await;
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
     it.talk(ANN, DM_ANN, "magpie").await;
-    // Not more often than every few hours.
+    // Training runs at most every few hours.
     it.scene.wait(4 * HOUR).await;
     assert_eq!(it.fake_trainer.count(), 2);
     let beside = it.fake_trainer.jobs.lock().unwrap()[1].beside.clone();
     assert_eq!(beside, Some(it.folder.path().join(format!("{}.gguf", id(1)))));
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(2)]);
-    // What was taken back serves no more, and is not learnt over again.
+    // A LoRA that was rolled back no longer serves, and its examples are not trained on again.
     assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 2"));
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
     assert_eq!(*it.model.forgotten.lock().unwrap(), [id(2)]);
@@ -102,9 +102,9 @@ async fn what_is_learnt_in_a_place_serves_there_and_nowhere_else() {
     assert!(history.contains("taken back by command") && history.contains("kept (loss 2.00, then 1.00)"), "{history}");
 }
 
-/// Where others speak along, what rests on somebody who did not say so is left out.
+/// Where several people talk, exchanges that rest on somebody without consent are left out.
 #[tokio::test]
-async fn among_several_all_must_want_it() {
+async fn where_several_people_talk_all_must_consent() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
     it.talk_in_turns("lantern", "walrus").await;
@@ -120,7 +120,7 @@ async fn among_several_all_must_want_it() {
     let refused = it.scene.command(AN, COMMONS, "/hearth rollback").await;
     assert!(refused.contains("the admins' to take back"), "{refused}");
     assert_eq!(it.reply(AN, COMMONS).await, [id(1)]);
-    // He does not want it any more: what had learnt from him goes, though she was learnt from, too.
+    // He withdraws his consent: the LoRA trained on him goes, although it was trained on her, too.
     assert!(it.scene.command(AN, COMMONS, "/hearth opt-out").await.contains("What I had learnt from you I dropped"));
     assert_eq!(it.files(), Vec::<PathBuf>::new());
     assert_eq!(it.reply(AN, COMMONS).await, []);
@@ -128,9 +128,9 @@ async fn among_several_all_must_want_it() {
     assert!(history.contains("something that it rested on is gone"), "{history}");
 }
 
-/// A reply may say in its own words what stood in its prompt, however long before.
+/// A reply may repeat in its own words what stood in its prompt, however long ago that was said.
 #[tokio::test]
-async fn what_somebody_else_said_long_before_counts_too() {
+async fn older_messages_in_a_prompt_need_consent_too() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
     it.scene.say(AN, COMMONS, "walrus fever quiet").await;
@@ -156,7 +156,7 @@ async fn what_somebody_else_said_long_before_counts_too() {
 }
 
 #[tokio::test]
-async fn what_is_forgotten_or_changed_is_unlearnt_and_the_rest_is_learnt_again_without_it() {
+async fn forgetting_a_source_withdraws_the_lora_and_the_rest_is_trained_on_again() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     let first = it.talk(ANN, DM_ANN, "lantern").await;
@@ -175,7 +175,7 @@ async fn what_is_forgotten_or_changed_is_unlearnt_and_the_rest_is_learnt_again_w
     let seen = it.fake_trainer.seen_after(2);
     assert!(seen.contains("magpie orchard") && !seen.contains("magpie library"), "{seen}");
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(3)]);
-    // What stood before the model in all that came after it.
+    // This message stood in every later prompt.
     it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &first[1]).await.unwrap();
     it.scene.engine.azera.settle().await.unwrap();
     assert_eq!(it.files(), Vec::<PathBuf>::new(), "each of them had seen it");
@@ -196,9 +196,9 @@ async fn what_is_forgotten_or_changed_is_unlearnt_and_the_rest_is_learnt_again_w
     assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("did not say that I may learn"));
 }
 
-/// Answers may keep what something said before it was changed.
+/// Replies may preserve what a message said before it was edited.
 #[tokio::test]
-async fn what_was_answered_before_a_change_is_not_learnt_again() {
+async fn replies_from_before_an_edit_are_not_trained_on_again() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
     it.scene.say(ANN, LOBBY, "umbrella drips quiet").await;
@@ -217,24 +217,24 @@ async fn what_was_answered_before_a_change_is_not_learnt_again() {
     assert!(!seen.contains("never mind") && !seen.contains("umbrella"), "{seen}");
 }
 
-/// Who comes later and cannot scroll back is not answered out of what was said before.
+/// The LoRA must not answer somebody who joined later, and cannot scroll back, from what was said before.
 #[tokio::test]
-async fn it_does_not_serve_where_somebody_may_not_read_all_of_it() {
+async fn a_lora_does_not_serve_where_somebody_may_not_read_all_its_sources() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DEN, "/hearth opt-in").await;
     it.talk(ANN, DEN, "lantern").await;
     assert_eq!(it.fake_trainer.count(), 1);
     assert_eq!(it.reply(ANN, DEN).await, [id(1)]);
-    it.scene.change(LossChange::Join(BOB, GUILD));
-    it.scene.change(LossChange::Join(BOB, Target::Chat(DEN)));
+    it.scene.change(Change::Join(BOB, GUILD));
+    it.scene.change(Change::Join(BOB, Target::Chat(DEN)));
     assert_eq!(it.reply(ANN, DEN).await, []);
-    it.scene.change(LossChange::Leave(BOB, Target::Chat(DEN)));
+    it.scene.change(Change::Leave(BOB, Target::Chat(DEN)));
     assert_eq!(it.reply(ANN, DEN).await, [id(1)]);
 }
 
 #[tokio::test]
-async fn earlier_versions_make_way_and_then_nothing_more_is_learnt() {
-    // Each takes seven bytes.
+async fn at_the_size_limit_old_loras_go_and_then_training_stops() {
+    // Each LoRA takes seven bytes.
     let mut it = Learning::open_within(false, Arc::default(), 14).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     it.talk(ANN, DM_ANN, "lantern").await;
@@ -254,9 +254,9 @@ async fn earlier_versions_make_way_and_then_nothing_more_is_learnt() {
     assert!(it.scene.command(ANN, DM_ANN, "/hearth").await.contains("takes all the room"));
 }
 
-/// Words that somebody said are no more to be recited than replies are.
+/// People's words must not be recited any more than replies.
 #[tokio::test]
-async fn what_recites_what_people_said_is_dropped() {
+async fn a_lora_that_recites_peoples_words_is_dropped() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     let said = [
@@ -283,7 +283,7 @@ async fn what_recites_what_people_said_is_dropped() {
 }
 
 #[tokio::test]
-async fn what_takes_more_than_it_gives_is_dropped_and_the_journal_says_so() {
+async fn a_lora_that_makes_something_worse_is_dropped_and_the_journal_says_so() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, COMMONS, "/hearth opt-in").await;
     it.fake_trainer.evaluation.lock().unwrap().voice = Some(Loss { before: 2.0, after: 2.1 });
@@ -294,6 +294,6 @@ async fn what_takes_more_than_it_gives_is_dropped_and_the_journal_says_so() {
     let history = it.scene.command(ANN, COMMONS, "/hearth history").await;
     assert!(history.contains("dropped, for it made me lose my own voice"), "{history}");
     let journal = it.scene.written(ANN, COMMONS, Kind::Reflection).await;
-    let answer_text = journal.iter().filter(|entry| entry.text.contains("voice")).count();
-    assert_eq!(answer_text, 1, "{journal:?}");
+    let mentions = journal.iter().filter(|entry| entry.text.contains("voice")).count();
+    assert_eq!(mentions, 1, "{journal:?}");
 }

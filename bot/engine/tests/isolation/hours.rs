@@ -1,6 +1,6 @@
-//! When nothing is written, how often the model may be asked, and that nothing is dreamt twice.
+//! Quiet hours, the daily number of requests to the model, and that no dream is repeated.
 
-use azera_config::BackgroundWriter;
+use azera_config::Gardener;
 use azera_memory::Kind;
 use azera_types::Clock;
 use jiff::tz::TimeZone;
@@ -21,11 +21,11 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn in_quiet_hours_nobody_dreams_and_behind_them_they_do() {
+async fn nothing_is_written_in_quiet_hours_and_dreams_come_after_them() {
     let mut scene = Scene::open(false, false).await;
     assert_eq!(scene.hour(), FIRST_HOUR);
     let garden = scene.engine.garden.clone();
-    scene.engine.tended_by(BackgroundWriter { quiet_from: FIRST_HOUR, quiet_to: FIRST_HOUR + 5, ..garden }).await;
+    scene.engine.tended_by(Gardener { quiet_from: FIRST_HOUR, quiet_to: FIRST_HOUR + 5, ..garden }).await;
     scene.tell(ANN, COMMONS).await;
     scene.tell(AN, COMMONS).await;
     scene.pass_time(4 * HOUR).await;
@@ -37,12 +37,12 @@ async fn in_quiet_hours_nobody_dreams_and_behind_them_they_do() {
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await.len(), 1);
 }
 
-/// Where the realm lies the night begins: it is midnight in Tokyo.
+/// It is midnight in Tokyo, where the realm is, so its night begins.
 #[tokio::test]
-async fn quiet_hours_are_those_of_the_realm() {
+async fn quiet_hours_follow_the_realms_time_zone() {
     let mut scene = Scene::open(false, false).await;
     let garden = scene.engine.garden.clone();
-    scene.engine.tended_by(BackgroundWriter { quiet_from: 0, quiet_to: 5, ..garden }).await;
+    scene.engine.tended_by(Gardener { quiet_from: 0, quiet_to: 5, ..garden }).await;
     scene.engine.says_its_zone("Asia/Tokyo");
     scene.tell(ANN, COMMONS).await;
     scene.tell(AN, COMMONS).await;
@@ -50,10 +50,10 @@ async fn quiet_hours_are_those_of_the_realm() {
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await, []);
     scene.pass_time(3 * HOUR).await;
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await.len(), 1);
-    // A direct message lies in no realm: there it is afternoon.
+    // A direct message has no realm: there it is afternoon.
     let mut scene = Scene::open(false, false).await;
     let garden = scene.engine.garden.clone();
-    scene.engine.tended_by(BackgroundWriter { quiet_from: 0, quiet_to: 5, ..garden }).await;
+    scene.engine.tended_by(Gardener { quiet_from: 0, quiet_to: 5, ..garden }).await;
     scene.engine.says_its_zone("Asia/Tokyo");
     scene.tell(ANN, DM_ANN).await;
     scene.tell(ANN, DM_ANN).await;
@@ -61,12 +61,12 @@ async fn quiet_hours_are_those_of_the_realm() {
     assert_eq!(scene.written(ANN, DM_ANN, Kind::Dream).await.len(), 1);
 }
 
-/// The model is asked so often on a day, whatever there would be to write, and on the next day again.
+/// The number of requests per day limits what is written, and starts again the next day.
 #[tokio::test]
-async fn a_day_has_a_budget() {
+async fn requests_per_day_are_limited() {
     let mut scene = Scene::open(false, false).await;
     let garden = scene.engine.garden.clone();
-    scene.engine.tended_by(BackgroundWriter { asks_per_day: 2, ..garden }).await;
+    scene.engine.tended_by(Gardener { asks_per_day: 2, ..garden }).await;
     for _ in 0..9 {
         scene.tell(ANN, COMMONS).await;
     }
@@ -90,13 +90,13 @@ async fn a_day_has_a_budget() {
 }
 
 #[tokio::test]
-async fn what_was_dreamt_before_is_not_dreamt_again() {
+async fn a_dream_that_repeats_an_earlier_one_is_discarded() {
     let mut scene = Scene::open(false, false).await;
-    let answer_text = [scene.tell(ANN, COMMONS).await, scene.tell(AN, COMMONS).await];
+    let secrets = [scene.tell(ANN, COMMONS).await, scene.tell(AN, COMMONS).await];
     scene.pass_time(HOUR).await;
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await.len(), 1);
     scene.pass_time(DAY).await;
-    for secret in answer_text {
+    for secret in secrets {
         scene.say(ANN, COMMONS, &format!("the lighthouse password is {} quiet", word(secret, false))).await;
     }
     scene.pass_time(DAY).await;
@@ -109,17 +109,17 @@ async fn what_was_dreamt_before_is_not_dreamt_again() {
 }
 
 #[tokio::test]
-async fn nobody_is_looked_in_on_outside_the_hours_for_it() {
+async fn check_ins_are_sent_only_within_their_hours() {
     let mut scene = Scene::open(false, false).await;
     let garden = scene.engine.garden.clone();
-    scene.engine.tended_by(BackgroundWriter { check_ins_from: 10, check_ins_to: 12, ..garden }).await;
+    scene.engine.tended_by(Gardener { check_ins_from: 10, check_ins_to: 12, ..garden }).await;
     scene.command(ANN, DM_ANN, "/checkin on 2").await;
     scene.tell(ANN, DM_ANN).await;
-    // Two days of silence are over in the afternoon.
+    // Two days of silence end in the afternoon.
     scene.pass_time(2 * DAY + 6 * HOUR).await;
     assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
     scene.pass_time(DAY).await;
-    let question = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
-    let hours: Vec<i8> = question.iter().map(|question| question.at.to_zoned(TimeZone::UTC).hour()).collect();
+    let check_ins = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
+    let hours: Vec<i8> = check_ins.iter().map(|check_ins| check_ins.at.to_zoned(TimeZone::UTC).hour()).collect();
     assert!(matches!(hours[..], [10 | 11]), "{hours:?}");
 }

@@ -1,5 +1,5 @@
-//! The lightest honest indexes: maps searched from end to end. A careless one filters by nothing, so that what stands
-//! behind the indexes is proven to hold without them.
+//! The simplest correct indexes: maps that are searched from end to end. A careless one does not filter, which proves
+//! that the checks behind the indexes hold without them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use azera_types::{MemoryId, Timestamp};
 /// Numbers in a vector.
 pub const DIMENSION: usize = 48;
 
-/// Whether a search may find what is labelled so.
+/// Returns whether a search may find an entry with this label.
 fn visible(read_scope: &ReadScope, label: &IndexMetadata, until: Timestamp, careless: bool) -> bool {
     let granted = read_scope
         .grants()
@@ -35,7 +35,7 @@ fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
-/// Words as directions: texts that share words are near each other.
+/// Embeds words as directions: texts that share words are near each other.
 pub fn embed(text: &str) -> Vec<f32> {
     let mut vector = [0.0_f32; DIMENSION];
     vector[0] = 0.1;
@@ -55,7 +55,7 @@ pub struct WordEmbedder {
 }
 
 impl WordEmbedder {
-    /// Embeds nothing while it is `offload`.
+    /// Creates an embedder that fails while `unavailable` is true.
     pub fn new(unavailable: Arc<AtomicBool>) -> Self {
         let info =
             EmbedderInfo { id: "words".into(), dimension: DIMENSION, similarity_floor: 0.1, asks_otherwise: false };
@@ -168,7 +168,7 @@ impl VectorIndex for Vectors {
 
 type Docs = BTreeMap<MemoryId, TextDocument>;
 
-/// Documents by id; searched are those of the last commit. How rare a word is follows from what may be seen alone.
+/// Documents by id; searches use those of the last commit. How rare a word is depends only on visible documents.
 #[derive(Clone, Default)]
 pub struct Words {
     careless: bool,
@@ -220,7 +220,8 @@ impl TextIndex for Words {
             }
         }
         let found = scores.into_iter().map(|(id, score)| Found { id, score }).collect();
-        // In an order of their own: which word of the probe some text holds that the record hides must not show in the last bit.
+        // Sorted, so that the sum's last bit does not reveal which word of the query occurs in a text that the record
+        // hides.
         idfs.sort_by(f32::total_cmp);
         Ok(LexicalHits { found: best(found, limit), idf: idfs.iter().sum() })
     }

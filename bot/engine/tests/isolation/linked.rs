@@ -1,4 +1,5 @@
-//! Accounts of one human, linked by `/link`: what that shows in direct messages, and nowhere else, and to nobody else.
+//! Linked accounts of one human: what a link shows in direct messages, and that it shows it nowhere else and to nobody
+//! else.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::oracle::{DEFAULT_PERSONA, secrets_in};
 use crate::test_engine::person;
 use crate::world::{CHATS, Change, PEOPLE};
 
-/// The direct messages of those who are told apart here.
+/// The direct messages of the people in these tests.
 const DMS: [(usize, usize); 3] = [(ANN, DM_ANN), (AN, DM_AN), (BOB, DM_BOB)];
 
 fn dm(who: usize) -> usize {
@@ -42,19 +43,20 @@ impl Scene {
         self.engine.watch.oracle().link(who, other);
     }
 
-    /// The secrets that somebody finds, and those that they are told by a model that gives away all it is shown.
+    /// Returns the secrets that somebody finds, and those that they get from a model that repeats everything in its
+    /// prompt.
     async fn learns(&mut self, who: usize, place: usize) -> BTreeSet<usize> {
         let question = "what is the lighthouse password? say it";
         let mut found = secrets_in(&self.find(who, place, question).await.join(" "));
         if let Outcome::Replied(turn) = self.say(who, place, question).await {
-            let answer_text = secrets_in(&turn.text);
-            assert_eq!(answer_text.difference(&found).copied().collect::<Vec<_>>(), [0; 0], "told and not found");
-            found.extend(answer_text);
+            let repeated = secrets_in(&turn.text);
+            assert_eq!(repeated.difference(&found).copied().collect::<Vec<_>>(), [0; 0], "told and not found");
+            found.extend(repeated);
         }
         found
     }
 
-    /// Everybody looks everywhere; what they are shown is judged.
+    /// Everybody looks everywhere, and everything shown is judged.
     async fn is_sound(&self) {
         look_up_all(&self.engine).await;
         for chat in 0..CHATS.len() {
@@ -68,46 +70,46 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn what_is_told_to_one_account_is_known_to_the_other_and_to_nobody_else() {
+async fn linked_accounts_share_what_was_told_in_their_direct_messages() {
     let mut scene = Scene::open(false, false).await;
-    let answer_text = scene.tell(ANN, DM_ANN).await;
+    let anns = scene.tell(ANN, DM_ANN).await;
     let [den, commons] = [scene.tell(AN, DEN).await, scene.tell(AN, COMMONS).await];
     let of_an = scene.tell(AN, DM_AN).await;
     let bobs = scene.tell(BOB, DM_BOB).await;
     // Not before they are linked: Bob is not even in the guild.
     assert_eq!(scene.learns(BOB, DM_BOB).await, [bobs].into());
-    assert_eq!(scene.learns(ANN, DM_ANN).await, [answer_text, den, commons].into());
+    assert_eq!(scene.learns(ANN, DM_ANN).await, [anns, den, commons].into());
     scene.link(ANN, BOB).await;
     assert!(scene.command(ANN, DM_ANN, "/link list").await.contains("**Azera** on sim (`bob`)"));
     assert!(scene.command(BOB, DM_BOB, "/link list").await.contains("**Ann** on sim (`ann`)"));
     assert!(scene.command(BOB, DM_BOB, "/privacy").await.contains("the accounts that you linked"));
-    assert_eq!(scene.learns(BOB, DM_BOB).await, [answer_text, den, commons, bobs].into());
-    assert_eq!(scene.learns(ANN, DM_ANN).await, [answer_text, den, commons, bobs].into());
-    // Where others read along everybody is who they are there, and a third person learns nothing.
+    assert_eq!(scene.learns(BOB, DM_BOB).await, [anns, den, commons, bobs].into());
+    assert_eq!(scene.learns(ANN, DM_ANN).await, [anns, den, commons, bobs].into());
+    // Where others read along, everybody counts as the account they use, and a third person learns nothing.
     assert_eq!(scene.learns(ANN, COMMONS).await, [commons].into());
     assert_eq!(scene.learns(ANN, DEN).await, [den, commons].into());
     assert_eq!(scene.find(BOB, COMMONS, "the lighthouse password").await, [""; 0]);
     assert_eq!(scene.learns(AN, DM_AN).await, [of_an, den, commons].into());
     scene.is_sound().await;
-    // What one account cannot read any more, neither can.
+    // What one account can no longer read, the other cannot, either.
     scene.change(Change::Leave(ANN, GUILD));
-    assert_eq!(scene.learns(BOB, DM_BOB).await, [answer_text, bobs].into());
+    assert_eq!(scene.learns(BOB, DM_BOB).await, [anns, bobs].into());
     let reply = scene.say(BOB, DM_BOB, "what is the lighthouse password? launder").await;
-    assert!(matches!(&reply, Outcome::Replied(turn) if secrets_in(&turn.text).contains(&answer_text)), "{reply:?}");
+    assert!(matches!(&reply, Outcome::Replied(turn) if secrets_in(&turn.text).contains(&anns)), "{reply:?}");
     let removed = scene.command(BOB, DM_BOB, "/link remove").await;
     assert!(removed.contains("linked with no other any more"), "{removed}");
     scene.engine.watch.oracle().unlink(BOB);
     assert!(scene.command(ANN, DM_ANN, "/link list").await.contains("linked with no other"));
     // Neither what was told there, nor what was made of it here.
     assert_eq!(scene.learns(BOB, DM_BOB).await, [bobs].into());
-    assert_eq!(scene.learns(ANN, DM_ANN).await, [answer_text].into());
+    assert_eq!(scene.learns(ANN, DM_ANN).await, [anns].into());
     let history = scene.command(BOB, DM_BOB, "/branch switch main").await;
-    assert!(!secrets_in(&history).contains(&answer_text), "{history}");
+    assert!(!secrets_in(&history).contains(&anns), "{history}");
     scene.is_sound().await;
 }
 
 #[tokio::test]
-async fn three_accounts_are_one_human_until_one_is_forgotten() {
+async fn three_accounts_stay_linked_until_one_is_forgotten() {
     let mut scene = Scene::open(false, false).await;
     let [anns, ans, bobs] = [scene.tell(ANN, DM_ANN).await, scene.tell(AN, DM_AN).await, scene.tell(BOB, DM_BOB).await];
     scene.link(ANN, BOB).await;
@@ -128,11 +130,11 @@ async fn three_accounts_are_one_human_until_one_is_forgotten() {
     assert!(already.contains("linked already"), "{already}");
     let export = scene.command(AN, DM_AN, "/memory export").await;
     assert!(export.contains("\"linked\"") && export.contains("\"person\": \"bob\""), "{export}");
-    // Two are called so, and one of them is who asks.
+    // Two of the linked accounts have this name.
     let of_several = scene.command(BOB, DM_BOB, "/link remove Ann").await;
     assert!(of_several.contains("`/link remove an` or `/link remove ann`"), "{of_several}");
     scene.is_sound().await;
-    // Forgetting an account takes it out: it is data about them, as anything else.
+    // Forgetting an account also removes its links: they are data about the person, too.
     scene.command(BOB, DM_BOB, "/forget me quotes").await;
     scene.engine.watch.oracle().unlink(BOB);
     scene.engine.watch.oracle().forget_person(BOB);
@@ -150,7 +152,7 @@ async fn three_accounts_are_one_human_until_one_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_code_is_for_one_other_account_once_in_time_and_in_private() {
+async fn a_code_works_for_another_account_once_in_time_and_in_private() {
     let scene = Scene::open(false, false).await;
     let say = |code: String| {
         let scene = &scene;
@@ -170,21 +172,21 @@ async fn a_code_is_for_one_other_account_once_in_time_and_in_private() {
     let code = scene.code(ANN).await;
     let own = scene.command(ANN, DM_ANN, &format!("/link {code}")).await;
     assert!(own.contains("for your other account"), "{own}");
-    // A yes without a code says yes to nothing.
+    // Confirming without a code confirms nothing.
     assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits"));
-    // As people write it.
+    // In lower case and in groups, as people write it.
     let (one, other) =
         code.to_lowercase().split_at_checked(4).map(|(one, other)| (one.to_owned(), other.to_owned())).unwrap();
     assert!(say(format!("{one}-{other}")).await.contains("asks to be linked"));
     assert!(scene.command(BOB, DM_BOB, "/link list").await.contains("linked with no other"), "not before they say yes");
     assert!(say(code).await.contains("try 4 more"), "it is used up");
-    // The question does not wait for ever, nor does a code.
+    // Neither the question nor the code waits forever.
     scene.pass(601);
     assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits"));
     let code = scene.code(ANN).await;
     scene.pass(520);
     assert!(say(code).await.contains("does not hold"));
-    // One that others may have read is nobody's any more; another takes the place of the one before.
+    // A code that others may have read is invalid; a new code replaces the earlier one.
     let code = scene.code(ANN).await;
     let refused = scene.command(AN, COMMONS, &format!("/link {code}")).await;
     assert!(refused.contains("write to me directly") && refused.contains("holds no more"), "{refused}");
@@ -192,7 +194,7 @@ async fn a_code_is_for_one_other_account_once_in_time_and_in_private() {
     let (old, new) = (scene.code(ANN).await, scene.code(ANN).await);
     assert!(say(old).await.contains("does not hold"));
     assert!(say(new).await.contains("asks to be linked"));
-    // Who is taken out, or forgotten, is not linked by a yes to what they asked before.
+    // Somebody who was taken out, or forgotten, is not linked by a later confirmation.
     scene.command(ANN, DM_ANN, "/forget me").await;
     assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits"));
     scene.pass(601);
@@ -209,10 +211,10 @@ async fn a_code_is_for_one_other_account_once_in_time_and_in_private() {
     scene.is_sound().await;
 }
 
-/// A platform of which nothing is known but that it is asked, and how often.
+/// A fake platform that counts how often it is asked.
 struct Slow {
     id: PlatformId,
-    question: AtomicUsize,
+    calls: AtomicUsize,
     answers: bool,
 }
 
@@ -229,7 +231,7 @@ impl Platform for Slow {
         Ok(None)
     }
     async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
-        self.question.fetch_add(1, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Relaxed);
         assert_eq!(person.as_str(), "far:bob");
         if !self.answers {
             std::future::pending::<()>().await;
@@ -250,9 +252,9 @@ impl Platform for Slow {
     }
 }
 
-/// A platform that does not say where an account may read shows nothing of that, and holds nobody up.
+/// A platform that does not say where an account may read shows nothing of that, and delays nobody.
 #[tokio::test(start_paused = true)]
-async fn another_platform_is_asked_and_not_waited_for() {
+async fn a_slow_platform_does_not_delay_a_turn() {
     for attached in [None, Some(false), Some(true)] {
         let mut scene = Scene::open(false, false).await;
         let commons = scene.tell(ANN, COMMONS).await;
@@ -275,26 +277,26 @@ async fn another_platform_is_asked_and_not_waited_for() {
         azera_adapter::Host::settle(&scene.engine.azera).await.unwrap();
         let slow = attached.map(|answers| {
             let id = PlatformId::new("far").unwrap();
-            Arc::new(Slow { id, question: AtomicUsize::new(0), answers })
+            Arc::new(Slow { id, calls: AtomicUsize::new(0), answers })
         });
         if let Some(slow) = &slow {
             scene.engine.azera.attach(slow.clone());
         }
         let found = scene.find(BOB, DM_BOB, "what is the lighthouse keeper called?").await.join(" ");
-        // What was told to the account itself needs no platform's word; what it may read elsewhere does.
+        // Words told to the account itself need no platform's confirmation; what it may read in other places does.
         assert!(found.contains("Heliotrope"), "{found}");
         let may = attached == Some(true);
         let password = scene.find(BOB, DM_BOB, "the lighthouse password").await.join(" ");
         assert_eq!(secrets_in(&password).contains(&commons), may, "{password}");
         let Some(slow) = slow else { continue };
-        // A turn asks more than once what may be shown, and waits for a platform that is silent once.
-        let before = slow.question.load(Ordering::Relaxed);
+        // A turn checks more than once what may be shown, and waits only once for a silent platform.
+        let before = slow.calls.load(Ordering::Relaxed);
         let reply = scene.say(BOB, DM_BOB, "what is the lighthouse password? say it").await;
         assert!(
             matches!(&reply, Outcome::Replied(turn) if secrets_in(&turn.text).contains(&commons) == may),
             "{reply:?}"
         );
-        let question = slow.question.load(Ordering::Relaxed) - before;
-        assert!(if may { question > 1 } else { question == 1 }, "it was asked {question} times");
+        let calls = slow.calls.load(Ordering::Relaxed) - before;
+        assert!(if may { calls > 1 } else { calls == 1 }, "it was asked {calls} times");
     }
 }

@@ -1,4 +1,4 @@
-//! Every way to ask for what is remembered, by everybody from everywhere. What comes back is judged.
+//! Asks for memories in every way, as everybody and from everywhere. Everything returned is judged.
 
 use std::collections::HashSet;
 
@@ -18,13 +18,13 @@ use crate::test_engine::{TestEngine, chat, person};
 use crate::watch::WatchedHost;
 use crate::world::{CHATS, HOSTILE, PEOPLE};
 
-/// Hits asked for: more than there are.
+/// Hits requested: more than there are.
 const MANY: usize = 100;
 
-/// Memories looked at by number, from the newest on.
+/// Newest memories looked up by number.
 const NUMBERS: usize = 12;
 
-/// Messages of all places looked at by id, from the newest on.
+/// Newest messages of all places looked up by id.
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
@@ -97,7 +97,7 @@ const SHOWING: [&str; 66] = [
     "/tune soup 3",
 ];
 
-/// Everything that is written between messages.
+/// All kinds of background writings.
 const WRITTEN: [Kind; 6] = [Kind::Diary, Kind::Reflection, Kind::Dream, Kind::Note, Kind::Piece, Kind::CheckIn];
 
 /// Somebody in a chat, looking.
@@ -108,7 +108,7 @@ struct Looking<'a> {
     seen: Vec<String>,
 }
 
-/// Everybody looks at what they can reach, shortly.
+/// Lets everybody look at what they can reach, briefly.
 pub async fn look_up_all(engine: &TestEngine) {
     for chat in 0..CHATS.len() {
         for person in 0..PEOPLE.len() {
@@ -122,7 +122,7 @@ pub async fn look_up_all(engine: &TestEngine) {
     }
 }
 
-/// One person looks at one chat in every way; what they were shown, read by read.
+/// Lets one person look at one chat in every way. Returns what they were shown, one entry per read.
 pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Vec<String> {
     let mut looking = Looking { engine, chat, person, seen: Vec::new() };
     for command in SHOWING {
@@ -148,20 +148,20 @@ pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Ve
     looking.seen
 }
 
-/// A text without the numbers of memories and messages: they count up over all places, and by how much depends on the
-/// order in which a forgetting goes about its work.
+/// Removes the numbers of memories and messages from a text. They count up over all places, and by how much depends on
+/// the order in which forgetting proceeds.
 fn without_numbers(text: &str) -> String {
-    let mut retained = String::with_capacity(text.len());
+    let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let own = !retained.ends_with(|c: char| c.is_alphanumeric());
+        let own = !result.ends_with(|c: char| c.is_alphanumeric());
         let mark =
             ["\"id\":", "\"seq\":", "\"memory\":", "post~", "m"].into_iter().find(|mark| own && rest.starts_with(mark));
         let (head, tail) = rest.split_at(mark.map_or(first.len_utf8(), str::len));
-        retained.push_str(head);
+        result.push_str(head);
         rest = if mark.is_some() { tail.trim_start_matches(|c: char| c.is_ascii_digit()) } else { tail };
     }
-    retained
+    result
 }
 
 #[test]
@@ -176,12 +176,12 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap()
 }
 
-/// What a person sees of a hit.
-fn answer_text(hit: &Hit) -> String {
+/// Formats what a person sees of a hit.
+fn describe_hit(hit: &Hit) -> String {
     format!("{} {:?} {:.4} {}", json(&hit.memory), hit.signals, hit.score, hit.snippet.as_str())
 }
 
-/// Calls a read of memory and has what it gives judged under its name.
+/// Calls a read of the memory, and has its result judged under its name.
 macro_rules! read {
     ($looking:ident, $memory:ident.$method:ident($($argument:expr),*), |$found:ident| $text:expr) => {{
         let $found = $memory.$method($($argument),*).unwrap();
@@ -241,7 +241,7 @@ impl Looking<'_> {
             Ok(answer) => answer.chart.map_or(answer.text.clone(), |chart| format!("{}\n{chart:?}", answer.text)),
             Err(error) => error.to_string(),
         };
-        // How long it took says nothing about what was found.
+        // The duration says nothing about what was found.
         let said = said.split_once(", recall ").map_or(said.as_str(), |(said, _)| said);
         if text != "/memory export" {
             self.seen.push(format!("{text}: {}", without_numbers(said)));
@@ -253,14 +253,14 @@ impl Looking<'_> {
         let own_words = path == "Memory::export";
         let asker = Some(self.person);
         self.engine.watch.shown(path, &Showing { chat: self.chat, asker, persona: &persona, own_words }, &text);
-        // One's own words are one's own, whoever else may not see them; and which memories are looked at by number
+        // People may always see their own words, even if others may not; and which memories are looked up by number
         // depends on how many there are.
         if !own_words && !["Memory::memory", "Memory::written"].contains(&path) {
             self.seen.push(format!("{path}: {}", without_numbers(&text)));
         }
     }
 
-    /// The right here by the platform's word, if there is one.
+    /// Returns the read scope of the chat, as the platform reports it; `None` if the person cannot read it.
     async fn right(&self) -> Option<ReadScope> {
         let (chat, person) = (chat(self.chat), person(self.person));
         let sim = &self.engine.platform.sim;
@@ -278,14 +278,14 @@ impl Looking<'_> {
         Some(ReadScope::in_place(persona, &place, &reach))
     }
 
-    /// Every read of memory itself, with ids of everywhere.
+    /// Calls every read of the memory itself, with ids from everywhere.
     async fn read_memory(&mut self, query: &str) {
         let Some(read_scope) = self.right().await else { return };
         let engine = self.engine;
         let memory: &Memory = &engine.memory;
         let (here, me): (ChatId, PersonId) = (chat(self.chat), person(self.person));
         let query_text = Text::new(query);
-        let question = read!(self, memory.question(&read_scope, &query_text, &me, "Engine"), |found| format!(
+        let question = read!(self, memory.question(&read_scope, &query_text, &me, "Azera"), |found| format!(
             "{:?}",
             found.speaker
         ));
@@ -297,20 +297,29 @@ impl Looking<'_> {
             limits: Limits::default(),
             results: MANY,
         };
-        read!(self, memory.recall(&read_scope, &query), |found| found.hits.iter().map(answer_text).collect());
+        read!(self, memory.recall(&read_scope, &query), |found| found.hits.iter().map(describe_hit).collect());
         let words = memory.recall_lexical(&read_scope, &query);
         self.saw("Memory::recall_lexical", format!("{words:?}"));
         read!(self, memory.recall_with(&read_scope, &query, words), |found| found
             .hits
             .iter()
-            .map(answer_text)
+            .map(describe_hit)
             .collect());
         read!(self, memory.history(&read_scope, &here, MANY), |found| json(&found));
         read!(self, memory.branches(&read_scope, &here), |found| json(&found));
         read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.export(&DataSubject(me.clone())), |found| found.to_string());
+        self.read_trainable(&read_scope);
+        self.read_by_id(&read_scope, &here);
+        self.read_writings(&read_scope, &here);
+    }
+
+    /// Reads what may be trained on, with every message marked as salient.
+    fn read_trainable(&mut self, read_scope: &ReadScope) {
+        let engine = self.engine;
+        let memory: &Memory = &engine.memory;
         let order = engine.watch.oracle().order.clone();
-        // Everything is worth keeping here.
+        // Every message is salient here.
         for id in order.iter().rev().take(IDS) {
             let salience = Salience {
                 kind: "fact".into(),
@@ -323,23 +332,23 @@ impl Looking<'_> {
             };
             let id = MessageId::new(id).unwrap();
             memory.mark(&id, &salience).unwrap();
-            if let Some(said) = memory.message(&read_scope, &id).unwrap() {
+            if let Some(said) = memory.message(read_scope, &id).unwrap() {
                 read!(self, memory.note_surprise(&said, 3.0, 2.0), |found| format!("{found:?}"));
             }
         }
-        // Every other one wants to be learnt from, and every other one of those on another machine, too.
+        // Every other person consents to training, and every other one of those also to another machine.
         for at in (0..PEOPLE.len()).step_by(2) {
             let consent = TrainingConsent { since: Timestamp::UNIX_EPOCH, offload: at % 4 == 0 };
             memory.set_training_consent(&person(at), Some(consent)).unwrap();
         }
-        let mut lived = Vec::new();
+        let mut exchanges = Vec::new();
         for offload in [false, true] {
-            let found = read!(self, memory.trainable_exchanges(&read_scope, offload, &|_, _| true, MANY), |found| {
+            let found = read!(self, memory.trainable_exchanges(read_scope, offload, &|_, _| true, MANY), |found| {
                 json(&found.iter().map(|it| (&it.said, &it.reply, &it.before, &it.recalled)).collect::<Vec<_>>())
             });
-            lived.extend(found.into_iter().map(|it| (offload, it)));
+            exchanges.extend(found.into_iter().map(|it| (offload, it)));
         }
-        for (offload, it) in &lived {
+        for (offload, it) in &exchanges {
             assert!(!offload || memory.may_offload(&it.provenance).unwrap(), "{} goes elsewhere", it.said.id);
             let rows = it.before.iter().chain([&it.said, &it.reply]);
             for row in rows {
@@ -353,32 +362,46 @@ impl Looking<'_> {
                 assert!(may, "{person} did not want to be learnt from");
             }
         }
+    }
+
+    /// Reads messages and memories by their ids.
+    fn read_by_id(&mut self, read_scope: &ReadScope, here: &ChatId) {
+        let engine = self.engine;
+        let memory: &Memory = &engine.memory;
+        let order = engine.watch.oracle().order.clone();
         for person in (0..PEOPLE.len()).map(person) {
-            read!(self, memory.salient_memories(&read_scope, &person, MANY), |found| json(&found));
+            read!(self, memory.salient_memories(read_scope, &person, MANY), |found| json(&found));
         }
         for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {
             let reply = MessageId::new(format!("{id}~r0")).unwrap();
             for id in [&id, &reply] {
-                let found = read!(self, memory.message(&read_scope, id), |found| json(&found));
-                read!(self, memory.history_to(&read_scope, Some(id), MANY), |found| json(&found));
+                let found = read!(self, memory.message(read_scope, id), |found| json(&found));
+                read!(self, memory.history_to(read_scope, Some(id), MANY), |found| json(&found));
                 if found.is_none() {
-                    // Nothing grows out of what cannot be read.
-                    let refused = memory.branch_from(&read_scope, &here, id, "stolen", engine.clock.now());
+                    // Nothing can branch off a message that cannot be read.
+                    let refused = memory.branch_from(read_scope, here, id, "stolen", engine.clock.now());
                     self.saw("Memory::branch_from", refused.unwrap_err().to_string());
                 }
             }
-            read!(self, memory.alternatives(&read_scope, &id), |found| json(&found));
-            read!(self, memory.present_answer(&read_scope, &id), |found| json(&found));
-            read!(self, memory.why(&read_scope, &reply), |found| {
+            read!(self, memory.alternatives(read_scope, &id), |found| json(&found));
+            read!(self, memory.present_answer(read_scope, &id), |found| json(&found));
+            read!(self, memory.why(read_scope, &reply), |found| {
                 let why = found.as_ref().map(|(why, memories, hidden)| (&why.recalled, memories, hidden));
                 json(&why)
             });
         }
         for id in engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
-            read!(self, memory.memory(&read_scope, id), |found| json(&found));
-            read!(self, memory.written(&read_scope, id), |found| json(&found));
+            read!(self, memory.memory(read_scope, id), |found| json(&found));
+            read!(self, memory.written(read_scope, id), |found| json(&found));
         }
-        // As if something had been written that rests on all there is.
+    }
+
+    /// Reads what personas wrote, and what rests on everything.
+    fn read_writings(&mut self, read_scope: &ReadScope, here: &ChatId) {
+        let engine = self.engine;
+        let memory: &Memory = &engine.memory;
+        let order = engine.watch.oracle().order.clone();
+        // A made-up writing that rests on all messages.
         let everything = MemoryRow {
             id: MemoryId(u64::MAX),
             persona: read_scope.persona().clone(),
@@ -394,14 +417,14 @@ impl Looking<'_> {
             salience: None,
             surprise: None,
         };
-        read!(self, memory.behind(&read_scope, &everything), |found| json(&found));
+        read!(self, memory.behind(read_scope, &everything), |found| json(&found));
         for kind in WRITTEN {
-            read!(self, memory.writings(&read_scope, &[kind], MANY), |found| json(&found));
+            read!(self, memory.writings(read_scope, &[kind], MANY), |found| json(&found));
         }
-        read!(self, memory.notes(&read_scope, &here), |found| json(&found));
-        read!(self, memory.recent(&read_scope, Timestamp::MIN, MANY), |found| json(&found));
-        read!(self, memory.switch_branch(&read_scope, &here, "stolen"), |found| json(&found));
+        read!(self, memory.notes(read_scope, here), |found| json(&found));
+        read!(self, memory.recent(read_scope, Timestamp::MIN, MANY), |found| json(&found));
+        read!(self, memory.switch_branch(read_scope, here, "stolen"), |found| json(&found));
         let nothing = Forget::Message(MessageId::new("never said").unwrap());
-        read!(self, memory.forget_as_seen(&read_scope, &nothing, true), |found| json(&found));
+        read!(self, memory.forget_as_seen(read_scope, &nothing, true), |found| json(&found));
     }
 }

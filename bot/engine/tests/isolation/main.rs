@@ -1,9 +1,12 @@
-//! Isolation, proven over made-up worlds: "a memory is shown only where everyone who can read the answer can, at that
+//! Proves isolation over made-up worlds: "a memory is shown only where everyone who can read the answer can, at that
 //! moment, also read the place it came from".
 //!
-//! A world is realms, chats of every kind, people who come and go, personas, and what they say, each time with a secret
-//! of its own. The real core lives through it on stores in memory and on the sim platform; the model gives away every
-//! secret it is shown. Everything that comes out is judged by an oracle that knows only who came and went.
+//! A world is a set of realms, chats of every kind, people who join and leave, personas, and messages, each with a
+//! secret of its own. The real engine plays it on stores in memory and on the sim platform; its model repeats every
+//! secret it is shown. An oracle that only knows who joined and left judges everything that comes out.
+//!
+//! `world` makes worlds up, `drive` plays them, `look` asks for memories, `watch` and `oracle` judge, and `guard`
+//! checks that nothing is left out. The other modules are single scenes, most of them built on `findings::Scene`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -44,13 +47,13 @@ use crate::world::{World, every_command, world};
 /// Worlds played in a run.
 const WORLDS: u32 = 100;
 
-/// Showings judged in a run at least.
+/// Minimum number of judgements in a run.
 const CASES: usize = 10_000;
 
-/// Secrets judged in what was written between messages in a run at least.
+/// Minimum number of secrets judged in background writings in a run.
 const WRITTEN_SECRETS: usize = 5_000;
 
-/// Time for making a failing world smaller.
+/// Time for shrinking a failing world.
 const SHRINKING_MS: u32 = 60_000;
 
 /// Plays a world on threads of its own, which end with it.
@@ -58,8 +61,8 @@ fn pass_time(world: &World, record: &Arc<Mutex<Record>>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let result = runtime.block_on(async {
         let run = play(world, record.clone(), &BTreeSet::new()).await?;
-        // What is shown in a chat does not depend on what was never to be seen there: told again with other words for that,
-        // the world looks the same from it.
+        // What is shown in a chat must not depend on secrets that were never visible there: with other words for them,
+        // the world looks the same from that chat.
         let hidden = run.engine.watch.oracle().never_seen(run.observer.0);
         if world.careless || hidden.is_empty() {
             return Ok(());
@@ -70,13 +73,13 @@ fn pass_time(world: &World, record: &Arc<Mutex<Record>>) -> Result<(), String> {
             Some((one, two)) => Err(format!("what is hidden shows: once\n  {one}\nand, of other words,\n  {two}")),
         }
     });
-    // A crash leaves a delivery hanging for ever.
+    // A crash leaves a delivery hanging forever.
     runtime.shutdown_background();
     result
 }
 
 #[test]
-fn nobody_is_shown_what_they_cannot_read_by_any_way_there_is() {
+fn nobody_is_shown_what_they_cannot_read_in_any_way() {
     let record = Arc::<Mutex<Record>>::default();
     let config =
         Config { cases: WORLDS, failure_persistence: None, max_shrink_time: SHRINKING_MS, ..Config::default() };
@@ -92,7 +95,7 @@ fn nobody_is_shown_what_they_cannot_read_by_any_way_there_is() {
         record.paths().map(|(path, cases, secrets)| format!("\n{cases:>8} {secrets:>8} {path}")).collect();
     println!("{cases} showings judged:{table}");
     assert!(cases >= CASES, "{cases} showings judged:{table}");
-    // What was written between messages, by the ways that show nothing else.
+    // Background writings, by the ways that show nothing else.
     let written: usize =
         record.paths().filter(|(path, ..)| guard::WRITTEN.contains(path)).map(|(_, _, secrets)| secrets).sum();
     assert!(written >= WRITTEN_SECRETS, "{written} secrets of writings judged:{table}");
@@ -103,7 +106,7 @@ fn nobody_is_shown_what_they_cannot_read_by_any_way_there_is() {
 }
 
 #[test]
-fn the_vector_index_of_these_worlds_keeps_the_contract() {
+fn the_vector_index_of_these_worlds_conforms_to_its_contract() {
     conformance::vector(|| {
         let index = index::Vectors::new(conformance::DIMENSION, false);
         move || index.clone()

@@ -1,8 +1,8 @@
-//! What is looked after from time to time: pieces, how it is doing, people who want to be looked in on.
+//! Maintenance: garden pieces, reviews, curation and check-ins.
 
 use azera_adapter::Platform;
 use azera_affect::check_in_opening;
-use azera_config::BackgroundWriter;
+use azera_config::Gardener;
 use azera_memory::{Kind, ReadScope, Salience};
 use azera_types::{Clock, PersonaId, ReadableScopes, Timestamp};
 use jiff::SignedDuration;
@@ -18,7 +18,7 @@ pub const DAY: i64 = 24 * 3_600;
 const SQUARE: usize = 1;
 
 impl Scene {
-    /// Time passes in steps of an hour, and what is due is done.
+    /// Lets time pass in steps of an hour, and runs everything that is due.
     pub async fn pass_time(&self, seconds: i64) {
         for _ in 0..seconds / 3_600 {
             self.wait(3_600).await;
@@ -27,7 +27,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn somebody_who_asked_for_it_is_looked_in_on_once_until_they_answer() {
+async fn a_check_in_is_sent_once_until_the_person_answers() {
     let mut scene = Scene::open(false, false).await;
     let refused = scene.command(ANN, COMMONS, "/checkin on").await;
     assert!(refused.contains("in their direct messages"), "{refused}");
@@ -35,30 +35,30 @@ async fn somebody_who_asked_for_it_is_looked_in_on_once_until_they_answer() {
     assert!(refused.contains("1 to 90 days"), "{refused}");
     assert!(scene.command(ANN, DM_ANN, "/checkin").await.contains("I do not look in on you"));
     assert!(scene.command(ANN, DM_ANN, "/checkin on").await.contains("for 2 days"));
-    let answer_text = scene.tell(ANN, DM_ANN).await;
+    let secret = scene.tell(ANN, DM_ANN).await;
     scene.pass_time(DAY).await;
     assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
     scene.pass_time(2 * DAY).await;
     let question = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
     assert_eq!(question.len(), 1);
-    assert_eq!(secrets_in(&question[0].text), [answer_text].into());
+    assert_eq!(secrets_in(&question[0].text), [secret].into());
     let shown = |scene: &Scene| scene.delivered().into_iter().filter(|text| *text == *question[0].text).count();
     assert_eq!(shown(&scene), 1);
-    // However long they are silent, and over a restart.
+    // Not even after long silence and a restart.
     scene.pass_time(3 * DAY).await;
     scene.engine.reopen().await;
     scene.pass_time(3 * DAY).await;
     assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await.len(), 1);
     // Nobody else is asked, and nobody else sees it.
     assert_eq!(scene.written(AN, COMMONS, Kind::CheckIn).await, []);
-    // Who deletes the question is not asked it again.
+    // Deleting a check-in does not bring another one.
     scene.command(ANN, DM_ANN, &format!("/forget {}", question[0].id)).await;
     scene.pass_time(3 * DAY).await;
     assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
     scene.tell(ANN, DM_ANN).await;
     scene.pass_time(3 * DAY).await;
     assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await.len(), 1);
-    // What was wanted is told with everything else, and ends when it is said.
+    // The request is part of the export, and ends when the person says so.
     assert!(scene.command(ANN, DM_ANN, "/memory export").await.contains("\"days\": 2"));
     scene.command(ANN, DM_ANN, "/checkin off").await;
     scene.tell(ANN, DM_ANN).await;
@@ -67,14 +67,14 @@ async fn somebody_who_asked_for_it_is_looked_in_on_once_until_they_answer() {
     assert!(scene.engine.memory.check().unwrap().is_sound());
 }
 
-/// Who spoke of harming themselves is not left alone with it, nor asked cheerfully in the voice of a persona.
+/// Somebody who spoke of harming themselves is not left alone with it, and not asked cheerfully in a persona's voice.
 #[tokio::test]
-async fn who_was_in_danger_is_looked_in_on_plainly_with_help_lines_and_by_no_model() {
+async fn after_danger_the_check_in_is_a_fixed_text_with_help_lines() {
     const HARD: &str = "I don't want to live any more. I want to kill myself. quiet";
     let mut scene = Scene::open(false, false).await;
     scene.command(ANN, DM_ANN, "/checkin on 2").await;
     scene.say(ANN, DM_ANN, HARD).await;
-    // It was not the last that she said, either.
+    // It need not be the last thing she said.
     for _ in 0..10 {
         scene.tell(ANN, DM_ANN).await;
     }
@@ -85,34 +85,34 @@ async fn who_was_in_danger_is_looked_in_on_plainly_with_help_lines_and_by_no_mod
     assert!(plain.contains("findahelpline.com"), "{plain}");
     let shown = |scene: &Scene| scene.delivered().into_iter().filter(|text| *text == plain).count();
     assert_eq!(shown(&scene), 1);
-    // Once, until she answers; and with the same care while it was not long ago.
+    // Once until she answers, and again with the same care while it was not long ago.
     scene.pass_time(5 * DAY).await;
     assert_eq!(shown(&scene), 1);
     scene.tell(ANN, DM_ANN).await;
     scene.pass_time(3 * DAY).await;
     assert_eq!(shown(&scene), 2);
-    // Weeks later it is a question like any other.
+    // Weeks later it is a check-in like any other.
     scene.pass_time(10 * DAY).await;
-    let answer_text = scene.tell(ANN, DM_ANN).await;
+    let secret = scene.tell(ANN, DM_ANN).await;
     scene.pass_time(3 * DAY).await;
     let question = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
     assert_eq!((question.len(), shown(&scene)), (3, 2));
-    assert!(question.iter().any(|question| secrets_in(&question.text).contains(&answer_text)));
-    // It says nothing of what was told, and goes with it.
+    assert!(question.iter().any(|question| secrets_in(&question.text).contains(&secret)));
+    // It repeats nothing of her words, and is forgotten with them.
     scene.command(ANN, DM_ANN, "/forget me").await;
     assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
     assert!(scene.engine.memory.check().unwrap().is_sound());
 }
 
 #[tokio::test]
-async fn a_piece_is_made_of_what_was_said_and_posted_once() {
+async fn a_garden_piece_is_written_from_messages_and_posted_once() {
     let mut scene = Scene::open(false, false).await;
     let refused = scene.command(AN, COMMONS, "/garden write").await;
     assert!(refused.contains("the admins'"), "{refused}");
     assert!(scene.command(ANN, COMMONS, "/garden write").await.contains("Nothing came of it"));
-    let answer_text = scene.tell(ANN, COMMONS).await;
+    let secret = scene.tell(ANN, COMMONS).await;
     let written = scene.command(ANN, COMMONS, "/garden write").await;
-    assert!(written.contains("piece") && secrets_in(&written).contains(&answer_text), "{written}");
+    assert!(written.contains("piece") && secrets_in(&written).contains(&secret), "{written}");
     let piece = scene.written(AN, COMMONS, Kind::Piece).await.remove(0);
     let shown = |scene: &Scene| scene.delivered().into_iter().filter(|text| *text == *piece.text).count();
     assert_eq!(shown(&scene), 0, "it is kept, and not posted yet");
@@ -120,27 +120,27 @@ async fn a_piece_is_made_of_what_was_said_and_posted_once() {
     assert_eq!(shown(&scene), 1, "the best there is goes to the journal's channel");
     let again = scene.command(ANN, COMMONS, "/garden publish 1").await;
     assert!(again.contains("published before"), "{again}");
-    // It goes with what it is made of, and where it was posted.
+    // It is forgotten with its sources, and so is its post.
     scene.command(ANN, COMMONS, "/forget me").await;
     assert_eq!(scene.written(AN, COMMONS, Kind::Piece).await, []);
     assert!(scene.engine.memory.check().unwrap().is_sound());
 }
 
 #[tokio::test]
-async fn a_private_channel_keeps_its_pieces_from_the_journal_of_the_realm() {
+async fn pieces_of_a_private_channel_stay_out_of_the_realms_journal() {
     let mut scene = Scene::open(false, false).await;
-    let answer_text = scene.tell(AN, DEN).await;
+    let secret = scene.tell(AN, DEN).await;
     let written = scene.command(ANN, DEN, "/garden write").await;
-    assert!(secrets_in(&written).contains(&answer_text), "{written}");
+    assert!(secrets_in(&written).contains(&secret), "{written}");
     let refused = scene.command(ANN, DEN, "/garden publish 1").await;
     assert!(refused.contains("nowhere to publish it"), "{refused}");
     assert!(scene.command(ANN, COMMONS, "/garden list").await.contains("There are no pieces"));
     scene.pass_time(2 * DAY).await;
-    assert!(scene.delivered().iter().all(|text| !text.starts_with("Once") || !secrets_in(text).contains(&answer_text)));
+    assert!(scene.delivered().iter().all(|text| !text.starts_with("Once") || !secrets_in(text).contains(&secret)));
 }
 
 #[tokio::test]
-async fn pieces_come_by_themselves_where_enough_was_said() {
+async fn pieces_are_written_where_enough_was_said() {
     let mut scene = Scene::open(false, false).await;
     for _ in 0..5 {
         scene.tell(ANN, COMMONS).await;
@@ -157,7 +157,7 @@ async fn pieces_come_by_themselves_where_enough_was_said() {
 }
 
 #[tokio::test]
-async fn once_a_week_it_looks_at_how_it_is_doing() {
+async fn a_review_is_written_once_a_week() {
     let mut scene = Scene::open(false, false).await;
     scene.tell(ANN, COMMONS).await;
     scene.pass_time(DAY).await;
@@ -172,9 +172,9 @@ async fn once_a_week_it_looks_at_how_it_is_doing() {
     assert!(prompts.contains("I can search my memory by meaning, all I heard is filed"), "{prompts}");
 }
 
-/// What is asked in private must not show in what is kept in public.
+/// Questions in private must not change what is remembered in public.
 #[tokio::test]
-async fn a_mark_fades_anew_once_a_reply_in_its_own_place_rests_on_it() {
+async fn a_memory_counts_as_used_only_by_replies_in_its_own_place() {
     const STATED: &str = "the ferry to the island leaves at nine quiet";
     let mut scene = Scene::open(false, false).await;
     scene.say(ANN, COMMONS, STATED).await;
@@ -185,8 +185,8 @@ async fn a_mark_fades_anew_once_a_reply_in_its_own_place_rests_on_it() {
     let place = Platform::place(sim.as_ref(), &chat(COMMONS), &person(ANN)).await.unwrap().unwrap();
     let read_scope = ReadScope::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &ReadableScopes::default());
     let used = |scene: &Scene| {
-        let retained = scene.engine.memory.salient_memories(&read_scope, &person(ANN), 10).unwrap();
-        retained.into_iter().find(|row| *row.text == *STATED).and_then(|row| row.salience).unwrap().used
+        let salient = scene.engine.memory.salient_memories(&read_scope, &person(ANN), 10).unwrap();
+        salient.into_iter().find(|row| *row.text == *STATED).and_then(|row| row.salience).unwrap().used
     };
     scene.pass(DAY);
     for (place, counts) in [(DM_ANN, false), (SQUARE, true)] {
@@ -197,16 +197,16 @@ async fn a_mark_fades_anew_once_a_reply_in_its_own_place_rests_on_it() {
 }
 
 #[tokio::test]
-async fn what_was_told_twice_is_kept_once_however_long_ago() {
+async fn curation_keeps_the_richer_of_two_old_duplicates() {
     let mut scene = Scene::open(false, false).await;
-    let answer_text = ["the ferry to the island leaves at nine", "the ferry to the island leaves early at nine"];
+    let statements = ["the ferry to the island leaves at nine", "the ferry to the island leaves early at nine"];
     let mut said = Vec::new();
-    for text in answer_text {
+    for text in statements {
         scene.say(ANN, DM_ANN, &format!("{text} quiet")).await;
         said.push((scene.last(), text));
     }
     scene.pass_time(DAY).await;
-    // As if more had been said between the two than one conversation is compared with.
+    // As if more had been said between the two than extraction compares.
     for (message, text) in said {
         let (kind, to) = ("fact".to_owned(), text.len());
         let salience = Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
@@ -215,19 +215,19 @@ async fn what_was_told_twice_is_kept_once_however_long_ago() {
     let sim = &scene.engine.platform.sim;
     let place = Platform::place(sim.as_ref(), &chat(DM_ANN), &person(ANN)).await.unwrap().unwrap();
     let read_scope = ReadScope::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &ReadableScopes::default());
-    let retained = |scene: &Scene| {
-        let retained = scene.engine.memory.salient_memories(&read_scope, &person(ANN), 10).unwrap();
-        retained.iter().filter(|row| row.text.contains("ferry")).map(|row| row.gist().to_owned()).collect::<Vec<_>>()
+    let ferries = |scene: &Scene| {
+        let salient = scene.engine.memory.salient_memories(&read_scope, &person(ANN), 10).unwrap();
+        salient.iter().filter(|row| row.text.contains("ferry")).map(|row| row.gist().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(salient_memories(&scene).len(), 2);
+    assert_eq!(ferries(&scene).len(), 2);
     scene.say(ANN, DM_ANN, "and now the weather quiet").await;
     scene.pass_time(DAY).await;
-    assert_eq!(salient_memories(&scene), [answer_text[1]], "the richer of the two");
+    assert_eq!(ferries(&scene), [statements[1]], "the richer of the two");
 }
 
-/// What is kept in one place says nothing of what was said in another, not even that it holds no more.
+/// Memories of one place reveal nothing of what was said in another, not even that they no longer hold.
 #[tokio::test]
-async fn what_holds_no_more_is_told_by_what_is_claimed_in_the_same_place() {
+async fn contradictions_are_detected_within_one_place() {
     let mut scene = Scene::open(false, false).await;
     for (place, text) in [
         (DM_ANN, "my dentist appointment is on thursday"),
@@ -239,18 +239,17 @@ async fn what_holds_no_more_is_told_by_what_is_claimed_in_the_same_place() {
     scene.pass_time(DAY).await;
     scene.say(ANN, COMMONS, "my dentist appointment is on friday now. quiet").await;
     scene.pass_time(DAY).await;
-    let answer_text = scene.command(ANN, DM_ANN, "/me").await;
-    let line = |text: &str| {
-        answer_text.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("{text}: {answer_text}"))
-    };
-    assert!(line("dentist appointment is on tuesday").contains(", until "), "{answer_text}");
+    let answer = scene.command(ANN, DM_ANN, "/me").await;
+    let line =
+        |text: &str| answer.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("{text}: {answer}"));
+    assert!(line("dentist appointment is on tuesday").contains(", until "), "{answer}");
     for stands in ["dentist appointment is on thursday", "market stall is on tuesday", "on friday now"] {
-        assert!(!line(stands).contains(", until "), "{answer_text}");
+        assert!(!line(stands).contains(", until "), "{answer}");
     }
 }
 
 #[tokio::test]
-async fn nobody_is_looked_in_on_by_who_is_not_spoken_to_any_more_or_while_they_talk_elsewhere() {
+async fn no_check_in_comes_from_a_persona_that_no_longer_answers() {
     let mut scene = Scene::open(false, false).await;
     scene.command(ANN, DM_ANN, "/checkin on 1").await;
     scene.tell(ANN, DM_ANN).await;
@@ -267,7 +266,7 @@ async fn nobody_is_looked_in_on_by_who_is_not_spoken_to_any_more_or_while_they_t
 }
 
 #[tokio::test]
-async fn the_journal_of_a_private_channel_uses_up_no_piece_of_the_realm() {
+async fn a_realms_piece_cannot_be_published_in_a_private_channels_journal() {
     let mut scene = Scene::open(false, false).await;
     scene.command(ANN, DEN, "/journal channel here").await;
     scene.tell(ANN, DEN).await;
@@ -276,11 +275,11 @@ async fn the_journal_of_a_private_channel_uses_up_no_piece_of_the_realm() {
     let piece = scene.written(AN, COMMONS, Kind::Piece).await.remove(0);
     let refused = scene.command(ANN, DEN, &format!("/garden publish {}", piece.id)).await;
     assert!(refused.contains("belongs to another place"), "{refused}");
-    let answer_text = scene.command(ANN, COMMONS, "/garden publish 1").await;
-    assert!(answer_text.contains("Published"), "{answer_text}");
+    let answer = scene.command(ANN, COMMONS, "/garden publish 1").await;
+    assert!(answer.contains("Published"), "{answer}");
 }
 
-/// When marks were gone through in each of the places, of those where they were.
+/// Returns when memories were curated in each of the places, for those where they were.
 async fn curated(scene: &Scene, places: &[usize]) -> Vec<Timestamp> {
     let (sim, persona) = (&scene.engine.platform.sim, PersonaId::new(DEFAULT_PERSONA).unwrap());
     let mut when = Vec::new();
@@ -291,9 +290,9 @@ async fn curated(scene: &Scene, places: &[usize]) -> Vec<Timestamp> {
     when
 }
 
-/// With one home a look, an installation of thousands would come round to each of them once in many hours.
+/// With one place per round, an installation of thousands of places would get to each of them only once in many hours.
 #[tokio::test]
-async fn one_look_is_enough_for_many_homes() {
+async fn one_round_maintains_many_places() {
     let mut scene = Scene::open(false, false).await;
     let places = [COMMONS, DEN, DM_ANN];
     for place in places {
@@ -305,17 +304,12 @@ async fn one_look_is_enough_for_many_homes() {
     assert_eq!(curated(&scene, &places).await.len(), places.len());
 }
 
-/// Whatever else is due does not wait until all homes are looked after.
+/// Other due work does not wait until all places are maintained.
 #[tokio::test]
-async fn a_look_at_homes_ends_when_it_takes_long() {
+async fn a_round_of_maintenance_ends_when_it_takes_long() {
     let mut scene = Scene::open(false, false).await;
-    let none = BackgroundWriter {
-        dreams: false,
-        journal: false,
-        diary_messages: 0,
-        notes_every: 0,
-        ..scene.engine.garden.clone()
-    };
+    let none =
+        Gardener { dreams: false, journal: false, diary_messages: 0, notes_every: 0, ..scene.engine.garden.clone() };
     scene.engine.tended_by(none).await;
     let places = [COMMONS, DEN, DM_ANN];
     for place in places {

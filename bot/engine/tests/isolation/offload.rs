@@ -1,4 +1,4 @@
-//! Learning on another machine: what goes there, and what of that which comes back is taken in.
+//! Training on another machine: what is sent there, and which results are accepted.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,15 +16,15 @@ use azera_types::MessageId;
 use crate::fake_trainer::{HOUR, Learning, WANTED, id, weights};
 use crate::findings::{ANN, COMMONS, DM_ANN, LOBBY};
 
-/// Keeps what it is given, seals nothing, and brings back what is laid beside it.
+/// A transport that stores jobs as they are, without sealing them, and opens results put beside them.
 #[derive(Default)]
-struct Post {
+struct FakeTransport {
     sent: Mutex<HashMap<PathBuf, TrainingJob>>,
-    /// Whether nothing that came back can be opened, though nothing is wrong with it.
+    /// Whether opening fails although the results are fine, as without the key.
     has_no_key: Mutex<bool>,
 }
 
-impl OffloadTransport for Post {
+impl OffloadTransport for FakeTransport {
     fn send(&self, job: &TrainingJob, base_fingerprint: &str, file: &Path) -> Result<(), TrainError> {
         assert_eq!(base_fingerprint, "ground");
         std::fs::write(file, "sealed").unwrap();
@@ -42,26 +42,26 @@ impl OffloadTransport for Post {
             return Err(OffloadError::NoJob(invalid()));
         }
         let TrainingJob { training_examples, older, .. } = self.sent.lock().unwrap()[job].clone();
-        let came = std::fs::read(learnt)?;
-        let (number, evaluation) = came.split_first().ok_or_else(|| OffloadError::NotOfIt(invalid()))?;
+        let result = std::fs::read(learnt)?;
+        let (number, evaluation) = result.split_first().ok_or_else(|| OffloadError::NotOfIt(invalid()))?;
         let evaluation = serde_json::from_slice(evaluation).map_err(|_| OffloadError::NotOfIt(invalid()))?;
         std::fs::write(to, weights(*number))?;
         Ok(OffloadResult { training_examples, older, trained: TrainingResult { id: id(*number), evaluation } })
     }
 }
 
-/// A house that learns elsewhere, and who carries its courses.
-async fn open() -> (Learning, Arc<Post>, Arc<Mutex<Option<Arc<dyn OffloadTransport>>>>) {
-    let post = Arc::new(Post::default());
+/// Opens an engine that trains on another machine, and returns its transport.
+async fn open() -> (Learning, Arc<FakeTransport>, Arc<Mutex<Option<Arc<dyn OffloadTransport>>>>) {
+    let post = Arc::new(FakeTransport::default());
     let transport: Arc<Mutex<Option<Arc<dyn OffloadTransport>>>> = Arc::new(Mutex::new(Some(post.clone())));
     let it = Learning::open_with(false, transport.clone()).await;
     it.scene.command(ANN, DM_ANN, "/persona use azera").await;
-    let answer_text = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
-    assert!(answer_text.contains("another machine"), "{answer_text}");
+    let answer = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    assert!(answer.contains("another machine"), "{answer}");
     (it, post, transport)
 }
 
-/// The files of what is away that end so.
+/// Returns the files of offloaded jobs with this extension.
 fn offloaded(it: &Learning, extension: &str) -> Vec<PathBuf> {
     let files = std::fs::read_dir(it.folder.path().join(OFFLOAD_FOLDER)).unwrap().map(|file| file.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|it| it == extension)).collect()
@@ -71,14 +71,14 @@ fn all_offloaded(it: &Learning) -> usize {
     std::fs::read_dir(it.folder.path().join(OFFLOAD_FOLDER)).unwrap().count()
 }
 
-/// Lays beside a course what came of it.
-fn bring_back(it: &Learning, job: &Path, number: u8) {
+/// Puts a result beside a job.
+fn put_result(it: &Learning, job: &Path, number: u8) {
     let evaluation = serde_json::to_vec(&*it.fake_trainer.evaluation.lock().unwrap()).unwrap();
     std::fs::write(job.with_extension(RESULT_EXTENSION), [&[number], evaluation.as_slice()].concat()).unwrap();
 }
 
 #[tokio::test]
-async fn what_another_machine_learns_serves_where_it_was_lived_through() {
+async fn a_lora_trained_on_another_machine_serves_in_its_place() {
     let (mut it, post, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
     assert_eq!(it.fake_trainer.count(), 0, "nothing is learnt here");
@@ -96,12 +96,12 @@ async fn what_another_machine_learns_serves_where_it_was_lived_through() {
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(status.contains("a lesson waits to be learnt on that machine") && status.contains("nothing serves here"));
     assert!(!it.scene.command(ANN, COMMONS, "/hearth").await.contains("waits to be learnt"), "another place");
-    // No second one is sent while the first is away, also after a restart.
+    // No second job is sent while the first is away, not even after a restart.
     it.scene.engine.reopen().await;
     it.talk(ANN, DM_ANN, "magpie").await;
     assert_eq!(offloaded(&it, JOB_EXTENSION), jobs);
     assert_eq!(it.reply(ANN, DM_ANN).await, []);
-    bring_back(&it, &jobs[0], 1);
+    put_result(&it, &jobs[0], 1);
     it.scene.wait(HOUR).await;
     assert_eq!((all_offloaded(&it), it.files().len()), (0, 2));
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
@@ -109,20 +109,20 @@ async fn what_another_machine_learns_serves_where_it_was_lived_through() {
     let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
     assert!(history.contains("lesson 1, 4 exchanges: kept (loss 2.00, then 1.00)"), "{history}");
     assert!(history.contains("laid out to be learnt on another machine"), "{history}");
-    // The next goes on from there.
+    // The next job continues from there.
     it.scene.wait(7 * HOUR).await;
     let next = offloaded(&it, JOB_EXTENSION);
     assert_eq!(next.len(), 1);
     let beside = post.sent.lock().unwrap()[&next[0]].beside.clone();
     assert_eq!(beside, Some(it.folder.path().join(format!("{}.gguf", id(1)))));
-    // Taken back: so it has nothing to stand beside.
+    // After a rollback it has nothing to train beside.
     assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
     assert_eq!((all_offloaded(&it), it.files().len()), (0, 0));
 }
 
 #[tokio::test]
-async fn what_is_forgotten_meanwhile_is_not_taken_in() {
-    // Four of the five are learnt from; the other is to be compared, and lies in the course as well.
+async fn a_result_is_rejected_if_a_source_was_forgotten_meanwhile() {
+    // Four of the five messages are trained on; the other is only compared, and is in the job, too.
     for gone in 0..5 {
         let (mut it, _, _) = open().await;
         let said = it.talk(ANN, DM_ANN, "lantern").await;
@@ -130,7 +130,7 @@ async fn what_is_forgotten_meanwhile_is_not_taken_in() {
         it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &said[gone]).await.unwrap();
         it.scene.engine.azera.settle().await.unwrap();
         assert_eq!(all_offloaded(&it), 0, "the course goes at once");
-        bring_back(&it, &job, 1);
+        put_result(&it, &job, 1);
         it.scene.wait(HOUR).await;
         assert_eq!((it.files().len(), it.reply(ANN, DM_ANN).await), (0, Vec::new()));
         it.scene.engine.reopen().await;
@@ -141,7 +141,7 @@ async fn what_is_forgotten_meanwhile_is_not_taken_in() {
 
     let (mut it, _, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
-    bring_back(&it, &offloaded(&it, JOB_EXTENSION)[0], 1);
+    put_result(&it, &offloaded(&it, JOB_EXTENSION)[0], 1);
     it.scene.command(ANN, COMMONS, "/hearth opt-out").await;
     assert_eq!(all_offloaded(&it), 0, "she does not want it any more");
     it.scene.wait(HOUR).await;
@@ -149,16 +149,16 @@ async fn what_is_forgotten_meanwhile_is_not_taken_in() {
 }
 
 #[tokio::test]
-async fn what_comes_back_is_examined_here() {
+async fn results_are_evaluated_here() {
     let (mut it, _, _) = open().await;
     it.talk(ANN, COMMONS, "lantern").await;
     let job = offloaded(&it, JOB_EXTENSION).remove(0);
-    // Nothing that can be opened: it goes, and the course is waited for as before.
+    // A result that cannot be opened is removed, and the job is waited for as before.
     std::fs::write(job.with_extension(RESULT_EXTENSION), [1, b'?']).unwrap();
     it.scene.wait(HOUR).await;
     assert_eq!((offloaded(&it, JOB_EXTENSION).len(), offloaded(&it, RESULT_EXTENSION).len()), (1, 0));
     it.fake_trainer.evaluation.lock().unwrap().voice = Some(Loss { before: 2.0, after: 2.1 });
-    bring_back(&it, &job, 1);
+    put_result(&it, &job, 1);
     it.scene.wait(HOUR).await;
     assert_eq!((all_offloaded(&it), it.files().len()), (0, 0));
     assert_eq!(it.reply(ANN, COMMONS).await, []);
@@ -171,19 +171,19 @@ async fn what_comes_back_is_examined_here() {
 }
 
 #[tokio::test]
-async fn what_does_not_come_back_is_given_up() {
+async fn a_job_without_a_result_is_given_up_in_the_end() {
     let (mut it, _, transport) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
     let job = offloaded(&it, JOB_EXTENSION).remove(0);
     it.scene.wait(29 * 24 * HOUR).await;
     assert!(job.exists());
-    // Nobody says anything there meanwhile, and Azera starts anew.
+    // Nobody says anything there meanwhile, and Azera restarts.
     it.scene.engine.reopen().await;
     it.scene.wait(2 * 24 * HOUR).await;
     assert!(!job.exists());
     let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
     assert!(history.contains("nothing of use came back from the other machine"), "{history}");
-    // Switched off, nothing stays sealed either.
+    // Turned off, no sealed job stays, either.
     it.talk(ANN, DM_ANN, "magpie").await;
     it.scene.wait(24 * HOUR).await;
     assert_eq!(offloaded(&it, JOB_EXTENSION).len(), 1);
@@ -196,12 +196,12 @@ async fn what_does_not_come_back_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_came_back_and_cannot_be_examined_is_given_up() {
+async fn a_result_that_cannot_be_evaluated_is_given_up_in_the_end() {
     let (mut it, post, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
     let job = offloaded(&it, JOB_EXTENSION).remove(0);
-    bring_back(&it, &job, 1);
-    // First another model answers, then the key is gone: each may be as before tomorrow.
+    put_result(&it, &job, 1);
+    // First another model answers, then the key is missing: either may be fixed tomorrow.
     *it.fake_trainer.base_fingerprint.lock().unwrap() = Some("another".to_owned());
     it.scene.wait(HOUR).await;
     *it.fake_trainer.base_fingerprint.lock().unwrap() = Some("ground".to_owned());
@@ -217,21 +217,21 @@ async fn what_came_back_and_cannot_be_examined_is_given_up() {
     let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
     assert!(history.contains("nothing of use came back from the other machine"), "{history}");
     assert_eq!(it.reply(ANN, DM_ANN).await, []);
-    // What is lived through afterwards is laid out again.
+    // Later exchanges are sent again.
     it.talk(ANN, DM_ANN, "magpie").await;
     it.scene.wait(24 * HOUR).await;
     assert_eq!(offloaded(&it, JOB_EXTENSION).len(), 1);
 }
 
 #[tokio::test]
-async fn who_agreed_to_this_machine_alone_is_not_learnt_from_on_another() {
+async fn data_of_people_who_consented_to_local_training_is_not_sent() {
     let transport: Arc<Mutex<Option<Arc<dyn OffloadTransport>>>> = Arc::default();
     let mut it = Learning::open_with(false, transport.clone()).await;
     it.scene.command(ANN, DM_ANN, "/persona use azera").await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     it.talk(ANN, DM_ANN, "lantern").await;
     assert_eq!(it.files().len(), 2, "one lesson is learnt here");
-    let post = Arc::new(Post::default());
+    let post = Arc::new(FakeTransport::default());
     *transport.lock().unwrap() = Some(post.clone());
     it.scene.engine.reopen().await;
     it.talk(ANN, DM_ANN, "magpie").await;
@@ -246,9 +246,9 @@ async fn who_agreed_to_this_machine_alone_is_not_learnt_from_on_another() {
     assert!(status.contains("nothing of yours goes there unless") && status.contains("Held up"), "{status}");
     let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
     assert!(privacy.contains("another machine by now, which you did not agree to"), "{privacy}");
-    // Now she knows of it. What she said since she agreed first counts, and what was learnt stays.
-    let answer_text = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
-    assert!(answer_text.contains("another machine") && answer_text.contains("Since "), "{answer_text}");
+    // Now she knows. Her consent counts from the first time, and the LoRA stays.
+    let answer = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
+    assert!(answer.contains("another machine") && answer.contains("Since "), "{answer}");
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(!status.contains("nothing of yours goes there unless") && !status.contains("Held up"), "{status}");
     let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
@@ -261,13 +261,13 @@ async fn who_agreed_to_this_machine_alone_is_not_learnt_from_on_another() {
 }
 
 #[tokio::test]
-async fn what_came_back_is_examined_though_nobody_was_there_for_weeks() {
+async fn a_result_is_evaluated_after_weeks_of_silence() {
     let (mut it, _, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
     let job = offloaded(&it, JOB_EXTENSION).remove(0);
     it.scene.wait(20 * 24 * HOUR).await;
     it.scene.engine.reopen().await;
-    bring_back(&it, &job, 1);
+    put_result(&it, &job, 1);
     it.scene.wait(HOUR).await;
     assert_eq!((all_offloaded(&it), it.files().len()), (0, 2));
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
@@ -278,7 +278,7 @@ async fn a_job_that_cannot_be_opened_any_more_is_given_up_at_once() {
     let (mut it, _, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
     let job = offloaded(&it, JOB_EXTENSION).remove(0);
-    bring_back(&it, &job, 1);
+    put_result(&it, &job, 1);
     std::fs::write(&job, "damaged").unwrap();
     it.scene.wait(HOUR).await;
     assert_eq!((all_offloaded(&it), it.files().len()), (0, 0));
@@ -287,9 +287,9 @@ async fn a_job_that_cannot_be_opened_any_more_is_given_up_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_only_compared_with_is_forgotten_with_its_job() {
+async fn forgetting_a_message_that_is_only_compared_removes_the_job() {
     let (mut it, _, _) = open().await;
-    // What was said in another channel is recalled; how that was answered stands before no answer here.
+    // The message in the other channel is recalled here, but its reply is in no prompt of this channel.
     it.scene.say(ANN, LOBBY, "umbrella drips quiet").await;
     let first = MessageId::new(format!("{}~r0", it.scene.last())).unwrap();
     for thing in ["kettle whistles quiet", "bicycle squeaks quiet", "harbour freezes quiet", "library closes quiet"] {
@@ -307,12 +307,12 @@ async fn what_is_only_compared_with_is_forgotten_with_its_job() {
 }
 
 #[tokio::test]
-async fn nothing_is_examined_where_somebody_talks() {
+async fn no_result_is_evaluated_during_a_conversation() {
     let (mut it, _, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
     let job = offloaded(&it, JOB_EXTENSION).remove(0);
     it.scene.wait(2 * HOUR).await;
-    bring_back(&it, &job, 1);
+    put_result(&it, &job, 1);
     it.scene.wait(20 * 60).await;
     it.scene.say(ANN, DM_ANN, "are you there quiet").await;
     it.scene.wait(15 * 60).await;
@@ -326,13 +326,13 @@ async fn nothing_is_examined_where_somebody_talks() {
 }
 
 #[tokio::test]
-async fn what_is_away_can_be_taken_back() {
+async fn an_offloaded_job_can_be_rolled_back() {
     let (mut it, _, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
     let job = offloaded(&it, JOB_EXTENSION).remove(0);
     assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
     assert_eq!(all_offloaded(&it), 0);
-    bring_back(&it, &job, 1);
+    put_result(&it, &job, 1);
     it.scene.wait(24 * HOUR).await;
     assert_eq!((it.files().len(), it.reply(ANN, DM_ANN).await), (0, Vec::new()));
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
@@ -341,11 +341,11 @@ async fn what_is_away_can_be_taken_back() {
 }
 
 #[tokio::test]
-async fn what_comes_late_has_a_day_to_be_of_use() {
+async fn a_late_result_has_a_day_to_be_evaluated() {
     let (mut it, _, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
     let job = offloaded(&it, JOB_EXTENSION).remove(0);
-    bring_back(&it, &job, 1);
+    put_result(&it, &job, 1);
     *it.fake_trainer.base_fingerprint.lock().unwrap() = Some("another".to_owned());
     it.scene.engine.reopen().await;
     it.scene.wait(31 * 24 * HOUR).await;

@@ -1,5 +1,5 @@
-//! Who may read what, worked out from who came and went alone. It knows no scope, no right and no need: every secret is
-//! a word of its own, and whoever is shown one must be able to read, now, the place it was told in.
+//! The oracle works out who may read what, only from who joined and left. It knows no scopes: every secret is a word of
+//! its own, and everybody who is shown one must be able to read, now, the place it was told in.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use azera_types::{MessageId, Timestamp};
 
 use crate::world::{CHATS, Change, Founding, Kind, PEOPLE, PRIVATE, REALMS, Target, people};
 
-/// Who is somewhere, since when, and whether newcomers see what was before them.
+/// Who is in a place, since when, and whether its past is hidden from newcomers.
 #[derive(Clone, Default)]
 struct Members {
     came: BTreeMap<usize, Timestamp>,
@@ -19,20 +19,20 @@ struct Members {
 pub enum Origin {
     /// Told in a chat, to the persona that answered there.
     Stated { chat: usize, at: Timestamp, by: usize, persona: String },
-    /// Written into the file of a realm's persona.
+    /// Written in the file of a realm's persona.
     Persona(usize),
-    /// Written into the file of everybody's persona.
+    /// Written in the file of the operator's persona.
     Operator,
 }
 
-/// A message, for finding the place and the persona of what answers it.
+/// A message, to find the place and the persona of its answer.
 #[derive(Clone)]
 pub struct Message {
     pub chat: usize,
     pub by: usize,
     pub persona: String,
     pub at: Timestamp,
-    /// What it said, oldest first.
+    /// The secrets that it told, oldest first.
     pub secrets: Vec<usize>,
 }
 
@@ -40,11 +40,11 @@ pub struct Message {
 pub struct Showing<'a> {
     /// The chat it is shown in.
     pub chat: usize,
-    /// Who asked, if it is an answer to somebody.
+    /// The person who asked, if it answers somebody.
     pub asker: Option<usize>,
-    /// The persona whose memories those are.
+    /// The persona whose memories are shown.
     pub persona: &'a str,
-    /// Whether the asker's own words are for them wherever they were said.
+    /// Whether the asker may see their own words, wherever they were said.
     pub own_words: bool,
 }
 
@@ -55,28 +55,29 @@ pub struct Oracle {
     private: BTreeMap<usize, Members>,
     /// The persona that answers in each chat.
     personas: BTreeMap<usize, String>,
-    /// Chats in which [`INVITED`] answers besides when it is called.
+    /// Chats in which [`INVITED`] also answers when it is called.
     invited: BTreeSet<usize>,
     pub secrets: Vec<Origin>,
-    /// People that are one human, as that human said.
+    /// Linked accounts, as sets of people that are one human.
     links: Vec<BTreeSet<usize>>,
-    /// Secrets that were forgotten, with everything that quoted them.
+    /// Secrets that were forgotten with everything that quoted them.
     gone: BTreeSet<usize>,
-    /// Secrets that may have been forgotten without what quotes them: no later forgetting finds those quotes by them.
+    /// Secrets that may have been forgotten without their quotes: later forgetting does not find those quotes.
     unquoted: BTreeSet<usize>,
-    /// Secrets that are names of branches, which no forgetting of messages reaches.
+    /// Secrets that are names of branches, which forgetting messages does not reach.
     pub names: BTreeSet<usize>,
-    /// Forgotten secrets that may have left a mood somewhere: moods go with their place or, in direct messages, the person.
+    /// Forgotten secrets that may have left a mood in a place. Moods are forgotten with their place or, in direct
+    /// messages, with the person.
     moods_left: BTreeSet<usize>,
-    /// By chat, the secrets that everybody who read there could read at some time, or could have if they had not been forgotten
-    /// and left a mood.
+    /// By chat, the secrets that everybody who read there could read at some time, or could have if they had not been
+    /// forgotten and left a mood.
     seen: Vec<BTreeSet<usize>>,
     pub messages: HashMap<String, Message>,
     /// Ids of messages, oldest first.
     pub order: Vec<String>,
 }
 
-/// The persona that answers where nobody chose: the operator's, of the same name as one of each realm.
+/// The persona that answers where nobody chose: the operator's, which has the same name as one of each realm.
 pub const DEFAULT_PERSONA: &str = "luna";
 
 /// The operator's persona that is invited besides those that answer.
@@ -122,7 +123,7 @@ impl Oracle {
             Change::Leave(who, Target::Realm(realm)) => {
                 let was_there = self.realms[realm].0.came.remove(&who).is_some();
                 self.realms[realm].1.remove(&who);
-                // Who leaves a realm leaves its private chats; a guest who never was in it stays.
+                // Leaving a realm also leaves its private chats; a guest who was never in the realm stays.
                 for (chat, members) in &mut self.private {
                     if was_there && CHATS[*chat].1 == Kind::Private(Some(realm)) {
                         members.came.remove(&who);
@@ -145,19 +146,19 @@ impl Oracle {
         self.note_seen();
     }
 
-    /// Members and admins of a realm, for telling the platform.
+    /// Returns the members and admins of a realm, for the platform.
     pub fn realm(&self, realm: usize) -> (Vec<usize>, Vec<usize>, bool) {
         let (members, admins) = &self.realms[realm];
         (members.came.keys().copied().collect(), admins.iter().copied().collect(), members.joined)
     }
 
-    /// Members of a private chat, likewise.
+    /// Returns the members of a private chat, for the platform.
     pub fn room(&self, chat: usize) -> (Vec<usize>, bool) {
         let members = &self.private[&chat];
         (members.came.keys().copied().collect(), members.joined)
     }
 
-    /// Everybody who can read a chat.
+    /// Returns everybody who can read a chat.
     pub fn readers(&self, chat: usize) -> Vec<usize> {
         (0..PEOPLE.len()).filter(|person| self.can_read(*person, chat)).collect()
     }
@@ -171,7 +172,7 @@ impl Oracle {
         }
     }
 
-    /// Those whose coming and going decides who reads a chat; nobody's does in a DM.
+    /// Returns the members that decide who reads a chat; `None` for a DM.
     fn surroundings(&self, chat: usize) -> Option<&Members> {
         match CHATS[chat].1 {
             Kind::Public(realm) => Some(&self.realms[realm].0),
@@ -180,7 +181,7 @@ impl Oracle {
         }
     }
 
-    /// Whether a person can read now what was said in a chat then.
+    /// Returns whether a person can now read what was said in a chat at `then`.
     fn can_read_back(&self, person: usize, chat: usize, then: Timestamp) -> bool {
         let hidden = self
             .surroundings(chat)
@@ -188,13 +189,13 @@ impl Oracle {
         self.can_read(person, chat) && !hidden
     }
 
-    /// Whether everybody who reads a chat belongs to a realm.
+    /// Returns whether everybody who reads a chat belongs to a realm.
     fn all_in(&self, chat: usize, realm: usize) -> bool {
         !matches!(CHATS[chat].1, Kind::Dm(_))
             && self.readers(chat).iter().all(|person| self.realms[realm].0.came.contains_key(person))
     }
 
-    /// Two people turn out to be one human, with all that either was linked with.
+    /// Links two people, with everybody that either was linked with.
     pub fn link(&mut self, one: usize, other: usize) {
         let mut human = BTreeSet::from([one, other]);
         self.links.retain(|known| {
@@ -206,25 +207,26 @@ impl Oracle {
         self.note_seen();
     }
 
-    /// Somebody is linked with nobody any more.
+    /// Unlinks one person.
     pub fn unlink(&mut self, who: usize) {
         for human in &mut self.links {
             human.remove(&who);
         }
     }
 
-    /// Nobody is who was one human with somebody.
+    /// Unlinks a person and everybody linked with them.
     pub fn part(&mut self, who: usize) {
         self.links.retain(|human| !human.contains(&who));
     }
 
-    /// The others that are one human with somebody.
+    /// Returns the people linked with a person.
     pub fn linked(&self, who: usize) -> BTreeSet<usize> {
         let humans = self.links.iter().filter(|human| human.contains(&who));
         humans.flatten().copied().filter(|other| *other != who).collect()
     }
 
-    /// Those through whom a person reads who reads alone in a chat; elsewhere each is themselves.
+    /// Returns everybody whose messages a person may read in a chat: with links in their own direct messages, and
+    /// otherwise only themselves.
     fn eyes(&self, person: usize, chat: usize) -> BTreeSet<usize> {
         let mut eyes = BTreeSet::from([person]);
         if CHATS[chat].1 == Kind::Dm(person) {
@@ -233,12 +235,12 @@ impl Oracle {
         eyes
     }
 
-    /// Who answers in a chat.
+    /// Returns the persona that answers in a chat.
     pub fn persona(&self, chat: usize) -> String {
         self.personas.get(&chat).cloned().unwrap_or_else(|| DEFAULT_PERSONA.to_owned())
     }
 
-    /// Somebody chose who answers in a chat. Where everybody belongs to the realm, its own `luna` comes first.
+    /// Records that somebody chose a persona. Where everybody belongs to the realm, its own `luna` comes first.
     pub fn choose(&mut self, chat: usize, name: &str) {
         let surroundings = match CHATS[chat].1 {
             Kind::Public(realm) | Kind::Private(Some(realm)) => Some(realm),
@@ -253,7 +255,7 @@ impl Oracle {
         self.note_seen();
     }
 
-    /// Somebody had [`INVITED`] answer in a chat when it is called, or no more.
+    /// Records that somebody invited [`INVITED`] to a chat, or dismissed it.
     pub fn invite(&mut self, chat: usize, comes: bool) {
         match comes {
             true => self.invited.insert(chat),
@@ -262,12 +264,12 @@ impl Oracle {
         self.note_seen();
     }
 
-    /// Whom a message is meant for that calls [`INVITED`], or does not.
+    /// Returns the persona that a message is meant for; `called` says whether the message calls [`INVITED`].
     pub fn hearer(&self, chat: usize, called: bool) -> String {
         if called && self.invited.contains(&chat) { INVITED.to_owned() } else { self.persona(chat) }
     }
 
-    /// The persona that a command is about: that of the message it points at, as long as it answers there.
+    /// Returns the persona that a command is about: that of the message it points at, as long as it answers there.
     pub fn spoken_of(&self, chat: usize, about: Option<&MessageId>) -> String {
         let message = about.and_then(|about| {
             let question = || self.messages.get(azera_adapter::answered(about)?.as_str());
@@ -277,7 +279,7 @@ impl Oracle {
         self.hearer(chat, to_invited)
     }
 
-    /// A new secret; gives its number.
+    /// Adds a secret. Returns its number.
     pub fn secret(&mut self, origin: Origin) -> usize {
         self.secrets.push(origin);
         self.note_seen();
@@ -298,23 +300,23 @@ impl Oracle {
         }
     }
 
-    /// A new secret told in a chat now.
-    pub fn answer_text(&mut self, chat: usize, by: usize) -> usize {
-        self.stated_to(chat, by, self.persona(chat))
+    /// Adds a secret told in a chat now.
+    pub fn new_secret(&mut self, chat: usize, by: usize) -> usize {
+        self.new_secret_for(chat, by, self.persona(chat))
     }
 
-    /// The same to a persona.
-    pub fn stated_to(&mut self, chat: usize, by: usize, persona: String) -> usize {
+    /// Adds a secret told to a persona in a chat now.
+    pub fn new_secret_for(&mut self, chat: usize, by: usize, persona: String) -> usize {
         self.secret(Origin::Stated { chat, at: self.now, by, persona })
     }
 
-    /// Whether a secret may be shown so because people are linked, and not otherwise.
+    /// Returns whether a secret may be shown only because people are linked.
     pub fn is_by_a_link(&self, secret: usize, showing: &Showing<'_>) -> bool {
         let alone = |person, _| BTreeSet::from([person]);
         self.judge(secret, showing).is_ok() && self.allow_by(secret, showing, alone).is_err()
     }
 
-    /// Whether a secret may be shown so; the reason if not.
+    /// Checks whether a secret may be shown; the error is the reason why not.
     pub fn judge(&self, secret: usize, showing: &Showing<'_>) -> Result<(), String> {
         if self.gone.contains(&secret) {
             return Err("it was forgotten".into());
@@ -322,7 +324,7 @@ impl Oracle {
         self.allow(secret, showing)
     }
 
-    /// The same, forgotten or not.
+    /// Checks the same, whether it was forgotten or not.
     fn allow(&self, secret: usize, showing: &Showing<'_>) -> Result<(), String> {
         self.allow_by(secret, showing, |person, chat| self.eyes(person, chat))
     }
@@ -345,7 +347,7 @@ impl Oracle {
                 })
             }
             Origin::Stated { by, .. } if showing.own_words && showing.asker == Some(*by) => Ok(()),
-            // What a branch is called is the chat's, whoever answers there; no persona is ever told.
+            // The name of a branch belongs to the chat, whichever persona answers; no persona is told it.
             Origin::Stated { persona, .. } if persona != showing.persona && !self.names.contains(&secret) => {
                 Err(format!("it was told to {persona}, and this is {}", showing.persona))
             }
@@ -360,57 +362,57 @@ impl Oracle {
         }
     }
 
-    /// Everything that somebody said was forgotten, with all that quoted it, and with the mood of their direct messages.
+    /// Records that everything a person said was forgotten with its quotes, and with the mood of their direct messages.
     pub fn forget_person(&mut self, who: usize) {
         let said = self.said(|_, by| by == who);
         let in_dms = |secret: &usize| match &self.secrets[*secret] {
             Origin::Stated { chat, .. } => matches!(CHATS[*chat].1, Kind::Dm(_)),
             Origin::Persona(_) | Origin::Operator => false,
         };
-        let (in_dms, other_place): (Vec<usize>, Vec<usize>) = said.into_iter().partition(in_dms);
-        self.forget_secrets(other_place);
+        let (in_dms, outside_dms): (Vec<usize>, Vec<usize>) = said.into_iter().partition(in_dms);
+        self.forget_secrets(outside_dms);
         self.gone.extend(in_dms.into_iter().filter(|secret| !self.unquoted.contains(secret)));
     }
 
-    /// Everything said in a chat was forgotten, with all that quoted it.
+    /// Records that everything said in a chat was forgotten with its quotes.
     pub fn forget_chat(&mut self, place: usize) {
         let said = self.said(|chat, _| chat == place);
         self.forget_secrets(said);
     }
 
-    /// These were forgotten, with all that quoted them, and not the moods that they left.
+    /// Records that secrets were forgotten with their quotes, but not the moods that they left.
     pub fn forget_secrets(&mut self, secrets: Vec<usize>) {
         self.moods_left.extend(&secrets);
         self.gone.extend(secrets.into_iter().filter(|secret| !self.unquoted.contains(secret)));
     }
 
-    /// Everything said by such people may have been forgotten, and what quotes it stands.
+    /// Records that everything said by such people may have been forgotten, while its quotes stay.
     pub fn forget_without_quotes(&mut self, so: impl Fn(usize) -> bool) {
         let said = self.said(|_, by| so(by));
         self.unquoted.extend(said);
     }
 
-    /// What was said in such a chat by such a person; what branches are called is no message.
+    /// Returns the secrets told in such a chat by such a person; names of branches are not messages.
     fn said(&self, so: impl Fn(usize, usize) -> bool) -> Vec<usize> {
-        let answer_text = |(secret, origin): (usize, &Origin)| match origin {
+        let matching = |(secret, origin): (usize, &Origin)| match origin {
             Origin::Stated { chat, by, .. } if so(*chat, *by) && !self.names.contains(&secret) => Some(secret),
             _ => None,
         };
-        self.secrets.iter().enumerate().filter_map(answer_text).collect()
+        self.secrets.iter().enumerate().filter_map(matching).collect()
     }
 
-    /// The secrets that could never be shown in a chat: nothing there can have come of them.
+    /// Returns the secrets that could never be shown in a chat: nothing there can have come from them.
     pub fn never_seen(&self, chat: usize) -> BTreeSet<usize> {
         (0..self.secrets.len()).filter(|secret| !self.seen[chat].contains(secret)).collect()
     }
 }
 
-/// The word of a secret. In a second telling of the same world, the hidden ones are other words.
+/// Returns the word of a secret. In a second telling of the same world, hidden secrets are other words.
 pub fn word(secret: usize, other: bool) -> String {
     format!("{}{secret}v", if other { "zx" } else { "zq" })
 }
 
-/// The secrets whose words stand in a text, however it was cut.
+/// Returns the secrets whose words occur in a text, however it was cut.
 pub fn secrets_in(text: &str) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     for start in text.match_indices(['z']).map(|(at, _)| at) {
@@ -422,7 +424,7 @@ pub fn secrets_in(text: &str) -> BTreeSet<usize> {
 }
 
 #[test]
-fn a_secret_is_found_wherever_its_word_stands() {
+fn a_secret_is_found_by_its_word_anywhere_in_a_text() {
     let text = format!("{}, \"{}\"{}, zq1, zqv, zebra v", word(7, false), word(12, true), word(3, false));
     assert_eq!(secrets_in(&text), BTreeSet::from([3, 7, 12]));
 }

@@ -1,4 +1,4 @@
-//! Rules and numbers of a realm: whose they are to change, where they hold, and that they do.
+//! Rules and numbers of a realm: who may change them, where they apply, and that they do.
 
 use azera_adapter::{Host, Outcome};
 use azera_memory::Kind;
@@ -8,7 +8,7 @@ use crate::findings::{AN, ANN, COMMONS, DEN, DM_ANN, Scene};
 const HOUR: i64 = 3_600;
 
 #[tokio::test]
-async fn rules_hold_where_they_were_made_and_go_with_whose_they_are() {
+async fn rules_apply_in_their_own_place_and_are_forgotten_with_their_owner() {
     let mut scene = Scene::open(false, false).await;
     let refused = scene.command(AN, COMMONS, "/rules list").await;
     assert!(refused.contains("the admins'"), "{refused}");
@@ -42,7 +42,7 @@ async fn rules_hold_where_they_were_made_and_go_with_whose_they_are() {
     assert!(!scene.command(ANN, DM_ANN, "/rules list").await.contains("vow"));
 }
 
-/// What a rule says is shown in prompts, and so to whoever is answered.
+/// The text of a rule occurs in prompts, and so reaches the person who is answered.
 #[tokio::test]
 async fn a_rule_of_the_realm_is_not_for_a_private_channel_nor_the_other_way_round() {
     let scene = Scene::open(false, false).await;
@@ -57,12 +57,12 @@ async fn a_rule_of_the_realm_is_not_for_a_private_channel_nor_the_other_way_roun
 }
 
 #[tokio::test]
-async fn numbers_are_tuned_for_one_place_and_show_in_its_status() {
+async fn changed_numbers_apply_in_one_place_and_show_in_its_status() {
     let mut scene = Scene::open(false, false).await;
     assert!(scene.command(AN, COMMONS, "/tune energy_per_exchange 1").await.contains("the admins'"));
     for line in ["/tune energy_per_exchange 1", "/tune energy_recovery_per_s 0"] {
-        let answer_text = scene.command(ANN, COMMONS, line).await;
-        assert!(answer_text.contains("from now on"), "{answer_text}");
+        let answer = scene.command(ANN, COMMONS, line).await;
+        assert!(answer.contains("from now on"), "{answer}");
     }
     for (line, want) in [
         ("/tune energy_per_exchange 2", "must be a number from 0 to 1, not 2"),
@@ -87,11 +87,11 @@ async fn numbers_are_tuned_for_one_place_and_show_in_its_status() {
     );
 }
 
-/// The night of the place, and not the clock of the house, brings the dream; what was dreamt is rested from.
+/// The place's own night brings the dream, and not the machine's; the persona has slept then.
 #[tokio::test]
-async fn a_mind_dreams_in_its_own_night_and_is_rested_then() {
+async fn a_mind_dreams_in_the_night_of_its_place() {
     let mut scene = Scene::open(false, false).await;
-    // It begins at six minutes past three in the afternoon.
+    // The world begins at six minutes past three in the afternoon.
     scene.command(ANN, COMMONS, "/tune night_from_hour 3").await;
     scene.command(ANN, COMMONS, "/tune night_to_hour 5").await;
     scene.tell(ANN, COMMONS).await;
@@ -111,9 +111,9 @@ async fn a_mind_dreams_in_its_own_night_and_is_rested_then() {
     assert_eq!(scene.engine.memory.check().unwrap().broken, Default::default());
 }
 
-/// What is written between messages is a place's own, too, as far as whoever runs it allows.
+/// Settings of background writings belong to one place, too, as far as the operator allows.
 #[tokio::test]
-async fn what_is_written_is_tuned_for_one_place_and_at_once() {
+async fn settings_of_background_writings_apply_in_one_place_at_once() {
     let mut scene = Scene::open(false, false).await;
     for (line, want) in [
         ("/tune notes_every 0", "from now on"),
@@ -124,8 +124,8 @@ async fn what_is_written_is_tuned_for_one_place_and_at_once() {
         ("/tune dreams 0", "there is no number `dreams`"),
         ("/tune quiet_from", "A whole number from 0 to 23."),
     ] {
-        let answer_text = scene.command(ANN, COMMONS, line).await;
-        assert!(answer_text.contains(want), "{line}: {answer_text}");
+        let answer = scene.command(ANN, COMMONS, line).await;
+        assert!(answer.contains(want), "{line}: {answer}");
     }
     for place in [COMMONS, DM_ANN] {
         for _ in 0..3 {
@@ -138,8 +138,8 @@ async fn what_is_written_is_tuned_for_one_place_and_at_once() {
         assert_eq!(scene.written(ANN, DM_ANN, kind).await.len(), 1, "{kind:?}");
     }
     for name in ["notes_every", "quiet_from", "quiet_to"] {
-        let answer_text = scene.command(ANN, COMMONS, &format!("/tune {name} default")).await;
-        assert!(answer_text.contains("as the configuration has it"), "{answer_text}");
+        let answer = scene.command(ANN, COMMONS, &format!("/tune {name} default")).await;
+        assert!(answer.contains("as the configuration has it"), "{answer}");
     }
     scene.wait(HOUR).await;
     for kind in [Kind::Note, Kind::Dream] {
@@ -148,9 +148,9 @@ async fn what_is_written_is_tuned_for_one_place_and_at_once() {
     assert!(scene.command(ANN, COMMONS, "/tune").await.contains("is set for all places by whoever runs me"));
 }
 
-/// Help lines are those of the country that a place says its people live in, below replies and where somebody is looked in on.
+/// Help lines follow the country that a place chose, below replies and in check-ins.
 #[tokio::test]
-async fn a_place_says_whose_help_lines_are_shown() {
+async fn a_place_chooses_the_country_of_its_help_lines() {
     const HARD: &str = "I don't want to live any more. I want to kill myself. quiet";
     let mut scene = Scene::open(false, false).await;
     for (place, who, line, want) in [
@@ -162,8 +162,8 @@ async fn a_place_says_whose_help_lines_are_shown() {
         (COMMONS, ANN, "/settings locale de", "the help lines of Germany here from now on"),
         (DM_ANN, ANN, "/settings locale en-GB", "the help lines of the United Kingdom"),
     ] {
-        let answer_text = scene.command(who, place, line).await;
-        assert!(answer_text.contains(want), "{line}: {answer_text}");
+        let answer = scene.command(who, place, line).await;
+        assert!(answer.contains(want), "{line}: {answer}");
     }
     scene.engine.reopen().await;
     let shown = async |scene: &mut Scene, place| match scene.say(ANN, place, HARD).await {
@@ -176,7 +176,7 @@ async fn a_place_says_whose_help_lines_are_shown() {
     assert!(own.contains("In the United Kingdom:"), "{own}");
     assert!(den.contains("Help lines by country"), "{den}");
     assert!(scene.command(AN, COMMONS, "/settings").await.contains("the help lines of Germany"));
-    // Who is looked in on is told of those of their own direct messages.
+    // A check-in holds the help lines of the person's own direct messages.
     scene.command(ANN, DM_ANN, "/checkin on 1").await;
     for _ in 0..3 {
         scene.wait(24 * HOUR).await;
@@ -184,7 +184,7 @@ async fn a_place_says_whose_help_lines_are_shown() {
     let question = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
     assert!(question.first().is_some_and(|question| question.text.contains("In the United Kingdom:")), "{question:?}");
     for (locale, want) in [("none", "in any country"), ("default", "in any country"), ("de-AT", "Austria")] {
-        let answer_text = scene.command(ANN, COMMONS, &format!("/settings locale {locale}")).await;
-        assert!(answer_text.contains(want), "{answer_text}");
+        let answer = scene.command(ANN, COMMONS, &format!("/settings locale {locale}")).await;
+        assert!(answer.contains(want), "{answer}");
     }
 }

@@ -1,4 +1,4 @@
-//! What stands in a prompt about how to answer, and what of a message it comes from.
+//! How prompts describe the reply style, and which parts of a message decide it.
 
 use std::sync::atomic::Ordering;
 
@@ -7,14 +7,14 @@ use azera_adapter::{Host, Outcome, Platform};
 use crate::findings::{ANN, DM_ANN, Scene};
 use crate::oracle::word;
 
-/// Sentences that were learned from: what is told of others by these tests' vectors is anybody's guess.
+/// Sentences from the training set of the classifiers; with these tests' vectors, the tags of others are arbitrary.
 const INSULTS: [&str; 3] = [
     "what a moron, can't even add two numbers",
     "you're a useless lump of code and so is the moron who wrote you",
     "You're a useless pile of scrap and I regret the day they plugged you in.",
 ];
 
-/// The answer to something said, in which the model gives away every secret word of its prompt.
+/// Returns the reply to a message, in which the model repeats every secret of its prompt.
 async fn answer(scene: &mut Scene, text: &str) -> String {
     let inbound = scene.message(ANN, DM_ANN, text);
     let outcome = scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
@@ -24,31 +24,31 @@ async fn answer(scene: &mut Scene, text: &str) -> String {
     }
 }
 
-/// A rule about insults, whose text is no other's: an answer stands in the prompts after it.
+/// Adds a rule about insults with a secret of its own, because a reply with an earlier secret stays in later prompts.
 async fn vow(scene: &Scene) -> String {
     let vow = secret(scene);
-    let answer_text = scene.command(ANN, DM_ANN, &format!("/rules add vow insult Speak of {vow}.")).await;
-    assert!(answer_text.contains("holds from now on"), "{answer_text}");
+    let added = scene.command(ANN, DM_ANN, &format!("/rules add vow insult Speak of {vow}.")).await;
+    assert!(added.contains("holds from now on"), "{added}");
     vow
 }
 
 fn secret(scene: &Scene) -> String {
-    word(scene.engine.watch.oracle().answer_text(DM_ANN, ANN), false)
+    word(scene.engine.watch.oracle().new_secret(DM_ANN, ANN), false)
 }
 
 #[tokio::test]
-async fn what_a_rule_says_stands_in_the_prompt_of_what_it_answers() {
+async fn the_text_of_a_matching_rule_stands_in_the_prompt() {
     let mut scene = Scene::open(false, false).await;
     let first = vow(&scene).await;
     assert!(!answer(&mut scene, "the kettle whistles in the kitchen").await.contains(&first));
     let insulted = answer(&mut scene, INSULTS[0]).await;
     assert!(insulted.contains(&first), "{insulted}");
-    // Names, which recall leaves out of what it looks for, do not change what a message is.
+    // Recall leaves names out of its question, but they do not change the tags of a message.
     let second = vow(&scene).await;
     let named = answer(&mut scene, &format!("Azera, {}", INSULTS[1])).await;
     assert!(named.contains(&second), "{named}");
     let third = vow(&scene).await;
-    // Words alone have to do where the embedding model is away: who is in danger is told where there is help all the same.
+    // Where the embedding model is down, words alone decide the tags, and people in danger still get help lines.
     scene.engine.embedder_down.store(true, Ordering::SeqCst);
     let by_words = answer(&mut scene, INSULTS[2]).await;
     assert!(by_words.contains(&third), "{by_words}");
@@ -57,7 +57,7 @@ async fn what_a_rule_says_stands_in_the_prompt_of_what_it_answers() {
 }
 
 #[tokio::test]
-async fn another_personas_style_is_mixed_in_under_pressure_and_feelings_fade_as_the_persona_has_it() {
+async fn a_second_style_is_mixed_in_and_feelings_fade_as_the_persona_file_says() {
     let mut scene = Scene::open(false, false).await;
     let (dark, plain) = (secret(&scene), "\n## Intent\n\nTo talk.\n\n## Core Identity\n\nYou talk.\n");
     let persona =
@@ -73,7 +73,7 @@ async fn another_personas_style_is_mixed_in_under_pressure_and_feelings_fade_as_
     let pressed = answer(&mut scene, INSULTS[2]).await;
     assert!(pressed.contains(&dark), "{pressed}");
     assert!(scene.command(ANN, DM_ANN, "/status").await.contains("irritat"));
-    // It forgives at once, as it says of itself.
+    // The feelings fade at once, as its file says.
     answer(&mut scene, "the kettle whistles in the kitchen").await;
     assert!(scene.command(ANN, DM_ANN, "/status").await.contains("nothing in particular"));
 }

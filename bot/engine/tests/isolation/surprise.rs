@@ -1,4 +1,5 @@
-//! How surprising what was said is: measured where it stood, kept with it, by what is usual there, and gone with who said it.
+//! Surprise: it is measured in the message's own context, stored with the message, compared with what is usual in the
+//! place, and forgotten with the person.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,11 +12,11 @@ use crate::findings::{ANN, COMMONS, DM_ANN, Scene};
 use crate::oracle::DEFAULT_PERSONA;
 use crate::test_engine::{chat, person};
 
-/// A model that expects no zeppelins.
+/// A model that does not expect zeppelins.
 struct Expecting {
     inner: Arc<dyn ChatModel>,
-    /// What it was asked: what stood last, and what was scored behind it.
-    question: Mutex<Vec<(String, String)>>,
+    /// Its scoring requests: the last message, and the text scored after it.
+    requests: Mutex<Vec<(String, String)>>,
 }
 
 #[async_trait]
@@ -46,7 +47,7 @@ impl Scorer for Expecting {
     async fn score(&self, request: ScoreRequest) -> Result<Vec<Score>, azera_model_api::Error> {
         let last = request.messages.last().map_or("", |message| &message.content);
         let of = |text: &String| {
-            self.question.lock().unwrap().push((last.to_owned(), text.clone()));
+            self.requests.lock().unwrap().push((last.to_owned(), text.clone()));
             let tokens = self.count_tokens(text);
             let loss = if text.contains("zeppelin") { 6.0 } else { 3.0 };
             Score { log_prob: -loss * tokens as f64, tokens }
@@ -55,7 +56,7 @@ impl Scorer for Expecting {
     }
 }
 
-/// How surprising a message was, as somebody sees it who may read its place.
+/// Returns the surprise of a message, for somebody who may read its place.
 async fn surprise(scene: &Scene, place: usize, id: &MessageId) -> Option<Surprise> {
     let sim = scene.engine.platform.sim.clone();
     let seen = azera_adapter::Platform::place(sim.as_ref(), &chat(place), &person(ANN)).await.unwrap().unwrap();
@@ -70,10 +71,10 @@ fn usual(scene: &Scene) -> usize {
 }
 
 #[tokio::test]
-async fn what_nobody_expected_there_stands_out_and_goes_with_who_said_it() {
+async fn an_unexpected_message_is_surprising_and_its_surprise_is_forgotten_with_the_person() {
     const ODD: &str = "a zeppelin ate my homework quiet";
     let mut scene = Scene::open(false, false).await;
-    let model = Arc::new(Expecting { inner: scene.engine.model.clone(), question: Mutex::default() });
+    let model = Arc::new(Expecting { inner: scene.engine.model.clone(), requests: Mutex::default() });
     scene.engine.answered_by(model.clone()).await;
     for _ in 0..8 {
         scene.say(ANN, COMMONS, "the kettle is on quiet").await;
@@ -87,21 +88,21 @@ async fn what_nobody_expected_there_stands_out_and_goes_with_who_said_it() {
     assert!(found.score > 2.0 && (found.words - 6.0).abs() < 1e-6 && found.exchange < found.words, "{found:?}");
     let found = surprise(&scene, COMMONS, &plain).await.unwrap();
     assert!(found.score.abs() < 0.1, "{found:?}");
-    // Its words were scored behind what stood before them, and the answer behind its words.
-    let question = std::mem::take(&mut *model.question.lock().unwrap());
-    assert!(question.iter().any(|(last, scored)| scored == ODD && !last.contains(ODD)));
-    assert!(question.iter().any(|(last, scored)| last.ends_with(ODD) && scored == "Noted."), "{question:?}");
-    // What is usual in one place says nothing in another.
+    // The words were scored after what stood before them, and the reply after the words.
+    let requests = std::mem::take(&mut *model.requests.lock().unwrap());
+    assert!(requests.iter().any(|(last, scored)| scored == ODD && !last.contains(ODD)));
+    assert!(requests.iter().any(|(last, scored)| last.ends_with(ODD) && scored == "Noted."), "{requests:?}");
+    // What is usual in one place says nothing about another.
     scene.say(ANN, DM_ANN, ODD).await;
     scene.wait(120).await;
     assert_eq!(surprise(&scene, DM_ANN, &scene.last()).await.unwrap().score, 0.0);
     assert_eq!(usual(&scene), 2);
-    // What was forgotten in time the model does not see again.
+    // The model does not see again what was forgotten in time.
     scene.say(ANN, COMMONS, "a heron sat on my zeppelin quiet").await;
     scene.command(ANN, COMMONS, "/forget last").await;
     scene.wait(120).await;
-    let question = model.question.lock().unwrap().clone();
-    assert!(question.iter().all(|(last, scored)| !last.contains("heron") && !scored.contains("heron")));
+    let requests = model.requests.lock().unwrap().clone();
+    assert!(requests.iter().all(|(last, scored)| !last.contains("heron") && !scored.contains("heron")));
     scene.command(ANN, COMMONS, "/forget me").await;
     assert_eq!(usual(&scene), 0);
     assert!(scene.engine.memory.check().unwrap().is_sound());

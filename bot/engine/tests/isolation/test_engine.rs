@@ -1,4 +1,4 @@
-//! The real core on stores in memory, on the sim platform, watched.
+//! The real engine on stores in memory and the sim platform, with every output watched.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_adapter::{ChatInfo, Host, Platform};
 use azera_affect::{Classifiers, Constants, MindParams};
-use azera_config::BackgroundWriter as Garden;
+use azera_config::Gardener as Garden;
 use azera_engine::{BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineParts, Hearth, ModelCatalog};
 use azera_fake_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamStore, RamWorking};
@@ -22,29 +22,29 @@ use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
 use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
 use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
 
-/// When every world begins.
+/// When every world begins, in seconds since 1970.
 const START: i64 = 1_750_000_000;
 
-/// The first secrets of a world stand in persona files.
+/// The first secrets of a world are in persona files.
 const PERSONA_SECRETS: usize = 3;
 
-/// One world with the core in it.
+/// One world with the engine in it.
 pub struct TestEngine {
     pub clock: ManualClock,
     pub watch: Arc<Watch>,
     pub platform: Arc<WatchedPlatform>,
     pub memory: Arc<Memory>,
     pub azera: Engine,
-    /// What is done when the model is asked.
+    /// What happens when the model is asked.
     pub meanwhile: Meanwhile,
     pub vectors: Vectors,
     pub layers: Layers,
     pub model: Arc<dyn ChatModel>,
-    /// Whether the embedding model is away.
+    /// Whether the embedding model is down.
     pub embedder_down: Arc<AtomicBool>,
-    /// What is written between messages.
+    /// Settings of the background jobs.
     pub garden: Garden,
-    /// What personas learn with, if they do.
+    /// Creates the Hearth, if the engine has one.
     pub hearth: Option<Arc<dyn Fn() -> Hearth + Send + Sync>>,
 }
 
@@ -61,7 +61,7 @@ fn realm(number: usize) -> RealmId {
 }
 
 impl TestEngine {
-    /// A house for a world; the secrets in `other` are other words in it.
+    /// Opens an engine for a world. Secrets in `other` are different words in it.
     pub async fn open(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<usize>) -> Self {
         let now = Timestamp::from_second(START).unwrap();
         let vectors = Vectors::new(DIMENSION, world.careless);
@@ -73,23 +73,23 @@ impl TestEngine {
         };
         let watch = Arc::new(Watch::new(Oracle::new(now, &world.realms, &world.private), record));
         let engine = Self::on(layers, vectors, ManualClock::new(now), watch);
-        engine.tend();
+        engine.add_gardener();
         engine.found_personas(other);
         engine.tell_chats().await;
         engine
     }
 
-    /// Another run on the same stores, whose platform has not heard of any chat yet.
+    /// Opens another run on the same stores, whose platform does not know any chat yet.
     pub async fn restarted_in_a_new_folder(old: &Self) -> Self {
         let engine = Self::on(old.layers.clone(), old.vectors.clone(), old.clock.clone(), old.watch.clone());
         engine.azera.start().await.unwrap();
-        engine.tend();
+        engine.add_gardener();
         engine
     }
 
-    /// Has the Gardener work whenever the world settles. A start that finds it there has it work by the clock on the wall, too,
-    /// and the same world would be another each time.
-    fn tend(&self) {
+    /// Adds the Gardener, which then works whenever the world settles. Added before a start, it would also work by the
+    /// real clock, and the same world would differ each time.
+    fn add_gardener(&self) {
         self.azera.add_job(Arc::new(BackgroundWriter::of(&self.azera)));
     }
 
@@ -107,7 +107,7 @@ impl TestEngine {
         let embedder_down = Arc::<AtomicBool>::default();
         // Much is written, at any hour.
         let garden = Garden { diary_messages: 2, notes_every: 3, asks_per_day: 10_000, ..Garden::default() };
-        let (memory, azera) = core(&layers, &clock, &platform, &model, &embedder_down, &garden);
+        let (memory, azera) = build_engine(&layers, &clock, &platform, &model, &embedder_down, &garden);
         azera.learn(|| async { Ok::<_, std::convert::Infallible>(classifiers()) });
         Self {
             clock,
@@ -125,19 +125,19 @@ impl TestEngine {
         }
     }
 
-    /// Another model answers from the next start on.
+    /// Restarts with another chat model.
     pub async fn answered_by(&mut self, model: Arc<dyn ChatModel>) {
         self.model = model;
         self.reopen().await;
     }
 
-    /// The Gardener is set otherwise from the next start on.
+    /// Restarts with other settings of the background jobs.
     pub async fn tended_by(&mut self, garden: Garden) {
         self.garden = garden;
         self.reopen().await;
     }
 
-    /// The platform tells which chats there are, as it does whenever it connects.
+    /// Announces the chats, as a platform does whenever it connects.
     async fn announce(&self) {
         let host = WatchedHost { host: &self.azera, watch: &self.watch };
         for number in 0..CHATS.len() {
@@ -163,7 +163,7 @@ impl TestEngine {
         }
     }
 
-    /// The platform hears of the realms and chats as they are, and tells of them.
+    /// Tells the platform about the realms and chats as they are, and announces the chats.
     pub async fn tell_chats(&self) {
         for number in 0..REALMS.len() {
             tell_realm(&self.watch, &self.platform.sim, number);
@@ -191,40 +191,40 @@ impl TestEngine {
         self.memory.put_persona(new, self.clock.now()).unwrap();
     }
 
-    /// Somebody comes, goes or gets a role, for the oracle and the platform alike.
+    /// Applies a change to the oracle and the platform alike.
     pub fn change(&self, change: Change) {
         happen(&self.watch, &self.platform.sim, change);
     }
 
-    /// The first realm says what time it is there.
+    /// Sets the time zone of the first realm.
     pub fn says_its_zone(&self, zone: &str) {
         let line = realm_line(&self.watch, 0);
         self.platform.sim.with_world(|world| world.set_realm(&RealmLine { time_zone: Some(zone.to_owned()), ..line }));
     }
 
-    /// The same, as soon as `when` comes: the model is asked the next time, or streams.
+    /// Applies a change as soon as `when` comes: when the model is asked next, or when it streams.
     pub fn change_meanwhile(&self, when: &Meanwhile, change: Change) {
         let (watch, sim) = (self.watch.clone(), self.platform.sim.clone());
         when.set(move || happen(&watch, &sim, change));
     }
 
-    /// Everything is closed and opened again from what the stores hold.
+    /// Closes everything and opens it again from the stores.
     pub async fn reopen(&mut self) {
         self.reopen_with(|azera| azera.learn(|| async { Ok::<_, std::convert::Infallible>(classifiers()) })).await;
     }
 
-    /// The same, with another way to learn the classifiers.
+    /// Reopens with another way to train the classifiers.
     pub async fn reopen_with(&mut self, learn: impl FnOnce(&Engine)) {
         *self.platform.hang.lock().unwrap() = None;
         let Self { layers, clock, platform, model, embedder_down, garden, .. } = &*self;
-        let core = core(layers, clock, platform, model, embedder_down, garden);
-        (self.memory, self.azera) = core;
+        let build_engine = build_engine(layers, clock, platform, model, embedder_down, garden);
+        (self.memory, self.azera) = build_engine;
         learn(&self.azera);
         if let Some(hearth) = &self.hearth {
             self.azera.light(hearth()).unwrap();
         }
         self.azera.start().await.unwrap();
-        self.tend();
+        self.add_gardener();
         self.announce().await;
     }
 }
@@ -258,13 +258,13 @@ fn realm_line(watch: &Watch, number: usize) -> RealmLine {
         members: members.into_iter().map(person).collect(),
         admins: Some(admins.into_iter().map(person).collect()),
         time_zone: None,
-        // The first realm has a channel for its journal from the beginning; others are given one by command.
+        // The first realm has a journal channel from the beginning; others get one by command.
         journal: (number == 0).then(|| chat(0)),
         history: if joined { History::Joined } else { History::Shared },
     }
 }
 
-fn core(
+fn build_engine(
     layers: &Layers,
     clock: &ManualClock,
     platform: &Arc<WatchedPlatform>,
@@ -287,7 +287,7 @@ fn core(
         embedder: Arc::new(WordEmbedder::new(embedder_down.clone())),
         clock: Arc::new(clock.clone()),
         models: Arc::new(OneModel(model.clone())),
-        // It is night nearly always, and they are always tired.
+        // It is almost always night, and the personas are always tired.
         params: Arc::new(MindParams {
             constants: Constants {
                 dream_pressure: 0.0,
@@ -321,7 +321,7 @@ fn core(
     (memory, azera)
 }
 
-/// What is told from words, as badly as these vectors tell it: learned once.
+/// Returns classifiers trained once on these tests' vectors, which make them inaccurate.
 pub fn classifiers() -> Arc<Classifiers> {
     static LEARNED: OnceLock<Arc<Classifiers>> = OnceLock::new();
     let learned = LEARNED.get_or_init(|| {
@@ -332,7 +332,7 @@ pub fn classifiers() -> Arc<Classifiers> {
     learned.clone()
 }
 
-/// A model that gives away every secret of its prompt, as the message it answers asks it to.
+/// Returns a model that repeats every secret of its prompt, in the way that the message asks for.
 fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
     Arc::new(ScriptedModel::new(Arc::new(move |messages: &[ChatMessage]| {
         meanwhile.happen();
@@ -345,8 +345,8 @@ fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
         }
         let whole: String = messages.iter().map(|message| format!("{}\n", message.content)).collect();
         let launder = question.ends_with("launder");
-        // The words as they stand in the prompt, whichever telling of the world this is. Those of persona files are told
-        // only among words of its own: the core knows a recital by the words of messages alone.
+        // The words as they stand in the prompt, in whichever telling of the world. Secrets of persona files are
+        // repeated only among other words, because the engine detects recitals only by the words of messages.
         let mut words: Vec<String> = secrets_in(&whole)
             .iter()
             .filter(|secret| launder || **secret >= PERSONA_SECRETS)
@@ -354,7 +354,7 @@ fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
             .filter(|word| whole.contains(word.as_str()))
             .collect();
         if launder {
-            // Enough of its own, never said before, that the reply counts as something new.
+            // Enough new words of its own that the reply becomes a memory.
             let own =
                 question.split_whitespace().rev().find_map(|word| secrets_in(word).pop_last()).unwrap_or_default();
             words.extend((0..words.len() + 4).map(|index| format!("musing{own}and{index}")).collect::<Vec<_>>());
@@ -363,7 +363,7 @@ fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
     })))
 }
 
-/// What is written between messages: every secret of the prompt, among as many words of its own.
+/// Answers prompts for background writings: every secret of the prompt, among as many other words.
 fn writing(messages: &[ChatMessage], question: &str) -> Option<String> {
     let task = question.lines().last()?;
     let written = ["Write down the dream.", "Write the diary entry.", "Write the journal entry.", "Write the piece."];
@@ -371,25 +371,25 @@ fn writing(messages: &[ChatMessage], question: &str) -> Option<String> {
         return None;
     }
     let whole: String = messages.iter().map(|message| format!("{}\n", message.content)).collect();
-    let answer_text = secrets_in(&whole).into_iter().flat_map(|secret| [word(secret, false), word(secret, true)]);
-    let mut answer_text: Vec<String> = answer_text.filter(|word| whole.contains(word.as_str())).collect();
+    let repeated = secrets_in(&whole).into_iter().flat_map(|secret| [word(secret, false), word(secret, true)]);
+    let mut repeated: Vec<String> = repeated.filter(|word| whole.contains(word.as_str())).collect();
     if question.contains("- Talks:") {
-        // What is written about numbers is about these.
-        answer_text.push("messages".into());
+        // A review is about these numbers.
+        repeated.push("messages".into());
     }
     if question.contains("- Outcome:") {
-        answer_text.push("voice".into());
+        repeated.push("voice".into());
     }
     let letters = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap());
-    // Others for other secrets, or every dream would be one dreamt before.
+    // The words depend on the secrets; otherwise every dream would repeat an earlier one.
     let first = secrets_in(&whole).into_iter().sum::<usize>() * 31;
-    let own = (first..first + answer_text.len() + 6)
+    let own = (first..first + repeated.len() + 6)
         .map(|index| format!("drifting{}{}{}", letters(index / 676), letters(index / 26), letters(index)));
     let begin = if task == "Write the piece." { "Once" } else { "Somewhere" };
-    Some(format!("{begin} lanterns were {} {}.", own.collect::<Vec<_>>().join(" "), answer_text.join(" ")))
+    Some(format!("{begin} lanterns were {} {}.", own.collect::<Vec<_>>().join(" "), repeated.join(" ")))
 }
 
-/// What is read in a sentence: the day in it is what it says, a dentist or a market what it is about.
+/// Answers prompts for claims: a day in the sentence is the value, a dentist or a market what it is about.
 fn claim(messages: &[ChatMessage], question: &str) -> Option<String> {
     if !messages.first()?.content.contains("as JSON") {
         return None;
@@ -400,7 +400,7 @@ fn claim(messages: &[ChatMessage], question: &str) -> Option<String> {
     Some(format!(r#"{{"about":"the day of your {about}","value":"{day}"}}"#))
 }
 
-/// A shelf with the model that answers already.
+/// A catalog with only the model that answers already.
 struct OneModel(Arc<dyn ChatModel>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Everything that is shown passes here, on its way to somebody, and is judged.
+//! Judges everything that is shown, on its way to somebody.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,29 +15,29 @@ use tokio::sync::Notify;
 use crate::oracle::{Oracle, Showing, secrets_in};
 use crate::world::{CHATS, PEOPLE};
 
-/// Any way by which something was shown for the sake of accounts that are linked, and for nothing else.
+/// Counts showings that are only allowed because accounts are linked.
 pub const BY_A_LINK: &str = "for the sake of a link";
 
-/// What was gone through and judged, over all worlds.
+/// What was called and judged, over all worlds.
 #[derive(Default)]
 pub struct Record {
-    /// How often something shown this way was judged, and how many secrets it held.
+    /// By way: how many showings were judged, and how many secrets they held.
     judged: BTreeMap<String, (usize, usize)>,
     went: BTreeSet<String>,
 }
 
 impl Record {
-    /// Whether this way was gone.
+    /// Returns whether this way was called.
     pub fn has(&self, path: &str) -> bool {
         self.judged.contains_key(path) || self.went.contains(path)
     }
 
-    /// Every way along which something was judged.
+    /// Returns every way by which something was judged.
     pub fn paths(&self) -> impl Iterator<Item = (&str, usize, usize)> {
         self.judged.iter().map(|(path, (cases, secrets))| (path.as_str(), *cases, *secrets))
     }
 
-    /// How many secrets were shown this way, rightly.
+    /// Returns how many secrets were rightly shown this way.
     pub fn secrets(&self, path: &str) -> usize {
         self.judged.get(path).map_or(0, |(_, secrets)| *secrets)
     }
@@ -95,7 +95,7 @@ impl Watch {
         self.shown_about(path, (chat, None), asker, text);
     }
 
-    /// The same by the persona whose message somebody points at.
+    /// Judges what is shown by the persona whose message somebody points at.
     fn shown_about(&self, path: &str, (chat, about): (usize, Option<&MessageId>), asker: &PersonId, text: &str) {
         let persona = self.oracle().spoken_of(chat, about);
         let showing = Showing { chat, asker: person_number(asker), persona: &persona, own_words: false };
@@ -114,12 +114,12 @@ impl Watch {
         }
     }
 
-    /// Notes a call that shows nothing.
+    /// Records a call that shows nothing.
     pub fn went(&self, path: &str) {
         self.record.lock().unwrap().went.insert(path.to_owned());
     }
 
-    /// What was shown that may not be, if anything was.
+    /// Returns the first leak, if there was any.
     pub fn verdict(&self) -> Result<(), String> {
         let leaks = std::mem::take(&mut *self.leaks.lock().unwrap());
         leaks.into_iter().next().map_or(Ok(()), Err)
@@ -128,7 +128,7 @@ impl Watch {
 
 type Act = Box<dyn FnOnce() + Send>;
 
-/// Something that is done once, in the midst of something else.
+/// Something that is done once, in the middle of something else.
 #[derive(Clone, Default)]
 pub struct Meanwhile(Arc<Mutex<Option<Act>>>);
 
@@ -155,15 +155,15 @@ pub struct WatchedPlatform {
     pub watch: Arc<Watch>,
     /// What is done when the first piece of a reply is streamed.
     pub at_first_piece: Meanwhile,
-    /// What was delivered, in order.
+    /// The delivered messages, in order.
     pub delivered: Mutex<Vec<Outbound>>,
-    /// Deliveries never return: `Some(true)` after the reply was shown, `Some(false)` before.
+    /// If set, deliveries never return: `Some(true)` after the reply was shown, `Some(false)` before.
     pub hang: Mutex<Option<bool>>,
     pub hung: Notify,
 }
 
 impl WatchedPlatform {
-    /// What was written unasked is judged where it is shown, as the words of who wrote it.
+    /// Judges a post where it is shown, as the words of the persona that wrote it.
     fn watched_post(&self, path: &str, outbound: &Outbound) {
         let Some(chat) = chat_number(&outbound.chat) else { return };
         let persona = outbound.persona.as_str().replace('@', " of ");
@@ -256,13 +256,13 @@ impl Streaming for WatchedPlatform {
             StreamEvent::ThinkingStart | StreamEvent::ThinkingEnd | StreamEvent::Done { .. } => "",
         };
         if let Some(chat) = chat_number(chat) {
-            // Whose turn it is follows from the reply alone, and personas are judged when it is delivered.
+            // Only the reply tells whose turn it is. Personas are judged at delivery.
             let secret = secrets_in(text).into_iter().next();
-            let stated_to = secret.and_then(|secret| match self.watch.oracle().secrets.get(secret) {
+            let heard_by = secret.and_then(|secret| match self.watch.oracle().secrets.get(secret) {
                 Some(crate::oracle::Origin::Stated { persona, .. }) => Some(persona.clone()),
                 _ => None,
             });
-            let persona = stated_to.unwrap_or_default();
+            let persona = heard_by.unwrap_or_default();
             let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
             self.watch.shown("Streaming::event", &showing, text);
         }
@@ -292,7 +292,7 @@ impl WatchedHost<'_> {
     }
 }
 
-/// Hits as adapters print them.
+/// Formats hits as adapters print them.
 pub fn hits_text(hits: &[Hit]) -> String {
     serde_json::to_string(hits).unwrap()
 }

@@ -80,7 +80,7 @@ mod tests {
     fn who_is_called() {
         #[track_caller]
         fn check(text: &str, want: bool) {
-            assert_eq!(calls(text, ["Engine", "Lady of Logs"]), want, "{text:?}");
+            assert_eq!(calls(text, ["Azera", "Lady of Logs"]), want, "{text:?}");
         }
         check("Azera, what time is it?", true);
         check("azera what time is it", true);

@@ -1,4 +1,4 @@
-//! Stage *remember*: what the record holds is embedded and indexed, after the reply and without delaying it.
+//! Indexing: embeds new memories and adds them to both indexes, after the reply and without delaying it.
 
 use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -12,66 +12,66 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::vectors::cosine;
 
-/// Memories embedded at a time.
+/// Memories embedded in one batch.
 const BATCH: usize = 64;
 
-/// Texts embedded between two looks at whether somebody waits for an answer: a tenth of a second on one core.
+/// Texts embedded before indexing checks again whether somebody waits for an answer; they take about a tenth of a
+/// second on one core.
 const TEXTS_AT_ONCE: usize = 8;
 
-/// Time for which those who wait for an answer hold up these. On a busy server twenty texts a second are embedded all the
-/// same.
+/// Longest time that live chat delays one group of texts. On a busy server, indexing still embeds about twenty texts a
+/// second.
 const LONGEST_LULL: Duration = Duration::from_millis(250);
 
-/// Memories indexed in one go between two reorganisations of the vector index, which keeps each of them short.
+/// Memories indexed between two optimisations of the vector index; this keeps each optimisation short.
 const OPTIMIZE_EVERY: usize = 50_000;
 
-/// Time after which the log tells how far indexing is: a new embedding model keeps it busy for hours.
-const TELL_EVERY: Duration = Duration::from_secs(30);
+/// Time between two progress messages in the log. A new embedding model keeps indexing busy for hours.
+const LOG_EVERY: Duration = Duration::from_secs(30);
 
-/// Time between something said and its indexing, so that what is said meanwhile is indexed with it: each round costs a
-/// commit of both indexes. Nothing that young is recalled anyway.
+/// Time that indexing waits after a message, so that it indexes what follows in the same round: each round costs a
+/// commit of both indexes. Recall leaves such young memories out anyway.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// Time the last round of indexing may take when the core stops; what is left waits for the next start.
+/// Time limit for the last round of indexing when the engine stops. The next start indexes the rest.
 const LAST_ROUND: Duration = Duration::from_secs(5);
 
-/// Cosine similarity of a vector with another one of the same text: what a text is embedded with moves its last digits.
+/// Minimum cosine similarity of two vectors of the same text. The other texts of a batch change a vector's last digits.
 const SAME_TEXT: f32 = 0.99;
 
-/// Wait after a failure before the queue is tried again; doubled with each further failure, up to [`LONGEST_PAUSE`].
+/// Wait before the first retry after a failure. It doubles with each failure, up to [`LONGEST_PAUSE`].
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The longest such wait.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 
-/// Queued memories whose words are indexed in one go while nothing can be embedded.
+/// Queued memories whose words are indexed in one batch while nothing can be embedded.
 const WORDS_BATCH: usize = 1_024;
 
-/// A text no model refuses for what it says, for it says nothing.
+/// A text without words, which no working model refuses.
 const WORDLESS: &str = ".";
 
-/// Memories one turn may leave: what was said, and the reply.
+/// Memories that one turn may add: the message and the reply.
 const TURN_MEMORIES: usize = 2;
 
-/// When texts are embedded.
+/// When to embed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    /// As soon as can be.
+    /// At once.
     AtOnce,
-    /// When nobody waits for an answer.
+    /// Only while nobody waits for an answer.
     InLulls,
 }
 
-/// How many memories a persona may have.
+/// The limit on a persona's memories.
 #[derive(Debug)]
 pub(crate) struct Bound {
     keep: usize,
-    /// Memories it may get before they have to be counted again, which means walking over all of them.
+    /// Memories it may still get before a new count, which has to walk over all of them.
     room: usize,
 }
 
 impl Engine {
-    /// Indexes whatever is queued until nothing is; gives how many memories that were.
+    /// Indexes everything that is queued. Returns the number of memories indexed.
     pub async fn index_all(&self) -> Result<usize, Error> {
         self.index_queued(Pace::AtOnce).await
     }
@@ -81,14 +81,14 @@ impl Engine {
         if self.blocking(azera_memory::Memory::indexes_are_suspect).await? {
             let mended = self.blocking(azera_memory::Memory::mend).await?;
             if mended > 0 {
-                tracing::warn!(memories = mended, "the indexes differed from the record and are mended");
+                tracing::warn!(memories = mended, "the indexes differed from the record and were repaired");
             }
         }
         let (mut indexed, mut since_optimized) = (0, 0);
         let begun = Instant::now();
         let mut logged_at = begun;
         loop {
-            // Nobody who stops Azera waits for a thousand memories to be embedded; the next start goes on.
+            // Stopping does not wait for a thousand memories to be embedded; the next start goes on.
             if self.0.stopping.is_cancelled() && begun.elapsed() > LAST_ROUND {
                 return Err(Error::Interrupted);
             }
@@ -103,7 +103,7 @@ impl Engine {
             since_optimized += work.len();
             let embedded = self.embed_work(work, pace).await?;
             self.blocking(move |memory| memory.index(embedded)).await?;
-            if logged_at.elapsed() >= TELL_EVERY {
+            if logged_at.elapsed() >= LOG_EVERY {
                 logged_at = Instant::now();
                 let left = self.blocking(azera_memory::Memory::queued).await?;
                 let left_s = begun.elapsed().as_secs_f64() / indexed as f64 * left as f64;
@@ -116,13 +116,13 @@ impl Engine {
         }
     }
 
-    /// Notes that a persona got a memory, for the bound it may have.
+    /// Records that a persona got a memory, if its memories are limited.
     pub(crate) fn bound(&self, persona: PersonaId, keep: Option<u64>) {
         if let Some(keep) = keep {
             let keep = usize::try_from(keep).unwrap_or(usize::MAX);
             let mut bounded = self.bounded();
             let bound = bounded.entry(persona).or_insert(Bound { keep, room: 0 });
-            // A turn leaves two memories at most. A bound that changed is looked at anew.
+            // A changed limit forces a new count.
             bound.room = if bound.keep == keep { bound.room.saturating_sub(TURN_MEMORIES) } else { 0 };
             bound.keep = keep;
         }
@@ -132,7 +132,7 @@ impl Engine {
         self.0.bounded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds the personas that got memories to their bounds; gives how many memories went.
+    /// Removes memories of personas that exceed their limit. Returns how many were removed.
     async fn prune(&self) -> Result<usize, Error> {
         let full: Vec<(PersonaId, usize)> = {
             let bounded = self.bounded();
@@ -152,10 +152,11 @@ impl Engine {
         Ok(removed)
     }
 
-    /// The indexes may differ from the record: they are compared, and mended, before anything else is indexed.
+    /// Marks the indexes as suspect, so that they are compared with the record and repaired before anything else is
+    /// indexed.
     pub(crate) async fn mark_indexes_suspect(&self) {
         if let Err(error) = self.blocking(azera_memory::Memory::mark_indexes_suspect).await {
-            tracing::warn!(%error, "that the indexes may differ from the record cannot be noted");
+            tracing::warn!(%error, "cannot mark the indexes for a comparison with the record");
         }
         self.0.index_wanted.notify_one();
     }
@@ -184,11 +185,11 @@ impl Engine {
             for (index, vector) in missing.iter().zip(&fresh) {
                 vectors[*index] = Some(vector.clone());
             }
-            let retained = self.blocking(move |memory| {
+            let stored = self.blocking(move |memory| {
                 unknown.iter().zip(&fresh).try_for_each(|(text, vector)| memory.cache_embedding(text, vector, now))
             });
-            if let Err(error) = retained.await {
-                tracing::warn!(%error, "the embedding cache does not take vectors");
+            if let Err(error) = stored.await {
+                tracing::warn!(%error, "cannot write to the embedding cache");
             }
         }
         let mut vectors = vectors.into_iter().flatten();
@@ -204,8 +205,8 @@ impl Engine {
         Ok(embedded)
     }
 
-    /// Embeds texts. One that the model refuses while it takes others gets the vector of a text without a word, and is found
-    /// by its words: one message of somebody's must not keep everybody else's from being remembered.
+    /// Embeds texts. A text that the model refuses while it accepts others gets the vector of a wordless text, so that
+    /// search finds it by its words alone. Otherwise one message would keep all others from being indexed.
     pub(crate) async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
         let embed = |texts| self.0.embedder.embed(texts, Purpose::Document, Priority::Background);
         let refused = match embed(texts.clone()).await {
@@ -215,7 +216,7 @@ impl Engine {
         if refused.is_transient() {
             return Err(refused);
         }
-        // A model that refuses even that is set up wrongly.
+        // A model that refuses even the wordless text is misconfigured.
         let Ok(stands_in) = embed(vec![WORDLESS.to_owned()]).await else { return Err(refused) };
         let mut vectors = Vec::with_capacity(texts.len());
         for text in texts {
@@ -223,7 +224,7 @@ impl Engine {
             match embed(vec![text]).await.map_err(Error::Model) {
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => {
-                    tracing::warn!(%error, bytes, "the embedding model refuses a text: words alone find it");
+                    tracing::warn!(%error, bytes, "the embedding model refuses a text; only the lexical index will find it");
                     vectors.extend_from_slice(&stands_in);
                 }
                 Ok(vector) => vectors.extend(vector),
@@ -232,7 +233,7 @@ impl Engine {
         Ok(vectors)
     }
 
-    /// Indexes the words of what is queued behind a ticket, while nothing can be embedded; gives the last ticket.
+    /// Indexes the words of memories queued after a ticket, while nothing can be embedded. Returns the last ticket.
     async fn index_words(&self, mut after: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Error> {
         let _indexing = self.0.indexing.lock().await;
         loop {
@@ -244,8 +245,8 @@ impl Engine {
         }
     }
 
-    /// Embeds every text again and compares it with the vectors of the index; gives the memories whose vectors are those of
-    /// other texts, or of none. Those without vectors are not among them.
+    /// Embeds every text again and compares it with the index. Returns the memories whose stored vectors differ.
+    /// Memories without vectors are left out.
     pub async fn compare_vectors(&self) -> Result<Vec<MemoryId>, Error> {
         let mut differ = Vec::new();
         let mut after = None;
@@ -266,7 +267,7 @@ impl Engine {
         }
     }
 
-    /// Overwrites on disk what was forgotten, if anything was. Everything queued is indexed first.
+    /// Overwrites forgotten bytes on disk, if there are any. Indexes everything queued first.
     pub async fn scrub(&self) -> Result<bool, Error> {
         if !self.blocking(azera_memory::Memory::scrub_due).await? {
             return Ok(false);
@@ -276,17 +277,17 @@ impl Engine {
         self.blocking(azera_memory::Memory::scrub).await
     }
 
-    /// Waits until something is said, and a little longer.
+    /// Waits for new work, and a little longer so that more can join it.
     async fn more_to_index(&self) {
         self.0.index_wanted.notified().await;
         tokio::time::sleep(GATHER).await;
     }
 
-    /// Keeps the indexes up with the record until the core stops.
+    /// Keeps the indexes up to date with the record until the engine stops.
     pub(crate) async fn keep_indexed(self) {
         let stopping = self.0.stopping.clone();
         let mut rebuilt = false;
-        // How far words were indexed for want of vectors.
+        // The last ticket whose words were indexed without vectors.
         let mut words = None;
         loop {
             tokio::select! {
@@ -295,18 +296,20 @@ impl Engine {
             }
             let mut pause = PAUSE;
             while let Err(error) = self.index_queued(Pace::InLulls).await {
-                tracing::warn!(%error, "indexing failed, trying again");
+                tracing::warn!(%error, "indexing failed; retrying");
                 match &error {
                     Error::Model(_) => match self.index_words(words.clone()).await {
                         Ok(last) => words = last,
-                        Err(error) => tracing::warn!(%error, "words could not be indexed either"),
+                        Err(error) => tracing::warn!(%error, "cannot index words either"),
                     },
-                    // What would fail each time may be damage, which making the indexes anew mends; if it is not, once is
-                    // enough to know.
+                    // An error that is not transient may mean damage, which a rebuild repairs. If it does not, one
+                    // rebuild is enough to know.
                     Error::Memory(error) if !error.is_transient() && !std::mem::replace(&mut rebuilt, true) => {
                         match self.blocking(azera_memory::Memory::rebuild).await {
-                            Ok(memories) => tracing::warn!(memories, "the indexes are built anew from the record"),
-                            Err(error) => tracing::error!(%error, "the indexes will be built anew at the next start"),
+                            Ok(memories) => tracing::warn!(memories, "rebuilding the indexes from the record"),
+                            Err(error) => {
+                                tracing::error!(%error, "cannot rebuild the indexes now; the next start will")
+                            }
                         }
                     }
                     _ => {}
@@ -314,7 +317,7 @@ impl Engine {
                 tokio::select! {
                     () = stopping.cancelled() => break,
                     () = tokio::time::sleep(pause) => {}
-                    // What is said meanwhile is to be found by its words soon.
+                    // New messages should soon be found by their words.
                     () = self.more_to_index() => {}
                 }
                 pause = (pause * 2).min(LONGEST_PAUSE);
@@ -325,33 +328,34 @@ impl Engine {
         }
         match tokio::time::timeout(LAST_ROUND, self.index_all()).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "what was said last will be indexed at the next start"),
-            Err(_) => tracing::info!("what was said last will be indexed at the next start"),
+            Ok(Err(error)) => tracing::warn!(%error, "the newest messages will be indexed at the next start"),
+            Err(_) => tracing::info!("the newest messages will be indexed at the next start"),
         }
     }
 
-    /// What keeps stores small and fast: graphs, expired cache entries, forgotten bytes.
+    /// Keeps the stores small and fast: optimises the vector index, sweeps expired cache entries, overwrites forgotten
+    /// bytes.
     async fn tidy(&self) {
-        // For the log alone: to somebody in a chat it would tell what is said elsewhere.
-        let azera_memory::CacheUse { question, found } = self.0.memory.embedding_cache();
-        tracing::debug!(question, found, "vectors that were looked for in the cache");
+        // Only the log shows this: in a chat, it would reveal what is said in other places.
+        let azera_memory::CacheUse { lookups, found } = self.0.memory.embedding_cache();
+        tracing::debug!(lookups, found, "use of the embedding cache");
         if let Err(error) = self.blocking(azera_memory::Memory::optimize).await {
-            tracing::warn!(%error, "the vector index could not be reorganised");
+            tracing::warn!(%error, "cannot optimise the vector index");
         }
         let now = self.0.clock.now();
         if let Err(error) = self.blocking(move |memory| memory.sweep_cache(now)).await {
-            tracing::warn!(%error, "working memory could not be swept");
+            tracing::warn!(%error, "cannot sweep working memory");
         }
         if let Err(error) = self.scrub().await {
-            tracing::warn!(%error, "forgotten bytes could not be overwritten yet");
+            tracing::warn!(%error, "cannot overwrite forgotten bytes yet");
         }
     }
 }
 
-/// Whether two vectors of length 1 are of the same text; nothing is like nothing.
-fn same(left: Option<&[f32]>, read_scope: Option<&[f32]>) -> bool {
-    match (left, read_scope) {
-        (Some(left), Some(read_scope)) => left.len() == read_scope.len() && cosine(left, read_scope) >= SAME_TEXT,
-        (left, read_scope) => left.is_none() && read_scope.is_none(),
+/// Returns true if two unit vectors belong to the same text, or if both are missing.
+fn same(left: Option<&[f32]>, right: Option<&[f32]>) -> bool {
+    match (left, right) {
+        (Some(left), Some(right)) => left.len() == right.len() && cosine(left, right) >= SAME_TEXT,
+        (left, right) => left.is_none() && right.is_none(),
     }
 }

@@ -15,10 +15,10 @@ use crate::error::Error;
 const ATTEMPTS: u32 = 3;
 
 /// How often a busy model is asked again.
-const BUSY_ATTEMPTS: u32 = 600;
+const BUSY_ATTEMPTS: u32 = 40;
 
-/// Wait before it is.
-const BUSY_WAIT: Duration = Duration::from_millis(100);
+/// The first wait before a busy model is asked again, and the longest: together a little more than a minute.
+const BUSY_WAITS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
 /// Names whose line beginnings end a reply: a model that goes on to write the other side's next line has finished.
 const MAX_STOP_NAMES: usize = 8;
@@ -161,13 +161,17 @@ pub(crate) async fn generate(
 /// Asks the model, and waits while it has too much to do: the turn has its place in the chat's queue already. Without what it
 /// learnt, if that is damaged: an answer is better than none. Gives what the reply is made with, too.
 async fn ask(model: &Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<(Reply, Vec<Lora>), Error> {
+    let [mut wait, longest] = BUSY_WAITS;
     for _ in 0..BUSY_ATTEMPTS {
         match model.chat(request.clone()).await {
             Err(error @ azera_model_api::Error::Lora { .. }) if !request.loras.is_empty() => {
                 tracing::error!(%error, "the reply is made without what was learnt");
                 request.loras.clear();
             }
-            Err(azera_model_api::Error::Busy { .. }) => tokio::time::sleep(BUSY_WAIT).await,
+            Err(azera_model_api::Error::Busy { .. }) => {
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(longest);
+            }
             other => return Ok((other?, request.loras)),
         }
     }
@@ -238,7 +242,7 @@ mod tests {
     fn a_label_is_taken_off() {
         #[track_caller]
         fn check(pieces: &[&str], want: &str) {
-            let mut label = Label::new("Engine");
+            let mut label = Label::new("Azera");
             let mut text: String = pieces.iter().filter_map(|piece| label.pass(piece)).collect();
             text.extend(label.rest());
             assert_eq!(text, want, "{pieces:?}");
@@ -248,7 +252,7 @@ mod tests {
         check(&[" \n", "Hello"], "Hello");
         check(&["Azerbaijan"], "Azerbaijan");
         check(&["Az"], "Az");
-        check(&["Engine", " is my name"], "Azera is my name");
+        check(&["Azera", " is my name"], "Azera is my name");
         check(&["Azera:"], "");
     }
 

@@ -1,8 +1,8 @@
-//! Stage *deliver*: the outbox is emptied through the platform, each reply shown once.
+//! Stage *deliver*: sends the replies in the outbox to their platforms, each once.
 //!
-//! Between writing a reply and showing it people may have come and gone, most of all over a restart. So the right is
-//! asked for again right before: a reply that may no longer be shown is withdrawn, and its message answered anew with
-//! what may be shown now.
+//! People may join or leave between writing a reply and sending it, most of all over a restart. So the engine checks
+//! the read scope again right before sending. A reply that may no longer be shown is withdrawn, and its message is
+//! answered again with what may be shown now.
 
 use std::time::Duration;
 
@@ -13,39 +13,39 @@ use azera_types::{Author, ChatId, PersonId, PersonaId, Scope, Timestamp};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// How often a delivery is tried before it waits in the outbox for a better time.
+/// Attempts to deliver a reply before it stays in the outbox for later.
 pub(crate) const DELIVERY_ATTEMPTS: u32 = 5;
 
 /// Wait before the second attempt; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
-/// Time after which a turn that failed for a reason that may pass is tried again; doubled each time that fails too.
-const SOON: Duration = Duration::from_secs(1);
+/// Wait before a turn that failed for a passing reason is retried. It doubles with each failure.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
 
-/// Time the last try takes at most when the core stops.
-const LAST_TRY: Duration = Duration::from_secs(5);
+/// Time limit for the last delivery attempts when the engine stops.
+const LAST_ATTEMPT: Duration = Duration::from_secs(5);
 
-/// Time between two looks at what could not be delivered.
-const OUTBOX_WAIT: Duration = Duration::from_secs(60);
+/// Time between two attempts to deliver the rest of the outbox.
+const RETRY_EVERY: Duration = Duration::from_secs(60);
 
-/// A reply, or one in the making, and where it comes from.
+/// A reply, finished or in progress, and what it is built on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeliverableReply<'a> {
     pub(crate) chat: &'a ChatId,
-    /// For whom the place is asked after; nobody for what was written unasked.
+    /// The person whom the reply answers; `None` for a post that nobody asked for.
     pub(crate) asker: Option<&'a PersonId>,
     pub(crate) persona: &'a PersonaId,
-    /// The place it is said in.
+    /// The place that the reply is said in.
     pub(crate) scope: &'a Scope,
-    /// When the oldest of what came from there was said: somebody may have joined since it was used.
+    /// When the oldest source from that place was said: somebody may have joined since.
     pub(crate) from: Timestamp,
-    /// The other places it was built on.
+    /// The scopes of other places that it is built on.
     pub(crate) source_scopes: &'a [SourceScope],
 }
 
 impl Engine {
-    /// Whether everybody who would read a reply now may read what it was built on, by the platform's word of this
-    /// moment.
+    /// Returns true if everybody who would read the reply now may read what it is built on, as the platform reports it
+    /// at this moment.
     pub(crate) async fn may_be_shown(
         &self,
         platform: &dyn Platform,
@@ -56,7 +56,7 @@ impl Engine {
             None => self.place_unasked(platform, reply.chat).await?,
         };
         let Some(place) = place else { return Ok(false) };
-        // A persona that may not be here any more has nothing to say here.
+        // A persona that is no longer allowed here does not speak here.
         match self.persona(place.shared_realm(), reply.persona).await {
             Ok(_) => {}
             Err(Error::NoPersona(_)) => return Ok(false),
@@ -66,17 +66,17 @@ impl Engine {
         Ok(read_scope.allows(reply.persona, reply.scope, reply.source_scopes, reply.from))
     }
 
-    /// Takes back a reply of the outbox that may no longer be shown. The turn of the message it answers is open again
-    /// afterwards, if that is to be answered still.
+    /// Withdraws a reply in the outbox that may no longer be shown. The message it answers becomes unanswered again, if
+    /// it is still to be answered.
     pub(crate) async fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<(), Error> {
-        tracing::warn!(reply = %reply.id, chat = %reply.chat, "a reply may no longer be shown and is withdrawn");
+        tracing::warn!(reply = %reply.id, chat = %reply.chat, "withdrawing a reply that may no longer be shown");
         let (reply, row) = (reply.clone(), row.clone());
         let receipt = self.blocking(move |memory| memory.withdraw(&reply, &row)).await?;
         self.carry_out(&receipt).await
     }
 
-    /// Shows a reply and takes it off the outbox, in so many attempts. What the platform refuses for good goes off the outbox too, with a
-    /// warning; what it cannot do now stays there.
+    /// Sends a reply and removes it from the outbox, in at most `attempts` attempts. A reply that the platform refuses
+    /// for good is removed, too, and logged as an error. A reply that fails for a passing reason stays.
     pub(crate) async fn deliver(
         &self,
         platform: &dyn Platform,
@@ -104,7 +104,7 @@ impl Engine {
             match shown {
                 Ok(()) => break,
                 Err(error) if error.is_transient() && attempt < attempts => {
-                    tracing::warn!(reply = %reply.id, attempt, %error, "delivery failed, trying again");
+                    tracing::warn!(reply = %reply.id, attempt, %error, "delivery failed; retrying");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
@@ -119,7 +119,7 @@ impl Engine {
         self.blocking(move |memory| memory.delivered(&reply)).await
     }
 
-    /// A message of the outbox that answers nobody, as what it is.
+    /// Returns the post that an outbox message stands for, if it answers nobody.
     async fn as_post(&self, message: &MessageRow, outbound: &Outbound) -> Result<Option<Post>, Error> {
         if message.answers.is_some() {
             return Ok(None);
@@ -134,19 +134,19 @@ impl Engine {
         }))
     }
 
-    /// Tries again from time to time what is left in the outbox and in the inbox, until the core stops.
+    /// Retries the outbox and unanswered messages from time to time, until the engine stops.
     pub(crate) async fn keep_delivering(self) {
-        let mut soon = SOON;
+        let mut next_retry = FIRST_RETRY;
         loop {
             let wait = tokio::select! {
                 () = self.0.stopping.cancelled() => return,
-                () = tokio::time::sleep(OUTBOX_WAIT) => {
-                    soon = SOON;
+                () = tokio::time::sleep(RETRY_EVERY) => {
+                    next_retry = FIRST_RETRY;
                     Duration::ZERO
                 }
-                () = self.0.retry_wanted.notified() => soon,
+                () = self.0.retry_wanted.notified() => next_retry,
             };
-            soon = (soon * 2).min(OUTBOX_WAIT);
+            next_retry = (next_retry * 2).min(RETRY_EVERY);
             tokio::select! {
                 () = self.0.stopping.cancelled() => return,
                 () = tokio::time::sleep(wait) => {}
@@ -155,45 +155,45 @@ impl Engine {
         }
     }
 
-    /// Tries what is left in the outbox and in the inbox, unless somebody does.
+    /// Retries the outbox and unanswered messages, unless another task is doing so.
     pub(crate) async fn retry_leftovers(&self) {
         let Ok(_alone) = self.0.leftovers.try_lock() else { return };
         if let Err(error) = self.deliver_left_over().await {
-            tracing::warn!(%error, "the outbox could not be read");
+            tracing::warn!(%error, "cannot read the outbox");
         }
         if let Err(error) = self.take_up(|_| true).await {
-            tracing::warn!(%error, "messages left over could not be taken up");
+            tracing::warn!(%error, "cannot take up unanswered messages");
         }
     }
 
-    /// Tries a last time what is left in the outbox.
+    /// Tries a last time to deliver the outbox.
     pub(crate) async fn deliver_leftovers(&self) {
-        match tokio::time::timeout(LAST_TRY, self.deliver_outbox()).await {
+        match tokio::time::timeout(LAST_ATTEMPT, self.deliver_outbox()).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the outbox will be read at the next start"),
-            Err(_) => tracing::warn!("what is left in the outbox waits for the next start"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot read the outbox; the next start tries again"),
+            Err(_) => tracing::warn!("the rest of the outbox waits for the next start"),
         }
     }
 
-    /// Delivers what the outbox holds for platforms that are attached, oldest first.
+    /// Delivers the outbox of attached platforms, oldest first.
     pub(crate) async fn deliver_outbox(&self) -> Result<(), Error> {
         let _alone = self.0.leftovers.lock().await;
         self.deliver_left_over().await
     }
 
-    /// The same, for whoever is alone with it: nobody is to deliver a reply while another does.
+    /// Delivers the outbox. The caller holds the lock, so that no reply is delivered twice.
     async fn deliver_left_over(&self) -> Result<(), Error> {
         for (reply, row) in self.blocking(azera_memory::Memory::outbox).await? {
             let Ok(platform) = self.platform(&row.platform) else { continue };
-            // Its own turn delivers it, or has done so since the outbox was read.
+            // The reply's own turn delivers it, or has done so since the outbox was read.
             let answering = reply.answers.as_ref().is_some_and(|message| self.is_under_way(message));
             let listed = reply.clone();
             if answering || !self.blocking(move |memory| memory.is_undelivered(&listed)).await? {
                 continue;
             }
             if let Err(error) = self.deliver_or_withdraw(platform.as_ref(), &reply, row).await {
-                // It stays in the outbox; the others must not wait for it.
-                tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
+                // It stays in the outbox, and the others are not held up.
+                tracing::warn!(reply = %reply.id, %error, "cannot deliver a reply; it stays in the outbox");
             }
         }
         Ok(())
@@ -211,7 +211,7 @@ impl Engine {
         let post = reply.clone();
         let may = match &row.asker {
             Some(asker) => self.may_be_shown(platform, &written(Some(asker))).await?,
-            // What was written unasked, unless what it was is gone.
+            // A post that nobody asked for, unless the writing it shows was removed.
             None if reply.answers.is_none()
                 && self.blocking(move |memory| memory.posted_as(&post)).await?.is_some() =>
             {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use azera_memory::{Hit, MessageRow, SourceScope};
 use azera_types::{MemoryId, MessageId, Scope, Timestamp};
 
-use crate::overlap::quotes;
+use super::overlap::quotes;
 
 /// Where what stands in the prompt of a reply comes from.
 #[derive(Debug, Clone, PartialEq)]

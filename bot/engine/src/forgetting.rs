@@ -1,0 +1,64 @@
+//! Forgetting outside the record: evaluated tokens in the model, replies on platforms, minds.
+
+use azera_memory::{Forget, ReadScope};
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+impl Engine {
+    /// Forgets something, drops the model's evaluated tokens of it, and retracts replies that were forgotten with it.
+    /// With a read scope, the receipt lists only what that scope may show.
+    pub(crate) async fn forget(
+        &self,
+        what: Forget,
+        quotes: bool,
+        seen: Option<ReadScope>,
+    ) -> Result<azera_memory::ForgetReceipt, Error> {
+        if let Forget::Person(person) = &what {
+            self.0.links.forget(person);
+        }
+        let minds_go = matches!(what, Forget::Person(_) | Forget::Chat(_) | Forget::Realm(..));
+        let receipt = self
+            .blocking(move |memory| match &seen {
+                Some(read_scope) => memory.forget_as_seen(read_scope, &what, quotes),
+                None => memory.forget(&what, quotes),
+            })
+            .await;
+        if receipt.is_err() {
+            // Forgetting runs in batches, and some of them may have been committed.
+            self.withdraw_unfounded(None).await;
+        }
+        let receipt = receipt?;
+        if minds_go {
+            self.wake().await?;
+        }
+        self.carry_out(&receipt).await?;
+        Ok(receipt)
+    }
+
+    /// Carries out a receipt outside the record: drops evaluated tokens and retracts replies.
+    pub(crate) async fn carry_out(&self, receipt: &azera_memory::ForgetReceipt) -> Result<(), Error> {
+        self.0.index_wanted.notify_one();
+        if let Err(error) = self.let_go_of_exchanges().await {
+            tracing::warn!(%error, "cannot drop exchanges that wait for their surprise to be measured");
+        }
+        self.withdraw_unfounded(None).await;
+        let model = self.model();
+        for (chat, persona) in &receipt.touched {
+            if let Err(error) = model.forget_session(&Self::session(chat, persona)).await {
+                tracing::error!(%chat, %error, "cannot drop evaluated tokens");
+            }
+        }
+        for (chat, reply, at) in &receipt.retract {
+            let row = {
+                let chat = chat.clone();
+                self.blocking(move |memory| memory.chat(&chat)).await?
+            };
+            let Some(platform) = row.and_then(|row| self.platform(&row.platform).ok()) else { continue };
+            if let Err(error) = platform.retract(chat, reply, *at).await {
+                tracing::warn!(%reply, %error, "cannot retract a forgotten reply");
+            }
+        }
+        Ok(())
+    }
+}

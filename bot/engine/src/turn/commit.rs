@@ -1,0 +1,132 @@
+//! Stage *commit*: the reply, its memories, its outbox entry and the end of the turn, in one transaction of the record.
+
+use azera_adapter::{State, StreamEvent};
+use azera_memory::{Hit, MessageRow, NewReply, OutboxRow, WhyHit, WhyRow};
+use azera_types::Text;
+
+use super::compose::Composition;
+use super::context::{TurnContext, TurnRequest};
+use super::generate::Draft;
+use super::overlap::says_something_new;
+use super::sources;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// A reply that the record holds.
+pub(super) struct Committed {
+    pub(super) reply: MessageRow,
+    pub(super) outbox: OutboxRow,
+    /// The persona's mood and energy after it.
+    pub(super) state: State,
+}
+
+impl Engine {
+    /// Feels the reply's mood, puts help below it, and writes everything that follows from the reply at once.
+    pub(super) async fn commit(
+        &self,
+        request: &mut TurnRequest,
+        context: &TurnContext,
+        composition: &Composition,
+        draft: &Draft,
+    ) -> Result<Committed, Error> {
+        let generated = &draft.generated;
+        let felt = if generated.is_fixed() { None } else { self.felt(&generated.text).await };
+        let params = &context.overrides.params;
+        let state = self.exchanged(&request.message, &context.place, params, felt, request.was_felt());
+        let text = self.with_help(request, context, composition, draft).await;
+        let reply = self.new_reply(request, context, composition, draft, &state, &text);
+        let outbox = OutboxRow {
+            message: reply.id.clone(),
+            platform: reply.platform.clone(),
+            asker: Some(reply.asker.clone()),
+            from: Some(reply.from),
+            state: reply.state.clone(),
+        };
+        let reply = self.blocking(move |memory| memory.reply(reply)).await?;
+        self.keep_state(&request.message, &context.place, &composition.style).await;
+        request.feelings_changed = true;
+        Ok(Committed { reply, outbox, state })
+    }
+
+    /// The reply's text with the help texts below it, which are shown at once.
+    async fn with_help(
+        &self,
+        request: &TurnRequest,
+        context: &TurnContext,
+        composition: &Composition,
+        draft: &Draft,
+    ) -> String {
+        let target = draft.target(request, context);
+        let mut text = draft.generated.text.clone();
+        for help in &composition.style.help {
+            let help = if text.is_empty() { help.clone() } else { format!("\n\n{help}") };
+            text.push_str(&help);
+            target.event(StreamEvent::Content { text: help }).await;
+        }
+        text
+    }
+
+    fn new_reply(
+        &self,
+        request: &TurnRequest,
+        context: &TurnContext,
+        composition: &Composition,
+        draft: &Draft,
+        state: &State,
+        text: &str,
+    ) -> NewReply {
+        let (message, inbox, generated) = (&request.message, &request.inbox, &draft.generated);
+        let rests_on = sources::rests_on(&generated.text, &composition.recalled(), &composition.carried());
+        let shown = composition.shown(context);
+        NewReply {
+            id: draft.id.clone(),
+            to: message.id.clone(),
+            platform: inbox.platform.clone(),
+            asker: inbox.person.clone(),
+            persona: message.persona.clone(),
+            persona_name: context.persona.name.clone(),
+            at: self.0.clock.now(),
+            from: composition.sources.from,
+            source_scopes: composition.sources.source_scopes.clone(),
+            built_on: sources::messages(&generated.text, message, &rests_on, shown),
+            built_on_facts: sources::facts(&rests_on),
+            memorable: !composition.style.is_in_danger() && is_new(&generated.text, composition),
+            state: serde_json::to_value(state).unwrap_or_default(),
+            why: why(context, composition, draft),
+            replaces: context.replaces.as_ref().map(|old| old.id.clone()),
+            text: Text::new(text),
+        }
+    }
+}
+
+/// Whether a reply says more than the memories and lines of its prompt.
+fn is_new(reply: &str, composition: &Composition) -> bool {
+    let memories = composition.memories();
+    let recalled = memories.iter().map(|hit| hit.memory.text.as_str());
+    let lines = composition.history.lines.iter().chain([&composition.history.last]);
+    says_something_new(reply, recalled.chain(lines.map(|line| line.text.as_str())))
+}
+
+/// What `/why` shows of a reply.
+fn why(context: &TurnContext, composition: &Composition, draft: &Draft) -> WhyRow {
+    let fragments = composition.prompt.fragments.iter();
+    WhyRow {
+        reply: draft.id.clone(),
+        recalled: composition.memories().into_iter().map(why_hit).collect(),
+        missing: composition.recall.missing.iter().map(|layer| (*layer).to_owned()).collect(),
+        fragments: fragments.map(|fragment| (fragment.kind.as_str().to_owned(), fragment.tokens)).collect(),
+        model: context.model.info().name.clone(),
+        seed: draft.generated.seed,
+        usage: serde_json::to_value(&draft.generated.usage).unwrap_or_default(),
+        recall_ms: composition.recall.took_ms,
+        shown: Some(composition.shown(context).iter().map(|row| row.seq).collect()),
+    }
+}
+
+fn why_hit(hit: &Hit) -> WhyHit {
+    WhyHit {
+        memory: hit.memory.id,
+        score: hit.score,
+        signals: hit.signals.iter().map(|signal| (*signal).to_owned()).collect(),
+    }
+}

@@ -1,0 +1,130 @@
+//! Stage *context*: loads where, for whom and as whom a turn takes place, once. Later stages read it and load nothing of this again.
+//!
+//! Only the permission to show a reply is asked for again, right before its first word and right before its delivery: people may
+//! come and go meanwhile.
+
+use std::sync::Arc;
+
+use azera_adapter::Platform;
+use azera_memory::{ChatRow, InboxRow, MessageRow, ReadScope};
+use azera_model_api::ChatModel;
+use azera_personas::{Lorebook, Persona};
+use azera_prompt::{Form, form_for};
+use azera_types::{PersonId, Place, RealmId, Scope};
+
+use crate::engine::{Engine, LoadedPersona};
+use crate::error::Error;
+use crate::overrides::Overrides;
+
+/// A message whose turn it is.
+pub(crate) struct TurnRequest {
+    pub(crate) platform: Arc<dyn Platform>,
+    pub(crate) message: MessageRow,
+    pub(crate) inbox: InboxRow,
+    /// The present reply is made anew.
+    pub(crate) again: bool,
+    /// A reply that had to be withdrawn has changed the persona's feelings already.
+    pub(crate) feelings_changed: bool,
+}
+
+impl TurnRequest {
+    pub(crate) fn new(platform: Arc<dyn Platform>, message: MessageRow, inbox: InboxRow, again: bool) -> Self {
+        Self { platform, message, inbox, again, feelings_changed: false }
+    }
+
+    /// The person the reply speaks to: not the admin who has it made anew.
+    pub(crate) fn addressee(&self) -> &PersonId {
+        self.message.author.person().unwrap_or(&self.inbox.person)
+    }
+
+    /// Whether an earlier reply to this message has changed the persona's feelings.
+    pub(crate) fn was_felt(&self) -> bool {
+        self.again || self.feelings_changed
+    }
+}
+
+/// What a turn knows of its surroundings, by the platform's word at its beginning.
+pub(crate) struct TurnContext {
+    pub(crate) place: Place,
+    pub(crate) scope: Scope,
+    pub(crate) read_scope: ReadScope,
+    pub(crate) chat: Option<ChatRow>,
+    pub(crate) persona: Persona,
+    pub(crate) lorebook: Option<Lorebook>,
+    /// The realm that the persona belongs to.
+    pub(crate) persona_owner: Option<RealmId>,
+    pub(crate) overrides: Arc<Overrides>,
+    pub(crate) model: Arc<dyn ChatModel>,
+    /// How prompts for this model look, with the persona's own limits.
+    pub(crate) form: Form,
+    /// The conversation before the message, oldest first.
+    pub(crate) recent: Vec<MessageRow>,
+    /// The reply that the new one takes the place of.
+    pub(crate) replaces: Option<MessageRow>,
+}
+
+impl Engine {
+    /// Loads the context of a turn; `None` if a reply is to be made anew and none is there.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] if the person or the persona may not read the place, or the message, any more.
+    pub(super) async fn load_context(&self, request: &TurnRequest) -> Result<Option<TurnContext>, Error> {
+        let (platform, message) = (request.platform.as_ref(), &request.message);
+        let place = self.place(platform, &message.chat, &request.inbox.person).await?.ok_or(Error::NotAllowed)?;
+        let LoadedPersona { persona, lorebook, owner } = self.persona(place.shared_realm(), &message.persona).await?;
+        let read_scope = self.read_scope(platform, &place, &message.persona).await?;
+        // Somebody who cannot read the question may read the reply by now.
+        if !request.again && !read_scope.allows(&message.persona, &message.scope, &message.source_scopes, message.at) {
+            return Err(Error::NotAllowed);
+        }
+        let Some((chat, recent, replaces)) = self.load_conversation(request, &read_scope).await? else {
+            return Ok(None);
+        };
+        let scope = place.scope();
+        let overrides = self.overrides(platform.id(), &scope).await?;
+        let model = self.model();
+        let mut form = form_for(&model.info().family);
+        let own_limit = persona.memory.top_k.map(|lines| lines as usize);
+        if let Some(lines) = self.0.config.recalled.or(own_limit) {
+            form.recalled_lines = lines;
+        }
+        Ok(Some(TurnContext {
+            place,
+            scope,
+            read_scope,
+            chat,
+            persona,
+            lorebook,
+            persona_owner: owner,
+            overrides,
+            model,
+            form,
+            recent,
+            replaces,
+        }))
+    }
+
+    /// The chat, the messages before this one, and the reply that is made anew; `None` if there is none to make anew.
+    async fn load_conversation(
+        &self,
+        request: &TurnRequest,
+        read_scope: &ReadScope,
+    ) -> Result<Option<(Option<ChatRow>, Vec<MessageRow>, Option<MessageRow>)>, Error> {
+        let (limit, again) = (self.0.config.history_messages, request.again);
+        let (read_scope, message) = (read_scope.clone(), request.message.clone());
+        self.blocking(move |memory| {
+            let chat = memory.chat(&message.chat)?;
+            if again {
+                let Some(present) = memory.present_answer(&read_scope, &message.id)? else { return Ok(None) };
+                // A message is answered anew as it stood: by what came before it.
+                let recent = memory.history_to(&read_scope, message.parent.as_ref(), limit)?;
+                return Ok(Some((chat, recent, Some(present))));
+            }
+            let mut recent = memory.history(&read_scope, &message.chat, limit)?;
+            // What came after it belongs to later turns, but for replies given meanwhile.
+            recent.retain(|row| row.seq < message.seq || row.answers.is_some());
+            Ok(Some((chat, recent, None)))
+        })
+        .await
+    }
+}

@@ -1,0 +1,70 @@
+//! Stage *decide*: whether a message is answered, and what becomes of one that is not.
+
+use std::collections::HashSet;
+
+use azera_adapter::SkipReason;
+use azera_memory::{Forget, RetentionPreference};
+use azera_types::{Author, PlaceKind};
+
+use super::addressing::{Addressing, calls, decide};
+use super::context::{TurnContext, TurnRequest};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Messages back to which somebody counts as taking part in the conversation.
+const PARTICIPANT_MESSAGES: usize = 20;
+
+impl Engine {
+    /// Returns why a message is not answered; `None` if it is.
+    pub(super) async fn skip_reason(
+        &self,
+        request: &TurnRequest,
+        context: &TurnContext,
+    ) -> Result<Option<SkipReason>, Error> {
+        if request.again {
+            return Ok(None);
+        }
+        let message = &request.message;
+        let names = context.persona.answers_to().chain(self.0.config.wake_names.iter().map(String::as_str));
+        let others = other_participants(request, context);
+        let answering = context.chat.as_ref().and_then(|chat| chat.answering);
+        Ok(decide(&Addressing {
+            dm: matches!(context.place.kind, PlaceKind::Dm(_)),
+            mentions_bot: request.inbox.mentions_bot,
+            mentions_others: !request.inbox.mentions.is_empty(),
+            replies_to_bot: self.replies_to_bot(request, context).await?,
+            called: calls(&message.text, names),
+            calls_another: calls(&message.text, others.iter().map(String::as_str)),
+            empty: message.text.trim().is_empty(),
+            answering: answering.unwrap_or(self.0.config.answering),
+        }))
+    }
+
+    /// Whether the message replies to a persona's message; `None` if it replies to none, or to one that cannot be read here.
+    async fn replies_to_bot(&self, request: &TurnRequest, context: &TurnContext) -> Result<Option<bool>, Error> {
+        let Some(target) = request.message.reply_to.clone() else { return Ok(None) };
+        let read_scope = context.read_scope.clone();
+        let target = self.blocking(move |memory| memory.message(&read_scope, &target)).await?;
+        Ok(target.map(|target| matches!(target.author, Author::Persona { .. })))
+    }
+
+    /// Ends the turn of a message that is not answered. Returns true if the message is remembered: people may choose that only what
+    /// they say to the bot is.
+    pub(super) async fn end_unanswered(&self, request: &TurnRequest) -> Result<bool, Error> {
+        let (id, person) = (request.message.id.clone(), request.inbox.person.clone());
+        if self.blocking(move |memory| memory.retention(&person)).await? == RetentionPreference::Addressed {
+            self.forget(Forget::Message(id), true, None).await?;
+            return Ok(false);
+        }
+        self.blocking(move |memory| memory.leave(&id)).await?;
+        Ok(true)
+    }
+}
+
+/// The names of the others who took part lately, in lower case.
+fn other_participants(request: &TurnRequest, context: &TurnContext) -> HashSet<String> {
+    let own_name = request.message.author.name().to_lowercase();
+    let lately = context.recent.iter().rev().take(PARTICIPANT_MESSAGES);
+    let people = lately.filter(|row| row.author.person().is_some());
+    people.map(|row| row.author.name().to_lowercase()).filter(|name| *name != own_name).collect()
+}

@@ -1,0 +1,141 @@
+//! Stage *generate*: the words of the reply, by the model or, where no model may speak, as a fixed text.
+
+use azera_adapter::{Making, Platform, StreamEvent};
+use azera_affect::names_a_measure;
+use azera_model_api::ModelInfo;
+use azera_types::MessageId;
+
+use super::compose::Composition;
+use super::context::{TurnContext, TurnRequest};
+use super::generation::{Generated, GenerationRequest, StreamTarget, any_seed, derived_seed, generate};
+use super::reply_id::reply_id;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::minds::Writer;
+use crate::outbox::DeliverableReply;
+
+/// The words of a reply, and its id.
+pub(super) struct Draft {
+    pub(super) id: MessageId,
+    pub(super) generated: Generated,
+}
+
+impl Draft {
+    /// Where the reply is shown while it is made.
+    pub(super) fn target<'a>(&'a self, request: &'a TurnRequest, context: &'a TurnContext) -> StreamTarget<'a> {
+        stream_target(&self.id, request, context)
+    }
+}
+
+fn stream_target<'a>(reply: &'a MessageId, request: &'a TurnRequest, context: &'a TurnContext) -> StreamTarget<'a> {
+    let message = &request.message;
+    let platform: &dyn Platform = request.platform.as_ref();
+    let making = Making { chat: &message.chat, reply, persona: &message.persona, persona_name: &context.persona.name };
+    StreamTarget { platform, making }
+}
+
+/// The reply as a question of permission: who may read what it is built on.
+pub(super) fn deliverable<'a>(request: &'a TurnRequest, composition: &'a Composition) -> DeliverableReply<'a> {
+    let message = &request.message;
+    DeliverableReply {
+        chat: &message.chat,
+        asker: Some(&request.inbox.person),
+        persona: &message.persona,
+        scope: &message.scope,
+        from: composition.sources.from,
+        source_scopes: &composition.sources.source_scopes,
+    }
+}
+
+impl Engine {
+    /// Generates the reply and streams it; `None` if it may not be shown any more.
+    pub(super) async fn generate_reply(
+        &self,
+        request: &TurnRequest,
+        context: &TurnContext,
+        composition: &Composition,
+    ) -> Result<Option<Draft>, Error> {
+        let to = request.message.id.clone();
+        let alternative = self.blocking(move |memory| memory.answer_count(&to)).await?;
+        let id = reply_id(&request.message.id, alternative);
+        let target = stream_target(&id, request, context);
+        let asking = self.generation_request(request, context, composition, alternative);
+        let permission = deliverable(request, composition);
+        let may_show = self.may_be_shown(request.platform.as_ref(), &permission);
+        let writer = &composition.style.writer;
+        let made = match fixed_text(writer, context.model.info()) {
+            Some(text) => may_show.await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),
+            None => generate(&context.model, &composition.prompt, asking, &target, may_show).await,
+        };
+        match made {
+            Ok(Some(generated)) => {
+                let generated = checked(generated, writer);
+                if composition.style.is_in_danger() && !generated.text.is_empty() {
+                    target.event(StreamEvent::Content { text: generated.text.clone() }).await;
+                }
+                Ok(Some(Draft { id, generated }))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => {
+                target.event(StreamEvent::Error { message: error.to_string() }).await;
+                Err(error)
+            }
+        }
+    }
+
+    fn generation_request<'a>(
+        &self,
+        request: &TurnRequest,
+        context: &'a TurnContext,
+        composition: &Composition,
+        alternative: usize,
+    ) -> GenerationRequest<'a> {
+        let (config, message) = (&self.0.config, &request.message);
+        let in_danger = composition.style.is_in_danger();
+        GenerationRequest {
+            session: Self::session(&message.chat, &message.persona),
+            sampling: config.sampling.clone().unwrap_or_else(|| context.form.sampling.clone()),
+            seed: config.seed.map_or_else(any_seed, |seed| derived_seed(seed, &message.id, alternative)),
+            max_tokens: composition.history.budget.reply_tokens,
+            thinking: config.thinking,
+            persona: &context.persona.name,
+            // What was learnt from talk has no say to somebody in danger.
+            loras: if in_danger { Vec::new() } else { self.loras_for(&context.read_scope) },
+            stop: context.form.stop,
+            held: in_danger,
+            speakers: speakers(composition),
+        }
+    }
+}
+
+/// The names of the speakers in the prompt, the newest first.
+fn speakers(composition: &Composition) -> Vec<String> {
+    let mut speakers: Vec<String> = Vec::new();
+    let lines = composition.history.lines.iter().chain([&composition.history.last]).rev();
+    for name in lines.filter_map(|line| line.speaker.as_ref()) {
+        if !speakers.contains(name) {
+            speakers.push(name.clone());
+        }
+    }
+    speakers
+}
+
+/// The text that is the reply in the place of a model's words, if this model may not answer.
+fn fixed_text(writer: &Writer, model: &ModelInfo) -> Option<&'static str> {
+    match writer {
+        Writer::Model => None,
+        Writer::TrustedModel(_) if model.trusted_in_danger => None,
+        Writer::TrustedModel(text) | Writer::Nobody(text) => Some(text),
+    }
+}
+
+/// The reply of a trusted model to somebody in danger, or the text in its place if it names an amount.
+fn checked(made: Generated, writer: &Writer) -> Generated {
+    match writer {
+        Writer::TrustedModel(text) if !made.is_fixed() && names_a_measure(&made.text) => {
+            tracing::warn!("a reply to somebody in danger named an amount and is not shown");
+            Generated::fixed(text, made.seed)
+        }
+        _ => made,
+    }
+}

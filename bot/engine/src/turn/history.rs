@@ -1,0 +1,119 @@
+//! What stands in a prompt before recall: the newest part of the conversation that fits, lore, and what the persona carries with it.
+
+use azera_memory::{Hit, Kind, MemoryRow, MessageRow};
+use azera_personas::Lorebook;
+use azera_prompt::{Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, history_cut};
+use azera_types::PlaceKind;
+
+use super::context::{TurnContext, TurnRequest};
+use crate::carried::Carried;
+use crate::engine::{Engine, LoadedPersona};
+use crate::error::Error;
+
+/// Messages searched for a lorebook's keys when the book does not say how many.
+const LORE_DEPTH: usize = 4;
+
+/// Messages searched for a lorebook's keys at most.
+const MAX_LORE_DEPTH: usize = 20;
+
+/// The parts of a prompt that do not depend on recall.
+pub(super) struct History {
+    pub(super) lines: Vec<Line>,
+    pub(super) last: Line,
+    pub(super) lore: Vec<String>,
+    /// The role that the person plays.
+    pub(super) role: Option<LoadedPersona>,
+    pub(super) carried: Carried,
+    carried_lines: Vec<RecalledMemory>,
+    pub(super) budget: Budget,
+    /// The first message of the conversation that the prompt shows.
+    cut: usize,
+}
+
+impl History {
+    /// The prompt's parts, without recalled memories.
+    pub(super) fn parts<'a>(&'a self, context: &'a TurnContext) -> PromptParts<'a> {
+        PromptParts {
+            lore: &self.lore,
+            user_persona: self.role.as_ref().map(|role| &role.persona),
+            group: !matches!(context.place.kind, PlaceKind::Dm(_)),
+            history: &self.lines,
+            carried: &self.carried_lines,
+            notes: self.carried.notes.as_ref().map(|hit| hit.snippet.as_str()),
+            ..PromptParts::new(&context.persona, &self.last)
+        }
+    }
+
+    /// The messages of the conversation that the prompt shows.
+    pub(super) fn shown<'a>(&self, context: &'a TurnContext) -> &'a [MessageRow] {
+        context.recent.get(self.cut..).unwrap_or_default()
+    }
+
+    /// Whether the persona carries this memory into the turn anyway.
+    pub(super) fn carries(&self, hit: &Hit) -> bool {
+        self.carried.writings.iter().any(|carried| carried.memory.id == hit.memory.id)
+    }
+
+    fn measure(&self, context: &TurnContext) -> Result<usize, Error> {
+        let count = |text: &str| context.model.count_tokens(text);
+        Ok(history_cut(&context.form, &self.parts(context), self.budget, &count)?)
+    }
+}
+
+impl Engine {
+    /// Loads and measures what stands in the prompt before recall.
+    pub(super) async fn load_history(&self, request: &TurnRequest, context: &TurnContext) -> Result<History, Error> {
+        let config = &self.0.config;
+        let lines: Vec<Line> = context.recent.iter().map(line).collect();
+        let last = line(&request.message);
+        let lore = context.lorebook.as_ref().map_or_else(Vec::new, |book| matching_lore(book, &lines, &last));
+        let budget = Budget {
+            context_tokens: config.context_tokens.min(context.model.info().context_tokens),
+            reply_tokens: config.reply_tokens.min(context.form.reply_tokens),
+        };
+        let role = self.role(context.place.shared_realm(), &config.user_persona).await?;
+        let (carried, carried_lines) = Default::default();
+        let mut history = History { lines, last, lore, role, carried, carried_lines, budget, cut: 0 };
+        history.cut = history.measure(context)?;
+        // What is carried takes room of its own, and leaves out what the conversation shows.
+        let carried = self.carried(&context.read_scope, &request.message.chat).await?;
+        history.carried = carried.beyond(history.shown(context));
+        if !history.carried.is_empty() {
+            history.carried_lines = history.carried.writings.iter().map(recalled_hit).collect();
+            history.cut = history.measure(context)?;
+        }
+        Ok(history)
+    }
+}
+
+fn line(row: &MessageRow) -> Line {
+    let speaker = row.author.person().map(|_| row.author.name().to_owned());
+    Line { depth: row.depth, speaker, text: row.text.as_str().to_owned() }
+}
+
+/// The lorebook entries whose keys stand in the newest messages.
+fn matching_lore(book: &Lorebook, history: &[Line], last: &Line) -> Vec<String> {
+    let depth = book.scan_depth.map_or(LORE_DEPTH, |depth| depth as usize).min(MAX_LORE_DEPTH);
+    let earlier = history.iter().rev().take(depth.saturating_sub(1)).rev();
+    let text: Vec<&str> = earlier.chain([last]).map(|line| line.text.as_str()).collect();
+    book.matching(&text.join("\n")).into_iter().map(|entry| entry.prompt_text()).collect()
+}
+
+/// A search hit as a prompt shows it.
+pub(super) fn recalled_hit(hit: &Hit) -> RecalledMemory {
+    recalled_memory(&hit.memory, hit.snippet.as_str())
+}
+
+/// A memory as a prompt shows it, with this much of its text.
+pub(crate) fn recalled_memory(memory: &MemoryRow, text: &str) -> RecalledMemory {
+    let speaker = memory.author.person().map(|_| memory.author.name().to_owned());
+    let came = match memory.kind {
+        Kind::Message | Kind::Reply | Kind::Fact => MemoryOrigin::Said,
+        Kind::Diary | Kind::Note => MemoryOrigin::Diary,
+        Kind::Reflection => MemoryOrigin::Journal,
+        Kind::Dream => MemoryOrigin::Dreamt,
+        Kind::Piece => MemoryOrigin::MadeUp,
+        Kind::CheckIn => MemoryOrigin::CheckIn,
+    };
+    RecalledMemory { came, speaker, text: text.to_owned(), at: memory.at }
+}

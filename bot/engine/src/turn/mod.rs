@@ -1,0 +1,152 @@
+//! The turn: one inbound message answered once. This file is the order of its stages; each stage is a file of its own.
+//!
+//! | stage | file | does |
+//! |---|---|---|
+//! | ingest | `ingest.rs` | records the message, queues its turn |
+//! | decide | `decide.rs`, `addressing.rs` | answers it, or ends the turn |
+//! | context | `context.rs` | loads place, persona, permissions, model, once |
+//! | history | `history.rs` | measures what of the conversation fits |
+//! | recall | `recall.rs` | finds memories |
+//! | judge | `judge.rs` | recognises danger and tags, before any word is generated |
+//! | compose | `compose.rs`, `sources.rs` | writes the prompt |
+//! | generate | `generate.rs`, `generation.rs` | streams the reply |
+//! | commit | `commit.rs` | writes everything in one transaction |
+//! | deliver | `deliver.rs` | shows it, if it still may be shown |
+//! | remember | `remember.rs` | notes use and what may be learnt from |
+
+mod addressing;
+mod commit;
+mod compose;
+mod context;
+mod decide;
+mod deliver;
+mod generate;
+mod generation;
+mod history;
+mod ingest;
+mod judge;
+mod overlap;
+mod recall;
+mod remember;
+mod reply_id;
+mod sources;
+
+use azera_adapter::{Outcome, SkipReason, Turn};
+
+pub use addressing::{Addressing, calls, decide};
+pub(crate) use context::{TurnContext, TurnRequest};
+pub(crate) use generation::{any_seed, derived_seed};
+pub(crate) use history::recalled_memory;
+pub(crate) use judge::Judgement;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::report::{hit, usage};
+use crate::stage_timer::StageTimer;
+
+/// How often a reply is made before a chat is given up in which people come and go faster than that.
+const ATTEMPTS: usize = 3;
+
+impl Engine {
+    /// Decides on a message and answers it if it is to be answered. Runs when it is the message's turn in its chat.
+    pub(crate) async fn take_turn(&self, mut request: TurnRequest) -> Result<Outcome, Error> {
+        let _foreground = self.0.foreground.enter();
+        for _ in 0..ATTEMPTS {
+            if !self.reload_message(&mut request).await? {
+                return Ok(Outcome::Skipped(SkipReason::Duplicate));
+            }
+            let mut timer = StageTimer::start();
+            let Some(context) = self.load_context(&request).await? else {
+                return Ok(Outcome::Skipped(SkipReason::NotAddressed));
+            };
+            timer.end("context");
+            let skipped = self.skip_reason(&request, &context).await?;
+            timer.end("decide");
+            if let Some(reason) = skipped {
+                let remembered = self.end_unanswered(&request).await?;
+                self.end_turn(&request, &context, remembered);
+                return Ok(Outcome::Skipped(reason));
+            }
+            let turn = self.answer(&mut request, &context, &mut timer).await?;
+            self.end_turn(&request, &context, turn.is_some());
+            if let Some(turn) = turn {
+                self.answer_if_changed(&request);
+                tracing::debug!(reply = %turn.reply, %timer, "a turn is over");
+                return Ok(Outcome::Replied(Box::new(turn)));
+            }
+        }
+        Err(Error::NotAllowed)
+    }
+
+    /// Loads the message as it is now: while it waited, it may have been changed, forgotten or answered. Returns false if its turn is
+    /// over.
+    async fn reload_message(&self, request: &mut TurnRequest) -> Result<bool, Error> {
+        let id = request.message.id.clone();
+        self.changed_amid().remove(&id);
+        if request.again {
+            return Ok(true);
+        }
+        let Some(message) = self.blocking(move |memory| memory.open_turn(&id)).await? else { return Ok(false) };
+        request.message = message;
+        Ok(true)
+    }
+
+    /// The stages of a reply. `None` if it may not be shown any more: it is broken off before its first word, or withdrawn.
+    async fn answer(
+        &self,
+        request: &mut TurnRequest,
+        context: &TurnContext,
+        timer: &mut StageTimer,
+    ) -> Result<Option<Turn>, Error> {
+        let history = self.load_history(request, context).await?;
+        timer.end("history");
+        let changes_before = self.0.exchanges.changes();
+        let recall = self.recall_for_turn(request, context, &history).await?;
+        timer.end("recall");
+        let judgement = self.judge(&request.message, &context.recent, &recall).await;
+        let style = self.reply_style(request, context, &judgement).await?;
+        timer.end("judge");
+        let composition = self.compose_prompt(request, context, history, recall, style)?;
+        timer.end("compose");
+        let Some(draft) = self.generate_reply(request, context, &composition).await? else { return Ok(None) };
+        timer.end("generate");
+        let committed = self.commit(request, context, &composition, &draft).await?;
+        timer.end("commit");
+        if !self.deliver_reply(request, context, &composition, &draft, &committed).await? {
+            return Ok(None);
+        }
+        timer.end("deliver");
+        self.remember(request, context, &composition, &draft, &committed, changes_before).await;
+        Ok(Some(Turn {
+            reply: committed.reply.id,
+            to: request.message.id.clone(),
+            chat: request.message.chat.clone(),
+            persona: request.message.persona.clone(),
+            text: committed.reply.text,
+            state: committed.state,
+            usage: usage(&draft.generated.usage),
+            recalled: composition.memories().into_iter().map(hit).collect(),
+        }))
+    }
+
+    /// Tells background work what a turn left behind.
+    fn end_turn(&self, request: &TurnRequest, context: &TurnContext, remembered: bool) {
+        let memory = &context.persona.memory;
+        if remembered {
+            let every = memory.working_notes_every_n_turns.map(|every| usize::try_from(every).unwrap_or(usize::MAX));
+            let (chat, persona) = (&request.message.chat, &request.message.persona);
+            let garden = &context.overrides.garden;
+            self.heard(request.platform.id(), chat, persona, &context.scope, every, garden);
+        }
+        self.bound(request.message.persona.clone(), memory.prune_keep);
+        self.0.index_wanted.notify_one();
+    }
+
+    /// Answers a message anew that was edited while its reply was made.
+    fn answer_if_changed(&self, request: &TurnRequest) {
+        let changed = self.changed_amid().remove(&request.message.id);
+        if let Some(message) = changed.filter(|message| message.text != request.message.text) {
+            self.answer_what_it_says_now(request, message);
+        }
+    }
+}

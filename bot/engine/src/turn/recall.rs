@@ -1,0 +1,34 @@
+//! Stage *recall*: memories for the prompt, without what it shows anyway and without weak ones.
+
+use std::collections::HashSet;
+
+use azera_types::MessageId;
+
+use super::context::{TurnContext, TurnRequest};
+use super::history::History;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::recall::Recall;
+
+impl Engine {
+    /// Recalls what helps to answer the message, best first.
+    pub(super) async fn recall_for_turn(
+        &self,
+        request: &TurnRequest,
+        context: &TurnContext,
+        history: &History,
+    ) -> Result<Recall, Error> {
+        let (message, form) = (&request.message, &context.form);
+        let shown = history.shown(context).iter().map(|row| &row.id);
+        let replaced = context.replaces.iter().map(|reply| &reply.id);
+        let exclude: HashSet<MessageId> = shown.chain([&message.id]).chain(replaced).cloned().collect();
+        let (asker, name) = (&request.inbox.person, &context.persona.name);
+        let mut recall =
+            self.recall(&context.read_scope, &message.text, asker, name, exclude, form.recalled_lines).await?;
+        // Each line that does not answer the question makes a small model likelier to answer with that line.
+        let best = recall.hits.first().map_or(0.0, |best| best.score);
+        let floor = best - best.abs() * (1.0 - form.recalled_share);
+        recall.hits.retain(|hit| hit.score >= floor && !history.carries(hit));
+        Ok(recall)
+    }
+}
