@@ -4,49 +4,49 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use zip::result::ZipError;
 
-/// Why something about a backup failed.
+/// An error of a backup or a backup folder.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The file system refused.
+    /// The file system failed.
     #[error("{what} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: &'static str,
-        /// To which file or folder.
+        /// Its file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The file is no backup, or not whole.
+    /// The file is not a backup, or it is incomplete.
     #[error("{} is no whole backup: {why}", path.display())]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// A newer version made it.
+    /// A newer version of Azera made the backup.
     #[error("{} was made by a newer version (format {format}, this one reads {})", path.display(), crate::manifest::FORMAT)]
     Newer {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its format.
         format: u32,
     },
-    /// A folder that backups were made into is not where it was.
+    /// A folder with backups is missing from its last path.
     #[error("the folder of backups {} is not there, or another one is in its place", path.display())]
     FolderMissing {
-        /// Where it was last.
+        /// The last path.
         path: PathBuf,
     },
-    /// The record could not be read or written.
+    /// Reading or writing the record failed.
     #[error("the record: {0}")]
     Record(#[from] azera_memory::Error),
 }
 
 impl Error {
-    /// Whether the same call may succeed later without anyone changing anything.
+    /// Returns true if the same call may succeed later without anyone changing anything.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Io { source, .. } => matches!(
@@ -62,7 +62,7 @@ impl Error {
         Self::Damaged { path: path.to_owned(), why: why.into() }
     }
 
-    /// What an archive says, which is either the file system's word or about its content.
+    /// Converts an error of the archive: it comes from the file system or from the archive's content.
     pub(crate) fn archive(what: &'static str, path: &Path, error: ZipError) -> Self {
         match error {
             ZipError::Io(source) => Self::io(what, path)(source),
@@ -70,13 +70,14 @@ impl Error {
         }
     }
 
-    /// Names what was being done when the file system refused. What a checksum or an unexpected end tells is damage.
+    /// Returns a closure that adds the name of the operation to an error of the file system. A wrong checksum or an
+    /// unexpected end means damage.
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| match source.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput => {
                 Self::damaged(path, source.to_string())
             }
-            // The archive's own reader reports a checksum that does not match as an error of no kind.
+            // The archive reader reports a wrong checksum as an error of no specific kind.
             ErrorKind::Other if source.raw_os_error().is_none() => Self::damaged(path, source.to_string()),
             _ => Self::Io { what, path: path.to_owned(), source },
         }

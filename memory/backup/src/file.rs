@@ -1,4 +1,4 @@
-//! One backup as a file.
+//! One backup file.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -13,29 +13,29 @@ use crate::Error;
 use crate::manifest::{FORMAT, Manifest};
 use crate::rows::{RowReader, RowWriter};
 
-/// Entry of the rows.
+/// Archive entry with the rows.
 const RECORD: &str = "record";
 
-/// Entry of the manifest.
+/// Archive entry with the manifest.
 const MANIFEST: &str = "manifest.json";
 
-/// Bytes a manifest may have.
+/// Largest manifest in bytes.
 const MAX_MANIFEST_BYTES: u64 = 64 * 1024;
 
-/// How hard rows are packed, of 9: rows are JSON, and the first step does most of it.
+/// Compression level, 1 to 9. Rows are JSON, and level 1 gains most of the possible compression.
 const LEVEL: i64 = 1;
 
-/// Bytes of rows gathered before they are packed.
+/// Bytes of rows that are collected before compression.
 const BUFFER_BYTES: usize = 128 * 1024;
 
-/// A backup on disk whose manifest was read. Whether its rows are whole is told by [`Backup::verify`].
+/// A backup on disk whose manifest was read. [`Backup::verify`] checks the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backup {
     /// The file.
     pub path: PathBuf,
-    /// What it says of itself.
+    /// The manifest.
     pub manifest: Manifest,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub file_bytes: u64,
 }
 
@@ -51,7 +51,7 @@ impl Backup {
         let mut text = Vec::new();
         entry.take(MAX_MANIFEST_BYTES).read_to_end(&mut text).map_err(Error::io(what, &path))?;
         let damaged = |error: serde_json::Error| Error::damaged(&path, format!("its manifest: {error}"));
-        // The format alone first: what a newer one has beside it is not known.
+        // Only the format is read first, because a newer manifest may have other fields.
         let format: Format = serde_json::from_slice(&text).map_err(damaged)?;
         if format.format > FORMAT {
             return Err(Error::Newer { path, format: format.format });
@@ -60,13 +60,13 @@ impl Backup {
         Ok(Self { path, manifest, file_bytes })
     }
 
-    /// Reads every row and compares it with the manifest. `progress` is told how many of the manifest's bytes are done.
+    /// Reads every row and compares it with the manifest. `progress` gets the number of bytes done, out of
+    /// [`Manifest::bytes`].
     pub fn verify(&self, progress: &mut dyn FnMut(u64)) -> Result<(), Error> {
         self.read(progress, &mut |_| Ok(()))
     }
 
-    /// Hands all rows to `take`, in order. What was handed out counts only if this succeeds: the SHA-256 is known at the
-    /// end.
+    /// Passes all rows to `take`, in order. Use them only if this succeeds: the SHA-256 is checked at the end.
     pub fn read(
         &self,
         progress: &mut dyn FnMut(u64),
@@ -96,14 +96,15 @@ struct Format {
     format: u32,
 }
 
-/// What is known of a backup before its rows are.
+/// Data of a backup that is known before its rows are written.
 pub(crate) struct BackupHeader {
     pub(crate) azera: String,
     pub(crate) record: String,
     pub(crate) made_at: azera_types::Timestamp,
 }
 
-/// Writes a backup into `file`, down to the disk. `rows` hands all rows to what it is given, and gives their revision.
+/// Writes a backup into `file` and flushes it. `rows` passes all rows to the closure it gets, and returns their
+/// revision.
 pub(crate) fn write(
     file: &NamedTempFile,
     head: BackupHeader,
@@ -138,7 +139,7 @@ pub(crate) fn write(
     Ok(manifest)
 }
 
-/// Puts a written file in the place of `path`, durably.
+/// Moves a written file to `path`, durably.
 pub(crate) fn put(file: NamedTempFile, path: &Path) -> Result<(), Error> {
     let what = "writing the backup";
     file.persist(path).map_err(|error| Error::io(what, path)(error.error))?;

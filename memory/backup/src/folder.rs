@@ -1,4 +1,4 @@
-//! The folder of backups: making them, keeping some, and going through them when something was forgotten.
+//! A folder of backups: makes them, removes old ones, and cleans them of forgotten items.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,62 +12,62 @@ use crate::file::{Backup, BackupHeader, put, sync, write};
 use crate::marker;
 use crate::retention::{BackupTime, RetentionRule};
 
-/// What the names of backups end with.
+/// File extension of backups.
 const EXTENSION: &str = "zip";
 
-/// What the names of files end with that are being written.
+/// Extension of files that are being written.
 const PARTIAL: &str = ".partial";
 
-/// Characters of a record's name in the names of its backups.
+/// Characters of the record's name in the file names of its backups.
 const SHORT_NAME: usize = 8;
 
-/// Backups made within one second that can be told apart by name.
+/// Most backups with the same second in their names.
 const MAX_SAME_SECOND: u32 = 1_000;
 
 /// A folder of backups.
 #[derive(Debug, Clone)]
 pub struct Folder {
     dir: PathBuf,
-    /// The version of Azera, which new backups carry.
+    /// The version of Azera, which is written into new backups.
     version: String,
 }
 
-/// What lies in a folder.
+/// The contents of a folder.
 #[derive(Debug, Default)]
 pub struct FolderListing {
-    /// Backups by their manifests, the oldest first.
+    /// Backups with a readable manifest, oldest first.
     pub backups: Vec<Backup>,
-    /// Files with the name of a backup whose manifest cannot be read, and why.
+    /// Files named like a backup with an unreadable manifest, and the errors.
     pub unreadable: Vec<(PathBuf, Error)>,
 }
 
-/// What a forgetting did to backups.
+/// The result of cleaning backups of forgotten items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ForgetOutcome {
-    /// Backups written anew without what was forgotten.
+    /// Number of backups that were rewritten without forgotten items.
     pub rewritten: usize,
-    /// Backups removed, because they could not be read.
+    /// Number of backups that were removed because they were unreadable.
     pub removed: usize,
 }
 
 impl Folder {
-    /// The folder `dir`, which need not be there yet. `version` is that of Azera.
+    /// Returns the folder `dir`, which need not exist yet. `version` is the version of Azera.
     pub fn new(dir: impl Into<PathBuf>, version: impl Into<String>) -> Self {
         Self { dir: dir.into(), version: version.into() }
     }
 
-    /// Where it lies.
+    /// Returns the path of the folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What lies in it, whichever record it belongs to.
+    /// Lists the folder's backups of all records.
     pub fn list(&self) -> Result<FolderListing, Error> {
         let mut listed = FolderListing::default();
         for path in self.files(|name| name.ends_with(&format!(".{EXTENSION}")))? {
             match Backup::open(&path) {
                 Ok(backup) => listed.backups.push(backup),
-                // Another process may have removed it since.
+                // Another process may have removed it meanwhile.
                 Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => listed.unreadable.push((path, error)),
             }
@@ -76,25 +76,25 @@ impl Folder {
         Ok(listed)
     }
 
-    /// The backups of one record, the oldest first.
+    /// Returns the backups of one record, oldest first.
     pub fn of(&self, record: &str) -> Result<Vec<Backup>, Error> {
         let mut backups = self.list()?.backups;
         backups.retain(|backup| backup.manifest.record == record);
         Ok(backups)
     }
 
-    /// Makes a backup of the record as it is now. Others read and write it meanwhile. `progress` is told how many bytes
-    /// of rows are written.
+    /// Makes a backup of the record. Others read and write meanwhile. `progress` gets the number of bytes of rows
+    /// written.
     pub fn make(&self, record: &Record<'_>, now: Timestamp, progress: &mut dyn FnMut(u64)) -> Result<Backup, Error> {
         fs::create_dir_all(&self.dir).map_err(Error::io("making the folder", &self.dir))?;
         self.remove_partial(record.identity())?;
-        // Known before there is anything in it to forget.
+        // The record must know the folder before a backup holds anything to forget.
         let at = std::path::absolute(&self.dir).map_err(Error::io("finding the folder", &self.dir))?;
         record.add_backup_folders([(marker::name(&self.dir, record.identity())?, at)].into())?;
         self.make_as(record, now, &self.free_name(record.identity(), now)?, progress)
     }
 
-    /// The same under a name of the caller's, which may lie anywhere. What is there gives way.
+    /// Makes a backup at `path`, which may be anywhere. An existing file is replaced.
     pub fn make_as(
         &self,
         record: &Record<'_>,
@@ -119,7 +119,7 @@ impl Folder {
         Ok(Backup { path: path.to_owned(), manifest, file_bytes })
     }
 
-    /// Removes the record's backups that `rule` does not keep; gives how many.
+    /// Removes the record's backups that `rule` does not keep; returns how many.
     pub fn prune(&self, record: &str, rule: &RetentionRule, now: Timestamp) -> Result<usize, Error> {
         let backups = self.of(record)?;
         let made: Vec<BackupTime> =
@@ -137,14 +137,13 @@ impl Folder {
         Ok(pruned)
     }
 
-    /// Takes what was forgotten since the last time out of the record's backups. Those that are damaged go, for nobody
-    /// can tell what they hold.
+    /// Removes items from the record's backups that were forgotten since the last call. Damaged backups are removed,
+    /// because nobody can tell what they contain.
     ///
     /// # Errors
     ///
-    /// If one of them could not be gone through, or was made by a newer version, or a folder is away that backups of this
-    /// record were made into. All others were, and what was forgotten
-    /// stays to be taken out by the next call.
+    /// Fails if a backup could not be cleaned, if a newer version made it, or if a folder with backups of this record
+    /// is missing. All other backups are cleaned, and the next call tries the rest again.
     pub fn forget(&self, record: &Record<'_>) -> Result<ForgetOutcome, Error> {
         let unforgotten = record.pending_backup_forgets()?;
         let mut gone = ForgetOutcome::default();
@@ -164,13 +163,13 @@ impl Folder {
         }
     }
 
-    /// Folders that backups of the record were made into and that are not where they were, as on a disk that is not
-    /// mounted: what was forgotten cannot leave them.
+    /// Returns the known folders with backups of the record that are missing, for example because a disk is not
+    /// mounted. Their backups cannot be cleaned.
     pub fn missing_folders(&self, record: &Record<'_>) -> Result<Vec<PathBuf>, Error> {
         Ok(self.known(record)?.1)
     }
 
-    /// The folders besides this one that backups of the record were made into, and where those were that are not there.
+    /// Returns the record's other backup folders that exist, and the paths of those that are missing.
     fn known(&self, record: &Record<'_>) -> Result<(Vec<Self>, Vec<PathBuf>), Error> {
         let here = marker::read(&self.dir, record.identity())?;
         let (mut there, mut missing) = (Vec::new(), Vec::new());
@@ -187,7 +186,8 @@ impl Folder {
         Ok((there, missing))
     }
 
-    /// Goes through the backups of one folder; fails with the first of what could not be done, when all else is.
+    /// Cleans the backups of this folder. After a failure, the others are still cleaned, and then the first error is
+    /// returned.
     fn forget_here(&self, record: &str, what: &Forgotten, gone: &mut ForgetOutcome) -> Result<(), Error> {
         let before = *gone;
         let mut failed = None;
@@ -200,13 +200,13 @@ impl Folder {
         for (path, done) in unreadable.chain(readable) {
             let done = match done {
                 Err(error @ (Error::Damaged { .. } | Error::Record(_))) => {
-                    tracing::warn!(%error, "removing a backup that cannot be read");
+                    tracing::warn!(%error, "removing an unreadable backup");
                     remove(&path).map(|()| gone.removed += 1)
                 }
                 done => done.map(|changed| gone.rewritten += usize::from(changed)),
             };
             if let Err(error) = done {
-                tracing::warn!(%error, "a backup could not forget");
+                tracing::warn!(%error, "cannot remove forgotten items from a backup");
                 failed.get_or_insert(error);
             }
         }
@@ -216,7 +216,7 @@ impl Folder {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Writes a backup anew without what was forgotten, if it holds any of it.
+    /// Rewrites a backup without forgotten items; returns true if it contained any.
     fn forget_in(&self, backup: &Backup, what: &Forgotten) -> Result<bool, Error> {
         let (mut holds, mut cleaning) = (false, what.cleaning());
         backup.read(&mut |_| {}, &mut |batch| {
@@ -239,14 +239,14 @@ impl Folder {
         Ok(true)
     }
 
-    /// A new file beside `path`, to become it.
+    /// Creates a temporary file next to `path`, to be renamed to it.
     fn partial(&self, path: &Path, record: &str) -> Result<NamedTempFile, Error> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = tempfile::Builder::new().prefix(&partial_prefix(record)).suffix(PARTIAL).tempfile_in(folder);
         file.map_err(Error::io("writing a backup into", folder))
     }
 
-    /// Removes what an interrupted backup of the record left.
+    /// Removes the temporary files of an interrupted backup of the record.
     fn remove_partial(&self, record: &str) -> Result<(), Error> {
         let prefix = partial_prefix(record);
         for path in self.files(|name| name.starts_with(&prefix) && name.ends_with(PARTIAL))? {
@@ -268,7 +268,7 @@ impl Folder {
         Err(Error::Io { what: "naming a backup in", path: self.dir.clone(), source })
     }
 
-    /// The files whose names are `wanted`; none where there is no folder.
+    /// Returns the files whose names are `wanted`; none if the folder does not exist.
     fn files(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Error> {
         let what = "reading the folder";
         let entries = match fs::read_dir(&self.dir) {
@@ -286,7 +286,7 @@ impl Folder {
     }
 }
 
-/// Keeps the true reason of a dump that was broken off, and gives one that memory understands.
+/// Stores the cause of an aborted dump, and returns a general error for the record.
 fn broken_off(failed: &mut Option<Error>, error: Error) -> azera_memory::Error {
     *failed = Some(error);
     azera_memory::Error::Invalid("the backup could not be written".into())
@@ -300,7 +300,7 @@ fn partial_prefix(record: &str) -> String {
     format!(".azera-{}-", short(record))
 }
 
-/// Whether a file is named as a backup of this record.
+/// Returns true if the file is named like a backup of this record.
 fn name_has(path: &Path, record: &str) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.contains(short(record)))
 }

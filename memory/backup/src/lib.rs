@@ -1,12 +1,12 @@
-//! Backups of the record: one file each, made while the record is in use, kept by a rule, gone through when something is
-//! forgotten.
+//! Backups of the record: one file each, made while the record is in use. Old ones are removed by a rule, and forgotten
+//! items are removed from all. Begin with [`Folder`]; the rows themselves come from `azera_memory::Record`.
 //!
-//! - A backup is a zip archive: `record` holds every row, `manifest.json` says of what and of when it is and has the
-//!   SHA-256 of `record`. Nothing in it depends on the store the rows came from.
-//! - A file bears its name only once it is whole and on the disk ([`Folder::make`]), and replaces another one only then
-//!   ([`Folder::forget`]).
-//! - A folder may hold backups of several records; what is kept or gone through is one record's alone.
-//! - What is kept is a pure function of what there is and of the time ([`RetentionRule`]).
+//! - A backup is a zip archive. `record` contains every row; `manifest.json` names the record and the time, and has the
+//!   SHA-256 of `record`. The format does not depend on the store.
+//! - A file gets its final name only when it is complete and flushed ([`Folder::make`]), and replaces another file only
+//!   then ([`Folder::forget`]).
+//! - A folder may hold backups of several records. Pruning and cleaning concern one record only.
+//! - Which backups stay is a pure function of the existing ones and the time ([`RetentionRule`]).
 
 mod error;
 mod file;

@@ -1,5 +1,5 @@
-//! Telling the folder of the backups from what stands in its place while its disk is not there: a small file in it says
-//! which folder it is.
+//! The marker file of a backup folder. It contains the folder's name, and so distinguishes the folder from an empty
+//! directory in its place while the disk is not mounted.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -15,7 +15,7 @@ fn file(dir: &Path, record: &str) -> PathBuf {
     dir.join(format!(".azera-{record}"))
 }
 
-/// The name of a folder that holds backups of the record, if it is one.
+/// Returns the name of a folder, if it is a backup folder of the record.
 pub(crate) fn read(dir: &Path, record: &str) -> Result<Option<String>, Error> {
     let path = file(dir, record);
     match fs::read_to_string(&path) {
@@ -25,7 +25,7 @@ pub(crate) fn read(dir: &Path, record: &str) -> Result<Option<String>, Error> {
     }
 }
 
-/// The same; a folder that has no name gets one.
+/// Returns the name of a folder, and names it first if needed.
 pub(crate) fn name(dir: &Path, record: &str) -> Result<String, Error> {
     if let Some(name) = read(dir, record)? {
         return Ok(name);

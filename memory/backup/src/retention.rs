@@ -1,4 +1,4 @@
-//! Which backups are kept.
+//! The rule for removing old backups.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,35 +8,35 @@ use azera_types::Timestamp;
 const HOUR_S: i64 = 3_600;
 const DAY_S: i64 = 24 * HOUR_S;
 
-/// A backup as far as keeping it goes.
+/// Age and size of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackupTime {
     /// When it was made.
     pub at: Timestamp,
-    /// Bytes of its file.
+    /// Size of its file in bytes.
     pub bytes: u64,
 }
 
-/// How long backups are kept. Hours and days are those of UTC.
+/// How long backups stay. Hours and days are UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionRule {
-    /// Up to this age, every one.
+    /// Up to this age, all stay.
     pub all: Duration,
-    /// Up to this age, the first of each hour.
+    /// Up to this age, the first of each hour stays.
     pub hourly: Duration,
-    /// Up to this age, the first of each day.
+    /// Up to this age, the first of each day stays.
     pub daily: Duration,
-    /// So many at most; the oldest go first.
+    /// Most backups in total; the oldest are removed first.
     pub max_count: usize,
-    /// So many bytes in total at most; the oldest go first.
+    /// Most bytes in total; the oldest are removed first.
     pub max_bytes: u64,
 }
 
 impl RetentionRule {
-    /// Tells of each backup whether it is kept. The newest always is.
+    /// Returns for each backup whether it stays. The newest always stays.
     ///
-    /// The first of an hour or a day is what is kept of it, and not the last, so that what is kept does not depend on
-    /// how often this is asked, limits apart.
+    /// The first backup of an hour or a day stays, not the last one. So, apart from the limits, the result does not
+    /// depend on how often the rule is applied.
     pub fn keeps(&self, made: &[BackupTime], now: Timestamp) -> Vec<bool> {
         let mut oldest_first: Vec<usize> = (0..made.len()).collect();
         oldest_first.sort_by_key(|index| (made[*index].at, *index));
@@ -46,7 +46,7 @@ impl RetentionRule {
             let at = made[*index].at;
             let first_of_hour = hours.insert(at.as_second().div_euclid(HOUR_S));
             let first_of_day = days.insert(at.as_second().div_euclid(DAY_S));
-            // One from the future, as a clock set back makes it, counts as made now.
+            // A backup from the future, made before the clock was set back, counts as new.
             let age = Duration::try_from(now.duration_since(at)).unwrap_or_default();
             retained[*index] = age < self.all || first_of_hour && age < self.hourly || first_of_day && age < self.daily;
         }
@@ -80,20 +80,20 @@ mod tests {
         max_bytes: u64::MAX,
     };
 
-    /// Some day, noon.
+    /// Noon of some day.
     const NOON: i64 = 20_000 * DAY_S + 12 * HOUR_S;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// Backups made so many minutes before noon.
+    /// Returns backups made this many minutes before noon.
     fn made(minutes: &[i64]) -> Vec<BackupTime> {
         minutes.iter().map(|minutes| BackupTime { at: at(NOON - minutes * 60), bytes: 10 }).collect()
     }
 
     #[test]
-    fn the_rule_in_examples() {
+    fn the_rule_keeps_the_right_backups_in_examples() {
         #[track_caller]
         fn check(rule: RetentionRule, minutes: &[i64], want: &[i64]) {
             let retained = rule.keeps(&made(minutes), at(NOON));
@@ -103,9 +103,9 @@ mod tests {
         }
         check(RULE, &[], &[]);
         check(RULE, &[0, 5, 30, 59], &[0, 5, 30, 59]);
-        // Of the hour from 10 to 11, the first.
+        // The first one of the hour from 10 to 11 stays.
         check(RULE, &[5, 61, 70, 119, 120], &[5, 120]);
-        // Of yesterday, what was first in the day once a day has gone by; one an hour of it before that.
+        // From more than a day ago, the first of the day stays; within the last day, one per hour.
         check(RULE, &[5, 790, 800, 23 * 60, 25 * 60, 30 * 60], &[5, 800, 23 * 60, 30 * 60]);
         check(RULE, &[5, 6 * 24 * 60, 8 * 24 * 60], &[5, 6 * 24 * 60]);
         check(RULE, &[90 * 24 * 60], &[90 * 24 * 60]);
@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_rule_as_stated(
+        fn the_rule_holds_for_any_backups(
             minutes in prop::collection::vec(0_i64..12 * 24 * 60, 0..200),
             later in 0_i64..10 * 24 * 60,
             max_count in 1_usize..100,
@@ -134,8 +134,8 @@ mod tests {
                 if age(made) < HOUR_S {
                     prop_assert!(retained.contains(made), "one of the last hour went");
                 }
-                // Of each hour of the last day and each day of the last week something is kept, if there was anything
-                // that is young enough at its beginning.
+                // Each hour of the last day and each day of the last week keeps a backup, if its first one is recent
+                // enough.
                 let same = |other: &BackupTime, length: i64| {
                     other.at.as_second().div_euclid(length) == made.at.as_second().div_euclid(length)
                 };
@@ -149,19 +149,19 @@ mod tests {
             }
             let newest = all.iter().map(|made| made.at).max();
             prop_assert_eq!(retained.iter().map(|made| made.at).max(), newest, "the newest is kept");
-            // Two minutes may be the same, and the one of them that is kept stands for both: what is older than an hour
-            // lies apart by hours.
+            // Two backups may have the same minute; then the one that stays counts for both. Backups older than an hour
+            // lie hours apart.
             let older: HashSet<i64> =
                 retained.iter().filter(|made| age(made) >= HOUR_S).map(|made| made.at.as_second().div_euclid(HOUR_S)).collect();
             let newest_is_older = usize::from(newest.is_some_and(|newest| NOON - newest.as_second() >= HOUR_S));
             let count = retained.iter().filter(|made| age(made) >= HOUR_S).count();
             prop_assert!(count <= older.len() + newest_is_older, "more than one of an hour");
-            // Asked again nothing more goes, and asked often the same is left as asked once.
+            // Applying the rule again removes nothing more, and applying it often gives the same result as once.
             prop_assert_eq!(pick(&retained, RULE, NOON), retained.clone());
             let end = NOON + later * 60;
             let often = (0..=10).fold(all.clone(), |left, step| pick(&left, RULE, NOON + later * 60 * step / 10));
             prop_assert_eq!(often, pick(&all, RULE, end));
-            // Limits hold, and take the oldest.
+            // The limits hold, and remove the oldest.
             let limited = pick(&all, RetentionRule { max_count, max_bytes, ..RULE }, NOON);
             prop_assert!(limited.len() <= max_count.max(1));
             prop_assert!(limited.iter().map(|made| made.bytes).sum::<u64>() <= max_bytes);

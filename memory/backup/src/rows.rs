@@ -1,5 +1,5 @@
-//! Rows as bytes in a backup: a change after the other, each its kind, its table, its key and its value, both behind
-//! their length in four bytes, least first.
+//! The binary format of rows in a backup: a sequence of changes. Each has its kind, its table, its key and its value.
+//! The length of key and value comes before them in four bytes, little-endian.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 const PUT: u8 = 1;
 const REMOVE: u8 = 2;
 
-/// Bytes of rows that are read into one batch.
+/// Bytes of rows read into one batch.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// Writes changes, and keeps count of them.
+/// Writes changes and counts them.
 pub(crate) struct RowWriter<W> {
     to: W,
     hash: Sha256,
@@ -21,7 +21,7 @@ pub(crate) struct RowWriter<W> {
     rows: BTreeMap<String, u64>,
 }
 
-/// What was written.
+/// Counts and checksum of what was written.
 pub(crate) struct Written {
     pub(crate) rows: BTreeMap<String, u64>,
     pub(crate) bytes: u64,
@@ -61,31 +61,31 @@ impl<W: Write> RowWriter<W> {
 }
 
 fn push(bytes: &mut Vec<u8>, part: &[u8]) {
-    // A batch's keys and values are checked against limits far below four gigabytes before they are stored.
+    // `Batch::check` limits keys and values to far below four gigabytes.
     bytes.extend((part.len() as u32).to_le_bytes());
     bytes.extend(part);
 }
 
-/// Reads changes, and checks them as they come.
+/// Reads changes and checks them.
 pub(crate) struct RowReader<R> {
     from: R,
     hash: Sha256,
-    /// Bytes that are still to come.
+    /// Bytes left to read.
     left: u64,
 }
 
 impl<R: Read> RowReader<R> {
-    /// Reads `bytes` bytes of rows.
+    /// Starts to read `bytes` bytes of rows.
     pub(crate) fn new(from: R, bytes: u64) -> Self {
         Self { from, hash: Sha256::new(), left: bytes }
     }
 
-    /// Bytes that are still to come.
+    /// Returns the number of bytes left to read.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    /// The next changes; `None` behind the last.
+    /// Returns the next changes; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Batch>> {
         if self.left == 0 {
             return Ok(None);
@@ -112,7 +112,7 @@ impl<R: Read> RowReader<R> {
         Ok(Some(batch))
     }
 
-    /// The SHA-256 of everything read.
+    /// Returns the SHA-256 of everything read.
     pub(crate) fn sha256(self) -> String {
         hexadecimal(&self.hash.finalize())
     }

@@ -1,4 +1,4 @@
-//! Chats, their settings and branches.
+//! Chats, their settings and their branches.
 
 use std::collections::BTreeSet;
 
@@ -7,56 +7,56 @@ use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Timestamp};
 use crate::rows::{Answering, BranchRow, ChatRow, MAIN_BRANCH};
 use crate::{Batch, Durability, Error, Memory, Order, ReadScope, Table, codec, keys};
 
-/// Branches a chat may have.
+/// Most branches that one chat may have.
 pub const MAX_BRANCHES: usize = 256;
 
-/// Characters a branch's name may have.
+/// Longest name of a branch, in characters.
 pub const MAX_BRANCH_NAME_CHARS: usize = 64;
 
-/// A chat seen for the first time.
+/// A chat that Azera sees for the first time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewChat {
     /// Its id.
     pub id: ChatId,
-    /// The platform that serves it.
+    /// The platform that the chat is on.
     pub platform: PlatformId,
-    /// The name people see.
+    /// The name that people see.
     pub title: Option<String>,
-    /// Who answers until somebody says otherwise.
+    /// The persona that answers until somebody changes it.
     pub persona: PersonaId,
 }
 
-/// A setting of a chat to change.
+/// A change of one setting of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatChange {
-    /// Who answers.
+    /// The persona that answers.
     Persona(PersonaId),
-    /// When it answers; `None` is the configured default.
+    /// When the persona answers; `None` restores the configured default.
     Answering(Option<Answering>),
-    /// The group it belongs to.
+    /// The group that the chat belongs to.
     Group(Option<String>),
-    /// A tag that it bears (`true`) or does not.
+    /// Adds a tag (`true`) or removes it (`false`).
     Tag(String, bool),
-    /// A persona that answers there when it is called by name (`true`) or does not.
+    /// Invites a persona (`true`) or uninvites it (`false`). An invited persona answers when somebody calls it by name.
     Invited(PersonaId, bool),
 }
 
 impl Memory {
-    /// The chat, if it is known. Holds settings, nothing that was said.
+    /// Returns the chat if it is known. The row holds settings and no messages.
     pub fn chat(&self, id: &ChatId) -> Result<Option<ChatRow>, Error> {
         codec::get(self.store.as_ref(), Table::Chats, &keys::chat(id))
     }
 
-    /// Every chat of `platform`.
+    /// Returns every chat of `platform`.
     pub fn chats(&self, platform: &PlatformId) -> Result<Vec<ChatRow>, Error> {
         let mut chats: Vec<ChatRow> = codec::rows(self.store.as_ref(), Table::Chats, b"")?;
         chats.retain(|chat| chat.platform == *platform);
         Ok(chats)
     }
 
-    /// Makes a chat known; gives the row that stands afterwards. A known chat keeps everything but its title.
+    /// Stores a new chat and returns its row. For a known chat, only the title changes.
     pub fn open_chat(&self, new: NewChat, now: Timestamp) -> Result<ChatRow, Error> {
-        // As a rule nothing changes, so that it works while nothing can be written.
+        // Usually nothing changes. Returning early keeps this working while the store cannot be written.
         let known = self.chat(&new.id)?.filter(|chat| new.title.is_none() || chat.title == new.title);
         if let Some(chat) = known {
             return Ok(chat);
@@ -68,7 +68,7 @@ impl Memory {
                 chat
             }
             None => ChatRow {
-                // Where its row was lost to damage, the chat goes on behind what was said in it.
+                // If damage has lost the chat's row, the chat continues after its newest message.
                 head: self.newest_in(&new.id)?,
                 id: new.id,
                 platform: new.platform,
@@ -87,14 +87,14 @@ impl Memory {
         Ok(row)
     }
 
-    /// The message that came to a chat last.
+    /// Returns the newest message of a chat on any branch.
     fn newest_in(&self, id: &ChatId) -> Result<Option<MessageId>, Error> {
         let log = keys::prefix(&[id.as_str()]);
         let newest = self.store.scan(Table::ChatLog, &log, None, Order::Descending, 1)?;
         newest.first().map(|(_, value)| codec::decode(Table::ChatLog, value)).transpose()
     }
 
-    /// Changes a setting; `false` if the chat is unknown.
+    /// Changes one setting; returns `false` if the chat is unknown.
     pub fn change_chat(&self, id: &ChatId, change: ChatChange) -> Result<bool, Error> {
         let _writing = self.writing(id)?;
         let Some(mut chat) = self.chat(id)? else { return Ok(false) };
@@ -128,8 +128,8 @@ impl Memory {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// The chat's branches, the present one included, oldest first. A name is somebody's word, so those given before a
-    /// horizon of `read_scope` are left out; [`MAIN_BRANCH`] is nobody's.
+    /// Returns the chat's branches, oldest first, with the current one. People choose the names of branches. Names
+    /// given before a horizon of `read_scope` are therefore left out, except [`MAIN_BRANCH`].
     pub fn branches(&self, read_scope: &ReadScope, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
         let mut branches = self.all_branches(id)?;
         branches.retain(|branch| may_be_named(read_scope, branch));
@@ -154,7 +154,8 @@ impl Memory {
         Ok(branches)
     }
 
-    /// Begins a branch behind `from`, a message of this chat that `read_scope` may read, and makes it the present one.
+    /// Creates a branch after the message `from` and switches to it. `from` is a message of this chat that `read_scope`
+    /// allows.
     pub fn branch_from(
         &self,
         read_scope: &ReadScope,
@@ -195,7 +196,7 @@ impl Memory {
         Ok(branch)
     }
 
-    /// Makes another branch the present one; `None` if there is none of that name that `read_scope` may see.
+    /// Switches to another branch; returns `None` if `read_scope` allows no branch of that name.
     pub fn switch_branch(&self, read_scope: &ReadScope, id: &ChatId, name: &str) -> Result<Option<BranchRow>, Error> {
         let _writing = self.writing(id)?;
         let branches = self.all_branches(id)?;
@@ -219,7 +220,7 @@ fn may_be_named(read_scope: &ReadScope, branch: &BranchRow) -> bool {
     branch.name == MAIN_BRANCH || read_scope.allows(read_scope.persona(), read_scope.place(), &[], branch.created_at)
 }
 
-/// Writes down where the present branch stands before it is left.
+/// Saves the head of the current branch before the chat leaves it.
 fn keep_present(batch: &mut Batch, chat: &ChatRow, branches: &[BranchRow]) -> Result<(), Error> {
     if let Some(present) = branches.iter().find(|branch| branch.name == chat.branch) {
         codec::put(batch, Table::Branches, keys::branch(&chat.id, &present.name), present)?;

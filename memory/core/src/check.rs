@@ -1,5 +1,5 @@
-//! Looking for damage: rows that cannot be read, and rows that name others which are not there. A record that was never
-//! damaged has none of either, whenever it was killed.
+//! Looks for damage: rows that cannot be read, and references to rows that do not exist. A record that was never
+//! damaged has neither, even after the process was killed.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,27 +14,27 @@ use crate::salience::mark_key;
 use crate::writings::writing_key;
 use crate::{Error, Memory, Store, Table, codec, keys};
 
-/// What a look through the record found.
+/// The result of checking the whole record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
-    /// Messages of people, those forgotten apart.
+    /// Messages of people, without forgotten ones.
     pub messages: usize,
-    /// Replies, those forgotten apart.
+    /// Replies, without forgotten ones.
     pub replies: usize,
     /// Memories.
     pub memories: usize,
-    /// Messages whose turn is open.
+    /// Messages whose turn has not ended.
     pub open_turns: usize,
-    /// Replies their platforms have not acknowledged.
+    /// Replies that their platforms have not acknowledged.
     pub undelivered: usize,
-    /// Rows that cannot be read, by table.
+    /// Number of rows that cannot be read, by table.
     pub unreadable: BTreeMap<&'static str, usize>,
-    /// Rows that name what is not there, or are named nowhere, in words.
+    /// Number of rows with broken references, by a description of the fault.
     pub broken: BTreeMap<&'static str, usize>,
 }
 
 impl CheckReport {
-    /// Whether nothing is wrong.
+    /// Returns true if the check found no damage.
     pub fn is_sound(&self) -> bool {
         self.unreadable.is_empty() && self.broken.is_empty()
     }
@@ -45,7 +45,7 @@ impl CheckReport {
         }
     }
 
-    /// Every row of a table with its key; those that cannot be read are counted.
+    /// Returns every readable row of a table with its key, and counts the unreadable ones.
     fn rows<T: DeserializeOwned>(&mut self, store: &dyn Store, table: Table) -> Result<Vec<(Vec<u8>, T)>, Error> {
         let mut rows = Vec::new();
         let walked = codec::walk(store, table, b"", |key, value| {
@@ -59,7 +59,8 @@ impl CheckReport {
         Ok(rows)
     }
 
-    /// Counts a table that damage keeps from being read on; what the disk refuses is no damage.
+    /// Counts a table that damage makes unreadable from some point on. Errors of the disk are returned: they are not
+    /// damage.
     fn walked(&mut self, walked: Result<(), Error>) -> Result<(), Error> {
         match walked {
             Err(Error::Backend { transient: false, .. } | Error::Damaged { .. }) => {
@@ -70,7 +71,7 @@ impl CheckReport {
         }
     }
 
-    /// The keys of a table.
+    /// Returns the keys of a table.
     fn key_set(&mut self, store: &dyn Store, table: Table) -> Result<HashSet<Vec<u8>>, Error> {
         let mut keys = HashSet::new();
         let walked = codec::walk(store, table, b"", |key, _| {
@@ -83,11 +84,12 @@ impl CheckReport {
 }
 
 impl Memory {
-    /// Looks through the whole record. Nothing should be written meanwhile.
+    /// Checks the whole record. Nothing should write to the record meanwhile.
     ///
     /// # Errors
     ///
-    /// If the disk refuses. A table that damage keeps from being read on is counted, and the next one looked through.
+    /// Fails if the disk fails. If damage stops the reading of a table, the check counts that table and continues with
+    /// the next one.
     pub fn check(&self) -> Result<CheckReport, Error> {
         let store = self.store.as_ref();
         let mut found = CheckReport::default();

@@ -1,5 +1,5 @@
-//! What a message brought with it besides its text, such as a long file: remembered in pieces, each resting on the message, so
-//! that it is shown where that may be shown and goes when that goes.
+//! Chunks of long files that came with a message. Each chunk is a memory whose source is the message: it has the
+//! message's scope, and it is forgotten with the message.
 
 use azera_types::{Author, MemoryId, MessageId, Text, Timestamp};
 
@@ -7,8 +7,9 @@ use crate::rows::{Kind, MemoryRow};
 use crate::{Batch, Durability, Error, Memory};
 
 impl Memory {
-    /// Remembers the pieces of a message in one flushed transaction; gives how many were new. None are where the message is
-    /// unknown or forgotten by now, or was changed after `version`, the edit they came with. When the message is changed, they go.
+    /// Stores the chunks of a message in one flushed transaction and returns how many were new. Stores none if the
+    /// message is unknown or forgotten, or if it was edited after `version`, the time of the edit that the chunks came
+    /// with. When somebody edits the message, its chunks are removed.
     pub fn store_chunks(
         &self,
         message: &MessageId,
@@ -16,10 +17,11 @@ impl Memory {
         pieces: Vec<Text>,
     ) -> Result<usize, Error> {
         let Some(chat) = self.raw_message(message)?.map(|message| message.chat) else { return Ok(0) };
-        // Nobody forgets or changes it meanwhile.
+        // The lock keeps the message from being forgotten or edited meanwhile.
         let _writing = self.writing(&chat)?;
         let row = self.raw_message(message)?.filter(|message| message.author != Author::Forgotten);
-        // A message that was read late came with the edits it had by then, of which its row does not tell.
+        // The platform may have handed in a message late, with edits that its row does not show; so an older row is
+        // accepted.
         let row = row.filter(|message| message.edited_at <= version);
         let Some(row) = row else { return Ok(0) };
         let known = self.memories_of(message)?;
@@ -51,7 +53,7 @@ impl Memory {
         Ok(new)
     }
 
-    /// The pieces of what came with the message that a memory is of.
+    /// Returns the chunks that came with the message of a memory.
     pub(crate) fn sibling_chunks(&self, memory: &MemoryRow) -> Result<Vec<MemoryRow>, Error> {
         let mut pieces = Vec::new();
         if memory.kind == Kind::Message {

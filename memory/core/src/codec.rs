@@ -1,11 +1,11 @@
-//! Rows to bytes and back.
+//! Converts rows to bytes and back.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Batch, Error, Order, Store, Table};
 
-/// Rows read at a time by a walk over a table.
+/// Rows that a walk over a table reads at a time.
 const PAGE: usize = 512;
 
 pub(crate) fn encode<T: Serialize>(table: Table, row: &T) -> Result<Vec<u8>, Error> {
@@ -13,7 +13,7 @@ pub(crate) fn encode<T: Serialize>(table: Table, row: &T) -> Result<Vec<u8>, Err
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(table: Table, bytes: &[u8]) -> Result<T, Error> {
-    // The message of serde_json names a place and an expectation, never the content.
+    // Line and column say where the row is damaged. Unlike serde_json's message, they can never quote content.
     serde_json::from_slice(bytes).map_err(|error| Error::Damaged {
         table: table.name(),
         why: format!("line {} column {}", error.line(), error.column()),
@@ -29,7 +29,7 @@ pub(crate) fn put<T: Serialize>(batch: &mut Batch, table: Table, key: Vec<u8>, r
     Ok(())
 }
 
-/// Calls `visit` for every entry under `prefix`, ascending, until it gives `false`.
+/// Calls `visit` for every entry under `prefix` in ascending order, until `visit` returns `false`.
 pub(crate) fn walk(
     store: &dyn Store,
     table: Table,
@@ -51,7 +51,7 @@ pub(crate) fn walk(
     }
 }
 
-/// Every row under `prefix`, ascending.
+/// Returns every row under `prefix` in ascending order.
 pub(crate) fn rows<T: DeserializeOwned>(store: &dyn Store, table: Table, prefix: &[u8]) -> Result<Vec<T>, Error> {
     let mut all = Vec::new();
     walk(store, table, prefix, |_, value| {

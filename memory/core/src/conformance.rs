@@ -1,7 +1,8 @@
-//! What every implementation of a contract must do, written once and run on each of them.
+//! Conformance suites: tests that every implementation of a trait of this crate must pass.
 //!
-//! A suite takes a closure that gives a new, empty place each time, as a second closure that opens it. Opening it
-//! again after the first one was dropped must find what was durable. A suite panics with what went wrong.
+//! A suite takes a closure that creates a new, empty place and returns a second closure, which opens that place. After
+//! the first handle is dropped, opening the place again must find all durable data. A suite panics with a description
+//! of the fault.
 
 mod place;
 mod record;

@@ -1,4 +1,4 @@
-//! The cache of vectors: what was embedded once is not embedded again for a while.
+//! The cache of embeddings, so that the same text is not embedded again for a while.
 
 use std::sync::atomic::Ordering;
 
@@ -8,17 +8,17 @@ use sha2::{Digest, Sha256};
 use crate::working::EMBEDDING_TTL;
 use crate::{Error, Memory};
 
-/// How often the cache of vectors was asked for one, and held it.
+/// Lookups and hits of the embedding cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUse {
-    /// Texts whose vectors were asked for.
+    /// Texts whose vectors were looked up.
     pub lookups: u64,
-    /// Those that were there.
+    /// Lookups that found a vector.
     pub found: u64,
 }
 
 impl Memory {
-    /// The cached vector of a text under the present embedding model.
+    /// Returns the cached vector of a text for the current embedding model.
     pub fn cached_embedding(&self, text: &str, now: Timestamp) -> Result<Option<Vec<f32>>, Error> {
         let bytes = self.working.get(&self.embedding_key(text), now)?.filter(|bytes| bytes.len() % 4 == 0);
         self.embedding_lookups.fetch_add(1, Ordering::Relaxed);
@@ -26,7 +26,7 @@ impl Memory {
         Ok(bytes.map(|bytes| bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()))
     }
 
-    /// What the cache was good for since this was opened.
+    /// Returns the cache's lookups and hits since this memory was opened.
     pub fn embedding_cache(&self) -> CacheUse {
         CacheUse {
             lookups: self.embedding_lookups.load(Ordering::Relaxed),
@@ -34,18 +34,18 @@ impl Memory {
         }
     }
 
-    /// Keeps the vector of a text for [`EMBEDDING_TTL`].
+    /// Caches the vector of a text for [`EMBEDDING_TTL`].
     pub fn cache_embedding(&self, text: &str, vector: &[f32], now: Timestamp) -> Result<(), Error> {
         let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.working.put(&self.embedding_key(text), &bytes, EMBEDDING_TTL, now)
     }
 
-    /// Drops cached vectors whose time is over; gives how many.
+    /// Removes expired vectors and returns how many.
     pub fn sweep_cache(&self, now: Timestamp) -> Result<usize, Error> {
         self.working.sweep(now)
     }
 
-    /// 16 hex characters of the SHA-256 over model and text.
+    /// Returns the cache key: the first 16 hex digits of the SHA-256 over model and text.
     fn embedding_key(&self, text: &str) -> String {
         let mut hash = Sha256::new();
         hash.update(self.config.embedder.as_bytes());

@@ -2,30 +2,30 @@ use std::io::ErrorKind;
 
 use thiserror::Error;
 
-/// What went wrong in a store or an index.
+/// An error of a store or an index.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The disk, the file system or a server refused.
+    /// The disk, the file system or a server failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: &'static str,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// There is no room left on the disk. Nothing that was flushed is lost, and the same call succeeds when there is room.
+    /// The disk is full. Flushed data is not lost, and the same call succeeds once there is space.
     #[error("{what}: there is no room left on the disk")]
     Full {
-        /// What was being done.
+        /// The operation that failed.
         what: &'static str,
     },
-    /// The store or index works no more for a reason of its own.
+    /// The store or index failed for a reason of its own.
     #[error("{what}: {why}")]
     Backend {
-        /// What was being done.
+        /// The operation that failed.
         what: &'static str,
-        /// What the backend said.
+        /// The backend's message.
         why: String,
         /// Whether the same call may succeed later.
         transient: bool,
@@ -33,9 +33,9 @@ pub enum Error {
     /// A stored row cannot be read.
     #[error("a row of {table} is damaged: {why}")]
     Damaged {
-        /// The table it stands in.
+        /// The row's table.
         table: &'static str,
-        /// What is wrong with it, without its content.
+        /// The fault, without the row's content.
         why: String,
     },
     /// A request that can never succeed.
@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Names what was being done when the file system refused.
+    /// Returns a closure that adds the name of the operation to an error of the file system.
     pub fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |source| match source.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Self::Full { what },
@@ -52,7 +52,7 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later without anyone changing anything.
+    /// Returns true if the same call may succeed later without anyone changing anything.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Io { source, .. } => matches!(source.kind(), ErrorKind::Interrupted | ErrorKind::TimedOut),

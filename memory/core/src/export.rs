@@ -1,4 +1,4 @@
-//! What is held about one person, for that person.
+//! Exports the data held about one person, for that person.
 
 use std::collections::HashSet;
 
@@ -8,29 +8,29 @@ use serde_json::{Value, json};
 use crate::rows::{Kind, MemoryRow, MessageRow, WritingRow};
 use crate::{Error, Memory, Table, codec, keys};
 
-/// A person asking for what is their own. The host makes one only for the person who asks, and hands what it opens to
-/// that person alone.
+/// A person who asks for their own data. The host makes one only for the person who asks, and shows the result to
+/// nobody else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSubject(pub PersonId);
 
 impl Memory {
-    /// Everything the person said, what was remembered of it, and the answers made to it, as JSON.
+    /// Returns everything the person said, the memories of it, and the replies to it, as JSON.
     pub fn export(&self, subject: &DataSubject) -> Result<Value, Error> {
         let DataSubject(person) = subject;
         let mut messages = Vec::new();
         let mut memories = Vec::new();
-        let mut reported = HashSet::new();
+        let mut exported = HashSet::new();
         let mut ids = self.messages_of(person, usize::MAX)?;
         ids.reverse();
         for id in ids {
             let Some(message) = self.raw_message(&id)? else { continue };
             let own = Scope::Dm(person.clone());
-            // What was written from it elsewhere, or from what others said, is not theirs alone; and what was written from
-            // several of their messages is told of once.
+            // Texts that were also built on other places, or on other people's messages, do not belong to this person
+            // alone. A text built on several messages of this person is exported once.
             let theirs = self.memories_of(&id)?.into_iter().filter(|memory| {
                 let all_theirs =
                     memory.scope == own && memory.source_scopes.iter().all(|source_scope| source_scope.scope == own);
-                memory.kind.is_said() || memory.kind.is_written() && all_theirs && reported.insert(memory.id)
+                memory.kind.is_said() || memory.kind.is_written() && all_theirs && exported.insert(memory.id)
             });
             memories.extend(theirs.map(|memory| memory_json(&memory)));
             let mut row = message_json(&message);
@@ -38,7 +38,8 @@ impl Memory {
                 codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[id.as_str()]))?;
             let mut replies = Vec::new();
             for reply in answers {
-                // An answer given or built elsewhere is theirs to read only there, and only while they may.
+                // A reply that was given or built in another place may be read only there, and only while the person
+                // has access.
                 replies.extend(
                     self.raw_message(&reply)?.filter(|reply| reply.scope == own && reply.source_scopes.is_empty()),
                 );
@@ -48,16 +49,16 @@ impl Memory {
         }
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
-            // Pieces of long files stand in no message.
+            // Chunks of long files belong to a message that does not contain their text; so they are exported here.
             if (memory.sources.is_empty() || memory.kind == Kind::Fact) && memory.author.person() == Some(person) {
                 memories.push(memory_json(&memory));
             }
             Ok(true)
         })?;
-        // What they brought from elsewhere.
+        // Writings that the person imported.
         codec::walk(self.store.as_ref(), Table::Writings, b"", |_, value| {
             let writing: WritingRow = codec::decode(Table::Writings, value)?;
-            if writing.imported_by.as_ref() == Some(person) && reported.insert(writing.memory) {
+            if writing.imported_by.as_ref() == Some(person) && exported.insert(writing.memory) {
                 memories.extend(self.raw_memory(writing.memory)?.map(|memory| memory_json(&memory)));
             }
             Ok(true)

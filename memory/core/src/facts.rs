@@ -1,4 +1,4 @@
-//! What people ask to keep.
+//! Facts that people ask a persona to remember.
 
 use azera_types::{Author, ChatId, MemoryId, PersonaId, Scope, Text, Timestamp};
 
@@ -6,14 +6,14 @@ use crate::rows::{Kind, MemoryRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec};
 
 impl Memory {
-    /// [`Memory::store_fact`], unless just that is kept already: the same words of the same person, of the same time and place. Looks
-    /// through all memories.
+    /// Stores a fact like [`Memory::store_fact`], unless the same fact is stored already: the same words of the same
+    /// person, from the same time and place. Scans all memories.
     pub fn store_fact_once(&self, fact: NewFact) -> Result<MemoryId, Error> {
-        // Nobody keeps it meanwhile.
+        // The lock keeps others from storing the same fact meanwhile.
         let _writing = self.writing(&fact.chat)?;
         let mut retained = None;
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
-            // A row that is damaged is none that anybody has kept.
+            // A damaged row is no stored fact.
             let memory = codec::decode::<MemoryRow>(Table::Memories, value);
             retained = memory.ok().filter(|memory| fact.is_stored_as(memory)).map(|memory| memory.id);
             Ok(retained.is_none())
@@ -21,7 +21,7 @@ impl Memory {
         retained.map_or_else(|| self.store_fact(fact), Ok)
     }
 
-    /// Keeps something a person asked to keep, in the place it was said.
+    /// Stores a fact in the place where the person said it, and returns its id.
     pub fn store_fact(&self, fact: NewFact) -> Result<MemoryId, Error> {
         self.store.ready()?;
         let id = MemoryId(self.next_number()?);
@@ -47,20 +47,20 @@ impl Memory {
     }
 }
 
-/// Something to keep.
+/// A fact to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFact {
-    /// For which persona.
+    /// The persona that remembers it.
     pub persona: PersonaId,
-    /// The chat it was said in.
+    /// The chat in which it was said.
     pub chat: ChatId,
-    /// The place it may be shown in.
+    /// The place in which it may be shown.
     pub scope: Scope,
-    /// Who said it.
+    /// The person who said it.
     pub author: Author,
-    /// What.
+    /// The text of the fact.
     pub text: Text,
-    /// When.
+    /// The time at which it was said.
     pub at: Timestamp,
 }
 

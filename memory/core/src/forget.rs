@@ -1,5 +1,5 @@
-//! Forgetting. What is forgotten leaves rows, indexes, caches and `/why` data at once; its bytes leave the disk with the
-//! next [`Memory::scrub`], which a forgetting asks for in the same transaction that removes the rows.
+//! Forgetting. Forgotten content leaves the rows, the indexes, the caches and the `/why` data at once. Its bytes leave
+//! the disk with the next [`Memory::scrub`]; the transaction that removes the rows also requests that scrub.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
@@ -12,67 +12,67 @@ use crate::minds::ForgottenScope;
 use crate::rows::{MemoryRow, MessageRow, WritingRow};
 use crate::{Batch, Durability, Error, Memory, ReadScope, Table, codec, keys};
 
-/// Messages forgotten in one transaction.
+/// Messages that one transaction forgets.
 const PAGE: usize = 128;
 
-/// What is to be forgotten.
+/// What to forget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forget {
     /// One message and every memory of it.
     Message(MessageId),
-    /// One memory; the messages it rests on go too, or it would be rebuilt from them.
+    /// One memory and its source messages, because the memory would be rebuilt from them.
     Memory(MemoryId),
-    /// Everything said in a chat from one time up to another.
+    /// Everything said in a chat between two times.
     Span {
-        /// Where.
+        /// The chat.
         chat: ChatId,
-        /// From this time on.
+        /// The first moment, inclusive.
         from: Timestamp,
-        /// Up to this time, inclusive.
+        /// The last moment, inclusive.
         to: Timestamp,
     },
-    /// Everything a person said, everywhere.
+    /// Everything that a person said, everywhere.
     Person(PersonId),
-    /// A chat with all that was said in it.
+    /// A chat and everything said in it.
     Chat(ChatId),
-    /// A realm: all that was said in its public chats and the private chats given.
+    /// A realm: everything said in its public chats and in the given private chats.
     Realm(RealmId, Vec<ChatId>),
 }
 
-/// What a forgetting removed; counts of what was there and is no more.
+/// Counts of what a call of [`Memory::forget`] removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgetReceipt {
     /// Messages of people.
     pub messages: usize,
-    /// Replies, taken along because they were built on what was forgotten and that was asked, or because they stood
-    /// in what was forgotten.
+    /// Replies. They were removed because they lay in the forgotten range, or because they were built on forgotten
+    /// messages and the caller asked for that.
     pub replies: usize,
     /// Memories, each with its vectors and its entry in the text index.
     pub memories: usize,
-    /// Records of what stood behind replies.
+    /// Rows that explain a reply (`/why`).
     pub why: usize,
-    /// Chats removed whole.
+    /// Chats that were removed entirely.
     pub chats: usize,
-    /// Replies that were built on what was forgotten and still stand.
+    /// Replies that were built on forgotten messages and remain.
     pub quoted_by: Vec<MessageId>,
-    /// Replies removed, to be taken back on their platforms: chat, id, and when they were written.
+    /// Removed replies that the platforms must retract: chat, id, and the time of writing.
     #[serde(skip)]
     pub retract: Vec<(ChatId, MessageId, Timestamp)>,
-    /// Chats and personas whose evaluated tokens must be dropped.
+    /// Chats and personas whose cached prompt tokens must be dropped.
     #[serde(skip)]
     pub touched: HashSet<(ChatId, PersonaId)>,
 }
 
 impl Memory {
-    /// Forgets. With `quotes`, the replies built on it go too; otherwise they are listed, and no longer recalled: what
-    /// they took from it must not be found through them.
+    /// Forgets `what`. With `quotes`, the replies built on it are forgotten too. Otherwise those replies are listed in
+    /// the receipt and no longer recalled, so that they do not reveal what they took from it.
     pub fn forget(&self, what: &Forget, quotes: bool) -> Result<ForgetReceipt, Error> {
         self.forget_and_tell(what, quotes, None)
     }
 
-    /// [`Memory::forget`] with a receipt to be shown under `read_scope`: replies that were not named themselves, in places
-    /// that it does not cover, are treated like the others and neither counted nor listed. That somebody was told
-    /// something elsewhere is not the asker's to learn.
+    /// Forgets like [`Memory::forget`] and returns a receipt that may be shown under `read_scope`. The receipt does not
+    /// count or list replies in places outside `read_scope`, unless they were named themselves. The asker must not
+    /// learn that a persona told somebody something in another place.
     pub fn forget_as_seen(&self, read_scope: &ReadScope, what: &Forget, quotes: bool) -> Result<ForgetReceipt, Error> {
         self.forget_and_tell(what, quotes, Some(read_scope))
     }
@@ -87,9 +87,9 @@ impl Memory {
         let mut loose = Vec::new();
         let named = self.messages_to_forget(what, quotes, &mut loose)?;
         let built_on = self.all_built_on(&named, &loose)?;
-        // What is not for the asker to know is tallied apart.
-        let (mut receipt, mut untold) = (ForgetReceipt::default(), ForgetReceipt::default());
-        let reported = |message: &MessageRow| {
+        // Removed items that the asker may not know about are counted separately.
+        let (mut receipt, mut unreported) = (ForgetReceipt::default(), ForgetReceipt::default());
+        let may_report = |message: &MessageRow| {
             named.contains(&message.id)
                 || witness
                     .is_none_or(|read_scope| read_scope.covers(&message.scope, &message.source_scopes, message.at))
@@ -104,14 +104,14 @@ impl Memory {
             self.commit_forgetting(batch, gone)?;
         }
         let mut by_chat: HashMap<ChatId, Vec<(MessageId, bool)>> = HashMap::new();
-        // What was written elsewhere from it goes too, and is nobody's business here.
+        // Writings of other places that were built on it are forgotten too; the asker may not know about them.
         let known = |memory: &MemoryRow| {
             !memory.kind.is_written()
                 || witness.is_none_or(|read_scope| read_scope.covers(&memory.scope, &memory.source_scopes, memory.at))
         };
         for id in named.iter().chain(built_on.iter().filter(|_| quotes)) {
             if let Some(message) = self.raw_message(id)? {
-                let reported = reported(&message);
+                let reported = may_report(&message);
                 by_chat.entry(message.chat).or_default().push((message.id, reported));
             }
         }
@@ -120,7 +120,7 @@ impl Memory {
             for page in ids.chunks(PAGE) {
                 let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
                 for (id, reported) in page {
-                    let tally = if *reported { &mut receipt } else { &mut untold };
+                    let tally = if *reported { &mut receipt } else { &mut unreported };
                     self.forget_message(&mut batch, id, &mut gone, tally, &known)?;
                 }
                 self.commit_forgetting(batch, gone)?;
@@ -130,7 +130,7 @@ impl Memory {
             let Some(reply) = self.raw_message(id)?.filter(|reply| reply.author != Author::Forgotten) else {
                 continue;
             };
-            let tally = if reported(&reply) { &mut receipt } else { &mut untold };
+            let tally = if may_report(&reply) { &mut receipt } else { &mut unreported };
             let _writing = self.writing(&reply.chat)?;
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             gone.quoting(id.clone());
@@ -140,8 +140,8 @@ impl Memory {
             tally.quoted_by.push(reply.id);
         }
         receipt.quoted_by.sort();
-        receipt.retract.append(&mut untold.retract);
-        receipt.touched.extend(untold.touched);
+        receipt.retract.append(&mut unreported.retract);
+        receipt.touched.extend(unreported.touched);
         match what {
             Forget::Person(person) => self.forget_states(&ForgottenScope::Person(person))?,
             Forget::Chat(chat) => self.remove_chat(chat, false, &mut receipt)?,
@@ -156,12 +156,12 @@ impl Memory {
             }
             _ => {}
         }
-        // A scrub that ran meanwhile may have copied rows that went only after it.
+        // A scrub that ran meanwhile may have copied rows before they were removed. So another one is requested.
         self.ask_for_scrub()?;
         Ok(receipt)
     }
 
-    /// Commits a part of a forgetting together with the ids of what went, which backups still have to forget.
+    /// Commits a part of a forgetting, together with the ids that backups still have to forget.
     pub(crate) fn commit_forgetting(&self, mut batch: Batch, gone: Forgotten) -> Result<(), Error> {
         if !gone.is_empty() {
             codec::put(&mut batch, Table::Forgotten, keys::numbered(&[], self.next_number()?), &gone)?;
@@ -171,7 +171,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Gives how many memories went that are `known` to whoever asked.
+    /// Removes the memories of a message and returns how many of them the asker may know about (`known`).
     fn unremember_for_good(
         &self,
         batch: &mut Batch,
@@ -181,10 +181,10 @@ impl Memory {
         known: &dyn Fn(&MemoryRow) -> bool,
     ) -> Result<usize, Error> {
         let mut memories = self.memories_of(id)?;
-        // What rests on several messages goes with the first of them.
+        // A memory with several source messages is removed with the first of them.
         memories.retain(|memory| gone.memory(memory.id));
         for memory in &memories {
-            // It may stand in front of every prompt of its chat.
+            // A writing may be part of every prompt of its chat.
             if let Some(chat) = memory.chat.as_ref().filter(|_| memory.kind.is_written()) {
                 touched.insert((chat.clone(), memory.persona.clone()));
             }
@@ -193,8 +193,8 @@ impl Memory {
         Ok(memories.iter().filter(|memory| known(memory)).count())
     }
 
-    /// The replies built on any of these messages and facts, and those built on them in turn, the messages themselves
-    /// left out.
+    /// Returns the replies built on these messages and facts, directly or through other replies, without the messages
+    /// themselves.
     fn all_built_on(&self, messages: &HashSet<MessageId>, facts: &[MemoryRow]) -> Result<HashSet<MessageId>, Error> {
         let mut all = HashSet::new();
         let mut next: Vec<MessageId> = Vec::new();
@@ -230,7 +230,7 @@ impl Memory {
             Forget::Memory(id) => {
                 if let Some(memory) = self.raw_memory(*id)? {
                     if memory.kind.is_written() {
-                        // It is not made again, so what it rests on stays; where it was posted it goes.
+                        // A writing is not made again, so its sources stay. The message it was posted as is forgotten.
                         messages.extend(self.raw_writing(&memory)?.and_then(|it| it.posted).map(|it| it.message));
                         loose.push(memory);
                     } else {
@@ -258,7 +258,7 @@ impl Memory {
                 self.commit_forgetting(Batch::new(), gone)?;
                 messages.extend(self.messages_of(person, usize::MAX)?);
                 self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;
-                // What they brought from elsewhere is theirs, too.
+                // Writings that the person imported belong to the person, too.
                 codec::walk(self.store.as_ref(), Table::Writings, b"", |_, value| {
                     let writing: WritingRow = codec::decode(Table::Writings, value)?;
                     if writing.imported_by.as_ref() == Some(person) {
@@ -288,8 +288,8 @@ impl Memory {
         Ok(messages)
     }
 
-    /// Memories without a message behind them, such as facts a person asked to keep, and what was written, which may rest on
-    /// messages of other places.
+    /// Collects memories that no message leads to: facts that a person asked to remember, and writings, whose sources
+    /// may lie in other places.
     fn loose_memories(&self, loose: &mut Vec<MemoryRow>, wanted: impl Fn(&MemoryRow) -> bool) -> Result<(), Error> {
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
@@ -309,8 +309,8 @@ impl Memory {
         Ok(messages)
     }
 
-    /// Empties one message. An empty row stays in its place: the conversation keeps its order, and the platform's
-    /// handing the message in again does not bring it back.
+    /// Empties one message. The empty row keeps the order of the conversation, and it prevents the message from coming
+    /// back if the platform hands it in again.
     pub(crate) fn forget_message(
         &self,
         batch: &mut Batch,
@@ -319,7 +319,7 @@ impl Memory {
         receipt: &mut ForgetReceipt,
         known: &dyn Fn(&MemoryRow) -> bool,
     ) -> Result<(), Error> {
-        // Also one that is empty already: an older backup may hold what it said.
+        // The id is recorded even if the row is already empty: an older backup may still hold the text.
         gone.message(id.clone());
         let Some(message) = self.raw_message(id)?.filter(|message| message.author != Author::Forgotten) else {
             return Ok(());
@@ -345,7 +345,7 @@ impl Memory {
         codec::put(batch, Table::Messages, keys::message(id), &emptied(message))
     }
 
-    /// Empties a chat; with its realm, what it is called and who was invited to it go, too.
+    /// Empties a chat. With its realm (`with_realm`), its title and its invitations are removed, too.
     fn remove_chat(&self, chat: &ChatId, with_realm: bool, receipt: &mut ForgetReceipt) -> Result<(), Error> {
         self.forget_states(&ForgottenScope::Chat(chat))?;
         let _writing = self.writing(chat)?;
@@ -373,13 +373,14 @@ impl Memory {
         Ok(found)
     }
 
-    /// Whether something was forgotten whose bytes are still on disk.
+    /// Returns true if bytes of forgotten content may still be on disk.
     pub fn scrub_due(&self) -> Result<bool, Error> {
         Ok(self.store.get(Table::Meta, b"scrub")?.is_some())
     }
 
-    /// Rewrites every store, so that no byte of what was forgotten is left on disk; gives whether it did. Not while the
-    /// index queue holds anything, for the indexes forget by it. What is forgotten meanwhile asks for another scrub.
+    /// Rewrites every store so that no byte of forgotten content remains on disk; returns true if it did. Does nothing
+    /// while the index queue holds entries, because the indexes forget through that queue. Anything forgotten meanwhile
+    /// requests another scrub.
     pub fn scrub(&self) -> Result<bool, Error> {
         let Some(requested) = self.store.get(Table::Meta, b"scrub")? else { return Ok(false) };
         if self.queued()? > 0 {
@@ -398,7 +399,8 @@ impl Memory {
         Ok(true)
     }
 
-    /// Comes before the rows go: a crash in between costs a needless scrub, never a forgotten one.
+    /// Requests a scrub. Callers do this before they remove rows: a crash in between costs a needless scrub, but never
+    /// loses a needed one.
     pub(crate) fn ask_for_scrub(&self) -> Result<(), Error> {
         let _asking = self.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
         self.store.ready()?;
@@ -408,7 +410,7 @@ impl Memory {
     }
 }
 
-/// What stays of a forgotten message.
+/// Returns the remains of a forgotten message.
 pub(crate) fn emptied(message: MessageRow) -> MessageRow {
     MessageRow {
         author: Author::Forgotten,

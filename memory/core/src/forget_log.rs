@@ -1,5 +1,5 @@
-//! Forgetting in backups. A forgetting leaves behind the ids of what went, without a word of it, until every backup was
-//! gone through with them.
+//! Forgetting in backups. The record keeps the ids of forgotten items, without their content, until every backup was
+//! cleaned of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +13,23 @@ use crate::rows::{BranchRow, ChatRow, MemoryRow, MessageRow, OutboxRow};
 use crate::settings::is_of;
 use crate::{Batch, Change, Error, Table, codec, keys};
 
-/// Ids of what was forgotten. Those of people, chats, times of chats and realms come with the number given out last when
-/// it was done: what has a larger one came after it and stays.
+/// Ids of forgotten items. People, chats, ranges of chats and realms come with the highest number given out when they
+/// were forgotten. Rows with a larger number are newer and stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forgotten {
     messages: BTreeSet<MessageId>,
-    /// Replies built on them that stand, and are remembered no more.
+    /// Remaining replies that were built on these messages. They are no longer remembered.
     quoting: BTreeSet<MessageId>,
     memories: BTreeSet<MemoryId>,
     people: BTreeMap<PersonId, u64>,
-    /// Those of them who were forgotten with the replies to them.
+    /// Those of the people above whose replies were forgotten, too.
     #[serde(default)]
     with_replies: BTreeSet<PersonId>,
-    /// Accounts that were taken out of their links.
+    /// Accounts that were removed from their links.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     unlinked: BTreeMap<PersonId, u64>,
     chats: BTreeMap<ChatId, u64>,
-    /// Those of them that were forgotten with their realm.
+    /// Those of the chats above that were forgotten with their realm.
     #[serde(default)]
     with_realm: BTreeSet<ChatId>,
     realms: BTreeMap<RealmId, u64>,
@@ -37,8 +37,8 @@ pub struct Forgotten {
     spans: BTreeSet<Span>,
 }
 
-/// A time of a chat that was forgotten. Its messages are known by their ids; what the persona wrote in it may have made
-/// way for something newer before.
+/// A forgotten range of time in a chat. Its messages are listed by id. A writing from that range may already have been
+/// replaced, so it needs the range.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Span {
     chat: ChatId,
@@ -57,7 +57,7 @@ impl Span {
 }
 
 impl Forgotten {
-    /// Whether nothing was.
+    /// Returns true if nothing was forgotten.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -70,7 +70,7 @@ impl Forgotten {
         self.quoting.insert(id);
     }
 
-    /// Gives whether it was not among them yet.
+    /// Adds a memory; returns true if it was new.
     pub(crate) fn memory(&mut self, id: MemoryId) -> bool {
         self.memories.insert(id)
     }
@@ -114,8 +114,8 @@ impl Forgotten {
         self.spans.extend(other.spans);
     }
 
-    /// Whether what somebody said somewhere went by its person, chat or realm. A backup may hold some of it that the record
-    /// never knew by id, where an older backup was restored in between.
+    /// Returns true if a row was forgotten with its person, chat or realm. If an older backup was restored in between,
+    /// another backup may hold rows whose ids this record never knew.
     fn has(&self, number: u64, author: &Author, chat: Option<&ChatId>, scope: &Scope) -> bool {
         let by = |last: Option<&u64>| last.is_some_and(|last| number <= *last);
         let realm = match scope {
@@ -127,7 +127,8 @@ impl Forgotten {
             || by(realm.and_then(|realm| self.realms.get(realm)))
     }
 
-    /// Whether how a persona is in a place, or what it feels towards somebody there, went with the person or the place.
+    /// Returns true if a persona's mind in a place, or its bond with a person there, was forgotten with the person or
+    /// the place.
     fn has_state(&self, number: u64, towards: Option<&PersonId>, scope: &Scope) -> bool {
         let by = |last: Option<&u64>| last.is_some_and(|last| number <= *last);
         let place = match scope {
@@ -139,13 +140,13 @@ impl Forgotten {
         by(place) || by(towards.and_then(|person| self.people.get(person)))
     }
 
-    /// Whether a link was taken apart, or went with one of its accounts.
+    /// Returns true if a link was removed, or was forgotten with one of its accounts.
     fn has_link(&self, number: u64, accounts: &[PersonId]) -> bool {
         let by = |last: Option<&u64>| last.is_some_and(|last| number <= *last);
         accounts.iter().any(|account| by(self.people.get(account)) || by(self.unlinked.get(account)))
     }
 
-    /// Begins to go through a backup.
+    /// Starts to clean a backup.
     pub fn cleaning(&self) -> BackupCleaner<'_> {
         BackupCleaner {
             what: self,
@@ -158,7 +159,7 @@ impl Forgotten {
     }
 }
 
-/// Of two forgettings of the same the later one counts.
+/// Merges two logs. If both name the same item, the later number counts.
 fn latest<T: Ord>(known: &mut BTreeMap<T, u64>, more: BTreeMap<T, u64>) {
     for (id, number) in more {
         let latest = known.entry(id).or_default();
@@ -166,28 +167,28 @@ fn latest<T: Ord>(known: &mut BTreeMap<T, u64>, more: BTreeMap<T, u64>) {
     }
 }
 
-/// A backup being gone through, from its first row to its last: messages come before the memories of them, and those
-/// before what links to them; a message comes before the replies to it, whose ids begin with its own.
+/// Cleans one backup, from its first row to its last. The order of rows matters: messages come before their memories,
+/// and memories before links to them. A message comes before its replies, whose ids begin with its own.
 #[derive(Debug)]
 pub struct BackupCleaner<'a> {
     what: &'a Forgotten,
-    /// Messages that went by their person, chat or realm.
+    /// Messages that were forgotten with their person, chat or realm.
     gone: BTreeSet<MessageId>,
-    /// Those of them whose replies go too.
+    /// Those of them whose replies are forgotten, too.
     replies_go: BTreeSet<MessageId>,
-    /// Replies to the others of them, which stand and are remembered no more.
+    /// Remaining replies to the other forgotten messages. They are no longer remembered.
     quoting: BTreeSet<MessageId>,
-    /// Messages of forgotten chats that came later.
+    /// Messages of forgotten chats that are newer and stay.
     newer: BTreeSet<MessageId>,
     dropped: BTreeSet<MemoryId>,
 }
 
 impl BackupCleaner<'_> {
-    /// What may stay of the next batch, and whether that is less than all of it.
+    /// Returns the rows of the next batch that may stay, and whether any row was removed or changed.
     ///
     /// # Errors
     ///
-    /// If a row cannot be read.
+    /// Fails if a row cannot be read.
     pub fn clean(&mut self, batch: &Batch) -> Result<(Batch, bool), Error> {
         let (mut cleaned, mut changed) = (Batch::new(), false);
         for change in batch.changes() {
@@ -207,7 +208,7 @@ impl BackupCleaner<'_> {
         Ok((cleaned, changed))
     }
 
-    /// Does to a row what the forgetting did to the record: gives the row as it may stay, if it may.
+    /// Applies the forgetting to one row; returns the row that may stay, or `None`.
     pub(crate) fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let what = self.what;
         if table == Table::Messages {
@@ -274,7 +275,7 @@ impl BackupCleaner<'_> {
         let (what, table) = (self.what, Table::Messages);
         let row: MessageRow = codec::decode(table, value)?;
         let answers = |set: &BTreeSet<MessageId>| row.answers.as_ref().is_some_and(|question| set.contains(question));
-        // What the record knew by id, it knew with the replies that were to go.
+        // The record listed these messages by id, and with them the replies that had to go.
         if what.messages.contains(&row.id) {
             return codec::encode(table, &emptied(row)).map(Some);
         }
@@ -293,8 +294,8 @@ impl BackupCleaner<'_> {
         codec::encode(table, &emptied(row)).map(Some)
     }
 
-    /// Whether a memory went. It may have left the record before the forgetting, as that of an answer nobody chose does,
-    /// so that its own id is not among those known.
+    /// Returns true if a memory was forgotten. It may have left the record before, for example as the memory of an
+    /// alternative reply that nobody chose. Then the log does not list its id.
     fn has_memory(&self, memory: &MemoryRow) -> bool {
         let what = self.what;
         let sets = [&what.messages, &what.quoting, &self.gone, &self.quoting];
@@ -305,12 +306,12 @@ impl BackupCleaner<'_> {
     }
 }
 
-/// What backups still have to forget, as it stood at one moment.
+/// Items that backups still have to forget, read at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct PendingBackupForgets {
-    /// What it is.
+    /// The items.
     pub what: Forgotten,
-    /// The rows it was read from.
+    /// The log rows that the items were read from.
     pub(crate) rows: BTreeMap<Vec<u8>, Forgotten>,
 }
 
@@ -320,7 +321,7 @@ impl PendingBackupForgets {
         self.rows.entry(key).or_default().absorb(what);
     }
 
-    /// Adds what another record of the same history still has to forget.
+    /// Adds the items that another record of the same history still has to forget.
     pub fn join(&mut self, other: Self) {
         other.rows.into_iter().for_each(|(key, what)| self.add(key, what));
     }

@@ -1,18 +1,18 @@
-//! Reading conversations back. Every read takes a [`ReadScope`] and leaves out what it does not allow.
+//! Reads conversations. Every read takes a [`ReadScope`] and leaves out messages that it does not allow.
 
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
 
 use crate::rows::{MemoryRow, MessageRow, WhyRow};
 use crate::{Error, Memory, Order, ReadScope, Table, codec, keys};
 
-/// Messages a history may be asked for.
+/// Most messages that one call of [`Memory::history`] may ask for.
 pub const MAX_HISTORY: usize = 2_000;
 
-/// Messages looked through for who spoke last.
+/// Newest messages that [`Memory::recent_speakers`] looks at.
 const SPEAKERS_LOOKED_FOR: usize = 100;
 
 impl Memory {
-    /// A message, if `read_scope` may read it and it was not forgotten.
+    /// Returns a message, if `read_scope` allows it and it was not forgotten.
     pub fn message(&self, read_scope: &ReadScope, id: &MessageId) -> Result<Option<MessageRow>, Error> {
         Ok(self.raw_message(id)?.filter(|message| {
             message.author != Author::Forgotten
@@ -20,13 +20,13 @@ impl Memory {
         }))
     }
 
-    /// The newest `limit` messages of the chat's present branch, oldest first.
+    /// Returns the newest `limit` messages of the chat's current branch, oldest first.
     pub fn history(&self, read_scope: &ReadScope, chat: &ChatId, limit: usize) -> Result<Vec<MessageRow>, Error> {
         let head = self.chat(chat)?.and_then(|chat| chat.head);
         self.history_to(read_scope, head.as_ref(), limit)
     }
 
-    /// The newest `limit` messages up to and including `tip`, oldest first.
+    /// Returns the newest `limit` messages up to and including `tip`, oldest first.
     pub fn history_to(
         &self,
         read_scope: &ReadScope,
@@ -53,7 +53,7 @@ impl Memory {
         Ok(path)
     }
 
-    /// The replies made to a message, oldest first, those not on the present branch included.
+    /// Returns all replies to a message, oldest first, also those on other branches.
     pub fn alternatives(&self, read_scope: &ReadScope, to: &MessageId) -> Result<Vec<MessageRow>, Error> {
         let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
         let mut replies = Vec::new();
@@ -63,15 +63,15 @@ impl Memory {
         Ok(replies)
     }
 
-    /// The reply to a message that stands on the chat's present branch.
+    /// Returns the reply to a message that is on the chat's current branch.
     pub fn present_answer(&self, read_scope: &ReadScope, to: &MessageId) -> Result<Option<MessageRow>, Error> {
         let Some(message) = self.message(read_scope, to)? else { return Ok(None) };
         let path = self.history(read_scope, &message.chat, MAX_HISTORY)?;
         Ok(path.into_iter().rev().find(|row| row.answers.as_ref() == Some(to)))
     }
 
-    /// What stood behind a reply that `read_scope` may read. Memories that may not be shown any more are left out; the
-    /// number of those left out comes with it.
+    /// Returns the sources of a reply that `read_scope` allows. Memories that may no longer be shown are left out; the
+    /// last value is their number.
     pub fn why(
         &self,
         read_scope: &ReadScope,
@@ -97,14 +97,14 @@ impl Memory {
         Ok(Some((why, shown, hidden)))
     }
 
-    /// A memory, if `read_scope` may see it.
+    /// Returns a memory, if `read_scope` allows it.
     pub fn memory(&self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
         Ok(self
             .raw_memory(id)?
             .filter(|memory| read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at)))
     }
 
-    /// Those who spoke last in a chat, the latest first: whom to ask about it.
+    /// Returns the people who spoke last in a chat, latest first. They are the ones to ask about the chat.
     pub fn recent_speakers(&self, chat: &ChatId) -> Result<Vec<PersonId>, Error> {
         let log = keys::prefix(&[chat.as_str()]);
         let mut people: Vec<PersonId> = Vec::new();
@@ -116,7 +116,7 @@ impl Memory {
         Ok(people)
     }
 
-    /// Ids of the newest messages of a person, newest first.
+    /// Returns the ids of a person's newest messages, newest first.
     pub(crate) fn messages_of(&self, person: &PersonId, limit: usize) -> Result<Vec<MessageId>, Error> {
         let prefix = keys::prefix(&[person.as_str()]);
         let entries = self.store.scan(Table::PersonLog, &prefix, None, Order::Descending, limit)?;

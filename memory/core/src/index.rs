@@ -1,55 +1,55 @@
-//! The contracts of the two search indexes. Both hold ids and what is needed to find and filter; the text itself and
-//! the last word on who may see it stay with the record. Both can be rebuilt from it at any time.
+//! The traits of the two search indexes. Both hold ids, search data and filter data. The record keeps the texts, and it
+//! decides finally who may see a memory. Both indexes can be rebuilt from the record at any time.
 //!
-//! Every search takes a [`ReadScope`]. An index must return nothing outside it: the record checks again, but an index that
-//! relied on that would lose the hits behind the forbidden ones.
+//! Every search takes a [`ReadScope`], and an index must return nothing outside it. The record checks again. But an
+//! index that relied on this check would lose good hits that rank behind forbidden ones.
 
 use azera_types::{MemoryId, PersonaId, Scope, Timestamp};
 
 use crate::{Error, ReadScope};
 
-/// Hits one search may be asked for.
+/// Most hits that one search may ask for.
 pub const MAX_SEARCH_LIMIT: usize = 1_000;
 
-/// What an index knows of a memory besides what is searched.
+/// Data of a memory that an index filters by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexMetadata {
-    /// Whose memory it is.
+    /// The persona that remembers it.
     pub persona: PersonaId,
-    /// Where it comes from.
+    /// The scope it comes from.
     pub scope: Scope,
-    /// When it was said.
+    /// The time at which it was said.
     pub at: Timestamp,
 }
 
-/// A memory found, with the score of the signal that found it.
+/// A memory that a search found, with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
-    /// Which.
+    /// The memory.
     pub id: MemoryId,
     /// Cosine similarity or BM25 score; larger is better.
     pub score: f32,
 }
 
-/// Which text of a memory a vector or a query is about.
+/// The text of a memory that a vector or a query is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Facet {
-    /// What was said.
+    /// The memory's own text.
     Own,
-    /// What was said, with the turns around it.
+    /// The memory's own text together with the turns before it.
     Window,
 }
 
 /// A memory in the vector index.
 #[derive(Clone, PartialEq)]
 pub struct Point {
-    /// Which memory.
+    /// The memory's id.
     pub id: MemoryId,
-    /// For the filter.
+    /// Data for the filter.
     pub label: IndexMetadata,
-    /// Vector of [`Facet::Own`], of length 1.
+    /// Unit vector of [`Facet::Own`].
     pub own: Vec<f32>,
-    /// Vector of [`Facet::Window`], of length 1, if the memory has turns around it.
+    /// Unit vector of [`Facet::Window`], if there are turns before the memory.
     pub window: Option<Vec<f32>>,
 }
 
@@ -59,13 +59,13 @@ impl std::fmt::Debug for Point {
     }
 }
 
-/// Nearest vectors under a filter. Calls block.
+/// Search for the nearest vectors under a filter. All calls block.
 pub trait VectorIndex: Send + Sync {
-    /// Adds points, replacing those of the same id. Durable after [`VectorIndex::flush`].
+    /// Adds points and replaces those with the same id. They are durable after [`VectorIndex::flush`].
     fn upsert(&self, points: Vec<Point>) -> Result<(), Error>;
 
-    /// The nearest points by cosine similarity within `read_scope` and not younger than `until`, best first, at most
-    /// `limit` (at most [`MAX_SEARCH_LIMIT`]).
+    /// Returns the nearest points by cosine similarity, best first, at most `limit` (at most [`MAX_SEARCH_LIMIT`]). All
+    /// are within `read_scope` and not newer than `until`.
     fn search(
         &self,
         read_scope: &ReadScope,
@@ -75,40 +75,40 @@ pub trait VectorIndex: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Found>, Error>;
 
-    /// The stored vectors of those ids that are there. Not a read path of its own: the ids come from a search under a
-    /// right.
+    /// Returns the stored vectors of the given ids, without those it does not hold. This takes no read scope: the ids
+    /// must come from a search that took one.
     fn vectors(&self, ids: &[MemoryId]) -> Result<Vec<Stored>, Error>;
 
-    /// Removes points; unknown ids are passed over.
+    /// Removes points; ignores unknown ids.
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error>;
 
-    /// Makes everything before this call durable.
+    /// Makes all earlier changes durable.
     fn flush(&self) -> Result<(), Error>;
 
-    /// Reorganises for fast search, if enough has changed to pay. Searches go on meanwhile.
+    /// Reorganises the index for fast search, if enough has changed. Searches continue meanwhile.
     fn optimize(&self) -> Result<(), Error>;
 
-    /// Removes everything, and every byte of it from disk.
+    /// Removes all points, and every byte of them from disk.
     fn clear(&self) -> Result<(), Error>;
 
-    /// Rewrites what is on disk so that nothing of removed points is left.
+    /// Rewrites the files on disk so that nothing of removed points is left.
     fn rewrite(&self) -> Result<(), Error>;
 
-    /// Ids held, ascending; for comparing with the record.
+    /// Returns all ids in ascending order, for comparison with the record.
     fn ids(&self) -> Result<Vec<MemoryId>, Error>;
 }
 
-/// A vector index that gives back what it was given, so that another can be filled from it.
+/// A vector index that returns its stored points, so that another index can be filled from it.
 pub trait PointSource: VectorIndex {
-    /// Those of these points that are there, as they are stored. Not a read path of its own: they go to another index of
-    /// the same house.
+    /// Returns the given points as they are stored, without those it does not hold. This takes no read scope: the
+    /// points go only to another index of the same installation.
     fn points(&self, ids: &[MemoryId]) -> Result<Vec<Point>, Error>;
 }
 
-/// The vectors of a point as they are stored.
+/// The vectors of a point, as the index stores them.
 #[derive(Clone, PartialEq)]
 pub struct Stored {
-    /// Which memory.
+    /// The memory's id.
     pub id: MemoryId,
     /// Vector of [`Facet::Own`].
     pub own: Vec<f32>,
@@ -125,22 +125,22 @@ impl std::fmt::Debug for Stored {
 /// How much a word counts in each text of a document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FacetWeights {
-    /// In [`Facet::Own`].
+    /// Weight in [`Facet::Own`].
     pub own: f32,
-    /// In [`Facet::Window`].
+    /// Weight in [`Facet::Window`].
     pub window: f32,
 }
 
-/// What a search by words found.
+/// The hits of a lexical search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LexicalHits {
     /// Best first; the score is the weighted sum of BM25 over both texts.
     pub found: Vec<Found>,
-    /// Sum over the query's words, those no document holds included, of their idf in [`Facet::Own`].
+    /// Sum of the idf of the query's words in [`Facet::Own`], including words that no document contains.
     pub idf: f32,
 }
 
-/// Which of the two text indexes.
+/// One of the two text indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextIndexKind {
     /// Messages.
@@ -152,15 +152,15 @@ pub enum TextIndexKind {
 /// A memory in the text index.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TextDocument {
-    /// Which memory.
+    /// The memory's id.
     pub id: MemoryId,
-    /// Which index it belongs to.
+    /// The index that it belongs to.
     pub text_index: TextIndexKind,
-    /// For the filter.
+    /// Data for the filter.
     pub label: IndexMetadata,
-    /// Searched as [`Facet::Own`].
+    /// The text searched as [`Facet::Own`].
     pub own: String,
-    /// Searched as [`Facet::Window`].
+    /// The text searched as [`Facet::Window`].
     pub window: String,
 }
 
@@ -170,13 +170,13 @@ impl std::fmt::Debug for TextDocument {
     }
 }
 
-/// BM25 under a filter, with English stemming and stop words. Calls block.
+/// BM25 search under a filter, with English stemming and stop words. All calls block.
 pub trait TextIndex: Send + Sync {
-    /// Adds documents, replacing those of the same id. Searchable and durable after [`TextIndex::commit`].
+    /// Adds documents and replaces those with the same id. They are searchable and durable after [`TextIndex::commit`].
     fn upsert(&self, docs: Vec<TextDocument>) -> Result<(), Error>;
 
-    /// The best documents for any of the words of `query` within `read_scope` and not younger than `until`, best first,
-    /// at most `limit` (at most [`MAX_SEARCH_LIMIT`]). The query is words, never syntax.
+    /// Returns the best documents for any word of `query`, best first, at most `limit` (at most [`MAX_SEARCH_LIMIT`]).
+    /// All are within `read_scope` and not newer than `until`. The query is plain words; nothing in it is syntax.
     fn search(
         &self,
         read_scope: &ReadScope,
@@ -187,18 +187,18 @@ pub trait TextIndex: Send + Sync {
         limit: usize,
     ) -> Result<LexicalHits, Error>;
 
-    /// Removes documents; unknown ids are passed over.
+    /// Removes documents; ignores unknown ids.
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error>;
 
-    /// Makes everything before this call searchable and durable.
+    /// Makes all earlier changes searchable and durable.
     fn commit(&self) -> Result<(), Error>;
 
-    /// Removes everything, and every byte of it from disk.
+    /// Removes all documents, and every byte of them from disk.
     fn clear(&self) -> Result<(), Error>;
 
-    /// Rewrites what is on disk so that nothing of removed documents is left.
+    /// Rewrites the files on disk so that nothing of removed documents is left.
     fn rewrite(&self) -> Result<(), Error>;
 
-    /// Ids held, ascending; for comparing with the record.
+    /// Returns all ids in ascending order, for comparison with the record.
     fn ids(&self) -> Result<Vec<MemoryId>, Error>;
 }

@@ -1,5 +1,5 @@
-//! Keeping the two indexes equal to the record. A memory written, changed or removed stands in the index queue until
-//! both indexes have it, flushed; whatever a crash interrupts is done again, with the same result.
+//! Keeps both indexes equal to the record. A memory that is written, changed or removed stays in the index queue until
+//! both indexes have flushed the change. After a crash the work is repeated, with the same result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,37 +12,37 @@ use crate::{
     codec, keys,
 };
 
-/// Turns before a memory that its window covers in the vector index.
+/// Turns before a memory that its window in the vector index includes.
 pub const VECTOR_WINDOW: usize = 1;
 
-/// Turns before a memory that its window covers in the text index. Windows look back only: a memory is indexed once,
-/// whatever is said after it.
+/// Turns before a memory that its window in the text index includes. Windows look back only, so that a memory is
+/// indexed once, whatever is said after it.
 pub const TEXT_WINDOW: usize = 2;
 
-/// Time before a memory that its windows reach back at most. Where somebody cannot scroll back beyond a horizon, the
-/// windows of memories nearer to it than this count for nothing ([`Memory::recall`]). Two turns' worth of the usual
-/// session gap: in one conversation nothing that [`TEXT_WINDOW`] covers lies farther back.
+/// How far back in time the windows of a memory reach at most. Where a reader cannot scroll back beyond a horizon,
+/// [`Memory::recall`] ignores the windows of memories that lie less than this after it. The value is two turns of the
+/// usual session gap: within one session, [`TEXT_WINDOW`] never reaches farther back.
 pub const WINDOW_REACH: Duration = Duration::from_secs(2 * 3_600);
 
-/// Key in [`Table::Meta`] of the wish to have both indexes made anew.
+/// Key in [`Table::Meta`]: both indexes must be rebuilt.
 const REBUILD: &[u8] = b"rebuild";
 
-/// Key in [`Table::Meta`] of the doubt whether the indexes hold what the record holds.
-const DOUBT: &[u8] = b"doubt";
+/// Key in [`Table::Meta`]: the indexes may differ from the record.
+const SUSPECT: &[u8] = b"doubt";
 
-/// Memories queued in one transaction.
+/// Memories that one transaction queues.
 const QUEUE_PAGE: usize = 4_096;
 
-/// What is to be embedded for one memory.
+/// The texts of one memory to embed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IndexWork {
-    /// Which memory.
+    /// The memory's id.
     pub id: MemoryId,
     /// The text of [`crate::Facet::Own`].
     pub own: String,
-    /// The text of [`crate::Facet::Window`], if there are turns around it.
+    /// The text of [`crate::Facet::Window`], if there are turns before the memory.
     pub window: Option<String>,
-    /// The queue's entries this work was read from; what is queued later stays queued.
+    /// The queue entries that this work was read from. Entries that come later stay queued.
     tickets: Vec<Vec<u8>>,
 }
 
@@ -55,11 +55,11 @@ impl std::fmt::Debug for IndexWork {
 /// The vectors of one memory.
 #[derive(Clone, PartialEq)]
 pub struct Embedded {
-    /// The work they belong to.
+    /// The work that the vectors belong to.
     pub work: IndexWork,
-    /// Vector of its own text.
+    /// Vector of the memory's own text.
     pub own: Vec<f32>,
-    /// Vector of its window.
+    /// Vector of the window.
     pub window: Option<Vec<f32>>,
 }
 
@@ -69,12 +69,12 @@ impl std::fmt::Debug for Embedded {
     }
 }
 
-/// How the indexes differ from the record.
+/// Differences between the indexes and the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Memories in the record.
+    /// Number of memories in the record.
     pub memories: usize,
-    /// Memories that still wait in the queue.
+    /// Number of memories that wait in the queue.
     pub queued: usize,
     /// In the record, not in the vector index.
     pub missing_vectors: Vec<MemoryId>,
@@ -84,13 +84,13 @@ pub struct Audit {
     pub missing_text: Vec<MemoryId>,
     /// In the text index, not in the record.
     pub stray_text: Vec<MemoryId>,
-    /// Those of the four above that do not wait in the queue, so that nothing mends them but [`Memory::mend`].
+    /// Those of the four lists above that are not queued, so that only [`Memory::mend`] repairs them.
     pub unaccounted: Vec<MemoryId>,
 }
 
 impl Memory {
-    /// The next memories to embed, oldest first, at most `limit`. Memories that are gone are taken out of the indexes
-    /// on the way.
+    /// Returns the next memories to embed, oldest first, at most `limit`. Removes memories that no longer exist from
+    /// the indexes on the way.
     pub fn index_work(&self, limit: usize) -> Result<Vec<IndexWork>, Error> {
         self.store.ready()?;
         let mut queued: BTreeMap<MemoryId, Vec<Vec<u8>>> = BTreeMap::new();
@@ -107,7 +107,7 @@ impl Memory {
                 None => absent.push((id, tickets)),
             }
         }
-        // Otherwise the record might take back, with its ticket, what the indexes have by then.
+        // Without this flush, the record could lose a memory and its ticket after the indexes took the memory in.
         self.store.flush()?;
         let (mut gone, mut done) = (Vec::new(), Vec::new());
         for (id, tickets) in absent {
@@ -124,8 +124,8 @@ impl Memory {
         Ok(work)
     }
 
-    /// Puts embedded memories into both indexes, flushes them, and takes them off the queue. A memory that changed or
-    /// went away since its texts were read stays queued.
+    /// Adds embedded memories to both indexes, flushes the indexes, and removes the memories from the queue. A memory
+    /// stays queued if it was changed or removed since its texts were read.
     pub fn index(&self, embedded: Vec<Embedded>) -> Result<(), Error> {
         let mut points = Vec::with_capacity(embedded.len());
         let mut docs = Vec::with_capacity(embedded.len());
@@ -149,8 +149,9 @@ impl Memory {
         self.finish(done)
     }
 
-    /// Puts queued memories into the text index alone and leaves them queued, so that words find them while nothing can
-    /// be embedded: at most `limit` behind the ticket `after`. Gives the last ticket, `None` behind the last one.
+    /// Adds queued memories to the text index only, and leaves them queued. Lexical search then finds them while the
+    /// embedding model is down. Handles at most `limit` entries after the ticket `after`; returns the last ticket, or
+    /// `None` at the end of the queue.
     pub fn index_words(&self, after: Option<&[u8]>, limit: usize) -> Result<Option<Vec<u8>>, Error> {
         self.store.ready()?;
         let tickets = self.store.scan(Table::IndexQueue, b"", after, Order::Ascending, limit)?;
@@ -190,13 +191,13 @@ impl Memory {
         self.store.commit(batch, Durability::Soon)
     }
 
-    /// Memories that wait in the queue.
+    /// Returns the number of memories in the queue.
     pub fn queued(&self) -> Result<usize, Error> {
         count(self, Table::IndexQueue)
     }
 
-    /// Empties both indexes and queues every memory for indexing anew; gives how many. Where that fails the wish stays,
-    /// for a start that removes their files ([`rebuild_wanted`]).
+    /// Empties both indexes and queues every memory again; returns how many. If this fails, the request remains, and
+    /// the next start removes the index files ([`rebuild_wanted`]).
     pub fn rebuild(&self) -> Result<usize, Error> {
         self.store.ready()?;
         let mut batch = Batch::new();
@@ -205,7 +206,7 @@ impl Memory {
         let queued = self.index_anew(true)?;
         let mut batch = Batch::new();
         batch.remove(Table::Meta, REBUILD);
-        batch.remove(Table::Meta, DOUBT);
+        batch.remove(Table::Meta, SUSPECT);
         self.store.commit(batch, Durability::Flushed)?;
         Ok(queued)
     }
@@ -233,14 +234,13 @@ impl Memory {
         Ok(queued)
     }
 
-    /// Queues everything anew if the indexes were built with another embedding model than the present one; gives how
-    /// many memories that touches.
+    /// Queues every memory again if the indexes were built with another embedding model; returns how many.
     pub fn follow_embedder(&self) -> Result<Option<usize>, Error> {
         let was: Option<String> = codec::get(self.store.as_ref(), Table::Meta, b"embedder")?;
         if was.as_deref() == Some(self.config.embedder.as_str()) {
             return Ok(None);
         }
-        // The words stay searchable while the vectors are made anew.
+        // Lexical search continues to work while the vectors are rebuilt.
         let queued = self.index_anew(false)?;
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Meta, b"embedder".to_vec(), &self.config.embedder)?;
@@ -248,8 +248,8 @@ impl Memory {
         Ok(was.map(|_| queued))
     }
 
-    /// Reorganises the vector index for fast search, if enough has changed since the last time. Searches go on meanwhile;
-    /// indexing waits.
+    /// Reorganises the vector index for fast search, if enough has changed since the last time. Searches continue
+    /// meanwhile; indexing waits.
     pub fn optimize(&self) -> Result<(), Error> {
         self.vectors.optimize()
     }
@@ -280,32 +280,32 @@ impl Memory {
         })
     }
 
-    /// Notes that the indexes may differ from the record, until [`Memory::mend`] has compared them.
+    /// Records that the indexes may differ from the record, until [`Memory::mend`] has compared them.
     pub fn mark_indexes_suspect(&self) -> Result<(), Error> {
         let mut batch = Batch::new();
-        batch.put(Table::Meta, DOUBT, b"1");
+        batch.put(Table::Meta, SUSPECT, b"1");
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// Whether the indexes may differ from the record.
+    /// Returns true if the indexes may differ from the record.
     pub fn indexes_are_suspect(&self) -> Result<bool, Error> {
-        Ok(self.store.get(Table::Meta, DOUBT)?.is_some())
+        Ok(self.store.get(Table::Meta, SUSPECT)?.is_some())
     }
 
-    /// Queues what an audit found to differ without being queued; gives how many memories those are. Indexing then makes
-    /// the indexes equal to the record, without building all of them anew.
+    /// Queues the differences that an audit found and that are not queued yet; returns how many memories. Indexing then
+    /// repairs the indexes without a full rebuild.
     pub fn mend(&self) -> Result<usize, Error> {
         let unaccounted = self.audit()?.unaccounted;
         self.index_again(&unaccounted)?;
         if self.indexes_are_suspect()? {
             let mut batch = Batch::new();
-            batch.remove(Table::Meta, DOUBT);
+            batch.remove(Table::Meta, SUSPECT);
             self.store.commit(batch, Durability::Flushed)?;
         }
         Ok(unaccounted.len())
     }
 
-    /// Queues memories, there or not, for being indexed anew.
+    /// Queues memories to be indexed again, whether they exist or not.
     pub fn index_again(&self, ids: &[MemoryId]) -> Result<(), Error> {
         self.store.ready()?;
         for page in ids.chunks(QUEUE_PAGE) {
@@ -318,8 +318,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Memories behind `after` in the order of their ids, at most `limit`: what is embedded of each, and its vectors if
-    /// it has any. For comparing the two; what stands in the queue may well differ.
+    /// Returns the texts and the stored vectors of at most `limit` memories after `after`, in order of their ids. Use
+    /// it to compare the two; queued memories may differ.
     pub fn indexed(&self, after: Option<MemoryId>, limit: usize) -> Result<Vec<(IndexWork, Option<Stored>)>, Error> {
         let after = after.map(keys::memory);
         let page = self.store.scan(Table::Memories, b"", after.as_deref(), Order::Ascending, limit)?;
@@ -337,14 +337,14 @@ impl Memory {
         Ok(work.into_iter().map(with_stored).collect())
     }
 
-    /// A new key of the queue about a memory.
+    /// Returns a new queue key for a memory.
     fn ticket(&self, id: MemoryId) -> Result<Vec<u8>, Error> {
         let mut ticket = keys::memory(id);
         ticket.extend_from_slice(&self.next_number()?.to_be_bytes());
         Ok(ticket)
     }
 
-    /// Queues a memory and those whose windows cover it.
+    /// Queues a memory and the memories whose windows include it.
     pub(crate) fn queue_with_neighbours(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
         for id in self.neighbours(memory, 0, TEXT_WINDOW)?.into_iter().chain([memory.id]) {
             batch.put(Table::IndexQueue, self.ticket(id)?, []);
@@ -352,11 +352,11 @@ impl Memory {
         Ok(())
     }
 
-    /// Ids of up to `before` memories before and `after` behind one, of the same persona, chat and conversation, in
-    /// order, itself left out.
+    /// Returns the ids of up to `before` memories before and `after` memories after a memory, in order, without the
+    /// memory itself. All belong to the same persona, chat and conversation.
     pub(crate) fn neighbours(&self, memory: &MemoryRow, before: usize, after: usize) -> Result<Vec<MemoryId>, Error> {
-        // What was written or kept stands in no conversation: nothing is around it, and it is not queued when something is forgotten
-        // that was said before it.
+        // Facts and writings belong to no conversation. They have no neighbours, and forgetting an earlier message does
+        // not queue them.
         let Some(chat) = memory.conversation() else { return Ok(Vec::new()) };
         let prefix = keys::prefix(&[memory.persona.as_str(), chat.as_str()]);
         let here = keys::memory_by_chat(&memory.persona, chat, memory.id);
@@ -374,7 +374,8 @@ impl Memory {
         Ok(ids)
     }
 
-    /// What is embedded of a memory: its own text under its speaker's name, and the same behind the turn before it.
+    /// Returns the texts to embed: the memory's own text after its speaker's name, and the same after the turn before
+    /// it.
     pub(crate) fn texts(&self, memory: &MemoryRow) -> Result<IndexWork, Error> {
         let own = line(memory);
         let before = self.turns_before(memory, VECTOR_WINDOW)?;
@@ -383,17 +384,17 @@ impl Memory {
         Ok(IndexWork { id: memory.id, own, window, tickets: Vec::new() })
     }
 
-    /// What is looked up by words besides a memory's own text: the turns before it, then itself. Names stay out: who
-    /// spoke is a signal of its own.
+    /// Returns the text of the window in the text index: the turns before the memory, then the memory. Names are left
+    /// out, because the speaker is a signal of its own.
     fn text_window(&self, memory: &MemoryRow) -> Result<String, Error> {
         let before = self.turns_before(memory, TEXT_WINDOW)?;
         let texts: Vec<&str> = before.iter().chain([memory]).map(|turn| turn.text.as_str()).collect();
         Ok(texts.join("\n"))
     }
 
-    /// Up to `turns` memories before one in its conversation. A memory is found by its window, so only turns belong in
-    /// it that may be shown wherever the memory may: of the same place, built on nothing that the memory was not built
-    /// on too, and not farther back than [`WINDOW_REACH`].
+    /// Returns up to `turns` memories before a memory in its conversation. A search finds the memory through them, so
+    /// each must be readable wherever the memory is. They have the same scope, no source scope that the memory lacks,
+    /// and lie at most [`WINDOW_REACH`] back.
     fn turns_before(&self, memory: &MemoryRow, turns: usize) -> Result<Vec<MemoryRow>, Error> {
         let mut before = Vec::with_capacity(turns);
         for id in self.neighbours(memory, turns, 0)? {
@@ -411,8 +412,8 @@ impl Memory {
     }
 }
 
-/// Whether the indexes were to be emptied and could not be. Whoever opens them removes their files first then, and calls
-/// [`Memory::rebuild`].
+/// Returns true if an attempt to empty the indexes failed. The caller that opens the indexes must then remove their
+/// files and call [`Memory::rebuild`].
 pub fn rebuild_wanted(store: &dyn Store) -> Result<bool, Error> {
     Ok(store.get(Table::Meta, REBUILD)?.is_some())
 }
@@ -421,7 +422,7 @@ fn label(memory: &MemoryRow) -> IndexMetadata {
     IndexMetadata { persona: memory.persona.clone(), scope: memory.scope.clone(), at: memory.at }
 }
 
-/// The memory a ticket of the queue is about.
+/// Returns the memory that a queue key is about.
 pub(crate) fn queued_id(ticket: &[u8]) -> Result<MemoryId, Error> {
     let id = ticket.first_chunk::<8>();
     let id = id.ok_or_else(|| Error::Damaged { table: "index_queue", why: "a key is too short".into() })?;
@@ -450,10 +451,10 @@ fn count(memory: &Memory, table: Table) -> Result<usize, Error> {
     Ok(count)
 }
 
-/// What is only in `left`, and only in `read_scope`; both ascending.
-fn difference(left: &[MemoryId], read_scope: &[MemoryId]) -> (Vec<MemoryId>, Vec<MemoryId>) {
+/// Returns the ids only in `left` and those only in `right`. Both must be ascending.
+fn difference(left: &[MemoryId], right: &[MemoryId]) -> (Vec<MemoryId>, Vec<MemoryId>) {
     let only = |a: &[MemoryId], b: &[MemoryId]| {
         a.iter().filter(|id| b.binary_search(id).is_err()).copied().collect::<Vec<_>>()
     };
-    (only(left, read_scope), only(read_scope, left))
+    (only(left, right), only(right, left))
 }

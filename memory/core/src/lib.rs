@@ -1,11 +1,16 @@
-//! Memory: the record of what was said, two search indexes over it, recall, forgetting, export. It never calls a model
-//! (vectors are given to it) and never knows a platform.
+//! Memory: the record of all conversations, two search indexes over it, recall, forgetting and export.
+//!
+//! Begin with [`Memory`], the interface to everything stored; [`Memory::recall`] finds memories, and [`ReadScope`]
+//! decides who may see them. The traits [`Store`], [`VectorIndex`], [`TextIndex`] and [`Working`] are what a storage
+//! backend implements; backends are crates of their own. This crate calls no model (callers pass vectors) and knows no
+//! platform.
 //!
 //! Invariants:
-//! - The record is the truth; vectors and text indexes are rebuilt from it at any time ([`Memory::rebuild`]).
+//! - The record is the source of truth; the vector and text indexes can be rebuilt from it at any time
+//!   ([`Memory::rebuild`]).
 //! - Nothing is acknowledged before it is flushed.
-//! - Every read that shows what was said takes a [`ReadScope`]; a `ReadScope` comes from the platform's word at that moment. No
-//!   right, no result. What was built on other places needs the right to each of them.
+//! - Every read that shows content takes a [`ReadScope`], which is made from the platform's answer at that moment. Text
+//!   built on other places requires access to each of them.
 //! - Personas never share memories.
 
 #[cfg(any(test, feature = "conformance"))]

@@ -1,8 +1,9 @@
-//! Accounts of one human, on several platforms or on one, as that human said: never guessed. Everything in direct messages with one
-//! of them may be shown in those with the others, for the one who reads them all said so.
+//! Links between accounts of one human, on one platform or several. Only that human makes links; they are never
+//! guessed. A DM with one account may show everything from the DMs with the linked accounts, because the same human
+//! reads all of them.
 //!
-//! Each pair has two rows, one for either side, whose keys name both: so forgetting somebody takes out every row that names
-//! them, here and in backups, without touching the links of the others.
+//! Each link has two rows, one for each account, whose keys name both. Forgetting a person thus removes every row that
+//! names them, here and in backups, and leaves the links of others alone.
 
 use std::sync::PoisonError;
 
@@ -12,40 +13,40 @@ use serde::{Deserialize, Serialize};
 use crate::forget_log::Forgotten;
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
-/// Accounts that one human may link.
+/// Most accounts that one human may link.
 pub const MAX_LINKED: usize = 8;
 
-/// The first part of the keys of links.
+/// First part of the keys of links.
 const LINKED: &str = "linked";
 
-/// An account of somebody on a platform.
+/// An account of a person on a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Account {
     /// The platform.
     pub platform: PlatformId,
-    /// Who it is there.
+    /// The person's id there.
     pub person: PersonId,
-    /// The name it was seen under when it was linked.
+    /// The display name at the time of linking.
     pub name: String,
 }
 
-/// What came of linking two accounts.
+/// The result of linking two accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkOutcome {
-    /// They are, with all that either was linked with before.
+    /// They are linked now, together with all accounts that either was linked with.
     Now,
-    /// They were before, or are the same.
+    /// They were linked already, or are the same account.
     Already,
-    /// Together they would be more than [`MAX_LINKED`].
+    /// The group would have more than [`MAX_LINKED`] accounts.
     TooMany,
 }
 
-/// The account that the second part of the key names, as those linked with it are told of it.
+/// Data of the account in the second part of the key, shown to the accounts linked with it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LinkRow {
     platform: PlatformId,
     name: String,
-    /// Its place among the numbers given out: what was taken apart after it does not come back with a backup.
+    /// Its number in the order of numbers given out. A link removed after this number does not return with a backup.
     pub(crate) seq: u64,
 }
 
@@ -53,7 +54,7 @@ fn link_key(of: &PersonId, other: &PersonId) -> Vec<u8> {
     keys::prefix(&[LINKED, of.as_str(), other.as_str()])
 }
 
-/// The two accounts of a link, if a setting of this key is one.
+/// Returns the two accounts of a link, if the key of a setting is one.
 pub(crate) fn between(key: &[u8]) -> Option<[PersonId; 2]> {
     let mut parts = keys::parts(key);
     if parts.next() != Some(LINKED.as_bytes()) {
@@ -64,7 +65,7 @@ pub(crate) fn between(key: &[u8]) -> Option<[PersonId; 2]> {
 }
 
 impl Memory {
-    /// The other accounts of whoever a person is. What one side alone knows of is no link.
+    /// Returns the other accounts of a person's human. A link with only one of its two rows does not count.
     pub fn linked(&self, person: &PersonId) -> Result<Vec<Account>, Error> {
         let mut found = Vec::new();
         codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[LINKED, person.as_str()]), |key, value| {
@@ -78,7 +79,7 @@ impl Memory {
         Ok(found)
     }
 
-    /// Links two accounts, and with them all that either is linked with: their human is one.
+    /// Links two accounts, together with all accounts that either is linked with.
     pub fn link(&self, one: &Account, other: &Account) -> Result<LinkOutcome, Error> {
         let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         self.store.ready()?;
@@ -105,14 +106,15 @@ impl Memory {
         Ok(LinkOutcome::Now)
     }
 
-    /// An account and those linked with it.
+    /// Returns an account and those linked with it.
     fn group(&self, account: &Account) -> Result<Vec<Account>, Error> {
         let mut group = vec![account.clone()];
         group.extend(self.linked(&account.person)?);
         Ok(group)
     }
 
-    /// Takes an account out of its links, here and in backups; the others stay linked with each other. Gives how many they were.
+    /// Removes an account from its links, here and in backups, and returns how many links it had. The other accounts
+    /// stay linked with each other.
     pub fn unlink(&self, person: &PersonId) -> Result<usize, Error> {
         let others = {
             let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +136,7 @@ impl Memory {
             self.commit_forgetting(batch, gone)?;
             others
         };
-        // A scrub that ran meanwhile may have copied rows that went only after it.
+        // A scrub that ran meanwhile may have copied rows before they were removed. So another one is requested.
         self.ask_for_scrub()?;
         Ok(others)
     }

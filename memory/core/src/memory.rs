@@ -1,4 +1,4 @@
-//! The one door to everything remembered.
+//! The type [`Memory`], through which all stored data is read and written.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -13,16 +13,17 @@ use crate::recall::AuthorCache;
 use crate::record::Record;
 use crate::{Batch, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, migrate};
 
-/// Locks that chats share; two turns of one chat never write at once, and those of different chats seldom wait.
+/// Number of locks that chats share. Two turns of one chat never write at once, and those of different chats seldom
+/// wait.
 const STRIPES: usize = 64;
 
-/// Numbers reserved on disk at a time. A crash leaves a gap of at most this many, never a number given out twice.
+/// Numbers reserved on disk at a time. A crash leaves a gap of at most this many numbers; no number is given out twice.
 const RESERVE: u64 = 1_024;
 
-/// Version of the rows' layout. An older one is brought up to it when the record is opened.
+/// Version of the layout of rows. Opening a record with an older layout migrates it.
 const SCHEMA: u32 = 2;
 
-/// The stores memory stands on.
+/// The stores that a memory works on.
 #[derive(Clone)]
 pub struct Layers {
     /// The source of truth.
@@ -31,24 +32,24 @@ pub struct Layers {
     pub vectors: Arc<dyn VectorIndex>,
     /// Lexical search.
     pub text: Arc<dyn TextIndex>,
-    /// What may be lost.
+    /// Values that may be lost.
     pub working: Arc<dyn Working>,
 }
 
 /// Limits and thresholds of memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryConfig {
-    /// Silence after which a chat's next message begins a new conversation.
+    /// Pause after which the next message of a chat begins a new conversation.
     pub session_gap: Duration,
-    /// Nothing younger than this is recalled: it stands in the conversation anyway.
+    /// Recall leaves out newer memories, because the prompt's conversation contains them anyway.
     pub min_age: Duration,
-    /// Characters of a recalled snippet at most.
+    /// Longest recalled snippet, in characters.
     pub snippet_chars: usize,
-    /// Cosine similarity below which the semantic arm's hits mean nothing; from the embedding model's ledger entry.
+    /// Cosine similarity below which a semantic hit means nothing; from the embedding model's registry entry.
     pub similarity_floor: f32,
-    /// Cosine similarity from which two memories of one scope and person may be the same.
+    /// Cosine similarity from which two memories of one scope and person may say the same.
     pub near_duplicate: f32,
-    /// Identity of the embedding model.
+    /// Name of the embedding model.
     pub embedder: String,
 }
 
@@ -57,8 +58,8 @@ struct Meta {
     schema: u32,
 }
 
-/// Everything remembered, behind one door. Reads that show content take a [`crate::ReadScope`]; what has none serves the
-/// turn's own work (taking in, delivering, indexing) and shows nobody anything.
+/// All stored data of one installation. Reads that show content take a [`crate::ReadScope`]. The other methods serve
+/// the turn itself (receiving, delivering, indexing) and show nobody anything.
 pub struct Memory {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) vectors: Arc<dyn VectorIndex>,
@@ -70,9 +71,9 @@ pub struct Memory {
     hasher: RandomState,
     next: AtomicU64,
     reserved: Mutex<u64>,
-    /// Held while the wish for a scrub is written or taken back.
+    /// Held while a request for a scrub is written or withdrawn.
     pub(crate) scrubbing: Mutex<()>,
-    /// Held while minds are changed outside of a turn, or forgotten.
+    /// Held while minds are changed outside a turn, or forgotten.
     pub(crate) states: Mutex<()>,
     pub(crate) origins: AuthorCache,
     pub(crate) embedding_lookups: AtomicU64,
@@ -86,7 +87,7 @@ impl std::fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// Opens what `layers` hold.
+    /// Opens the stores in `layers`, and migrates an older layout.
     pub fn open(layers: Layers, config: MemoryConfig) -> Result<Self, Error> {
         let store = layers.store;
         let layout = codec::get::<Meta>(store.as_ref(), Table::Meta, b"schema")?.map(|meta| meta.schema);
@@ -129,12 +130,13 @@ impl Memory {
         Ok(memory)
     }
 
-    /// The limits in force.
+    /// Returns the limits and thresholds in force.
     pub fn config(&self) -> &MemoryConfig {
         &self.config
     }
 
-    /// A number never given out before, ascending. Serves messages' order of arrival and memories' ids.
+    /// Returns a number that was never given out before, larger than all before it. Messages use it as their order of
+    /// arrival, memories as their id.
     pub(crate) fn next_number(&self) -> Result<u64, Error> {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         let number = self.next.load(Ordering::Relaxed);
@@ -150,7 +152,7 @@ impl Memory {
         Ok(number)
     }
 
-    /// Lets numbers go on at `floor` at least.
+    /// Makes numbers continue at `floor` or higher.
     pub(crate) fn raise_numbers(&self, floor: u64) -> Result<(), Error> {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         let raised = floor.max(*reserved);
@@ -162,17 +164,17 @@ impl Memory {
         Ok(())
     }
 
-    /// Holds off other writers of `chat`, and makes sure that what is read from here on will not be taken back.
+    /// Locks out other writers of `chat`, and makes sure that rows read from here on are not rolled back.
     pub(crate) fn writing(&self, chat: &ChatId) -> Result<MutexGuard<'_, ()>, Error> {
-        // A panic while writing leaves no half batch behind, so a poisoned lock guards nothing broken.
+        // A panic leaves no half-written batch, so a poisoned lock guards nothing broken.
         let writing = self.stripes[self.stripe(chat)].lock().unwrap_or_else(PoisonError::into_inner);
         self.store.ready()?;
         Ok(writing)
     }
 
-    /// The same for several chats at once.
+    /// Locks several chats like [`Self::writing`].
     pub(crate) fn writing_in(&self, chats: &BTreeSet<ChatId>) -> Result<Vec<MutexGuard<'_, ()>>, Error> {
-        // In the order of the stripes, each once: nobody waits for somebody who waits for them.
+        // Each stripe is locked once, in ascending order, so that two callers cannot deadlock.
         let stripes: BTreeSet<usize> = chats.iter().map(|chat| self.stripe(chat)).collect();
         let lock = |stripe: usize| self.stripes[stripe].lock().unwrap_or_else(PoisonError::into_inner);
         let writing = stripes.into_iter().map(lock).collect();
@@ -184,7 +186,7 @@ impl Memory {
         self.hasher.hash_one(chat) as usize % STRIPES
     }
 
-    /// Bytes the record takes on disk.
+    /// Returns the size of the record on disk in bytes.
     pub fn disk_bytes(&self) -> Result<u64, Error> {
         self.store.disk_bytes()
     }

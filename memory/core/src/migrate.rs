@@ -1,15 +1,15 @@
-//! Bringing a record of an older layout up to the present one.
+//! Migrates a record of an older layout.
 
 use azera_types::MessageId;
 
 use crate::rows::MemoryRow;
 use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
 
-/// Rows rewritten in one transaction.
+/// Rows that one transaction rewrites.
 const PAGE: usize = 1_024;
 
-/// From layout 1, which kept one row for each speaker whatever was left of what they said, and the replies built on a
-/// fact under a message's id. Done again from the start if it is interrupted, with the same result.
+/// Migrates layout 1. That layout kept one row for each speaker even after their messages were gone, and filed the
+/// replies built on a fact under a message's id. An interrupted migration starts again and gives the same result.
 pub(crate) fn upgrade(store: &dyn Store) -> Result<(), Error> {
     name_anew(store)?;
     let mut batch = Batch::new();
@@ -26,7 +26,7 @@ pub(crate) fn upgrade(store: &dyn Store) -> Result<(), Error> {
     store.commit(batch, Durability::Flushed)
 }
 
-/// Makes the rows of who has spoken where anew from the memories.
+/// Rebuilds the rows of [`Table::Names`] from the memories.
 pub(crate) fn name_anew(store: &dyn Store) -> Result<(), Error> {
     let mut batch = Batch::new();
     codec::walk(store, Table::Names, b"", |key, _| {

@@ -1,5 +1,5 @@
-//! How personas are, and what they feel towards people: numbers that the host makes and reads; none of them is a word of what
-//! was said.
+//! Minds and bonds of personas. Both are numbers that the host makes and reads; they contain no words of a
+//! conversation.
 
 use std::sync::PoisonError;
 
@@ -10,47 +10,47 @@ use crate::forget_log::Forgotten;
 use crate::rows::MessageRow;
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
-/// The mind of a persona among those who read one place.
+/// The mind of a persona in one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MindRow {
-    /// Whose.
+    /// The persona.
     pub persona: PersonaId,
-    /// Where: a realm, or a place outside of any.
+    /// The scope: a realm, or a chat or DM outside of any realm.
     pub scope: Scope,
-    /// Number of the message it was last changed by.
+    /// Number of the message that changed it last.
     pub seq: u64,
-    /// How it is, in the host's form.
+    /// The mind, in the host's format.
     pub mind: serde_json::Value,
 }
 
-/// What a persona feels towards a person in one place. What was told in private changes nothing elsewhere.
+/// The bond of a persona towards a person in one place. What somebody says in private changes no bond elsewhere.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BondRow {
-    /// Who feels.
+    /// The persona.
     pub persona: PersonaId,
-    /// Towards whom.
+    /// The person.
     pub person: PersonId,
-    /// Where.
+    /// The scope.
     pub scope: Scope,
-    /// Number of the message it was last changed by.
+    /// Number of the message that changed it last.
     pub seq: u64,
-    /// What is felt, in the host's form.
+    /// The bond, in the host's format.
     pub bond: serde_json::Value,
 }
 
 impl Memory {
-    /// Every mind there is, at the host's start.
+    /// Returns every stored mind, for the host's start.
     pub fn minds(&self) -> Result<Vec<MindRow>, Error> {
         codec::rows(self.store.as_ref(), Table::Minds, b"")
     }
 
-    /// What a persona feels towards a person in a place.
+    /// Returns the bond of a persona towards a person in a place.
     pub fn bond(&self, persona: &PersonaId, person: &PersonId, scope: &Scope) -> Result<Option<BondRow>, Error> {
         codec::get(self.store.as_ref(), Table::Bonds, &bond_key(persona, person, scope))
     }
 
-    /// Keeps how a persona is and what it feels after it answered `message`, unless that is forgotten by now. A crash right after
-    /// it may lose it: the turn it belongs to is kept already.
+    /// Stores mind and bond after the reply to `message`, unless that message is forgotten by now. A crash right
+    /// afterwards may lose them; the turn itself is stored already.
     pub fn put_state(&self, message: &MessageRow, mind: Option<MindRow>, bond: Option<BondRow>) -> Result<(), Error> {
         let _writing = self.writing(&message.chat)?;
         let now = self.raw_message(&message.id)?;
@@ -69,7 +69,8 @@ impl Memory {
         self.store.commit(batch, Durability::Soon)
     }
 
-    /// Keeps how a persona is after time went by, where it was somehow before. A crash right after it may lose it.
+    /// Stores a mind that changed with time, if the persona has one in that scope. A crash right afterwards may lose
+    /// it.
     pub fn put_mind(&self, persona: &PersonaId, scope: &Scope, mind: serde_json::Value) -> Result<(), Error> {
         self.store.ready()?;
         let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,12 +81,12 @@ impl Memory {
         self.store.commit(batch, Durability::Soon)
     }
 
-    /// What is felt towards a person, everywhere.
+    /// Returns all bonds towards a person.
     pub(crate) fn bonds_of(&self, person: &PersonId) -> Result<Vec<BondRow>, Error> {
         codec::rows(self.store.as_ref(), Table::Bonds, &keys::prefix(&[person.as_str()]))
     }
 
-    /// Takes out minds and feelings that belong to what is forgotten.
+    /// Removes the minds and bonds that belong to forgotten items.
     pub(crate) fn forget_states(&self, gone: &ForgottenScope<'_>) -> Result<(), Error> {
         let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = Batch::new();
@@ -107,7 +108,7 @@ impl Memory {
     }
 }
 
-/// Somebody or somewhere that is forgotten.
+/// A person, chat or realm that is forgotten.
 pub(crate) enum ForgottenScope<'a> {
     Person(&'a PersonId),
     Chat(&'a ChatId),

@@ -1,5 +1,5 @@
-//! Who has spoken where, by the words of their names: one row for each memory and word, which comes and goes with the
-//! memory.
+//! An index of speakers by the words of their names: one row for each memory and word. The rows are added and removed
+//! with the memory.
 
 use azera_types::{Author, MemoryId};
 
@@ -7,7 +7,7 @@ use crate::recall::name_tokens;
 use crate::rows::MemoryRow;
 use crate::{Error, Memory, Order, ReadScope, Table};
 
-/// The rows of a memory: persona, scope, word of the speaker's name, memory.
+/// Returns the keys of a memory's rows: persona, scope, word of the speaker's name, memory.
 pub(crate) fn keys(memory: &MemoryRow) -> Vec<Vec<u8>> {
     if memory.author == Author::Forgotten {
         return Vec::new();
@@ -19,7 +19,7 @@ pub(crate) fn keys(memory: &MemoryRow) -> Vec<Vec<u8>> {
 }
 
 impl Memory {
-    /// Whether somebody whose name holds this word said something that `read_scope` may see.
+    /// Returns true if a speaker whose name contains `token` said something that `read_scope` allows.
     pub(crate) fn is_a_speaker(&self, read_scope: &ReadScope, token: &str) -> Result<bool, Error> {
         for grant in read_scope.grants() {
             let prefix = crate::keys::prefix(&[read_scope.persona().as_str(), &grant.scope.to_string(), token]);

@@ -1,7 +1,7 @@
-//! Persona files and their versions. A file is nobody's private word: whoever may use the persona may read it.
+//! Persona files and their versions. They hold no private content: everyone who may use a persona may read its file.
 //!
-//! Owners name their personas as they like, so a file's id alone does not say whose memories are meant: a realm's persona
-//! remembers under its *identity*, `luna@guild`, and the operator's under its id.
+//! Owners choose the ids of their personas freely, so an id does not say whose memories are meant. A realm's persona
+//! therefore remembers under its *identity*, such as `luna@guild`; the operator's persona remembers under its id.
 
 use azera_types::{MAX_ID_BYTES, PersonId, PersonaId, RealmId, Timestamp};
 use sha2::{Digest, Sha256};
@@ -9,37 +9,37 @@ use sha2::{Digest, Sha256};
 use crate::rows::PersonaRow;
 use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys};
 
-/// Versions of one persona that are kept; the oldest go first.
+/// Versions that are stored of one persona; the oldest are removed first.
 pub const MAX_PERSONA_VERSIONS: usize = 50;
 
-/// Personas one realm, or the operator, may own.
+/// Most personas that one realm, or the operator, may own.
 pub const MAX_PERSONAS: usize = 200;
 
-/// Bytes of a persona's picture.
+/// Largest picture of a persona, in bytes.
 pub const MAX_PICTURE_BYTES: usize = 1 << 20;
 
-/// A persona file to be kept.
+/// A persona file to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPersona {
     /// Its id.
     pub id: PersonaId,
-    /// The realm that owns it; `None` for the operator's, visible everywhere.
+    /// The realm that owns it; `None` for the operator's personas, which are visible everywhere.
     pub owner: Option<RealmId>,
-    /// The file, in normal form; `None` marks its removal.
+    /// The normalized file; `None` removes the persona.
     pub markdown: Option<String>,
-    /// What a character card held beyond the persona.
+    /// Contents of a character card that the persona file cannot hold.
     pub card: Option<serde_json::Value>,
-    /// By whom, if by a person.
+    /// The person who added it, if any.
     pub added_by: Option<PersonId>,
 }
 
-/// Stands between the id of a realm's persona and the realm. The ids of files do not hold it.
+/// Separates the id of a realm's persona from the realm. Ids of files cannot contain it.
 const AT: char = '@';
 
-/// Bytes of a digest that stand for the end of a realm's id that leaves no room.
+/// Bytes of the digest that replaces the end of an identity that is too long.
 const DIGEST_BYTES: usize = 16;
 
-/// The identity of a persona of `owner`, under which chats choose it and it remembers.
+/// Returns the identity of a persona of `owner`. Chats choose a persona by it, and it remembers under it.
 pub fn persona_identity(owner: Option<&RealmId>, id: &PersonaId) -> PersonaId {
     let Some(realm) = owner else { return id.clone() };
     let whole = format!("{id}{AT}{realm}");
@@ -49,24 +49,25 @@ pub fn persona_identity(owner: Option<&RealmId>, id: &PersonaId) -> PersonaId {
     let digest: String = Sha256::digest(&whole).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
     let room = MAX_ID_BYTES - digest.len() - 1;
     let beginning = whole.get(..whole.floor_char_boundary(room)).unwrap_or_default();
-    // Cut from two valid ids, and within the limit.
+    // Both parts come from valid ids, and the length is within the limit.
     PersonaId::new(format!("{beginning}~{digest}")).unwrap_or_else(|_| id.clone())
 }
 
-/// The id of the file behind an identity: what people call the persona by.
+/// Returns the id of the file of an identity, which is the name people use.
 pub fn persona_file(identity: &PersonaId) -> &str {
     identity.as_str().split_once(AT).map_or(identity.as_str(), |(id, _)| id)
 }
 
 impl PersonaRow {
-    /// The identity of this persona.
+    /// Returns the identity of this persona.
     pub fn identity(&self) -> PersonaId {
         persona_identity(self.owner.as_ref(), &self.id)
     }
 }
 
 impl Memory {
-    /// The persona of an identity, where everybody belongs to `realm`: one of that realm's own, or the operator's.
+    /// Returns the persona of an identity in a place whose members all belong to `realm`. It is one of that realm's own
+    /// personas, or the operator's.
     pub fn persona_of(&self, realm: Option<&RealmId>, identity: &PersonaId) -> Result<Option<PersonaRow>, Error> {
         let owned = identity.as_str().contains(AT);
         let Ok(id) = PersonaId::new(persona_file(identity)) else { return Ok(None) };
@@ -78,7 +79,7 @@ impl Memory {
         Ok(row.filter(|row| row.identity() == *identity))
     }
 
-    /// Adds a version; gives the row, or the present one unchanged if the file is the same.
+    /// Adds a version and returns its row. If the file is unchanged, returns the current row.
     pub fn put_persona(&self, new: NewPersona, now: Timestamp) -> Result<PersonaRow, Error> {
         self.store.ready()?;
         let versions = self.persona_versions(new.owner.as_ref(), &new.id)?;
@@ -120,7 +121,7 @@ impl Memory {
         Ok(row)
     }
 
-    /// The newest version of every persona of an owner, removed ones left out.
+    /// Returns the newest version of every persona of an owner, without removed ones.
     pub fn personas(&self, owner: Option<&RealmId>) -> Result<Vec<PersonaRow>, Error> {
         let prefix = keys::prefix(&[owner.map_or("", |realm| realm.as_str())]);
         let mut newest: Vec<PersonaRow> = Vec::new();
@@ -134,7 +135,7 @@ impl Memory {
         Ok(newest)
     }
 
-    /// The newest version of one persona, unless it was removed.
+    /// Returns the newest version of a persona, unless it was removed.
     pub fn persona(&self, owner: Option<&RealmId>, id: &PersonaId) -> Result<Option<PersonaRow>, Error> {
         let prefix = keys::persona(owner, id);
         let last = self.store.scan(Table::Personas, &prefix, None, Order::Descending, 1)?;
@@ -143,13 +144,13 @@ impl Memory {
         Ok(row.filter(|row| !row.removed))
     }
 
-    /// The picture of the persona of an identity, in base64, if it has one.
+    /// Returns the picture of a persona in base64, if it has one.
     pub fn picture(&self, identity: &PersonaId) -> Result<Option<String>, Error> {
         codec::get(self.store.as_ref(), Table::Settings, &picture_key(identity))
     }
 
-    /// Keeps a picture, in base64, in the place of the one before; it goes when the persona is removed. All versions of a
-    /// persona have the same.
+    /// Stores a picture in base64 and replaces the one before. All versions of a persona share it; it is removed with
+    /// the persona.
     pub fn set_picture(&self, identity: &PersonaId, picture: &str) -> Result<(), Error> {
         if picture.len() > MAX_PICTURE_BYTES.div_ceil(3) * 4 {
             return Err(Error::Invalid(format!("a picture of a persona has at most {MAX_PICTURE_BYTES} bytes")));
@@ -160,7 +161,7 @@ impl Memory {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// Every kept version of one persona, oldest first, removals included.
+    /// Returns every stored version of a persona, oldest first, with removals.
     pub fn persona_versions(&self, owner: Option<&RealmId>, id: &PersonaId) -> Result<Vec<PersonaRow>, Error> {
         codec::rows(self.store.as_ref(), Table::Personas, &keys::persona(owner, id))
     }
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_owner_s_persona_is_somebody_else() {
+    fn personas_of_different_owners_have_different_identities() {
         let luna = PersonaId::new("luna").unwrap();
         let realm = |id: &str| RealmId::new(id).unwrap();
         let of = |id: &str| persona_identity(Some(&realm(id)), &luna);

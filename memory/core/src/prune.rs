@@ -1,6 +1,7 @@
-//! Keeping a persona's memories within a bound: the oldest go first. The conversation itself stays in the record; what
-//! goes is found by recall no more. What a person asked to keep is neither counted nor taken, and what is worth keeping goes
-//! last. The pieces of what came with a message are not counted, and go with its memory: of one message there are few.
+//! Bounds the number of memories of a persona. The oldest are removed first; the conversation itself stays in the
+//! record, but recall no longer finds them. Facts that a person asked to remember are neither counted nor removed, and
+//! salient memories are removed last. Chunks of a long file are not counted; they are removed with the memory of their
+//! message, which has only a few.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +10,24 @@ use azera_types::{ChatId, MemoryId, PersonaId, Scope, Timestamp};
 use crate::rows::{MemoryRow, WritingRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
-/// Memories removed in one transaction.
+/// Memories that one transaction removes.
 const PAGE: usize = 128;
 
-/// Part of the bound that is freed besides what is over it, so that not every turn has to.
+/// Divisor of the bound: one part in this many is freed in addition, so that not every turn has to prune.
 const SLACK: usize = 50;
 
-/// What was done to hold a bound.
+/// The result of pruning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PruneReport {
-    /// Memories that went.
+    /// Memories that were removed.
     pub removed: usize,
-    /// Memories there are now.
+    /// Memories that remain.
     pub left: usize,
 }
 
 impl Memory {
-    /// Removes the oldest memories of `persona` if it has more than `keep`, of each place those that are worth keeping at `now`
-    /// last.
+    /// Removes the oldest memories of `persona` if it has more than `keep`. Within each place, memories that are
+    /// salient at `now` are removed last.
     pub fn prune(&self, persona: &PersonaId, keep: usize, now: Timestamp) -> Result<PruneReport, Error> {
         let mut held: Vec<(MemoryId, ChatId)> = Vec::new();
         codec::walk(self.store.as_ref(), Table::MemoryByChat, &keys::prefix(&[persona.as_str()]), |key, _| {
@@ -54,7 +55,7 @@ impl Memory {
                 let _writing = self.writing(&chat)?;
                 let mut batch = Batch::new();
                 for id in page {
-                    // What was forgotten meanwhile is gone already.
+                    // A memory that was forgotten meanwhile is gone already.
                     let Some(memory) = self.raw_memory(*id)? else { continue };
                     for piece in self.sibling_chunks(&memory)? {
                         self.remove_memory(&mut batch, &piece)?;
@@ -63,15 +64,16 @@ impl Memory {
                     self.remove_memory(&mut batch, &memory)?;
                     removed += 1;
                 }
-                // Pruned again after a crash.
+                // After a crash, the next pruning repeats this.
                 self.store.commit(batch, Durability::Soon)?;
             }
         }
         Ok(PruneReport { removed, left: count.saturating_sub(going) })
     }
 
-    /// Those of `held`, the oldest first, of which so many go. How many of each place go is decided by age alone: what is kept in one
-    /// place must not depend on what was said in another. Which of a place's own they are, by what is worth keeping, too.
+    /// Chooses `going` memories of `held`, which is sorted by age. Age alone decides how many each place loses, so that
+    /// messages in one place do not influence what another place keeps. Age and salience decide which ones of a place
+    /// are removed.
     fn choose(
         &self,
         held: &[(MemoryId, ChatId)],

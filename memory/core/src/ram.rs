@@ -7,12 +7,12 @@ use azera_types::Timestamp;
 
 use crate::{Batch, Change, Durability, Entry, Error, Order, Store, Table, Working};
 
-/// Bytes of keys and values a [`RamWorking`] holds; above it the values that end first give way.
+/// Most bytes of keys and values that a [`RamWorking`] holds. Above it, the values that expire first are removed.
 pub const RAM_WORKING_BYTES: usize = 64 * 1024 * 1024;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A store in memory, for tests and replays that keep nothing. A clone is another handle on the same rows, as if the
+/// A store in RAM, for tests and replays that store nothing. A clone is another handle on the same rows, as if the
 /// store had been opened again.
 #[derive(Clone, Default)]
 pub struct RamStore {
@@ -26,7 +26,7 @@ struct StoredRows {
 }
 
 impl RamStore {
-    /// An empty store.
+    /// Returns an empty store.
     pub fn new() -> Self {
         Self::default()
     }
@@ -123,7 +123,7 @@ impl Store for RamStore {
     }
 }
 
-/// The smallest key above every key that starts with `prefix`; none if there is no such key.
+/// Returns the smallest key above every key that starts with `prefix`, or `None` if there is none.
 fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut behind = prefix.get(..=last)?.to_vec();
@@ -131,8 +131,8 @@ fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(behind)
 }
 
-/// Working memory that ends with the process, bounded by [`RAM_WORKING_BYTES`]. A clone is another handle on the same
-/// values.
+/// Working memory in RAM that ends with the process, bounded by [`RAM_WORKING_BYTES`]. A clone is another handle on the
+/// same values.
 #[derive(Clone, Default)]
 pub struct RamWorking {
     held: Arc<Mutex<Held>>,
@@ -151,7 +151,7 @@ impl Held {
         }
     }
 
-    /// Down to three quarters of the limit at once, so that a full memory is not searched at every write.
+    /// Frees a quarter of the limit at once, so that a full working memory is not searched at every write.
     fn make_room(&mut self) {
         if self.bytes <= RAM_WORKING_BYTES {
             return;
@@ -168,7 +168,7 @@ impl Held {
 }
 
 impl RamWorking {
-    /// An empty working memory.
+    /// Returns an empty working memory.
     pub fn new() -> Self {
         Self::default()
     }
@@ -227,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn the_store_keeps_the_contract() {
+    fn the_store_passes_the_conformance_suite() {
         conformance::store(fresh);
     }
 
     #[test]
-    fn the_working_memory_keeps_the_contract() {
+    fn the_working_memory_passes_the_conformance_suite() {
         conformance::working(|| {
             let working = RamWorking::new();
             move || working.clone()
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_working_memory_lets_go_what_ends_first() {
+    fn a_full_working_memory_drops_the_values_that_expire_first() {
         let working = RamWorking::new();
         let value = vec![0; RAM_WORKING_BYTES / 4];
         for hours in [3_u64, 1, 2, 4] {
@@ -254,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_store_does_what_a_map_does(script in prop::collection::vec(any::<u8>(), 0..2_000)) {
+        fn the_store_answers_like_a_map(script in prop::collection::vec(any::<u8>(), 0..2_000)) {
             conformance::store_against_map(&script, fresh());
         }
     }

@@ -1,6 +1,6 @@
-//! The law of reading: a memory is shown only where everyone who can read the answer can, at that moment, also read
-//! the place it came from. A [`ReadScope`] is what that law gives for one persona and one place at one moment, and every
-//! read of memory takes one. It can be made from the platform's word alone; without it there is no read.
+//! The rule for reading: a memory is shown only where everyone who can read the reply can also, at that moment, read
+//! the place that the memory comes from. A [`ReadScope`] applies this rule to one persona, place and moment. It is made
+//! only from the platform's answer, and every read of memory takes one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,12 +15,12 @@ use crate::rows::SourceScope;
 pub struct Grant {
     /// The place.
     pub scope: Scope,
-    /// Nothing older than this, where somebody cannot scroll back further.
+    /// The oldest moment that may be shown, where a reader cannot scroll back further.
     pub since: Option<Timestamp>,
 }
 
-/// What one persona may show in one place at one moment. Never empty by construction, never stored, never reused for
-/// another message.
+/// What one persona may show in one place at one moment. It always contains that place, it is never stored, and it is
+/// never reused for another message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadScope {
     persona: PersonaId,
@@ -29,11 +29,11 @@ pub struct ReadScope {
 }
 
 impl ReadScope {
-    /// The right to show memories of `persona` to everybody who reads `place`. In a DM, `reach` says where else its
-    /// person may read; elsewhere it must not widen anything and is ignored.
+    /// Returns the read scope of `persona` for everyone who reads `place`. In a DM, `reach` lists the other places that
+    /// its person may read. Elsewhere `reach` must not widen the scope and is ignored.
     ///
-    /// - DM with P: `dm:P`, the realms and private chats P may read now, `global`; of each account Q that P linked, `dm:Q` and the
-    ///   realms and private chats Q may read now: it is one human who reads all of them
+    /// - DM with P: `dm:P`, the realms and private chats that P may read now, `global`; for each account Q that P
+    ///   linked, also `dm:Q` and the realms and private chats that Q may read now, because one human reads all of them
     /// - private chat: that chat, its realm if all its members belong to it, `global`
     /// - public chat: its realm, `global`
     pub fn in_place(persona: PersonaId, place: &Place, reach: &ReadableScopes) -> Self {
@@ -56,29 +56,29 @@ impl ReadScope {
         Self { persona, place: place.scope(), grants: once_each(grants) }
     }
 
-    /// The persona whose memories these are.
+    /// Returns the persona whose memories may be shown.
     pub fn persona(&self) -> &PersonaId {
         &self.persona
     }
 
-    /// The scope of what is said in this place.
+    /// Returns the scope of messages in this place.
     pub fn place(&self) -> &Scope {
         &self.place
     }
 
-    /// The places that may be shown, this one first.
+    /// Returns the places that may be shown, this place first.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
     }
 
-    /// Whether something of `persona`, said in `scope` at `at` and built on what was said in `source_scopes`, may be shown.
-    /// What was built on other places needs the right to each of them, as far back as it was built on them.
+    /// Returns true if text of `persona` may be shown that was said in `scope` at `at` and built on `source_scopes`.
+    /// Every source scope must be allowed, as far back as the text was built on it.
     pub fn allows(&self, persona: &PersonaId, scope: &Scope, source_scopes: &[SourceScope], at: Timestamp) -> bool {
         *persona == self.persona && self.covers(scope, source_scopes, at)
     }
 
-    /// [`ReadScope::allows`] whatever the persona: whether the place it comes from, and those it was built on, may be read
-    /// by everybody here. For counting, never for showing.
+    /// Returns [`ReadScope::allows`] for any persona: true if everyone here may read the place and all source scopes.
+    /// Use it for counting, never for showing.
     pub(crate) fn covers(&self, scope: &Scope, source_scopes: &[SourceScope], at: Timestamp) -> bool {
         let may = |scope: &Scope, at: Timestamp| {
             self.grants.iter().any(|grant| grant.scope == *scope && grant.since.is_none_or(|since| at >= since))
@@ -86,8 +86,8 @@ impl ReadScope {
         may(scope, at) && source_scopes.iter().all(|source_scope| may(&source_scope.scope, source_scope.from))
     }
 
-    /// The right to what follows each horizon by more than `reach`, if there is a horizon: what is known of such a
-    /// memory by the turns up to `reach` before it, is known by turns behind the horizon.
+    /// Returns this scope with every horizon moved later by `reach`, or `None` if there is no horizon. A memory within
+    /// the result lies more than `reach` after the horizon, so that the turns up to `reach` before it may be shown too.
     pub(crate) fn behind_horizons(&self, reach: Duration) -> Option<Self> {
         if self.grants.iter().all(|grant| grant.since.is_none()) {
             return None;
@@ -100,7 +100,8 @@ impl ReadScope {
     }
 }
 
-/// Each scope once, in order, as far back as any of its grants goes: of two accounts of one human, one may see further.
+/// Returns each scope once, in order, with the earliest start of its grants. One of two linked accounts may see further
+/// back than the other.
 fn once_each(grants: Vec<Grant>) -> Vec<Grant> {
     let mut known: HashMap<Scope, usize> = HashMap::with_capacity(grants.len());
     let mut once: Vec<Grant> = Vec::with_capacity(grants.len());
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_accounts_in_one_realm_the_one_that_sees_further_counts() {
+    fn of_two_linked_accounts_in_a_realm_the_earlier_horizon_counts() {
         #[track_caller]
         fn check(accounts: [Option<i64>; 2], want: Option<i64>) {
             let account = |since: Option<i64>| ReadableScopes {
@@ -187,33 +188,29 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_to_a_linked_account_is_shown_in_direct_messages_alone() {
+    fn messages_with_a_linked_account_are_shown_in_direct_messages_only() {
         let [ann, other] = ["ann", "@ann:hs"].map(|id| PersonId::new(id).unwrap());
         let persona = PersonaId::new("azera").unwrap();
         let reach = ReadableScopes { direct: vec![other.clone()], ..ReadableScopes::default() };
-        let reported = Scope::Dm(other);
+        let linked = Scope::Dm(other);
         let may = |kind: PlaceKind, reach: &ReadableScopes| {
             let read_scope = ReadScope::in_place(persona.clone(), &place(kind), reach);
             let here = read_scope.place().clone();
             let built =
-                read_scope.allows(&persona, &here, &[SourceScope { scope: reported.clone(), from: at(1) }], at(2));
-            assert_eq!(
-                built,
-                read_scope.allows(&persona, &reported, &[], at(1)),
-                "what is built on it goes the same way"
-            );
+                read_scope.allows(&persona, &here, &[SourceScope { scope: linked.clone(), from: at(1) }], at(2));
+            assert_eq!(built, read_scope.allows(&persona, &linked, &[], at(1)), "derived text follows the same rule");
             built
         };
         let guild = RealmId::new("guild").unwrap();
         assert!(may(PlaceKind::Dm(ann.clone()), &reach));
-        assert!(!may(PlaceKind::Dm(ann), &ReadableScopes::default()), "linked no more");
+        assert!(!may(PlaceKind::Dm(ann), &ReadableScopes::default()), "the accounts are no longer linked");
         assert!(!may(PlaceKind::Public(guild.clone()), &reach));
         let private = PlaceKind::Private { realm: Some(guild), all_in_realm: true, realm_since: None };
         assert!(!may(private, &reach));
     }
 
     #[test]
-    fn derived_text_needs_every_source_and_the_newcomers_horizon_counts() {
+    fn derived_text_needs_access_to_every_source_up_to_the_horizon() {
         let persona = PersonaId::new("azera").unwrap();
         let guild = RealmId::new("guild").unwrap();
         let mut here = place(PlaceKind::Public(guild.clone()));
@@ -228,24 +225,24 @@ mod tests {
         assert!(read_scope.allows(&persona, &Scope::Global, &[source_scope(&realm, 100)], at(200)));
         assert!(
             !read_scope.allows(&persona, &Scope::Global, &[source_scope(&realm, 99)], at(200)),
-            "built on what is hidden"
+            "a source is hidden"
         );
         assert!(!read_scope.allows(&PersonaId::new("areza").unwrap(), &Scope::Global, &[], at(100)));
     }
 
     #[test]
-    fn a_private_chat_sees_its_realm_as_far_back_as_all_of_its_members_do() {
+    fn a_private_chat_reads_its_realm_as_far_back_as_all_its_members() {
         let persona = PersonaId::new("azera").unwrap();
         let guild = RealmId::new("guild").unwrap();
         let kind = PlaceKind::Private { realm: Some(guild.clone()), all_in_realm: true, realm_since: Some(at(100)) };
         let read_scope = ReadScope::in_place(persona.clone(), &place(kind), &ReadableScopes::default());
-        assert!(read_scope.allows(&persona, read_scope.place(), &[], at(50)), "the chat itself is open to newcomers");
+        assert!(read_scope.allows(&persona, read_scope.place(), &[], at(50)), "newcomers read the whole chat itself");
         assert!(!read_scope.allows(&persona, &Scope::Realm(guild.clone()), &[], at(50)));
         assert!(read_scope.allows(&persona, &Scope::Realm(guild), &[], at(100)));
     }
 
     #[test]
-    fn what_lies_beyond_horizons_is_known_by_turns_behind_them() {
+    fn moving_horizons_later_leaves_global_alone() {
         let mut here = place(PlaceKind::Private { realm: None, all_in_realm: false, realm_since: None });
         let read_scope =
             |place: &Place| ReadScope::in_place(PersonaId::new("azera").unwrap(), place, &ReadableScopes::default());

@@ -1,7 +1,6 @@
-//! The record as a whole: what backups are made of, and how a record is made of one again.
+//! The record as a whole: what a backup contains, and how a backup is restored.
 //!
-//! A backup holds the record and nothing else: the indexes are made anew from it, and so nothing that belongs to them
-//! is taken along.
+//! A backup contains the record only. The indexes are rebuilt from it, so rows about the indexes are left out.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -13,20 +12,19 @@ use azera_types::{Clock, SystemClock};
 
 use crate::{Batch, Change, Durability, Error, Memory, Order, Store, Table, codec, keys, migrate};
 
-/// Key in [`Table::Meta`] of a record that was restored and not opened since.
+/// Key in [`Table::Meta`]: the record was restored and not opened since.
 const RESTORED: &[u8] = b"restored";
 
-/// Key in [`Table::Meta`] of the record's own name.
+/// Key in [`Table::Meta`] of the record's name.
 const IDENTITY: &[u8] = b"identity";
 
-/// Key in [`Table::Meta`] of the folders that backups were made into.
+/// Key in [`Table::Meta`] of the known backup folders.
 const FOLDERS: &[u8] = b"backup_folders";
 
-/// Rows of [`Table::Meta`] that speak of the indexes and of where backups lie.
+/// Rows of [`Table::Meta`] about the indexes and the backup folders.
 const ABOUT_OTHERS: [&[u8]; 4] = [b"embedder", b"rebuild", b"scrub", FOLDERS];
 
-/// The record as a whole, without indexes and without a right: it goes to files of the operator's, and nobody is shown
-/// any of it.
+/// The whole record without a read scope. It is used for the operator's files only; nobody is shown any of it.
 pub struct Record<'a> {
     store: &'a dyn Store,
     identity: String,
@@ -39,12 +37,12 @@ impl std::fmt::Debug for Record<'_> {
 }
 
 impl<'a> Record<'a> {
-    /// What a store holds. A store in use belongs to a [`Memory`], which gives its record by [`Memory::record`].
+    /// Returns the record in a store. If a [`Memory`] uses the store, call [`Memory::record`] instead.
     pub fn of(store: &'a dyn Store) -> Result<Self, Error> {
         Self::named(store, None)
     }
 
-    /// The same; a record that lost its name gets this one.
+    /// Returns the record in a store, and names it `name` if it lost its name.
     pub fn named(store: &'a dyn Store, name: Option<&str>) -> Result<Self, Error> {
         let identity = match codec::get(store, Table::Meta, IDENTITY)? {
             Some(identity) => identity,
@@ -59,24 +57,24 @@ impl<'a> Record<'a> {
         Ok(Self { store, identity })
     }
 
-    /// The record's own name, made up when it was begun. Backups carry it, so that those of several records can lie in
-    /// one folder.
+    /// Returns the record's name, which is chosen at random when the record is created. Backups carry it, so that one
+    /// folder can hold backups of several records.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// How many changes it has seen; the same number twice means that nothing changed in between.
+    /// Returns the number of changes so far. If two calls return the same number, nothing changed between them.
     pub fn revision(&self) -> u64 {
         self.store.revision()
     }
 
-    /// Hands out everything a backup holds; applied in order to an empty store by [`restore`], the batches make it what
-    /// the record was at one moment of this call. Gives the revision of that moment.
+    /// Passes everything that a backup contains to `take`, as batches. [`restore`] applies them in order to an empty
+    /// store, which then equals the record at one moment of this call. Returns the revision of that moment.
     pub fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
         self.store.dump(&mut |batch| take(without_indexes(batch)))
     }
 
-    /// What was forgotten since every backup was last gone through.
+    /// Returns the items that were forgotten since every backup was last cleaned.
     pub fn pending_backup_forgets(&self) -> Result<PendingBackupForgets, Error> {
         let mut found = PendingBackupForgets::default();
         codec::walk(self.store, Table::Forgotten, b"", |key, value| {
@@ -86,12 +84,12 @@ impl<'a> Record<'a> {
         Ok(found)
     }
 
-    /// Folders that backups were made into, each by its own name with where it was last.
+    /// Returns the known backup folders: the name of each, and its last path.
     pub fn backup_folders(&self) -> Result<BTreeMap<String, PathBuf>, Error> {
         Ok(codec::get(self.store, Table::Meta, FOLDERS)?.unwrap_or_default())
     }
 
-    /// Adds to them, or says where they are now.
+    /// Adds backup folders, or updates their paths.
     pub fn add_backup_folders(&self, more: BTreeMap<String, PathBuf>) -> Result<(), Error> {
         let known = self.backup_folders()?;
         let mut all = known.clone();
@@ -99,8 +97,8 @@ impl<'a> Record<'a> {
         if all == known { Ok(()) } else { self.put_backup_folders(&all) }
     }
 
-    /// Gives up the folders that were last at `path`: what backups in them hold is not asked after any more. Gives how
-    /// many that were.
+    /// Stops tracking the folders that were last at `path`, and returns how many. Backups in them are not cleaned any
+    /// more.
     pub fn give_up_backup_folders(&self, path: &Path) -> Result<usize, Error> {
         let mut folders = self.backup_folders()?;
         let known = folders.len();
@@ -115,12 +113,11 @@ impl<'a> Record<'a> {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// Takes what was forgotten, and backups did not yet forget, out of the record itself once more: where rows came back
-    /// by other ways than [`restore`].
+    /// Repeats pending forgets on the record itself. Call it if rows came back by other ways than [`restore`].
     ///
     /// # Errors
     ///
-    /// If a row cannot be read; [`crate::relink`] takes those away.
+    /// Fails if a row cannot be read; [`crate::relink`] removes unreadable rows.
     pub fn forget_again(&self) -> Result<(), Error> {
         let unforgotten = self.pending_backup_forgets()?;
         if unforgotten.what.is_empty() {
@@ -147,8 +144,8 @@ impl<'a> Record<'a> {
         Ok(())
     }
 
-    /// Takes over what another record of the same history forgot and its backups did not yet: they are to forget it by
-    /// this one.
+    /// Takes over the pending forgets of another record of the same history, so that its backups are cleaned through
+    /// this record.
     pub fn take_over(&self, unforgotten: &PendingBackupForgets) -> Result<(), Error> {
         let mut batch = Batch::new();
         for (key, what) in &unforgotten.rows {
@@ -157,7 +154,7 @@ impl<'a> Record<'a> {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// Takes back everybody's wish to be learnt from, before this record comes back in the place of another that people talked to
+    /// Revokes everyone's training consent. Call it before this record replaces another one that people have used
     /// since.
     pub fn revoke_training_consent(&self) -> Result<(), Error> {
         let mut batch = Batch::new();
@@ -165,7 +162,7 @@ impl<'a> Record<'a> {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// Every backup was gone through with this. What was forgotten meanwhile is still to be.
+    /// Removes pending forgets after every backup was cleaned of them. Newer ones stay.
     pub fn mark_backups_cleaned(&self, done: &PendingBackupForgets) -> Result<(), Error> {
         let mut batch = Batch::new();
         for key in done.rows.keys() {
@@ -176,13 +173,13 @@ impl<'a> Record<'a> {
 }
 
 impl Memory {
-    /// The record as a whole, for backups.
+    /// Returns the whole record, for backups.
     pub fn record(&self) -> Record<'_> {
         Record { store: self.store.as_ref(), identity: self.identity.clone() }
     }
 
-    /// Does what is left to do with a record that was restored: what was under way at the moment of the backup was
-    /// answered and shown after it, so turns are closed and the outbox is emptied, lest somebody be told twice.
+    /// Finishes a restore. Turns that were open at the time of the backup were answered after it. So this closes turns
+    /// and empties the outbox; otherwise people would get a reply twice.
     pub(crate) fn finish_restore(&self) -> Result<(), Error> {
         if self.store.get(Table::Meta, RESTORED)?.is_none() {
             return Ok(());
@@ -197,7 +194,7 @@ impl Memory {
             batch.remove(Table::Outbox, key);
             Ok(true)
         })?;
-        // Who was asked how things are after the backup is not asked again before they answer.
+        // People who were sent a check-in after the backup get no second one before they answer.
         self.restart_check_ins(&mut batch, SystemClock.now())?;
         revoke_all_training_consent(self.store.as_ref(), &mut batch)?;
         batch.remove(Table::Meta, RESTORED);
@@ -205,8 +202,8 @@ impl Memory {
     }
 }
 
-/// Fills an empty store with what a backup holds: `rows` hands all of it to what it is given. If anything fails, what is
-/// in the store is no record.
+/// Fills an empty store with the contents of a backup, which `rows` passes to the closure it gets. If anything fails,
+/// the store holds no usable record.
 pub fn restore<E: From<Error>>(
     store: &dyn Store,
     rows: impl FnOnce(&mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<(), E>,
@@ -217,8 +214,8 @@ pub fn restore<E: From<Error>>(
     Ok(store.commit(batch, Durability::Flushed)?)
 }
 
-/// The first of numbers that no state of this record has given out, newer backups included: milliseconds since 1970 grow
-/// faster than numbers do.
+/// Returns a number larger than any that a state of this record, or a newer backup, has given out. Milliseconds since
+/// 1970 grow faster than the numbers do.
 pub(crate) fn unused_numbers(store: &dyn Store) -> Result<u64, Error> {
     let now = u64::try_from(SystemClock.now().as_millisecond()).unwrap_or(0);
     match store.scan(Table::Forgotten, b"", None, Order::Descending, 1)?.first() {
@@ -229,9 +226,9 @@ pub(crate) fn unused_numbers(store: &dyn Store) -> Result<u64, Error> {
 
 fn without_indexes(batch: Batch) -> Batch {
     let left_out = |table: Table, key: &[u8]| match table {
-        // Who has spoken where is made anew from the memories.
+        // The index of speakers is rebuilt from the memories.
         Table::IndexQueue | Table::Names => true,
-        // What backups still have to forget is the record's to know: in a backup it would count again, for what came after.
+        // Pending forgets belong to the record. In a backup they would apply again, to newer rows too.
         Table::Forgotten => true,
         Table::Meta => ABOUT_OTHERS.contains(&key),
         _ => false,
@@ -251,7 +248,8 @@ fn without_indexes(batch: Batch) -> Batch {
     retained
 }
 
-/// A name that no other record or folder has: 128 bits of the system's random source, with which each `RandomState` is made.
+/// Returns a random name for a record or a folder: 128 bits from the system's random source, which seeds each
+/// `RandomState`.
 pub fn made_up_name() -> String {
     let half = || RandomState::new().hash_one(0_u8);
     format!("{:016x}{:016x}", half(), half())

@@ -1,7 +1,7 @@
-//! Making a sound record of whatever rows are left of a damaged one.
+//! Repairs a damaged record with the rows that are left.
 //!
-//! Messages and memories are what was said; nearly everything else follows from them and is written again. What cannot
-//! be read, and what names something that is gone, goes.
+//! Messages and memories hold the content; nearly everything else is derived from them and written again. Unreadable
+//! rows, and rows that refer to missing ones, are removed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,10 +19,10 @@ use crate::salience::mark_key;
 use crate::writings::writing_key;
 use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
 
-/// Changes committed at once.
+/// Changes that one transaction commits.
 const PAGE: usize = 4_096;
 
-/// Tables that are written again from messages and memories.
+/// Tables that are rebuilt from messages and memories.
 const FOLLOWING: [Table; 7] = [
     Table::ChatLog,
     Table::PersonLog,
@@ -33,32 +33,32 @@ const FOLLOWING: [Table; 7] = [
     Table::Marks,
 ];
 
-/// What was done to make a record sound.
+/// The result of repairing a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RelinkReport {
-    /// Rows that were kept, by table; those that follow from others are not counted.
+    /// Rows that stayed, by table, without rebuilt ones.
     #[serde(rename = "kept")]
     pub rows_kept: BTreeMap<&'static str, usize>,
-    /// Rows that were removed, because they could not be read or named what is gone, by table.
+    /// Rows that were removed because they were unreadable or referred to missing rows, by table.
     pub removed: BTreeMap<&'static str, usize>,
-    /// Messages, chats and memories that named what is gone and were mended.
+    /// Messages, chats and memories that referred to missing rows and were corrected.
     pub mended: usize,
 }
 
-/// Where a message stands.
+/// Chat and number of a message.
 struct Place {
     chat: ChatId,
     seq: u64,
 }
 
-/// What replies were built on, by the notes behind them.
+/// The memories that replies were built on, from the `/why` rows.
 #[derive(Default)]
 struct Behind {
     by_memory: HashMap<MemoryId, Vec<MessageId>>,
     noted: HashSet<MessageId>,
 }
 
-/// Makes a store that lost rows a sound record again. Its indexes have to be built anew.
+/// Repairs a store that lost rows. The indexes must be rebuilt afterwards.
 pub fn relink(store: &dyn Store) -> Result<RelinkReport, Error> {
     let mut work =
         Work { store, batch: Batch::new(), done: RelinkReport::default(), highest: 0, written: HashMap::new() };
@@ -89,9 +89,9 @@ struct Work<'a> {
     store: &'a dyn Store,
     batch: Batch,
     done: RelinkReport,
-    /// The highest number given out, as far as rows tell.
+    /// The highest number given out that any row shows.
     highest: u64,
-    /// The writings there are: the key of what belongs to each, and what it rests on.
+    /// The existing writings: the key of each one's row, and its source messages.
     written: HashMap<Vec<u8>, Vec<MessageId>>,
 }
 
@@ -110,7 +110,7 @@ impl Work<'_> {
         self.commit_page()
     }
 
-    /// Removes a table's rows without counting them: they come back from others.
+    /// Removes a table's rows without counting them, because they are rebuilt.
     fn empty(&mut self, table: Table) -> Result<(), Error> {
         let mut found = Vec::new();
         codec::walk(self.store, table, b"", |key, _| {
@@ -124,7 +124,7 @@ impl Work<'_> {
         self.commit()
     }
 
-    /// The rows of a table that can be read; the others go.
+    /// Returns the readable rows of a table and removes the others.
     fn readable<T: DeserializeOwned>(&mut self, table: Table) -> Result<Vec<(Vec<u8>, T)>, Error> {
         let (mut rows, mut bad) = (Vec::new(), Vec::new());
         codec::walk(self.store, table, b"", |key, value| {
@@ -140,7 +140,7 @@ impl Work<'_> {
         Ok(rows)
     }
 
-    /// Keeps the rows of a table that can be read and are wanted.
+    /// Keeps the readable rows of a table that `wanted` accepts, and removes the others.
     fn keep<T: DeserializeOwned>(&mut self, table: Table, wanted: impl Fn(&T) -> bool) -> Result<(), Error> {
         for (key, row) in self.readable::<T>(table)? {
             if wanted(&row) {
@@ -152,7 +152,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Puts every message in its chat, and behind the one before it; gives where they stand.
+    /// Files every message in its chat, after the one before it; returns chat and number of each.
     fn messages(&mut self) -> Result<HashMap<MessageId, Place>, Error> {
         let mut messages: Vec<(Vec<u8>, MessageRow)> = self.readable(Table::Messages)?;
         messages.sort_by_key(|(_, message)| message.seq);
@@ -189,7 +189,7 @@ impl Work<'_> {
         Ok(places)
     }
 
-    /// The replies whose notes are there, by the memories that stood behind them.
+    /// Returns the replies that have a `/why` row, by the memories they were built on.
     fn behind_replies(&mut self) -> Result<Behind, Error> {
         self.commit()?;
         let mut behind = Behind::default();
@@ -204,16 +204,17 @@ impl Work<'_> {
         Ok(behind)
     }
 
-    /// Links every memory with its messages, its chat, its speaker and the replies built on it. One whose messages are
-    /// gone goes, for forgetting them would not find it; so does that of a reply of which nobody knows any more what it
-    /// was built on.
+    /// Links every memory with its messages, its chat, its speaker and the replies built on it. Removes a memory whose
+    /// messages are gone, because forgetting them would not find it. Removes the memory of a reply without a `/why`
+    /// row, because its sources are unknown.
     fn memories(&mut self, places: &HashMap<MessageId, Place>, behind: &Behind) -> Result<(), Error> {
         for (key, mut memory) in self.readable::<MemoryRow>(Table::Memories)? {
             self.highest = self.highest.max(memory.id.0);
             let before = memory.sources.len();
             memory.sources.retain(|source| places.contains_key(source));
             let of_nothing = memory.kind.is_said() && memory.sources.is_empty();
-            // What was written says what stood in each of its messages, and so does a piece of what came with one.
+            // A writing may quote any of its messages, and a chunk belongs to its message. So both are removed if one
+            // message is missing.
             let lost_some = (memory.kind.is_written() || memory.kind == Kind::Fact) && memory.sources.len() < before;
             let unexplained = memory.kind == Kind::Reply && !memory.sources.iter().any(|id| behind.noted.contains(id));
             if of_nothing || unexplained || lost_some {
@@ -253,7 +254,7 @@ impl Work<'_> {
         self.writings()
     }
 
-    /// Keeps what belongs to the writings there are, and those that have it; links posts with what they rest on.
+    /// Keeps the rows of existing writings and the writings that have a row, and links posts with their sources.
     fn writings(&mut self) -> Result<(), Error> {
         self.commit()?;
         let mut written = std::mem::take(&mut self.written);
@@ -283,7 +284,7 @@ impl Work<'_> {
         self.keep::<MemoryId>(Table::Notes, |id| notes.contains(id))
     }
 
-    /// The rows that link to a memory and follow from others.
+    /// Returns the derived rows that link to a memory.
     fn linking(&mut self, id: MemoryId) -> Result<Vec<(Table, Vec<u8>)>, Error> {
         self.commit()?;
         let mut found = Vec::new();
@@ -298,7 +299,7 @@ impl Work<'_> {
         Ok(found)
     }
 
-    /// Lets chats and branches end at messages that are there.
+    /// Makes chats and branches end at existing messages.
     fn chats(&mut self, places: &HashMap<MessageId, Place>) -> Result<(), Error> {
         let mut newest: HashMap<&ChatId, (u64, &MessageId)> = HashMap::new();
         for (id, place) in places {
@@ -318,7 +319,7 @@ impl Work<'_> {
         })
     }
 
-    /// Numbers go on behind those that were given out; what cannot be read of the store's own facts is made anew.
+    /// Makes numbers continue after the highest one found, and removes unreadable rows of [`Table::Meta`].
     fn numbers(&mut self) -> Result<(), Error> {
         let mut bad = Vec::new();
         codec::walk(self.store, Table::Meta, b"", |key, value| {

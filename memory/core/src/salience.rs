@@ -1,6 +1,7 @@
-//! What is worth keeping of what was said: marks on memories, in the words of whoever said it. A mark fades with time, less so
-//! where it is important, and bounds on memories take what is marked last. Once a reply rests on it, it begins to fade anew; that counts
-//! only for replies in the very place where it was said, or else what is asked in private would show in what is kept in public.
+//! Salience marks: parts of messages that are worth remembering, in the speaker's own words. A mark fades with time,
+//! and more slowly if it is important; pruning removes marked memories last. A mark is renewed when a reply uses the
+//! memory in the place where it was said. Replies in other places do not count: otherwise questions in private would
+//! influence what a public place keeps.
 
 use azera_types::{Author, MemoryId, MessageId, PersonId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -8,63 +9,63 @@ use serde::{Deserialize, Serialize};
 use crate::rows::{Kind, MemoryRow};
 use crate::{Batch, Durability, Error, Memory, Order, ReadScope, Table, codec, keys};
 
-/// Days after which a mark of no importance has half of its strength; a choice of our own. One of the greatest importance has
-/// [`IMPORTANT`] times as long.
+/// Half-life in days of a mark with importance 0; our own choice. A mark with importance 1 lasts [`IMPORTANT`] times as
+/// long.
 const HALF_LIFE_DAYS: f32 = 30.0;
 
 /// See [`HALF_LIFE_DAYS`].
 const IMPORTANT: f32 = 6.0;
 
-/// Strength below which a marked memory goes like any other.
+/// Strength below which pruning treats a marked memory like any other.
 const FADED: f32 = 0.1;
 
-/// Seconds within which a second reply that rests on a memory changes nothing.
+/// Seconds after a renewal in which another use changes nothing.
 const USED_AGAIN_S: i64 = 24 * 3_600;
 
-/// Marks looked at in one go.
+/// Marks read at a time.
 const PAGE: usize = 256;
 
-/// Why something said is worth keeping.
+/// The salience of a memory: which part of it is worth remembering, and how much.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Salience {
-    /// What it is, in the host's word.
+    /// Its kind, in the host's words.
     pub kind: String,
-    /// How much it matters, from 0 to 1.
+    /// Importance from 0 to 1.
     pub importance: f32,
-    /// The part of the text that says it, in bytes.
+    /// Start of the salient part of the text, in bytes.
     pub from: usize,
-    /// Its end.
+    /// End of the salient part, in bytes.
     pub to: usize,
-    /// Other messages that it is to be read with, such as the question it answers.
+    /// Other messages needed to understand it, such as the question it answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<MessageId>,
-    /// What the same person said that took its place.
+    /// The newer statement of the same person that replaced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded: Option<Superseded>,
-    /// When a reply in the place where it was said rested on it last, to the day.
+    /// When a reply in the same place last used it, to the day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Timestamp>,
 }
 
-/// That something took the place of what was said before. It holds as long as that stands.
+/// A newer statement that replaced an older one. It counts as long as the newer message exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Superseded {
-    /// The message that did.
+    /// The newer message.
     pub by: MessageId,
-    /// When it was said.
+    /// When the newer message was sent.
     pub at: Timestamp,
-    /// It says the same and more; otherwise something else holds since.
+    /// True if it says the same and more; false if it says something different.
     pub same: bool,
 }
 
 impl MemoryRow {
-    /// The words that are worth keeping: the marked part, or all of it.
+    /// Returns the salient part of the text, or the whole text without a mark.
     pub fn gist(&self) -> &str {
         let part = self.salience.as_ref().and_then(|salience| self.text.as_str().get(salience.from..salience.to));
         part.filter(|part| !part.trim().is_empty()).unwrap_or(self.text.as_str()).trim()
     }
 
-    /// With a mark that matters as much as it surprised, at least.
+    /// Returns the memory with its importance raised to its surprise, if that is higher.
     pub(crate) fn weighed(mut self) -> Self {
         if let (Some(salience), Some(surprise)) = (&mut self.salience, &self.surprise) {
             salience.importance = salience.importance.max(surprise.share());
@@ -72,7 +73,7 @@ impl MemoryRow {
         self
     }
 
-    /// How strong its mark is at `now`, from 0 to 1; 0 without one.
+    /// Returns the strength of the mark at `now`, from 0 to 1; 0 without a mark.
     fn strength(&self, now: Timestamp) -> f32 {
         let Some(salience) = self.salience.as_ref().filter(|salience| salience.superseded.is_none()) else {
             return 0.0;
@@ -84,14 +85,14 @@ impl MemoryRow {
         0.5_f32.powf(days / half_life)
     }
 
-    /// Whether a bound takes others before it.
+    /// Returns true if pruning removes other memories first.
     pub(crate) fn lasts(&self, now: Timestamp) -> bool {
         self.strength(now) >= FADED
     }
 }
 
 impl Memory {
-    /// Marks what somebody said as worth keeping; gives whether there is a memory of it.
+    /// Marks a message as salient; returns true if there is a memory of it.
     pub fn mark(&self, message: &MessageId, salience: &Salience) -> Result<bool, Error> {
         self.store.ready()?;
         let Some(said) = self.raw_message(message)? else { return Ok(false) };
@@ -109,13 +110,13 @@ impl Memory {
         Ok(found)
     }
 
-    /// Notes that a reply in a place rested on some memories. Of those that are marked and were said in that very place the marks
-    /// begin to fade anew.
+    /// Renews the marks of memories that a reply in `place` used. Only memories that were said in `place` itself are
+    /// renewed.
     pub fn used(&self, place: &Scope, memories: &[MemoryId], at: Timestamp) -> Result<(), Error> {
         for id in memories {
             let Some(chat) = self.raw_memory(*id)?.and_then(|memory| memory.chat) else { continue };
             let _writing = self.writing(&chat)?;
-            // It may have been forgotten meanwhile.
+            // The memory may have been forgotten meanwhile.
             let Some(mut memory) = self.raw_memory(*id)?.filter(|memory| memory.scope == *place) else { continue };
             let Some(salience) = &mut memory.salience else { continue };
             let lately = |used: Timestamp| used <= at && at.as_second() - used.as_second() < USED_AGAIN_S;
@@ -130,8 +131,8 @@ impl Memory {
         Ok(())
     }
 
-    /// What a person said that is worth keeping and that `read_scope` may see, the newest first, at most `limit`. What was said again
-    /// with more words stands there once.
+    /// Returns the salient memories of a person that `read_scope` allows, newest first, at most `limit`. A statement
+    /// that was repeated in more words is listed once.
     pub fn salient_memories(
         &self,
         read_scope: &ReadScope,
@@ -163,7 +164,7 @@ impl Memory {
         Ok(retained)
     }
 
-    /// Whether a mark is to be shown. What took its place and is forgotten by now does so no more.
+    /// Returns true if a marked memory is to be shown. A replacement that was forgotten no longer counts.
     fn stands(&self, memory: &mut MemoryRow) -> Result<bool, Error> {
         let Some(salience) = &mut memory.salience else { return Ok(false) };
         let Some(superseded) = &salience.superseded else { return Ok(true) };
@@ -176,7 +177,7 @@ impl Memory {
     }
 }
 
-/// Where the mark of a memory stands; those of a person in a place are one range, in order.
+/// Returns the key of a memory's mark. The marks of a person in a place are one range, in order.
 pub(crate) fn mark_key(memory: &MemoryRow) -> Option<Vec<u8>> {
     let person = memory.author.person()?;
     Some(keys::numbered(&[person.as_str(), &memory.scope.to_string()], memory.id.0))
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_fades_the_slower_the_more_it_matters() {
+    fn an_important_mark_fades_more_slowly() {
         #[track_caller]
         fn check(memory: &MemoryRow, day: i64, want: f32) {
             let strength = memory.strength(Timestamp::from_second(day * 86_400).unwrap());
@@ -230,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn what_surprised_matters_as_much_at_least() {
-        let reported = |score: f32| {
+    fn surprise_raises_the_importance() {
+        let importance = |score: f32| {
             let surprise = Some(Surprise { words: 4.0, exchange: 3.0, score });
             MemoryRow { surprise, ..marked(0.2, false) }.weighed().salience.unwrap().importance
         };
-        assert!((reported(4.0) - 0.982).abs() < 1e-3, "{}", reported(4.0));
-        assert_eq!(reported(-4.0), 0.2, "what was to be expected takes nothing from a mark");
+        assert!((importance(4.0) - 0.982).abs() < 1e-3, "{}", importance(4.0));
+        assert_eq!(importance(-4.0), 0.2, "a low surprise does not lower the importance");
         assert_eq!(marked(0.2, false).weighed().salience.unwrap().importance, 0.2);
     }
 

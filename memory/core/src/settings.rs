@@ -1,5 +1,5 @@
-//! Settings of places, and how far what is done between messages has come: ids, times and counts, and the rules that people
-//! wrote for a place. They go with the place, or with the person whose direct messages it is.
+//! Settings of places and people, and the progress of background jobs: ids, times, counts, and the overrides that
+//! people wrote. They are forgotten with the place, or with the person whose DM it is.
 
 use azera_types::{ChatId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::de::DeserializeOwned;
@@ -11,41 +11,37 @@ use crate::rows::{ChatRow, MessageRow};
 use crate::surprise::USUAL;
 use crate::{Batch, Durability, Error, Memory, Store, Table, codec, keys};
 
-/// Messages looked through for the newest one of a person.
+/// Messages searched for a person's newest one.
 const LOOKED_BACK: usize = 64;
 
-/// The first part of the keys of those who want to be looked in on.
+// First parts of the stored keys.
 const CHECK_INS: &str = "waking";
-
-/// The first part of the keys of how much is kept of what people say.
-const KEEPING: &str = "keeping";
-
-/// The first part of the keys of those who want to be learnt from.
+const RETENTION: &str = "keeping";
 const LEARNING: &str = "learning";
 
-/// How much is kept of what somebody says, wherever they say it.
+/// How much Azera remembers of a person's messages, in all places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetentionPreference {
-    /// All that is read along.
+    /// Everything that the bot can read.
     #[default]
     Everything,
-    /// What is said to the bot alone.
+    /// Only messages addressed to the bot.
     Addressed,
 }
 
-/// That a person wants what they say to be learnt from in the weights.
+/// A person's consent to training on their messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StoredTrainingConsent")]
 pub struct TrainingConsent {
-    /// What they said before is not learnt from.
+    /// Messages before this time are never used.
     pub since: Timestamp,
-    /// Whether it may be learnt on another machine, too.
+    /// True if training may also run on another machine.
     #[serde(rename = "elsewhere")]
     pub offload: bool,
 }
 
-/// As it may lie in the record: a time alone knows of no other machine.
+/// The stored forms. A bare time is older and allows training on this machine only.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredTrainingConsent {
@@ -66,77 +62,77 @@ impl From<StoredTrainingConsent> for TrainingConsent {
     }
 }
 
-/// Where the dreams and journal entries of a place are posted, as somebody said.
+/// Where the dreams and journal entries of a place are posted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalChannel {
-    /// The chat; `None` if nothing is to be posted.
+    /// The chat; `None` if nothing is posted.
     pub chat: Option<ChatId>,
 }
 
-/// What a persona did between messages in a place.
+/// The background work of a persona in a place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BackgroundProgress {
-    /// When it last dreamt.
+    /// Time of the last dream.
     pub dreamt: Option<Timestamp>,
-    /// When it last reflected.
+    /// Time of the last reflection.
     pub reflected: Option<Timestamp>,
-    /// When it last looked at how it is doing.
+    /// Time of the last review of itself.
     pub reviewed: Option<Timestamp>,
-    /// When it last told of something learnt that came to nothing.
+    /// Time of the last report about training that was rolled back.
     pub set_back: Option<Timestamp>,
-    /// When it last made something up.
+    /// Time of the last creative piece.
     pub created: Option<Timestamp>,
-    /// When it last posted something that it had made up.
+    /// Time of the last published piece.
     pub published: Option<Timestamp>,
-    /// When it last went through what people told it.
+    /// Time of the last curation of its memories.
     pub curated: Option<Timestamp>,
-    /// The day of the count below, in the place's time zone, as `2026-03-01`.
+    /// The day of the count below in the place's time zone, such as `2026-03-01`.
     pub day: String,
-    /// How often the model was asked on that day.
+    /// Calls of the model on that day.
     #[serde(rename = "asked")]
     pub model_calls: u32,
 }
 
-/// That somebody wants to be looked in on in their direct messages.
+/// A person's request for check-ins in a DM.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckInRequest {
     /// The chat.
     pub chat: ChatId,
-    /// Days of silence after which to ask.
+    /// Days of silence before a check-in.
     pub days: u32,
-    /// When it was asked for.
+    /// When the person asked for check-ins.
     pub since: Timestamp,
-    /// When it was last tried to ask. There is no other question before they answer, and no other try on the same day.
+    /// Time of the last attempt. There is no second attempt on that day, and no check-in before the person answers.
     #[serde(default)]
     pub tried: Option<Timestamp>,
-    /// When they were last asked.
+    /// Time of the last check-in.
     pub last: Option<Timestamp>,
 }
 
-/// How far a conversation was looked through.
+/// How far a conversation was searched for salient statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtractionProgress {
-    /// The number of the last message.
+    /// Number of the last message searched.
     pub seq: u64,
-    /// When.
+    /// When it was searched.
     pub at: Timestamp,
 }
 
-/// A chat in which somebody said something to a persona.
+/// A chat in which somebody recently wrote to a persona.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActiveChat {
-    /// Which.
+    /// The chat.
     pub chat: ChatId,
-    /// To whom it was said.
+    /// The persona.
     pub persona: PersonaId,
-    /// The place the newest of it was said in.
+    /// The scope of the newest message.
     pub scope: Scope,
-    /// When that was.
+    /// The time of the newest message.
     pub last_at: Timestamp,
 }
 
-/// Takes back everybody's wish to be learnt from: a record that comes back does not know what they said since.
+/// Revokes everyone's training consent, because a restored record does not know who revoked it since.
 pub(crate) fn revoke_all_training_consent(store: &dyn Store, batch: &mut Batch) -> Result<(), Error> {
     codec::walk(store, Table::Settings, &keys::prefix(&[LEARNING]), |key, _| {
         batch.remove(Table::Settings, key);
@@ -145,26 +141,26 @@ pub(crate) fn revoke_all_training_consent(store: &dyn Store, batch: &mut Batch) 
 }
 
 impl Memory {
-    /// How much a person wants to be kept of what they say. A wish, no memory: it stays when they are forgotten.
+    /// Returns how much of their messages a person wants to be remembered. It stays when the person is forgotten.
     pub fn retention(&self, person: &PersonId) -> Result<RetentionPreference, Error> {
-        Ok(self.read_setting(&keeping_key(person))?.unwrap_or_default())
+        Ok(self.read_setting(&retention_key(person))?.unwrap_or_default())
     }
 
-    /// Notes how much they want to be.
-    pub fn set_retention(&self, person: &PersonId, keeping: RetentionPreference) -> Result<(), Error> {
-        self.set(keeping_key(person), &keeping)
+    /// Stores a person's retention preference.
+    pub fn set_retention(&self, person: &PersonId, retention: RetentionPreference) -> Result<(), Error> {
+        self.set(retention_key(person), &retention)
     }
 
-    /// Whether a person wants what they say to be learnt from in the weights. Nobody does who did not say so.
+    /// Returns a person's consent to training; `None` unless they gave it.
     pub fn training_consent(&self, person: &PersonId) -> Result<Option<TrainingConsent>, Error> {
         self.read_setting(&learning_key(person))
     }
 
-    /// Notes whether they do.
-    pub fn set_training_consent(&self, person: &PersonId, willing: Option<TrainingConsent>) -> Result<(), Error> {
+    /// Stores or revokes a person's consent to training.
+    pub fn set_training_consent(&self, person: &PersonId, consent: Option<TrainingConsent>) -> Result<(), Error> {
         let key = learning_key(person);
-        if let Some(willing) = willing {
-            return self.set(key, &willing);
+        if let Some(consent) = consent {
+            return self.set(key, &consent);
         }
         self.store.ready()?;
         let mut batch = Batch::new();
@@ -172,7 +168,7 @@ impl Memory {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// What `persona` learnt in its weights in the place `home` and what came of it, in the host's form.
+    /// Returns the training log of `persona` in the place `home`, in the host's format.
     pub fn training_log(
         &self,
         platform: &PlatformId,
@@ -182,7 +178,7 @@ impl Memory {
         self.read_setting(&training_log_key(platform, home, persona))
     }
 
-    /// Keeps that.
+    /// Stores the training log of `persona` in the place `home`.
     pub fn set_training_log(
         &self,
         platform: &PlatformId,
@@ -193,12 +189,12 @@ impl Memory {
         self.set(training_log_key(platform, home, persona), log)
     }
 
-    /// Where the journal of the place `home` is posted, if anybody said so.
+    /// Returns where the journal of the place `home` is posted, if that was set.
     pub fn journal_channel(&self, platform: &PlatformId, home: &Scope) -> Result<Option<JournalChannel>, Error> {
         self.read_setting(&journal_key(platform, home))
     }
 
-    /// Says where it is.
+    /// Stores where the journal of the place `home` is posted.
     pub fn set_journal_channel(
         &self,
         platform: &PlatformId,
@@ -208,7 +204,7 @@ impl Memory {
         self.set(journal_key(platform, home), channel)
     }
 
-    /// What `persona` did between messages in the place `home`.
+    /// Returns the background progress of `persona` in the place `home`.
     pub fn background_progress(
         &self,
         platform: &PlatformId,
@@ -218,23 +214,23 @@ impl Memory {
         Ok(self.read_setting(&background_progress_key(platform, home, persona))?.unwrap_or_default())
     }
 
-    /// Notes what it did.
+    /// Stores the background progress of `persona` in the place `home`.
     pub fn set_background_progress(
         &self,
         platform: &PlatformId,
         home: &Scope,
         persona: &PersonaId,
-        tended: &BackgroundProgress,
+        progress: &BackgroundProgress,
     ) -> Result<(), Error> {
-        self.set(background_progress_key(platform, home, persona), tended)
+        self.set(background_progress_key(platform, home, persona), progress)
     }
 
-    /// What people made of how personas are in the place `home`, in the host's form.
+    /// Returns the overrides of the place `home`, in the host's format.
     pub fn overrides(&self, platform: &PlatformId, home: &Scope) -> Result<Option<serde_json::Value>, Error> {
         self.read_setting(&overrides_key(platform, home))
     }
 
-    /// Keeps that.
+    /// Stores the overrides of the place `home`.
     pub fn set_overrides(
         &self,
         platform: &PlatformId,
@@ -244,7 +240,7 @@ impl Memory {
         self.set(overrides_key(platform, home), overrides)
     }
 
-    /// Whether the person of the direct messages `home` wants to be looked in on by `persona`.
+    /// Returns the check-in request of the person in the DM `home` for `persona`.
     pub fn check_ins(
         &self,
         platform: &PlatformId,
@@ -254,7 +250,7 @@ impl Memory {
         self.read_setting(&check_in_key(platform, home, persona))
     }
 
-    /// Notes that somebody does, or with `None` does not.
+    /// Stores a check-in request, or removes it with `None`.
     pub fn set_check_ins(
         &self,
         platform: &PlatformId,
@@ -276,7 +272,7 @@ impl Memory {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// Notes what came of looking in on somebody, if their wish is still the one it was done for: `false` if it is not.
+    /// Stores the result of a check-in. Returns `false` and stores nothing if the request changed meanwhile.
     pub fn note_check_in(
         &self,
         platform: &PlatformId,
@@ -285,7 +281,7 @@ impl Memory {
         (before, then): (&CheckInRequest, &CheckInRequest),
     ) -> Result<bool, Error> {
         let key = check_in_key(platform, home, persona);
-        // Nobody forgets, or wishes otherwise, in that chat meanwhile.
+        // The lock keeps others from forgetting or changing the request meanwhile.
         let _writing = self.writing_in(&[before.chat.clone(), then.chat.clone()].into())?;
         if self.read_setting::<CheckInRequest>(&key)?.as_ref() != Some(before) {
             return Ok(false);
@@ -296,28 +292,24 @@ impl Memory {
         Ok(true)
     }
 
-    /// Everybody who wants to be looked in on: the place of their direct messages, and by whom.
+    /// Returns all check-in requests with the scope of the DM and the persona.
     pub fn all_check_ins(&self, platform: &PlatformId) -> Result<Vec<(Scope, PersonaId, CheckInRequest)>, Error> {
         let mut found = Vec::new();
-        codec::walk(
-            self.store.as_ref(),
-            Table::Settings,
-            &keys::prefix(&[CHECK_INS, platform.as_str()]),
-            |key, value| {
-                let text = |part: &[u8]| std::str::from_utf8(part).ok().map(str::to_owned);
-                let mut parts = keys::parts(key).skip(2);
-                let home = parts.next().and_then(text).and_then(|scope| scope.parse::<Scope>().ok());
-                let persona = parts.next().and_then(text).and_then(|id| PersonaId::new(id).ok());
-                if let (Some(home), Some(persona)) = (home, persona) {
-                    found.push((home, persona, codec::decode(Table::Settings, value)?));
-                }
-                Ok(true)
-            },
-        )?;
+        let prefix = keys::prefix(&[CHECK_INS, platform.as_str()]);
+        codec::walk(self.store.as_ref(), Table::Settings, &prefix, |key, value| {
+            let text = |part: &[u8]| std::str::from_utf8(part).ok().map(str::to_owned);
+            let mut parts = keys::parts(key).skip(2);
+            let home = parts.next().and_then(text).and_then(|scope| scope.parse::<Scope>().ok());
+            let persona = parts.next().and_then(text).and_then(|id| PersonaId::new(id).ok());
+            if let (Some(home), Some(persona)) = (home, persona) {
+                found.push((home, persona, codec::decode(Table::Settings, value)?));
+            }
+            Ok(true)
+        })?;
         Ok(found)
     }
 
-    /// Counts everybody who wants to be looked in on as asked at `at`.
+    /// Sets the last check-in of every request to `at`.
     pub(crate) fn restart_check_ins(&self, batch: &mut Batch, at: Timestamp) -> Result<(), Error> {
         codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[CHECK_INS]), |key, value| {
             let wanted: CheckInRequest = codec::decode(Table::Settings, value)?;
@@ -326,22 +318,22 @@ impl Memory {
         })
     }
 
-    /// Up to when the conversation of a chat was gone through for the diary of `persona`.
+    /// Returns the time up to which the diary of `persona` covers a chat.
     pub fn diary_until(&self, chat: &ChatId, persona: &PersonaId) -> Result<Option<Timestamp>, Error> {
         self.read_setting(&diary_key(chat, persona))
     }
 
-    /// Notes up to when it was.
+    /// Stores the time up to which the diary of `persona` covers a chat.
     pub fn set_diary_until(&self, chat: &ChatId, persona: &PersonaId, until: Timestamp) -> Result<(), Error> {
         self.set(diary_key(chat, persona), &until)
     }
 
-    /// How far what was said in a chat to `persona` was looked through for what is worth keeping.
+    /// Returns how far the messages of a chat to `persona` were searched for salient statements.
     pub fn extraction_progress(&self, chat: &ChatId, persona: &PersonaId) -> Result<Option<ExtractionProgress>, Error> {
         self.read_setting(&extraction_progress_key(chat, persona))
     }
 
-    /// Notes how far it was.
+    /// Stores how far the messages of a chat to `persona` were searched.
     pub fn set_extraction_progress(
         &self,
         chat: &ChatId,
@@ -351,7 +343,7 @@ impl Memory {
         self.set(extraction_progress_key(chat, persona), progress)
     }
 
-    /// The chats of a platform in which something was said from `since` on, once for each persona that it was said to.
+    /// Returns the chats of a platform with messages since `since`, once for each persona that was addressed.
     pub fn active_chats(&self, platform: &PlatformId, since: Timestamp) -> Result<Vec<ActiveChat>, Error> {
         let mut active = Vec::new();
         for chat in self.chats(platform)?.into_iter().filter(|chat| chat.last_at >= since) {
@@ -360,7 +352,7 @@ impl Memory {
         Ok(active)
     }
 
-    /// The newest message of a person to each persona of a chat, if it is not far back.
+    /// Returns the newest message of a person to each persona of a chat, if it is among the last few.
     fn said_in(&self, chat: ChatRow, since: Timestamp) -> Result<Vec<ActiveChat>, Error> {
         let mut found: Vec<ActiveChat> = Vec::new();
         let mut tip = chat.head;
@@ -375,7 +367,7 @@ impl Memory {
         Ok(found)
     }
 
-    /// Takes out the settings of somebody or somewhere that is forgotten.
+    /// Removes the settings of a forgotten person, chat or realm.
     pub(crate) fn forget_settings(&self, batch: &mut Batch, gone: &ForgottenScope<'_>) -> Result<(), Error> {
         codec::walk(self.store.as_ref(), Table::Settings, b"", |key, _| {
             if is_of(key, gone) {
@@ -385,7 +377,7 @@ impl Memory {
         })
     }
 
-    /// What a person made of how personas are in their direct messages.
+    /// Returns the overrides that a person made in their DMs.
     pub(crate) fn overrides_of(&self, person: &PersonId) -> Result<Vec<serde_json::Value>, Error> {
         let mut found = Vec::new();
         codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&["customs"]), |key, value| {
@@ -397,7 +389,7 @@ impl Memory {
         Ok(found)
     }
 
-    /// By which personas a person wants to be looked in on.
+    /// Returns the check-in requests of a person.
     pub(crate) fn check_ins_of(&self, person: &PersonId) -> Result<Vec<serde_json::Value>, Error> {
         let mut found = Vec::new();
         codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[CHECK_INS]), |key, value| {
@@ -424,8 +416,8 @@ impl Memory {
     }
 }
 
-fn keeping_key(person: &PersonId) -> Vec<u8> {
-    keys::prefix(&[KEEPING, person.as_str()])
+fn retention_key(person: &PersonId) -> Vec<u8> {
+    keys::prefix(&[RETENTION, person.as_str()])
 }
 
 fn learning_key(person: &PersonId) -> Vec<u8> {
@@ -460,7 +452,7 @@ fn extraction_progress_key(chat: &ChatId, persona: &PersonaId) -> Vec<u8> {
     keys::prefix(&["sifted", chat.as_str(), persona.as_str()])
 }
 
-/// Whether a setting belongs to somebody or somewhere that is forgotten.
+/// Returns true if a setting belongs to a forgotten person, chat or realm.
 pub(crate) fn is_of(key: &[u8], gone: &ForgottenScope<'_>) -> bool {
     if let Some(accounts) = links::between(key) {
         return matches!(gone, ForgottenScope::Person(person) if accounts.contains(person));
@@ -483,8 +475,8 @@ pub(crate) fn is_of(key: &[u8], gone: &ForgottenScope<'_>) -> bool {
     }
     let of_a_chat = what == b"diary" || what == b"sifted";
     match gone {
-        // A person may be called like a place.
-        _ if what == KEEPING.as_bytes() => false,
+        // A person's id may look like a scope.
+        _ if what == RETENTION.as_bytes() => false,
         ForgottenScope::Chat(chat) if of_a_chat => parts.next() == Some(chat.as_str().as_bytes()),
         _ => !of_a_chat && parts.any(|part| part == scope.as_bytes()),
     }
@@ -495,7 +487,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_agreed_before_there_was_another_machine_agreed_to_this_one() {
+    fn an_older_consent_covers_this_machine_only() {
         let since = "2026-03-01T10:00:00Z";
         let read = |written: &str| serde_json::from_str::<TrainingConsent>(written).unwrap();
         let willing = TrainingConsent { since: since.parse().unwrap(), offload: false };

@@ -1,4 +1,4 @@
-//! How much is remembered.
+//! Counts of memories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,43 +8,42 @@ use crate::indexing::queued_id;
 use crate::rows::{Kind, MemoryRow};
 use crate::{Error, Memory, ReadScope, Table, codec};
 
-/// How many memories there are that may be shown.
+/// Counts of the memories that may be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Kind, place and number.
+    /// Number of memories by kind and scope.
     pub counts: Vec<(Kind, Scope, usize)>,
-    /// Of these, how many wait to be indexed.
+    /// How many of them wait to be indexed.
     pub queued: usize,
-    /// Of these, how many were said in each week that any was said in, by [`week_of`].
+    /// How many of them were said in each week, by [`week_of`]. Empty weeks are left out.
     pub weeks: BTreeMap<i64, usize>,
 }
 
-/// Seconds of a week.
 const WEEK_S: i64 = 7 * 24 * 3_600;
 
-/// The first Monday after the beginning of 1970, in seconds.
+/// The first Monday of 1970 (5 January), in seconds.
 const MONDAY_S: i64 = 4 * 24 * 3_600;
 
-/// The number of the week that a time lies in, by UTC: weeks begin on Mondays, and that of 5 January 1970 has the number 0.
+/// Returns the number of the week in UTC. Weeks begin on Mondays; the week of 5 January 1970 is number 0.
 pub fn week_of(at: Timestamp) -> i64 {
     (at.as_second() - MONDAY_S).div_euclid(WEEK_S)
 }
 
-/// When a week begins; the first or last time there is for one too far away.
+/// Returns the start of a week. For a week out of range, returns the first or last possible time.
 pub fn week_begins(week: i64) -> Timestamp {
     let second = week.saturating_mul(WEEK_S).saturating_add(MONDAY_S);
     Timestamp::from_second(second).unwrap_or(if second < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
 impl Stats {
-    /// All of them.
+    /// Returns the total number of memories.
     pub fn total(&self) -> usize {
         self.counts.iter().map(|(_, _, count)| count).sum()
     }
 }
 
 impl Memory {
-    /// Counts what `read_scope` may see.
+    /// Counts the memories that `read_scope` allows.
     pub fn stats(&self, read_scope: &ReadScope) -> Result<Stats, Error> {
         let mut counts: BTreeMap<(Kind, Scope), usize> = BTreeMap::new();
         let mut weeks: BTreeMap<i64, usize> = BTreeMap::new();

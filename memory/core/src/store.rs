@@ -1,6 +1,6 @@
-//! The contract of the record's store: an ordered map of bytes with atomic, durable batches. Everything the record
-//! knows is written once above it (`record`), so that a new store is a small thing to write and to prove: the
-//! conformance suite in [`crate::conformance`] runs on every one.
+//! The trait of the record's store: an ordered map of bytes with atomic, durable batches. All logic of the record is
+//! built on top of it. So a new store is small to write and to check: the conformance suite in [`crate::conformance`]
+//! runs on each.
 
 use crate::Error;
 
@@ -8,7 +8,7 @@ use crate::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Table {
-    /// Facts about the store itself: schema version, identity of the embedding model.
+    /// Data about the store itself: schema version, name of the embedding model.
     Meta = 0,
     /// Messages by id.
     Messages = 1,
@@ -20,9 +20,9 @@ pub enum Table {
     Chats = 4,
     /// Branches of a chat by name.
     Branches = 5,
-    /// Messages received and not yet settled.
+    /// Received messages whose turn has not ended.
     Inbox = 6,
-    /// Replies not yet acknowledged by their platform.
+    /// Replies that their platforms have not acknowledged.
     Outbox = 7,
     /// Memories by id.
     Memories = 8,
@@ -30,31 +30,31 @@ pub enum Table {
     MemoryByMessage = 9,
     /// Memories of a persona in a chat, in order.
     MemoryByChat = 10,
-    /// Memories that the indexes do not yet reflect.
+    /// Memories that the indexes do not contain yet.
     IndexQueue = 11,
-    /// What stood behind each reply.
+    /// The sources of each reply.
     Why = 12,
-    /// Personas by owner and id, every version.
+    /// Every version of personas, by owner and id.
     Personas = 13,
     /// Settings of realms, chats and people.
     Settings = 14,
-    /// Replies by the messages and facts they were built on.
+    /// Replies, by the messages and facts they were built on.
     Derived = 15,
-    /// Replies by the message they answer, in order.
+    /// Replies, by the message they answer, in order.
     Answers = 16,
-    /// Who has spoken where: persona, scope, word of the name, memory.
+    /// Index of speakers: persona, scope, word of the name, memory.
     Names = 17,
-    /// Ids of what was forgotten and may still stand in backups.
+    /// Ids of forgotten items that backups may still contain.
     Forgotten = 18,
-    /// What personas wrote between messages: persona, scope, memory.
+    /// Writings: persona, scope, memory.
     Writings = 19,
-    /// The working notes of a persona in a chat.
+    /// Working notes, by persona and chat.
     Notes = 20,
-    /// How personas are: persona, scope.
+    /// Minds: persona, scope.
     Minds = 21,
-    /// What personas feel towards people: person, persona, scope.
+    /// Bonds: person, persona, scope.
     Bonds = 22,
-    /// What is worth keeping: person, scope, memory.
+    /// Salience marks: person, scope, memory.
     Marks = 23,
 }
 
@@ -87,12 +87,12 @@ impl Table {
         Self::Marks,
     ];
 
-    /// The table of a number.
+    /// Returns the table with this number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The name used in messages.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Meta => "meta",
@@ -123,22 +123,22 @@ impl Table {
     }
 }
 
-/// Bytes a key may have, without the table.
+/// Largest key in bytes, without the table.
 pub const MAX_KEY_BYTES: usize = 1_024;
 
-/// Bytes a value may have.
+/// Largest value in bytes.
 pub const MAX_VALUE_BYTES: usize = 4 * 1024 * 1024;
 
 /// One change of a [`Batch`].
 #[derive(Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Write the value, replacing what was there.
+    /// Writes the value and replaces the one before.
     Put(Table, Vec<u8>, Vec<u8>),
-    /// Remove the key; nothing happens when it is not there.
+    /// Removes the key, if it exists.
     Remove(Table, Vec<u8>),
 }
 
-/// Changes that become visible and durable together or not at all. A later change of a key wins over an earlier one.
+/// Changes that become visible and durable together or not at all. If two change the same key, the later one counts.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Batch {
     changes: Vec<Change>,
@@ -151,7 +151,7 @@ impl std::fmt::Debug for Batch {
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Returns an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -168,28 +168,28 @@ impl Batch {
         self
     }
 
-    /// Adds the changes of `other` behind these.
+    /// Appends the changes of `other`.
     pub fn append(&mut self, other: Batch) -> &mut Self {
         self.changes.extend(other.changes);
         self
     }
 
-    /// The changes in order.
+    /// Returns the changes in order.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// The changes in order, to keep.
+    /// Returns the changes in order and consumes the batch.
     pub fn into_changes(self) -> Vec<Change> {
         self.changes
     }
 
-    /// Whether there is nothing to do.
+    /// Returns true if there are no changes.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// Bytes of its keys and values.
+    /// Returns the size of all keys and values in bytes.
     pub fn bytes(&self) -> usize {
         let bytes = |change: &Change| match change {
             Change::Put(_, key, value) => key.len() + value.len(),
@@ -198,7 +198,7 @@ impl Batch {
         self.changes.iter().map(bytes).sum()
     }
 
-    /// Checks keys and values against [`MAX_KEY_BYTES`] and [`MAX_VALUE_BYTES`]; every store calls it first.
+    /// Checks keys and values against [`MAX_KEY_BYTES`] and [`MAX_VALUE_BYTES`]. Every store calls it first.
     pub fn check(&self) -> Result<(), Error> {
         for change in &self.changes {
             let (Change::Put(table, key, _) | Change::Remove(table, key)) = change;
@@ -218,32 +218,32 @@ impl Batch {
 /// When a batch must have reached the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Before `commit` returns. For everything that is acknowledged to somebody.
+    /// Before `commit` returns. Use it for everything that is acknowledged to somebody.
     Flushed,
-    /// Soon. A crash may undo it together with everything committed after it, never half of it. For what is done
-    /// again after a crash anyway.
+    /// Soon. A crash may undo the batch, and everything committed after it, but never half of it. Use it for work that
+    /// is repeated after a crash anyway.
     Soon,
 }
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// From the smallest key.
+    /// Smallest key first.
     Ascending,
-    /// From the largest key.
+    /// Largest key first.
     Descending,
 }
 
 /// A key and its value.
 pub type Entry = (Vec<u8>, Vec<u8>);
 
-/// The record's store. Calls block; they are made from blocking threads or take microseconds.
+/// The record's store. Calls block. Callers use blocking threads, unless the call takes only microseconds.
 pub trait Store: Send + Sync {
-    /// The value of a key.
+    /// Returns the value of a key.
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
 
-    /// Up to `limit` entries whose key starts with `prefix`, in `order`, beginning behind the key `after` (in that
-    /// order; it need not exist).
+    /// Returns up to `limit` entries whose key starts with `prefix`, in `order`. Starts after the key `after`, which
+    /// need not exist.
     fn scan(
         &self,
         table: Table,
@@ -253,31 +253,31 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Entry>, Error>;
 
-    /// Whether it takes in changes. Asked before what a change is built on is read: a store that goes on after a failure
-    /// to write does so here, and what it lost with that is gone from what is read after.
+    /// Fails if the store takes no changes. Call it before reading the rows that a change is based on. After a failed
+    /// write, a store recovers here, and rows lost in the failure are gone from later reads.
     fn ready(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Applies a batch as one.
+    /// Applies a batch atomically.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error>;
 
-    /// Makes everything applied so far durable. Whoever makes something elsewhere of what they read, durable by itself,
-    /// does so after this: a store that goes on after a failure to write may take back the rest.
+    /// Makes everything applied so far durable. Call it before writing to another store what depends on rows read here:
+    /// after a failed write, this store may roll back the rest.
     fn flush(&self) -> Result<(), Error>;
 
-    /// Rewrites what is on disk so that no byte of a removed or replaced value is left, and swaps it in. Readers and
-    /// writers wait meanwhile.
+    /// Rewrites the files on disk so that no byte of a removed or replaced value remains, and swaps them in. Readers
+    /// and writers wait meanwhile.
     fn rewrite(&self) -> Result<(), Error>;
 
-    /// Hands out everything as batches: applied in order to an empty store, they make it what this one was at one
-    /// moment of the call. Others read and write meanwhile. Gives the revision of that moment; what `take` refuses ends
-    /// it with that error.
+    /// Passes the whole contents to `take` as batches. Applied in order to an empty store, they reproduce this one at
+    /// one moment of the call. Others read and write meanwhile. Returns the revision of that moment. An error of `take`
+    /// ends the dump.
     fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error>;
 
-    /// How many batches were ever applied; who saw the same number before knows that nothing changed since.
+    /// Returns the number of batches applied so far. The same number as before means that nothing changed.
     fn revision(&self) -> u64;
 
-    /// Bytes on disk; 0 for a store that has none.
+    /// Returns the size on disk in bytes; 0 for a store in RAM.
     fn disk_bytes(&self) -> Result<u64, Error>;
 }

@@ -1,6 +1,6 @@
-//! Surprise: how far what somebody said was from what the model that answers expected. A loss alone says little: some people, and
-//! some matters, are never easy to foresee. So it is held against what is usual for that person in that place; what they say
-//! elsewhere changes nothing here.
+//! Surprise: how far a message differs from what the answering model expected. The loss alone says little, because some
+//! people and topics are always hard to predict. So the loss is compared with the usual losses of that person in that
+//! place. Messages in other places do not count.
 
 use azera_types::{PersonId, PersonaId, Scope};
 use serde::{Deserialize, Serialize};
@@ -8,40 +8,41 @@ use serde::{Deserialize, Serialize};
 use crate::rows::{Kind, MemoryRow, MessageRow};
 use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
 
-/// What a key of what is usual begins with; behind it come person, place, persona.
+/// First part of the keys of usual losses; person, place and persona follow.
 pub(crate) const USUAL: &str = "usual";
 
-/// Exchanges before which nothing is usual; a choice of our own.
+/// Exchanges before the first score; our own choice.
 const FEW: u32 = 5;
 
-/// Exchanges that what is usual is made of, the newer the more; a choice of our own.
+/// Exchanges that the running mean covers; newer ones weigh more; our own choice.
 const MANY: u32 = 30;
 
-/// The smallest standard deviation that counts, in nats a token.
+/// Smallest standard deviation used, in nats per token.
 const LEAST_SPREAD: f64 = 0.1;
 
-/// Standard deviations beyond which nothing is any more surprising.
+/// Largest score, in standard deviations.
 const MOST: f64 = 4.0;
 
-/// How surprising something said was.
+/// The surprise of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Surprise {
-    /// Cross-entropy of the person's words behind all that stood before them, in nats a token.
+    /// Cross-entropy of the person's words after everything before them, in nats per token.
     pub words: f32,
-    /// The same of the words and their answer together.
+    /// Cross-entropy of the words and the reply together, in nats per token.
     pub exchange: f32,
-    /// Standard deviations above what is usual for them, the mean of both; 0 as long as nothing is.
+    /// Standard deviations above the usual loss, the mean of both; 0 until enough exchanges are known.
     pub score: f32,
 }
 
 impl Surprise {
-    /// The score as a share from 0 to 1, by the logistic function: 0.5 is usual.
+    /// Returns the score as a share from 0 to 1 (logistic function); 0.5 is usual.
     pub fn share(&self) -> f32 {
         1.0 / (1.0 + (-self.score).exp())
     }
 }
 
-/// Mean and variance of losses, the newer the more (Finch 2009, *Incremental calculation of weighted mean and variance*).
+/// Exponentially weighted mean and variance of losses (Finch 2009, *Incremental calculation of weighted mean and
+/// variance*).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Running {
     mean: f64,
@@ -49,7 +50,7 @@ struct Running {
 }
 
 impl Running {
-    /// How far a loss lies above what is usual, in standard deviations.
+    /// Returns how far a loss lies above the usual one, in standard deviations.
     fn score(&self, loss: f64) -> f64 {
         ((loss - self.mean) / self.variance.sqrt().max(LEAST_SPREAD)).clamp(-MOST, MOST)
     }
@@ -61,7 +62,7 @@ impl Running {
     }
 }
 
-/// What is usual for a person in a place.
+/// Usual losses of a person in a place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Usual {
     words: Running,
@@ -70,7 +71,7 @@ struct Usual {
 }
 
 impl Usual {
-    /// How surprising an exchange was by what was usual before it; it counts from then on.
+    /// Returns the surprise of an exchange compared with earlier ones, then adds it to them.
     fn take(&mut self, words: f64, exchange: f64) -> Surprise {
         let score = match self.seen {
             0..FEW => 0.0,
@@ -85,14 +86,15 @@ impl Usual {
 }
 
 impl Memory {
-    /// Whether a message is still what it was.
+    /// Returns true if a message is unchanged.
     pub fn stands_as(&self, said: &MessageRow) -> Result<bool, Error> {
         let now = self.raw_message(&said.id)?;
         Ok(now.is_some_and(|now| now.text == said.text && now.author == said.author && now.scope == said.scope))
     }
 
-    /// Keeps how surprising a message was, by its losses in nats a token; gives it, unless the message changed or was forgotten since
-    /// they were measured. What is worth keeping of it matters as much at least.
+    /// Stores the surprise of a message from its losses in nats per token, and returns it. Returns `None` if the
+    /// message changed or was forgotten since the measurement. A mark of the message becomes at least as important as
+    /// the surprise.
     pub fn note_surprise(&self, said: &MessageRow, words: f64, exchange: f64) -> Result<Option<Surprise>, Error> {
         let _writing = self.writing(&said.chat)?;
         let Some(person) = said.author.person() else { return Ok(None) };
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_usual_is_learned_and_what_is_not_stands_out() {
+    fn an_unusual_loss_scores_high_after_many_usual_ones() {
         let mut usual = Usual::default();
         for round in 0..40 {
             let loss = 3.0 + f64::from(round % 3) * 0.3;
@@ -137,7 +139,7 @@ mod tests {
         let surprise = usual.take(6.0, 4.5);
         assert!(surprise.score > 3.0 && surprise.share() > 0.95, "{surprise:?}");
         assert!(usual.words.mean > before.words.mean && usual.words.mean < 3.6, "{usual:?}");
-        // Somebody else for whom that is usual surprises nobody by it.
+        // The same losses are no surprise from a person for whom they are usual.
         let mut wordy = Usual::default();
         for _ in 0..40 {
             wordy.take(6.0, 4.5);
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_lie_between_nothing_and_all() {
+    fn shares_lie_between_zero_and_one() {
         let of = |score| Surprise { words: 1.0, exchange: 1.0, score }.share();
         assert!((of(0.0) - 0.5).abs() < 1e-6 && of(-4.0) > 0.0 && of(4.0) < 1.0);
     }

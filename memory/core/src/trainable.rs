@@ -1,5 +1,6 @@
-//! What a persona may learn from: exchanges of one place, between it and people who want it to, that rest on nothing from elsewhere
-//! and on nobody who did not say so. What it learnt names everything it rests on, so that it can be told when that stands no more.
+//! Exchanges that a persona may be trained on. An exchange comes from one place, between the persona and people who
+//! consented; it rests on nothing from other places, and on nobody who did not consent. Its provenance lists everything
+//! it rests on, so that a LoRA can be withdrawn when one of these sources changes or goes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
@@ -11,51 +12,51 @@ use crate::rows::{Kind, MemoryRow, MessageRow, SourceScope, WhyRow};
 use crate::writings::posted;
 use crate::{Error, MAX_HISTORY, Memory, NOTES, ReadScope, Surprise, Table, TrainingConsent, codec, keys};
 
-/// Memories looked through for exchanges, the newest.
+/// Newest memories searched for exchanges.
 const LOOKED_AT: usize = 4_000;
 
-/// Messages before an exchange that come with it, at most.
+/// Most messages before an exchange that come with it.
 const BEFORE: usize = 4;
 
-/// Messages that one exchange may rest on; what rests on more is left alone.
+/// Most messages that one exchange may rest on; exchanges with more are skipped.
 const MAX_RESTS_ON: usize = 256;
 
-/// What was written so soon after a message was changed may still have been made with what it said before: it may have been under
-/// way as word of the change came, and platforms have clocks of their own.
+/// A reply this soon after an edit may still be based on the old text: it may have been in progress when the edit
+/// arrived, and platforms' clocks differ.
 const UNSETTLED: Duration = Duration::from_secs(3_600);
 
-/// Something said and the answer that stands, with what was said before it.
+/// A message and its current reply, with the messages before them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainableExchange {
-    /// What a person said.
+    /// The person's message.
     pub said: MessageRow,
-    /// What the persona answered.
+    /// The persona's reply.
     pub reply: MessageRow,
-    /// What was said right before it, oldest first.
+    /// The messages right before it, oldest first.
     pub before: Vec<MessageRow>,
-    /// What stood behind the answer, in the order of its prompt.
+    /// The memories in the reply's prompt, in order.
     pub recalled: Vec<MemoryRow>,
-    /// How surprising it was.
+    /// How surprising the message was.
     pub surprise: Surprise,
-    /// Everything that it rests on.
+    /// Everything that the exchange rests on.
     pub provenance: Provenance,
 }
 
-/// What something learnt rests on. Ids and times, and no word of it.
+/// The sources of something trained: ids and times, without any text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// Messages, and when each was last changed.
+    /// Messages, and when each was last edited.
     pub messages: BTreeMap<MessageId, Option<Timestamp>>,
-    /// Memories that stood behind the replies among them and can be forgotten without any message.
+    /// Memories in the prompts of its replies that can be forgotten without forgetting a message.
     pub memories: BTreeSet<MemoryId>,
-    /// Everybody who said any of it, and since when they want it to be learnt from.
+    /// The people who said any of it, and the start of their consent.
     pub people: BTreeMap<PersonId, Timestamp>,
-    /// When the oldest of it was said; nothing rests on what nobody said.
+    /// Time of the oldest source; `None` without sources.
     pub from: Option<Timestamp>,
 }
 
 impl Provenance {
-    /// Takes in what something else rests on.
+    /// Adds the sources of something else.
     pub fn join(&mut self, other: Self) {
         self.messages.extend(other.messages);
         self.memories.extend(other.memories);
@@ -69,54 +70,56 @@ impl Provenance {
     }
 }
 
-/// The present branch of a chat.
+/// The current branch of a chat.
 struct Path {
     rows: Vec<MessageRow>,
-    /// Where each of them stands.
+    /// Position of each message.
     at: HashMap<MessageId, usize>,
-    /// The same by their places in the log.
+    /// Position of each message by its number.
     by_seq: HashMap<u64, usize>,
-    /// By each reply, where that stands which it took something from.
+    /// For each reply, the positions of the messages it was built on.
     taken_from: HashMap<MessageId, Vec<usize>>,
 }
 
 impl Path {
-    /// The messages at places in the log. What is not where it was then cannot be asked about.
+    /// Returns the messages with these numbers. Returns `None` if one of them is no longer on the branch, because its
+    /// consent cannot be checked.
     fn all(&self, seqs: &[u64]) -> Option<Vec<MessageRow>> {
         seqs.iter().map(|seq| self.by_seq.get(seq).and_then(|at| self.rows.get(*at)).cloned()).collect()
     }
 }
 
-/// What stood behind a reply, and the messages that it rests on.
+/// The memories in a reply's prompt, and their source messages.
 struct Recalled {
     memories: Vec<MemoryRow>,
     sources: Vec<MessageRow>,
-    /// The conversation in its prompt, by places in the log.
+    /// Numbers of the conversation's messages in its prompt.
     shown: Vec<u64>,
 }
 
-/// How something that is learnt from came to be.
+/// The role of a source in an exchange.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
-    /// It is learnt itself, or quoted by what is.
+    /// It is trained on itself, or quoted by a trained text.
     Learnt,
-    /// It stood before the model that made the reply, which may say it in other words.
+    /// The model saw it when it wrote the reply, which may repeat it in other words.
     Shown,
 }
 
-/// Looks for exchanges of one place.
+/// Searches one place for exchanges.
 struct Seeker<'a> {
     memory: &'a Memory,
     read_scope: &'a ReadScope,
-    /// Whether it is to be learnt on another machine.
+    /// True if the training runs on another machine.
     offload: bool,
-    willing: HashMap<PersonId, Option<TrainingConsent>>,
+    consents: HashMap<PersonId, Option<TrainingConsent>>,
     paths: HashMap<ChatId, Path>,
 }
 
 impl Memory {
-    /// The exchanges of a right's place that its persona may learn from, here or `offload`, the most surprising first, at most
-    /// `limit`; of those whose message, by its id and when it was said, is `wanted`.
+    /// Returns exchanges of the read scope's place that its persona may be trained on, most surprising first, at most
+    /// `limit`. With `offload`, consent to training on another machine is required. `wanted` filters by the message's
+    /// id and time.
     pub fn trainable_exchanges(
         &self,
         read_scope: &ReadScope,
@@ -126,18 +129,18 @@ impl Memory {
     ) -> Result<Vec<TrainableExchange>, Error> {
         let place = read_scope.place();
         let recent = self.recent(read_scope, Timestamp::MIN, LOOKED_AT)?;
-        let reported = recent.into_iter().filter(|memory| {
+        let candidates = recent.into_iter().filter(|memory| {
             let is_wanted = memory.sources.first().is_some_and(|id| wanted(id, memory.at));
             memory.kind == Kind::Message && is_of(place, memory) && is_wanted
         });
-        let mut reported: Vec<(Surprise, MemoryRow)> =
-            reported.filter_map(|memory| Some((memory.surprise?, memory))).collect();
-        reported.sort_by(|(one, older), (other, newer)| {
+        let mut candidates: Vec<(Surprise, MemoryRow)> =
+            candidates.filter_map(|memory| Some((memory.surprise?, memory))).collect();
+        candidates.sort_by(|(one, older), (other, newer)| {
             other.score.total_cmp(&one.score).then_with(|| newer.id.cmp(&older.id))
         });
-        let mut seeker = Seeker { memory: self, read_scope, offload, willing: HashMap::new(), paths: HashMap::new() };
+        let mut seeker = Seeker { memory: self, read_scope, offload, consents: HashMap::new(), paths: HashMap::new() };
         let mut found = Vec::new();
-        for (surprise, memory) in reported {
+        for (surprise, memory) in candidates {
             if found.len() >= limit {
                 break;
             }
@@ -146,7 +149,7 @@ impl Memory {
         Ok(found)
     }
 
-    /// Whether all that something learnt rests on is still as it was, and everybody who said it wants it to be learnt from.
+    /// Returns true if all sources are unchanged, and the consent of every person still holds.
     pub fn provenance_holds(&self, provenance: &Provenance) -> Result<bool, Error> {
         for (id, edited_at) in &provenance.messages {
             let row = self.raw_message(id)?;
@@ -160,18 +163,18 @@ impl Memory {
             }
         }
         for (person, since) in &provenance.people {
-            // Whoever took it back and wishes it again begins anew.
-            if self.training_consent(person)?.map(|willing| willing.since) != Some(*since) {
+            // A consent that was revoked and given again is a new one, with a later time.
+            if self.training_consent(person)?.map(|consents| consents.since) != Some(*since) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether everybody who said what something learnt rests on wants it to be learnt from on another machine, too.
+    /// Returns true if all people in `provenance` also allow training on another machine.
     pub fn may_offload(&self, provenance: &Provenance) -> Result<bool, Error> {
         for person in provenance.people.keys() {
-            if !self.training_consent(person)?.is_some_and(|willing| willing.offload) {
+            if !self.training_consent(person)?.is_some_and(|consents| consents.offload) {
                 return Ok(false);
             }
         }
@@ -179,16 +182,17 @@ impl Memory {
     }
 }
 
-/// Whether something comes from one place alone.
+/// Returns true if a memory comes from `place` only.
 fn is_of(place: &Scope, memory: &MemoryRow) -> bool {
     memory.scope == *place && rests_within(place, &memory.source_scopes)
 }
 
-/// Whether any of the persona's own messages may have been written before a message behind it was changed, and hold what it said then.
+/// Returns true if a reply of the persona may still contain the text of a message before its edit, because it was
+/// written before or shortly after the edit.
 fn was_seen_otherwise(row: &MessageRow, among: &[MessageRow]) -> bool {
     let Some(edited_at) = row.edited_at else { return false };
     let is_older = |it: &MessageRow| {
-        // What answers it was made anew with the change.
+        // The reply to the edited message itself was regenerated after the edit.
         let unsettled = if it.answers.as_ref() == Some(&row.id) { Duration::ZERO } else { UNSETTLED };
         let settled = it.at > edited_at && it.at.duration_since(edited_at).unsigned_abs() > unsettled;
         it.author.person().is_none() && it.seq > row.seq && !settled
@@ -196,7 +200,7 @@ fn was_seen_otherwise(row: &MessageRow, among: &[MessageRow]) -> bool {
     among.iter().any(is_older)
 }
 
-/// Whether a message is something that a persona wrote of its own accord.
+/// Returns true if a persona posted the message on its own, without a question.
 fn is_post(row: &MessageRow) -> bool {
     row.answers.is_none() && matches!(row.author, Author::Persona { .. })
 }
@@ -229,7 +233,7 @@ impl Seeker<'_> {
                 Part::Learnt => std::mem::take(&mut learnt),
                 Part::Shown => std::mem::take(&mut shown),
             };
-            // All that any of it rests on, as far as it stands in the chat.
+            // Follows all sources that exist in the chat.
             while let Some(row) = next.pop() {
                 if provenance.messages.contains_key(&row.id) {
                     continue;
@@ -242,7 +246,7 @@ impl Seeker<'_> {
                     next.extend(sources);
                 }
                 if part == Part::Learnt && row.answers.is_some() && row.id != reply.id {
-                    // What is quoted may say in other words what stood before it, and what was recalled for it.
+                    // A quoted reply may repeat, in other words, the conversation and the memories in its prompt.
                     let Some(behind) = self.recalled(&row)? else { return Ok(None) };
                     if !self.may_learn_from_recalled(&behind.memories, Part::Shown, &mut provenance)? {
                         return Ok(None);
@@ -265,7 +269,7 @@ impl Seeker<'_> {
         Ok(Some(TrainableExchange { said, reply, before, recalled, surprise, provenance }))
     }
 
-    /// What stood behind a reply and what that rests on, if all of it is there and comes from this place alone.
+    /// Returns the memories in a reply's prompt and their sources, if all of them exist and come from this place only.
     fn recalled(&self, reply: &MessageRow) -> Result<Option<Recalled>, Error> {
         let why: Option<WhyRow> = codec::get(self.memory.store.as_ref(), Table::Why, &keys::message(&reply.id))?;
         let Some(why) = why else { return Ok(None) };
@@ -277,7 +281,7 @@ impl Seeker<'_> {
             match self.memory.memory(self.read_scope, hit.memory)? {
                 Some(memory) if is_of(self.read_scope.place(), &memory) => {
                     if !alone && !matches!(memory.kind, Kind::Message | Kind::Fact | Kind::Note) {
-                        // What else the persona said or wrote among several may rest on anybody there.
+                        // Among several people, other replies and writings of the persona may rest on anyone there.
                         return Ok(None);
                     }
                     for source in &memory.sources {
@@ -286,7 +290,7 @@ impl Seeker<'_> {
                     }
                     recalled.push(memory);
                 }
-                // Others were made since. What these were made of counts as shown.
+                // Newer notes replaced these; their sources count as shown.
                 None if of_notes => {}
                 _ => return Ok(None),
             }
@@ -294,7 +298,8 @@ impl Seeker<'_> {
         Ok(Some(Recalled { memories: recalled, sources, shown }))
     }
 
-    /// Whether everybody who told what was recalled wants to be learnt from. What can be forgotten without any message is noted.
+    /// Returns true if everyone behind the recalled memories consented. Adds memories to the provenance that can be
+    /// forgotten without a message.
     fn may_learn_from_recalled(
         &mut self,
         recalled: &[MemoryRow],
@@ -302,13 +307,14 @@ impl Seeker<'_> {
         provenance: &mut Provenance,
     ) -> Result<bool, Error> {
         for memory in recalled {
-            let reported = (part == Part::Learnt).then_some(memory.at);
+            let learnt_at = (part == Part::Learnt).then_some(memory.at);
             if let Some(person) = memory.author.person()
-                && !self.may_learn_from_person(person, reported, provenance)?
+                && !self.may_learn_from_person(person, learnt_at, provenance)?
             {
                 return Ok(false);
             }
-            // What was said is asked after as a message: its memory may be bounded away, and notes are made anew all the time.
+            // Other memories are covered by their messages: pruning may remove such a memory, and working notes are
+            // replaced all the time.
             let apart = memory.sources.is_empty() || memory.kind.is_written() && memory.kind != Kind::Note;
             if apart {
                 provenance.memories.insert(memory.id);
@@ -318,8 +324,8 @@ impl Seeker<'_> {
         Ok(true)
     }
 
-    /// The messages that something posted was written from, if all are there. What names none was brought from elsewhere, and may hold
-    /// anybody's words.
+    /// Returns the sources of a post, if all of them exist. Returns `None` for a writing without sources: it was
+    /// imported and may contain anybody's words.
     fn sources_of_post(&self, post: &MessageRow) -> Result<Option<Vec<MessageRow>>, Error> {
         let Some(id) = posted(&post.id) else { return Ok(None) };
         let written = self.memory.raw_memory(id)?.filter(|written| written.sources.first() == Some(&post.id));
@@ -329,8 +335,8 @@ impl Seeker<'_> {
         sources.iter().map(|source| self.memory.raw_message(source)).collect()
     }
 
-    /// Whether a message comes from this place alone, and from nobody who does not want it to be learnt from. A persona's reply is
-    /// theirs whom it answers. What is learnt itself was said after they wanted it.
+    /// Returns true if a message comes from this place only and everyone behind it consented. A persona's reply belongs
+    /// to the person it answers. A text that is trained on itself must be newer than the consent.
     fn may_learn_from(&mut self, row: &MessageRow, part: Part, provenance: &mut Provenance) -> Result<bool, Error> {
         let said = |at: Timestamp| (part == Part::Learnt).then_some(at);
         let place = self.read_scope.place();
@@ -340,7 +346,7 @@ impl Seeker<'_> {
         }
         let answered = match &row.author {
             Author::Person { id, .. } => return self.may_learn_from_person(id, said(row.at), provenance),
-            // What it posts is theirs whom it wrote of, and they are looked at for themselves.
+            // A post belongs to the people it is about; they are checked through its sources.
             Author::Persona { .. } if is_post(row) => return Ok(true),
             Author::Persona { .. } => {
                 row.answers.as_ref().map(|question| self.memory.raw_message(question)).transpose()?
@@ -354,29 +360,30 @@ impl Seeker<'_> {
         }
     }
 
-    /// Whether somebody wants to be learnt from, and did when they said it, if that matters.
+    /// Returns true if a person consented; with `said`, also that they did so before that time.
     fn may_learn_from_person(
         &mut self,
         person: &PersonId,
         said: Option<Timestamp>,
         provenance: &mut Provenance,
     ) -> Result<bool, Error> {
-        let willing = match self.willing.get(person) {
+        let consents = match self.consents.get(person) {
             Some(known) => *known,
             None => {
-                let willing = self.memory.training_consent(person)?;
-                self.willing.insert(person.clone(), willing);
-                willing
+                let consents = self.memory.training_consent(person)?;
+                self.consents.insert(person.clone(), consents);
+                consents
             }
         };
-        let may =
-            |willing: &TrainingConsent| said.is_none_or(|at| willing.since <= at) && (willing.offload || !self.offload);
-        let Some(willing) = willing.filter(may) else { return Ok(false) };
-        provenance.people.insert(person.clone(), willing.since);
+        let may = |consents: &TrainingConsent| {
+            said.is_none_or(|at| consents.since <= at) && (consents.offload || !self.offload)
+        };
+        let Some(consents) = consents.filter(may) else { return Ok(false) };
+        provenance.people.insert(person.clone(), consents.since);
         Ok(true)
     }
 
-    /// Reads the present branch of a chat, once.
+    /// Reads the current branch of a chat, once.
     fn learn_path(&mut self, chat: &ChatId) -> Result<(), Error> {
         if self.paths.contains_key(chat) {
             return Ok(());

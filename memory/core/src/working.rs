@@ -1,4 +1,4 @@
-//! The contract of working memory: values that may be lost at any time and die of themselves.
+//! The trait of working memory: values that expire and may be lost at any time.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use azera_types::Timestamp;
 
 use crate::Error;
 
-/// Life of a cached embedding.
+/// How long an embedding stays cached.
 pub const EMBEDDING_TTL: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// Short-lived values by key. Losing one costs time, never truth. Calls block.
+/// Short-lived values by key. Losing one costs time, but no data. Calls block.
 pub trait Working: Send + Sync {
-    /// The value, if it is there and `now` is before its end.
+    /// Returns the value, if it exists and `now` is before it expires.
     fn get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, Error>;
 
-    /// Writes a value that ends `ttl` after `now`.
+    /// Stores a value that expires `ttl` after `now`.
     fn put(&self, key: &str, value: &[u8], ttl: Duration, now: Timestamp) -> Result<(), Error>;
 
     /// Removes a value.
     fn remove(&self, key: &str) -> Result<(), Error>;
 
-    /// Removes what has ended; gives how many. One whose server does that by itself may leave it to that.
+    /// Removes expired values and returns how many. A server that expires values on its own may do nothing here.
     fn sweep(&self, now: Timestamp) -> Result<usize, Error>;
 
-    /// Removes everything, and every byte of it from disk.
+    /// Removes all values, and every byte of them from disk.
     fn clear(&self) -> Result<(), Error>;
 }

@@ -1,6 +1,6 @@
-//! What personas write between messages: diaries, reflections, dreams, working notes. Each is a memory that rests on the
-//! messages it was written from, and goes with the first of them that is forgotten; what belongs to it besides stands in a
-//! row of its own.
+//! Writings: diaries, reflections, dreams, creative pieces and working notes that personas write in background jobs.
+//! Each is a memory whose sources are the messages it was written from; it is forgotten with the first of them. A row
+//! of its own holds its other data.
 
 use std::collections::BTreeSet;
 
@@ -11,78 +11,78 @@ use crate::settings::BackgroundProgress;
 use crate::turns::put_message;
 use crate::{Batch, Durability, Error, Grant, Memory, Order, ReadScope, Table, codec, keys};
 
-/// Rows looked at for the newest memories at most, so that a persona nobody talked to for long does not cost a walk over
-/// everything.
+/// Most rows read in the search for recent memories. It bounds the cost for a persona that nobody talked to for a long
+/// time.
 const MAX_LOOKED_AT: usize = 20_000;
 
 /// Rows read at a time.
 const PAGE: usize = 64;
 
-/// What the id of a message begins with that something written is shown as; its number follows.
+/// Prefix of the message id of a posted writing; its number follows.
 const POST: &str = "post~";
 
-/// Messages one writing may rest on.
+/// Most source messages of one writing.
 pub const MAX_SOURCES: usize = 128;
 
-/// Something a persona wrote, to be kept.
+/// A writing to store.
 #[derive(Clone)]
 pub struct NewWriting {
-    /// Who wrote it.
+    /// The persona.
     pub persona: PersonaId,
-    /// The name shown.
+    /// The persona's displayed name.
     pub persona_name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The chat it belongs to.
     pub chat: ChatId,
-    /// The place it may be shown in.
+    /// The scope in which it may be shown.
     pub scope: Scope,
-    /// Every place it was built on, its own included.
+    /// Every scope it was built on, with its own.
     pub source_scopes: Vec<SourceScope>,
-    /// The messages it rests on; none for what was imported.
+    /// Its source messages; empty for an imported writing.
     pub sources: Vec<MessageId>,
-    /// What was written.
+    /// The text.
     pub text: Text,
-    /// When.
+    /// When it was written.
     pub at: Timestamp,
-    /// What the model was asked.
+    /// The prompt of the model.
     pub prompt: Option<Text>,
     /// The model.
     pub model: Option<String>,
-    /// What it is called.
+    /// Its title.
     pub title: Option<String>,
-    /// Words it took up of what it rests on.
+    /// Words from its sources that it took up.
     pub themes: Vec<String>,
     /// The persona's mood.
     pub mood: Option<String>,
-    /// Who brought it here from elsewhere; not for notes.
+    /// The person who imported it. Working notes cannot be imported.
     pub imported_by: Option<PersonId>,
-    /// The platform that shows it in its chat, if it is to be posted there.
+    /// The platform that posts it in its chat, if it is to be posted.
     pub post: Option<PlatformId>,
-    /// What else was done with it, to be noted along with it: then a crash makes nobody write it again.
+    /// Background progress to store in the same transaction, so that nothing is written again after a crash.
     pub tended: Option<(PlatformId, Scope, BackgroundProgress)>,
 }
 
-/// Something written before that is to be posted.
+/// An existing writing to post.
 #[derive(Debug, Clone)]
 pub struct Publication {
-    /// What.
+    /// The writing.
     pub memory: MemoryId,
     /// The platform that shows it.
     pub platform: PlatformId,
-    /// Where.
+    /// The chat.
     pub chat: ChatId,
-    /// The place it is shown in.
+    /// The scope in which it is shown.
     pub scope: Scope,
-    /// Every place it was built on, its own included.
+    /// Every scope it was built on, with its own.
     pub source_scopes: Vec<SourceScope>,
-    /// When.
+    /// The time of the post.
     pub at: Timestamp,
-    /// What was done with it, to be noted along with it.
+    /// Background progress to store in the same transaction.
     pub tended: (PlatformId, Scope, BackgroundProgress),
 }
 
-/// What the message is made of that something is posted as.
+/// Data of the message that a writing is posted as.
 struct Posting<'a> {
     persona: &'a PersonaId,
     name: &'a str,
@@ -103,23 +103,39 @@ impl std::fmt::Debug for NewWriting {
     }
 }
 
-/// What is shown as a message, if that was written.
+/// Returns the writing that a message id stands for, if it is a post.
 pub(crate) fn posted(message: &MessageId) -> Option<MemoryId> {
     message.as_str().strip_prefix(POST)?.parse().ok().map(MemoryId)
 }
 
-impl Memory {
-    /// Keeps something a persona wrote, and puts it into its chat and the outbox if it is to be posted, in one flushed
-    /// transaction; gives it with the message it is posted as. `None` if something it rests on was forgotten while it was
-    /// written.
-    pub fn write(&self, new: NewWriting) -> Result<Option<(MemoryRow, Option<MessageRow>)>, Error> {
-        if new.sources.len() > MAX_SOURCES {
+impl NewWriting {
+    fn check(&self) -> Result<(), Error> {
+        if self.sources.len() > MAX_SOURCES {
             return Err(Error::Invalid(format!("a writing rests on {MAX_SOURCES} messages at most")));
         }
-        if new.kind == Kind::Note && new.imported_by.is_some() {
-            // They make way for newer ones, and a backup would not know then who brought them.
+        if self.kind == Kind::Note && self.imported_by.is_some() {
+            // Newer notes replace older ones, and a backup could then not know who imported them.
             return Err(Error::Invalid("notes are not brought from elsewhere".into()));
         }
+        Ok(())
+    }
+}
+
+impl Memory {
+    /// Puts new notes in the place of those that stand under `key`.
+    fn replace_notes(&self, batch: &mut Batch, key: Vec<u8>, id: MemoryId) -> Result<(), Error> {
+        if let Some(before) = codec::get::<MemoryId>(self.store.as_ref(), Table::Notes, &key)?
+            && let Some(before) = self.raw_memory(before)?
+        {
+            self.remove_memory(batch, &before)?;
+        }
+        codec::put(batch, Table::Notes, key, &id)
+    }
+
+    /// Stores a writing in one flushed transaction. If it is to be posted, also adds it to its chat and the outbox.
+    /// Returns the memory and the message of the post; `None` if a source was forgotten meanwhile.
+    pub fn write(&self, new: NewWriting) -> Result<Option<(MemoryRow, Option<MessageRow>)>, Error> {
+        new.check()?;
         let mut chats = BTreeSet::from([new.chat.clone()]);
         for source in &new.sources {
             match self.raw_message(source)? {
@@ -127,7 +143,7 @@ impl Memory {
                 None => return Ok(None),
             };
         }
-        // Nobody forgets in those chats meanwhile.
+        // The lock keeps others from forgetting in those chats meanwhile.
         let _writing = self.writing_in(&chats)?;
         for source in &new.sources {
             if self.raw_message(source)?.is_none_or(|message| message.author == Author::Forgotten) {
@@ -162,7 +178,7 @@ impl Memory {
             chat: Some(new.chat.clone()),
             session: 0,
             author: Author::Persona { id: new.persona, name: new.persona_name },
-            // Whoever forgets the post forgets what was posted.
+            // The post is a source, so forgetting it also forgets the writing.
             sources: post.iter().map(|post| post.id.clone()).chain(new.sources).collect(),
             text: new.text,
             at: new.at,
@@ -170,13 +186,7 @@ impl Memory {
             surprise: None,
         };
         if memory.kind == Kind::Note {
-            let key = notes_key(&memory.persona, &new.chat);
-            if let Some(before) = codec::get::<MemoryId>(self.store.as_ref(), Table::Notes, &key)?
-                && let Some(before) = self.raw_memory(before)?
-            {
-                self.remove_memory(&mut batch, &before)?;
-            }
-            codec::put(&mut batch, Table::Notes, key, &id)?;
+            self.replace_notes(&mut batch, notes_key(&memory.persona, &new.chat), id)?;
         }
         let writing = WritingRow {
             memory: id,
@@ -199,8 +209,8 @@ impl Memory {
         Ok(Some((memory, post)))
     }
 
-    /// Puts something that was written before into a chat and the outbox, in one flushed transaction. `None` if it is forgotten
-    /// by now, or was posted already. Whoever calls has made sure that everybody who reads there may read it.
+    /// Posts an existing writing to a chat and the outbox, in one flushed transaction. Returns `None` if it was
+    /// forgotten or posted already. The caller must have checked that everyone in that chat may read it.
     pub fn publish(&self, new: Publication) -> Result<Option<MessageRow>, Error> {
         let Some(memory) = self.raw_memory(new.memory)? else { return Ok(None) };
         let mut chats = BTreeSet::from([new.chat.clone()]);
@@ -210,7 +220,7 @@ impl Memory {
                 None => return Ok(None),
             };
         }
-        // Nobody forgets in those chats meanwhile.
+        // The lock keeps others from forgetting in those chats meanwhile.
         let _writing = self.writing_in(&chats)?;
         let Some(mut memory) = self.raw_memory(new.memory)? else { return Ok(None) };
         let Some(mut writing) = self.raw_writing(&memory)?.filter(|writing| writing.posted.is_none()) else {
@@ -229,7 +239,7 @@ impl Memory {
             platform: &new.platform,
         };
         let post = self.put_post(&mut batch, memory.id, posting)?;
-        // Whoever forgets the post forgets what was posted.
+        // The post is a source, so forgetting it also forgets the writing.
         memory.sources.insert(0, post.id.clone());
         writing.posted = Some(Posted { chat: post.chat.clone(), message: post.id.clone() });
         let (platform, home, tended) = &new.tended;
@@ -241,11 +251,11 @@ impl Memory {
         Ok(Some(post))
     }
 
-    /// The message that something written is shown as: the newest of its chat, on its way to its platform.
+    /// Adds the message of a post: it is the newest of its chat, and waits in the outbox.
     fn put_post(&self, batch: &mut Batch, id: MemoryId, new: Posting<'_>) -> Result<MessageRow, Error> {
         let mut chat = self.chat(new.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let post = MessageRow {
-            // Numbers are never given out twice, so this is another than that of any post before.
+            // Numbers are never reused, so the id differs from that of every other post.
             id: MessageId::new(format!("{POST}{}", id.0)).map_err(|error| Error::Invalid(error.to_string()))?,
             chat: new.chat.clone(),
             seq: self.next_number()?,
@@ -259,7 +269,7 @@ impl Memory {
             persona: new.persona.clone(),
             scope: new.scope.clone(),
             source_scopes: new.source_scopes.to_vec(),
-            // It is remembered as what it is, and not as something said.
+            // The writing is remembered itself; the post needs no memory of its own.
             memorable: false,
             edited_at: None,
         };
@@ -284,7 +294,7 @@ impl Memory {
         Ok(post)
     }
 
-    /// What `read_scope` may see of the writings of these kinds, the newest first, at most `limit`.
+    /// Returns the writings of these kinds that `read_scope` allows, newest first, at most `limit`.
     pub fn writings(
         &self,
         read_scope: &ReadScope,
@@ -328,13 +338,13 @@ impl Memory {
         }
     }
 
-    /// One writing, if `read_scope` may see it.
+    /// Returns a writing, if `read_scope` allows it.
     pub fn written(&self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
         let Some(memory) = self.memory(read_scope, id)? else { return Ok(None) };
         Ok(self.raw_writing(&memory)?.map(|writing| (memory, writing)))
     }
 
-    /// The memories of what something written rests on that `read_scope` may see, in its order.
+    /// Returns the memories of a writing's sources that `read_scope` allows, in the order of the sources.
     pub fn behind(&self, read_scope: &ReadScope, written: &MemoryRow) -> Result<Vec<MemoryRow>, Error> {
         let mut behind = Vec::new();
         for source in &written.sources {
@@ -346,14 +356,14 @@ impl Memory {
         Ok(behind)
     }
 
-    /// The working notes of a chat, if there are any that `read_scope` may see.
+    /// Returns the working notes of a chat, if `read_scope` allows them.
     pub fn notes(&self, read_scope: &ReadScope, chat: &ChatId) -> Result<Option<MemoryRow>, Error> {
         let key = notes_key(read_scope.persona(), chat);
         let id: Option<MemoryId> = codec::get(self.store.as_ref(), Table::Notes, &key)?;
         Ok(id.map(|id| self.memory(read_scope, id)).transpose()?.flatten())
     }
 
-    /// What was said from `since` on that `read_scope` may see, the newest first, at most `limit`.
+    /// Returns messages since `since` that `read_scope` allows, newest first, at most `limit`.
     pub fn recent(&self, read_scope: &ReadScope, since: Timestamp, limit: usize) -> Result<Vec<MemoryRow>, Error> {
         let (mut found, mut after, mut looked) = (Vec::new(), None::<Vec<u8>>, 0);
         while looked < MAX_LOOKED_AT {
@@ -373,7 +383,8 @@ impl Memory {
                     }
                 }
             }
-            // Ids ascend with time but for what platforms hand in late: a whole page of older ones has nothing behind it.
+            // Ids ascend with time, except for messages that a platform hands in late. A whole page of older ones means
+            // that no newer ones follow.
             if older == page.len() {
                 break;
             }
@@ -381,7 +392,7 @@ impl Memory {
         Ok(found)
     }
 
-    /// Whether something written is to be shown as this message still, or was.
+    /// Returns the writing that a message shows, if it still exists.
     pub fn posted_as(&self, post: &MessageRow) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
         for memory in self.memories_of(&post.id)? {
             if let Some(writing) = self.raw_writing(&memory)?
@@ -400,7 +411,7 @@ impl Memory {
         codec::get(self.store.as_ref(), Table::Writings, &writing_key(memory))
     }
 
-    /// Removes what belongs to a memory that was written.
+    /// Removes the other data of a writing.
     pub(crate) fn remove_writing(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
         if !memory.kind.is_written() {
             return Ok(());
@@ -415,12 +426,12 @@ impl Memory {
     }
 }
 
-/// Key of what belongs to a writing: those of a persona in a place are one range, in order.
+/// Returns the key of a writing's row. The writings of a persona in a place are one range, in order.
 pub(crate) fn writing_key(memory: &MemoryRow) -> Vec<u8> {
     keys::numbered(&[memory.persona.as_str(), &memory.scope.to_string()], memory.id.0)
 }
 
-/// Key of the working notes of a chat.
+/// Returns the key of a chat's working notes.
 pub(crate) fn notes_key(persona: &PersonaId, chat: &ChatId) -> Vec<u8> {
     keys::prefix(&[persona.as_str(), chat.as_str()])
 }

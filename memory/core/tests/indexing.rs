@@ -1,4 +1,4 @@
-//! The indexes beside a record that cannot always write.
+//! The indexes next to a record whose disk may be full.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ use azera_memory::{
 };
 use azera_types::{Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 
-/// A store on a disk that may be full. What was applied and not flushed then can be read until it goes on.
+/// A store on a disk that may be full. Changes that were applied but not flushed can be read until the store recovers.
 #[derive(Default)]
 struct Disk {
     applied: Mutex<RamStore>,
@@ -92,7 +92,7 @@ impl Store for Disk {
     }
 }
 
-/// An index of ids alone.
+/// An index that holds ids only.
 #[derive(Default)]
 struct Ids(Mutex<BTreeSet<MemoryId>>);
 
@@ -187,7 +187,7 @@ fn chat() -> ChatId {
     ChatId::new("chat").unwrap()
 }
 
-/// Takes a message in whose turn is not over.
+/// Receives a message and leaves its turn open.
 fn hear(memory: &Memory, id: &str) -> Result<MessageId, Error> {
     let inbound = Inbound {
         id: MessageId::new(id).unwrap(),
@@ -209,7 +209,7 @@ fn say(memory: &Memory, id: &str) -> Result<(), Error> {
     memory.leave(&hear(memory, id)?)
 }
 
-/// Indexes everything queued.
+/// Indexes all queued memories.
 fn index(memory: &Memory) -> Result<(), Error> {
     loop {
         let work = memory.index_work(64)?;
@@ -233,9 +233,9 @@ fn assert_equal_to_record(memory: &Memory, memories: usize) {
     assert!(audit.stray_vectors.is_empty() && audit.stray_text.is_empty(), "{audit:?}");
 }
 
-/// Whoever finds room first may be whoever indexes.
+/// The first caller that succeeds after the disk was full may be the indexer.
 #[test]
-fn what_the_record_takes_back_is_in_no_index() {
+fn rows_that_the_record_rolls_back_are_in_no_index() {
     let disk = Arc::new(Disk::default());
     let memory = open(&disk);
     say(&memory, "kept").unwrap();
@@ -252,7 +252,7 @@ fn what_the_record_takes_back_is_in_no_index() {
 }
 
 #[test]
-fn what_was_not_forgotten_after_all_stays_in_the_indexes() {
+fn a_failed_forgetting_leaves_the_indexes_alone() {
     let disk = Arc::new(Disk::default());
     let memory = open(&disk);
     say(&memory, "kept").unwrap();
@@ -266,7 +266,7 @@ fn what_was_not_forgotten_after_all_stays_in_the_indexes() {
 }
 
 #[test]
-fn what_came_with_a_message_stands_beside_it_and_comes_again_when_that_is_changed() {
+fn chunks_belong_to_their_message_and_are_stored_again_after_an_edit() {
     let memory = open(&Arc::default());
     let pieces = || vec!["log, 2: the harbour is full of tar".into(), "log, 3: and of ropes".into()];
     let said = hear(&memory, "kept").unwrap();
@@ -277,7 +277,7 @@ fn what_came_with_a_message_stands_beside_it_and_comes_again_when_that_is_change
     memory.edit(&said, "the ferry leaves at eight".into(), Timestamp::UNIX_EPOCH).unwrap();
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 1);
-    // What it brought before it was changed is taken back, whenever it comes in.
+    // Chunks from before an edit are refused, whenever they arrive.
     assert_eq!(memory.store_chunks(&said, None, pieces()).unwrap(), 0);
     let changed = Some(Timestamp::UNIX_EPOCH);
     assert_eq!(memory.store_chunks(&said, changed, pieces()).unwrap(), 2);
@@ -290,7 +290,7 @@ fn what_came_with_a_message_stands_beside_it_and_comes_again_when_that_is_change
 }
 
 #[test]
-fn a_bound_takes_what_came_with_a_message_along_with_it() {
+fn pruning_removes_the_chunks_of_a_message_with_its_memory() {
     let memory = open(&Arc::default());
     let first = hear(&memory, "first").unwrap();
     memory.leave(&first).unwrap();
@@ -305,7 +305,7 @@ fn a_bound_takes_what_came_with_a_message_along_with_it() {
 }
 
 #[test]
-fn what_is_kept_for_good_is_kept_once() {
+fn the_same_fact_is_stored_once() {
     let memory = open(&Arc::default());
     let fact = |at| NewFact {
         persona: PersonaId::new("azera").unwrap(),

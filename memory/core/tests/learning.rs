@@ -1,4 +1,4 @@
-//! What may be learnt from: of whom and of what an exchange rests on is asked, also by way of the replies that it quotes.
+//! Trainable exchanges: consent is required from everyone whom an exchange rests on, also through quoted replies.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -24,7 +24,7 @@ fn id(name: &str) -> MessageId {
     MessageId::new(name).unwrap()
 }
 
-/// Two public channels of one realm, where Ann talks to the persona in one, and Bob told something in the other.
+/// Two public channels of one realm. Ann talks to the persona in one; Bob said something in the other.
 struct Talk {
     memory: Memory,
     second: i64,
@@ -50,7 +50,7 @@ impl Talk {
         self.memory.set_training_consent(&PersonId::new(who).unwrap(), Some(willing)).unwrap();
     }
 
-    /// Something said and the answer, to which some memories were recalled and all that was said in the chat before was shown.
+    /// Adds a message and its reply. The prompt contains `recalled` and the whole conversation so far.
     fn exchange(&mut self, chat: &str, who: &str, name: &str, text: &str, answer: &str, recalled: &[MemoryId]) {
         self.second += MINUTE;
         let chat = ChatId::new(chat).unwrap();
@@ -68,13 +68,13 @@ impl Talk {
         let platform = PlatformId::new("sim").unwrap();
         let received = self.memory.receive(&platform, &inbound, scope(), at(self.second)).unwrap();
         assert!(matches!(received, Received::New(_)), "{received:?}");
-        let shown = self.memory.history(&right(), &chat, 100).unwrap();
+        let shown = self.memory.history(&read_scope(), &chat, 100).unwrap();
         self.answer(&shown, name, who, 0, answer, recalled);
-        let said = self.memory.message(&right(), &id(name)).unwrap().unwrap();
+        let said = self.memory.message(&read_scope(), &id(name)).unwrap().unwrap();
         self.memory.note_surprise(&said, 3.0, 2.0).unwrap();
     }
 
-    /// The answer to something said, the first or one in the place of another, five seconds later.
+    /// Adds a reply five seconds later: the first one to a message, or a replacement of another.
     fn answer(&self, shown: &[MessageRow], name: &str, who: &str, number: usize, answer: &str, recalled: &[MemoryId]) {
         let reply = id(&format!("{name}~r{number}"));
         let new = NewReply {
@@ -111,18 +111,18 @@ impl Talk {
         self.memory.reply(new).unwrap();
     }
 
-    /// The memory of something said.
+    /// Returns the memory of a message.
     fn memory_of(&self, name: &str) -> MemoryId {
-        let recent = self.memory.recent(&right(), Timestamp::MIN, 100).unwrap();
+        let recent = self.memory.recent(&read_scope(), Timestamp::MIN, 100).unwrap();
         let of_it = |it: &&MemoryRow| it.kind == Kind::Message && it.sources == [id(name)];
         recent.iter().find(of_it).unwrap().id
     }
 
     fn trainable_exchanges(&self) -> Vec<TrainableExchange> {
-        self.memory.trainable_exchanges(&right(), false, &|_, _| true, 100).unwrap()
+        self.memory.trainable_exchanges(&read_scope(), false, &|_, _| true, 100).unwrap()
     }
 
-    /// Whose words may be learnt from, by their names.
+    /// Returns the names of the trainable messages.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.trainable_exchanges().iter().map(|it| it.said.id.to_string()).collect();
         names.sort();
@@ -134,29 +134,29 @@ fn scope() -> Scope {
     Scope::Realm(RealmId::new("town").unwrap())
 }
 
-fn right() -> ReadScope {
+fn read_scope() -> ReadScope {
     let kind = PlaceKind::Public(RealmId::new("town").unwrap());
     let place = Place { chat: ChatId::new("square").unwrap(), kind, since: None };
     ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &ReadableScopes::default())
 }
 
-/// Bob told something elsewhere in the realm; it was recalled for an answer to Ann; and she went on.
+/// Bob says something in another channel, a reply to Ann recalls it, and Ann goes on.
 fn quoting() -> Talk {
     let mut talk = Talk::begin();
     talk.training_consent("ann", 0);
     talk.exchange("market", "bob", "bob", "my boat lies behind the mill", "Noted.", &[]);
-    let reported = talk.memory_of("bob");
-    talk.exchange("square", "ann", "asked", "where is the boat of Bob?", "It lies behind the mill.", &[reported]);
+    let bobs = talk.memory_of("bob");
+    talk.exchange("square", "ann", "asked", "where is the boat of Bob?", "It lies behind the mill.", &[bobs]);
     talk.exchange("square", "ann", "again", "say it once more", "Behind the mill.", &[]);
     talk
 }
 
 #[test]
-fn who_was_recalled_for_a_quoted_reply_must_want_it_too() {
+fn people_recalled_for_a_quoted_reply_must_consent_too() {
     let talk = quoting();
-    assert_eq!(talk.names(), [""; 0], "the first answer rests on Bob, and stands before the second");
+    assert_eq!(talk.names(), [""; 0], "the first answer is built on Bob's message, and is in the prompt of the second");
     talk.training_consent("bob", 10 * MINUTE);
-    // He said it before he wanted it: so it may stand before something, and not be learnt itself.
+    // Bob said it before he consented. So it may be in a prompt, but not be trained on itself.
     assert_eq!(talk.names(), ["again"]);
     let provenance = talk.trainable_exchanges().remove(0).provenance;
     assert!(provenance.messages.contains_key(&id("bob")) && provenance.people.len() == 2, "{provenance:?}");
@@ -166,14 +166,14 @@ fn who_was_recalled_for_a_quoted_reply_must_want_it_too() {
 }
 
 #[test]
-fn what_was_recalled_for_a_quoted_reply_and_is_gone_or_changed_is_not_learnt_by_way_of_it() {
+fn a_forgotten_or_edited_source_of_a_quoted_reply_prevents_training() {
     let talk = quoting();
     talk.training_consent("bob", 0);
     let provenance = talk.trainable_exchanges().into_iter().find(|it| it.said.id == id("again")).unwrap().provenance;
     assert!(talk.memory.provenance_holds(&provenance).unwrap());
     talk.memory.edit(&id("bob"), "never mind".into(), at(20 * MINUTE)).unwrap();
     assert!(!talk.memory.provenance_holds(&provenance).unwrap());
-    assert_eq!(talk.names(), [""; 0], "each answer was given with what it said before in sight");
+    assert_eq!(talk.names(), [""; 0], "each answer had the earlier ones in its prompt");
 
     let talk = quoting();
     talk.training_consent("bob", 0);
@@ -183,9 +183,9 @@ fn what_was_recalled_for_a_quoted_reply_and_is_gone_or_changed_is_not_learnt_by_
     assert_eq!(talk.names(), [""; 0]);
 }
 
-/// Word of a change comes late, and an answer may be under way as it comes.
+/// An edit arrives late, and a reply may be in progress at that moment.
 #[test]
-fn what_was_answered_right_after_a_change_may_have_been_answered_before_it() {
+fn a_reply_right_after_an_edit_may_rest_on_the_old_text() {
     let learnt = |changed_before: Option<i64>| {
         let mut talk = Talk::begin();
         talk.training_consent("ann", 0);
@@ -194,16 +194,16 @@ fn what_was_answered_right_after_a_change_may_have_been_answered_before_it() {
         if let Some(minutes) = changed_before {
             let now = talk.second - minutes * MINUTE;
             let changed = talk.memory.edit(&id("first"), "the boat is blue".into(), at(now)).unwrap().unwrap();
-            // It is answered anew at once.
+            // The reply is regenerated at once.
             talk.second = now;
             talk.answer(&[changed], "first", "ann", 1, "Blue!", &[]);
             talk.second = now + minutes * MINUTE;
         }
-        // By the platform's clock it was changed before this was answered.
+        // By the platform's clock, the edit came before this reply.
         talk.exchange("square", "ann", "second", "I like it", "The red one.", &[]);
         talk.names()
     };
     assert_eq!(learnt(None), ["first", "second"]);
     assert_eq!(learnt(Some(1)), [""; 0]);
-    assert_eq!(learnt(Some(120)), ["second"], "by then everybody had heard of it");
+    assert_eq!(learnt(Some(120)), ["second"], "the edit had arrived everywhere by then");
 }

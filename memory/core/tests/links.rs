@@ -1,4 +1,5 @@
-//! Links between accounts: each is linked with all of its group or with nobody, whatever is done to whom.
+//! Links between accounts: each account is linked with its whole group or with nobody, whatever is linked, unlinked or
+//! forgotten.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,7 +13,7 @@ use azera_memory::{
 use azera_types::{ChatId, PersonId, PlatformId};
 use proptest::prelude::*;
 
-/// Accounts whose ids look like scopes, and begin like each other.
+/// Accounts whose ids look like scopes, or share a prefix.
 const PEOPLE: [&str; 11] =
     ["ann", "an", "dm:ann", "linked", "@ann:hs", "there:4", "there:42", "a b", "realm:ann", "chat:ann", "bob"];
 
@@ -25,7 +26,7 @@ fn account(number: usize) -> Account {
     }
 }
 
-/// Numbers of those somebody is linked with.
+/// Returns the numbers of the accounts that an account is linked with.
 fn linked(memory: &Memory, number: usize) -> BTreeSet<usize> {
     let found = memory.linked(&account(number).person).unwrap();
     let found: Vec<usize> =
@@ -112,9 +113,9 @@ proptest! {
     }
 }
 
-/// What is left of a damaged record may know one side of a link: that is none, and goes with whoever it names.
+/// A damaged record may hold one row of a link only. This is no link, and it is forgotten with either account.
 #[test]
-fn what_one_side_alone_knows_of_is_no_link() {
+fn a_link_with_one_row_is_no_link() {
     let store = RamStore::new();
     let memory = record(Arc::new(store.clone()));
     memory.link(&account(0), &account(1)).unwrap();
@@ -128,7 +129,7 @@ fn what_one_side_alone_knows_of_is_no_link() {
 }
 
 #[test]
-fn an_export_lists_them() {
+fn an_export_lists_the_linked_accounts() {
     let memory = record(Arc::new(RamStore::new()));
     memory.link(&account(0), &account(1)).unwrap();
     let export = memory.export(&DataSubject(account(0).person)).unwrap();

@@ -1,11 +1,10 @@
-//! Working memory on [Redis](https://redis.io) or Dragonfly, by the [redis](https://docs.rs/redis) crate, and the house's
-//! going on without it: [`FallbackWorking`] puts a local working memory behind it.
+//! Working memory on [Redis](https://redis.io) or Dragonfly, through the [redis](https://docs.rs/redis) crate. Begin
+//! with [`FallbackWorking`], which combines it with a local working memory for times without the server.
 //!
-//! A value stands under `PREFIX:HOUSE:SPACE:KEY`. HOUSE and KEY are hashes keyed with a secret of the data folder, so that
-//! houses that share a server and a prefix share nothing, and nobody who reads the server's keys can guess a text that was
-//! embedded. SPACE is a number made by chance: another one is what a clearing begins with. Before the value stand the
-//! microseconds since 1970 of its end, big-endian, by the house's clock, which decides; the server's own clock drops it
-//! [`EXPIRY_SLACK`] later.
+//! A value has the key `PREFIX:INSTALLATION:SPACE:KEY`. INSTALLATION and KEY are hashes keyed with a secret in the data
+//! folder. So installations that share a server and a prefix share no values, and nobody who reads the keys can guess
+//! an embedded text. SPACE is random; clearing begins a new one. Each value begins with its expiry time by the local
+//! clock, which decides: microseconds since 1970, big-endian. The server's own clock removes it [`EXPIRY_SLACK`] later.
 
 mod fallback;
 mod remote;

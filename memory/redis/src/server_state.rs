@@ -6,35 +6,35 @@ use azera_memory::Error;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// What is known of the values on a server, across restarts.
+/// State of the values on a server, stored across restarts.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ServerState {
-    /// Where they are.
+    /// The server and prefix.
     pub(crate) place: String,
     pub(crate) secret: String,
-    /// What they are called by at present.
+    /// The current space.
     pub(crate) space: String,
-    /// Something changed that the server does not know of: its present space must not be believed by the next process.
+    /// True if a change is missing on the server, so that the next process must not use its current space.
     pub(crate) dirty: bool,
-    /// Older spaces may still hold values there.
+    /// True if older spaces may still hold values there.
     pub(crate) stale: bool,
-    /// The house works without it.
+    /// True if the installation works without the server.
     pub(crate) left: bool,
 }
 
 impl ServerState {
-    /// Of a place nothing is known of.
+    /// Returns the state of an unknown server.
     pub(crate) fn new(place: String) -> Self {
         let secret = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         Self { place, secret, space: new_space(), dirty: false, stale: false, left: false }
     }
 
-    /// The same with a space that nothing was ever written in.
+    /// Returns this state with a new space.
     pub(crate) fn with_new_space(&self) -> Self {
         Self { space: new_space(), dirty: false, stale: true, left: false, ..self.clone() }
     }
 
-    /// What stands in a file; one that cannot be understood is as good as none.
+    /// Reads the file; an unreadable one counts as missing.
     pub(crate) fn read(file: &Path) -> Result<Option<Self>, Error> {
         match std::fs::read(file) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -46,18 +46,18 @@ impl ServerState {
     pub(crate) fn write(&self, file: &Path) -> Result<(), Error> {
         let what = "noting what the server of working memory holds";
         let text = serde_json::to_vec_pretty(self).map_err(|error| Error::io(what)(error.into()))?;
-        // Beside it first: a crash leaves the old one or the new one.
-        let beside = file.with_extension("new");
-        let written = File::create(&beside).and_then(|mut new| new.write_all(&text).and_then(|()| new.sync_all()));
-        written.and_then(|()| std::fs::rename(&beside, file)).map_err(Error::io(what))
+        // The new file is written next to the old one, so that a crash leaves one of them.
+        let temporary = file.with_extension("new");
+        let written = File::create(&temporary).and_then(|mut new| new.write_all(&text).and_then(|()| new.sync_all()));
+        written.and_then(|()| std::fs::rename(&temporary, file)).map_err(Error::io(what))
     }
 
-    /// What stays at a place that is not used any more, nobody but its operator removes.
+    /// Warns that values at a place that is no longer used stay there until they expire.
     pub(crate) fn warn_abandoned(&self) {
         tracing::warn!(
             place = self.place,
-            "working memory there is not used any more: its values, what is forgotten from now on included, stay until \
-             their time is over"
+            "this place is no longer used for working memory; its values stay there until they expire, even if they \
+             are forgotten from now on"
         );
     }
 }

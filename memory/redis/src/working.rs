@@ -11,38 +11,40 @@ use sha2::{Digest, Sha256};
 
 use crate::remote::RemoteWorking;
 
-/// Characters of a prefix.
+/// Longest prefix in characters.
 pub const MAX_PREFIX_CHARS: usize = 48;
 
-/// How much longer than its life the server keeps a value, so that clocks may differ and the house sweeps away what has
-/// ended by its own.
+/// How much longer than its lifetime the server keeps a value. This allows for different clocks; the local clock
+/// decides when a value expires.
 pub const EXPIRY_SLACK: Duration = Duration::from_secs(60);
 
-/// Life of a value on the server at most, slack included: ten years. The server's own limit is near 300 million years.
+/// Longest lifetime of a value on the server, including the slack: ten years. The server's own limit is near 300
+/// million years.
 pub const LONGEST_LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// Keys asked for at once while all are gone through.
+/// Keys requested at a time when all keys are listed.
 const PAGE_KEYS: usize = 1_000;
 
-/// Bytes of the hashes that names on the server are made of.
+/// Bytes of the hashes in key names.
 const TOKEN_BYTES: usize = 16;
 
-/// Stands between a secret and what is hashed with it.
+/// Separates a secret from the text hashed with it.
 const SEPARATOR: [u8; 1] = [0x1f];
 
-/// Bytes of the end of a value's life before it.
+/// Bytes of the expiry time at the beginning of a value.
 const END_BYTES: usize = 8;
 
-/// A server, and what the house's values are called on it.
+/// A server, and the keys of the installation on it.
 #[derive(Clone)]
 pub struct RedisConfig {
-    /// Its address: `redis://HOST:PORT/DATABASE`, or `rediss://` for TLS; a user's name may stand in it, a password not.
+    /// Address: `redis://HOST:PORT/DATABASE`, or `rediss://` for TLS. It may contain a user name but no password.
     pub url: String,
-    /// Its password.
+    /// The password.
     pub password: Option<String>,
-    /// What every key begins with: letters, digits and `-_.:`, at most [`MAX_PREFIX_CHARS`]. All below it is the house's.
+    /// Prefix of every key: letters, digits and `-_.:`, at most [`MAX_PREFIX_CHARS`]. All keys below it belong to the
+    /// installation.
     pub prefix: String,
-    /// How long it is waited for.
+    /// Deadlines and retries of calls.
     pub patience: RetryPolicy,
 }
 
@@ -55,20 +57,20 @@ impl fmt::Debug for RedisConfig {
     }
 }
 
-/// What a server says of itself.
+/// Information about a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInfo {
     /// Its kind and address.
     pub server: String,
-    /// Its version, with its name.
+    /// Its name and version.
     pub version: String,
-    /// Whether what is sent to it can be read on the way: it is neither encrypted nor stays on this machine.
+    /// True if others could read the traffic: it is not encrypted and leaves this machine.
     pub readable: bool,
 }
 
-/// Working memory on a server. Any call may fail with a transient error while the server is away.
+/// Working memory on a server. Calls fail with a transient error while the server is unavailable.
 pub struct RedisWorking {
-    // Before the server, whose thread it lives on.
+    // This field comes before `server`, so that it is dropped first: it uses the server's thread.
     connection: ConnectionManager,
     server: Server,
     place: String,
@@ -77,13 +79,13 @@ pub struct RedisWorking {
     readable: bool,
 }
 
-/// What the house's values are called.
+/// Key names of the installation.
 #[derive(Clone)]
 struct Names {
     secret: String,
-    /// What all of them begin with, in any space.
+    /// Prefix of all its keys, in any space.
     installation: String,
-    /// What those of the present space begin with.
+    /// Prefix of its keys in the current space.
     space: String,
 }
 
@@ -93,7 +95,7 @@ impl Names {
         Self { secret: secret.to_owned(), space: format!("{installation}{space}:"), installation }
     }
 
-    /// A key of the house is a hash over a text, which could be guessed; with the secret it cannot.
+    /// Returns the key name: a hash with the secret. A plain hash of a text could be guessed.
     fn of(&self, key: &str) -> String {
         format!("{}{}", self.space, token(&self.secret, key))
     }
@@ -108,10 +110,11 @@ fn token(secret: &str, text: &str) -> String {
 }
 
 impl RedisWorking {
-    /// Working memory on a server, which need not be there yet.
+    /// Returns working memory on a server, which need not be running yet.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the configuration cannot be.
+    ///
+    /// [`Error::Invalid`] if the configuration is invalid.
     pub fn new(config: RedisConfig) -> Result<Self, Error> {
         let RedisConfig { url, password, prefix, patience } = config;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
@@ -136,7 +139,7 @@ impl RedisWorking {
         let name = format!("Redis at {}", info.addr());
         let place = format!("{name}, database {}, keys {prefix}:*", settings.db());
         let client = Client::open(info.set_redis_settings(settings)).map_err(wrong)?;
-        // Calls have deadlines and retries of their own; here each try is short and made once.
+        // [`Server`] has deadlines and retries of its own; so the connection makes each attempt once.
         let once = ConnectionManagerConfig::new()
             .set_number_of_retries(0)
             .set_connection_timeout(Some(patience.foreground))
@@ -147,7 +150,7 @@ impl RedisWorking {
         Ok(Self { server, connection, place, prefix, names, readable })
     }
 
-    /// Asks the server what it is.
+    /// Asks the server for its version.
     pub fn about(&self) -> Result<ServerInfo, Error> {
         let info: String = self.ask("asking the server of working memory", |mut redis, _| async move {
             cmd("INFO").arg("server").query_async(&mut redis).await
@@ -170,7 +173,7 @@ impl RedisWorking {
         self.names().of(key)
     }
 
-    /// Asks the server; the second argument of `work` is what every key of the house begins with.
+    /// Calls the server. The second argument of `work` is the prefix of all keys of the installation.
     fn ask<T, F>(
         &self,
         what: &'static str,
@@ -196,7 +199,7 @@ impl RedisWorking {
         let (connection, prefix) = (self.connection.clone(), self.names().installation);
         self.server.call(what, deadline, move || {
             let calls = work(connection.clone(), prefix.clone());
-            // Whatever it refuses (no password, no memory left, still loading) keeps it from being of use.
+            // A server that refuses calls (wrong password, out of memory, still loading) counts as unavailable.
             async move { calls.await.map_err(|error| Failure::Unavailable(error.to_string())) }
         })
     }
@@ -206,7 +209,7 @@ fn is_here(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Goes through all keys that begin with `prefix` and removes those of each page that `choose` picks; gives how many.
+/// Removes the keys with `prefix` that `choose` selects, page by page; returns how many.
 async fn remove_chosen<F>(
     mut redis: ConnectionManager,
     prefix: String,
@@ -231,7 +234,7 @@ where
     }
 }
 
-/// Those of `keys` whose values have ended.
+/// Returns those of `keys` whose values have expired.
 async fn ended(mut redis: ConnectionManager, keys: Vec<String>, now: i64) -> RedisResult<Vec<String>> {
     if keys.is_empty() {
         return Ok(keys);
@@ -241,7 +244,7 @@ async fn ended(mut redis: ConnectionManager, keys: Vec<String>, now: i64) -> Red
         pipe.cmd("GETRANGE").arg(key).arg(0).arg(END_BYTES - 1);
     }
     let ends: Vec<Vec<u8>> = pipe.query_async(&mut redis).await?;
-    // An empty one is gone already.
+    // An empty answer means that the value is gone already.
     let over = |end: &[u8]| !end.is_empty() && split(end).is_none_or(|(end, _)| end <= now);
     Ok(keys.into_iter().zip(ends).filter(|(_, end)| over(end)).map(|(key, _)| key).collect())
 }
@@ -288,8 +291,8 @@ impl Working for RedisWorking {
         })
     }
 
-    /// Removes every key of the house, in all its spaces. What the server has written to its own disk goes with its next snapshot or when it
-    /// rewrites its log.
+    /// Removes every key of the installation in all spaces. The server's own files lose the values with its next
+    /// snapshot, or when it rewrites its log.
     fn clear(&self) -> Result<(), Error> {
         self.ask_within("clearing working memory", Deadline::Bulk, |redis, prefix| {
             remove_chosen(redis, prefix, |_, keys| async move { Ok(keys) })
@@ -336,7 +339,7 @@ impl RemoteWorking for RedisWorking {
     }
 }
 
-/// The end of a row's life and its value.
+/// Splits a stored value into expiry time and content.
 fn split(row: &[u8]) -> Option<(i64, &[u8])> {
     let (end, value) = row.split_first_chunk::<END_BYTES>()?;
     Some((i64::from_be_bytes(*end), value))

@@ -1,10 +1,11 @@
-//! What stores on servers have in common. The contracts of memory block, the clients of servers are asynchronous: here a
-//! call waits for its answer, with a deadline, a few retries with jitter, and a breaker that leaves a server alone which
-//! keeps failing.
+//! Calls to storage servers. The traits of `azera-memory` block, and the clients of servers are asynchronous.
+//! [`Server::call`] waits for an answer with a deadline, a few retries with jitter, and a circuit breaker for a server
+//! that keeps failing. The clients themselves are in the crates for Qdrant and Redis.
 //!
 //! Invariants:
-//! - No call takes longer than its deadline, and while the server is left alone none takes any time.
-//! - Errors hold what the client says of the connection or the server of the request, never what was sent.
+//! - No call takes longer than its deadline. While the breaker is open, calls fail at once.
+//! - Errors contain what the client says about the connection, or the server about the request, but never what was
+//!   sent.
 
 use std::sync::mpsc::sync_channel;
 use std::sync::{PoisonError, RwLock};
@@ -16,27 +17,28 @@ use backon::{ExponentialBuilder, Retryable};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::time::timeout;
 
-/// Characters of a server's message that an error shows.
+/// Most characters of a server's message in an error.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// How long a server is waited for, and how often it is asked again.
+/// Deadlines and retries of calls to a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
-    /// For a call that somebody waits for, its retries included.
+    /// Deadline of a call that a turn waits for, including its retries.
     pub foreground: Duration,
-    /// For a call that goes through much of what the server holds.
+    /// Deadline of a call that reads or changes much of the server's data.
     pub bulk: Duration,
-    /// Times a call is made again after a passing failure, within its deadline.
+    /// Retries after a transient failure, within the deadline.
     pub retries: usize,
-    /// Wait before the first of those; it doubles, and up to as much again is added by chance.
+    /// Wait before the first retry. It doubles each time, plus a random time up to the same length.
     pub retry_delay: Duration,
-    /// When a server that keeps failing is left alone, and how long.
+    /// Limits of the circuit breaker.
     pub breaker: Limits,
 }
 
 impl Default for RetryPolicy {
-    /// A second for what a turn waits for: a server on the same network answers in a thousandth of it, and a turn that
-    /// waited longer would be slower than one without the server. The breaker opens at the third failure.
+    /// Returns one second for calls that a turn waits for. A server on the same network answers in a thousandth of
+    /// that, and a turn that waits longer is slower than one without the server. The breaker opens at the third
+    /// failure.
     fn default() -> Self {
         Self {
             foreground: Duration::from_secs(1),
@@ -48,32 +50,32 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Which deadline of the [`RetryPolicy`] a call has.
+/// The deadline of a call, out of the [`RetryPolicy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
-    /// [`RetryPolicy::live`].
+    /// [`RetryPolicy::foreground`].
     Foreground,
     /// [`RetryPolicy::bulk`].
     Bulk,
 }
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The server, or the way to it, is in trouble. The same call may succeed later; it counts for the breaker.
+    /// The server or the network has a problem. The same call may succeed later. This counts for the breaker.
     Unavailable(String),
-    /// The server is well and refuses the call.
+    /// The server works and refuses the call.
     Refused(String),
-    /// The request itself is wrong, or what the server holds does not fit to it.
+    /// The request is invalid, or does not fit the server's data.
     Invalid(String),
 }
 
-/// The calls to one server. They run on a thread of its own, so that callers may block wherever they are.
+/// Calls to one server. They run on a thread of their own, so that callers may block anywhere.
 pub struct Server {
     name: String,
     patience: RetryPolicy,
     breaker: Breaker,
-    /// Taken when it is stopped.
+    /// Taken by [`Server::stop`].
     runtime: RwLock<Option<Runtime>>,
 }
 
@@ -87,11 +89,12 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Calls to the server of this name, which stands in errors: its kind and address, without secrets. Nothing is sent
+    /// Returns the caller for a server. `name` appears in errors: its kind and address, without secrets. Sends nothing
     /// yet.
     ///
     /// # Errors
-    /// If no thread can be started.
+    ///
+    /// Fails if no thread can be started.
     pub fn new(name: impl Into<String>, patience: RetryPolicy) -> Result<Self, Error> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("azera-store").enable_all().build();
         let runtime = runtime.map_err(Error::io("starting the thread of a store's server"))?;
@@ -99,30 +102,31 @@ impl Server {
         Ok(Self { name: name.into(), patience, breaker, runtime: RwLock::new(Some(runtime)) })
     }
 
-    /// The server in words.
+    /// Returns the server's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How long the server will be left alone, if it is.
+    /// Returns how long the breaker stays open, if it is.
     pub fn breaker_pause(&self) -> Option<Duration> {
         self.breaker.waits(Instant::now())
     }
 
-    /// Makes a client on the calls' thread, for those that start something there.
+    /// Runs `make` on the thread of the calls, for clients that start tasks there.
     ///
     /// # Errors
-    /// If this was stopped.
+    ///
+    /// Fails if this was stopped.
     pub fn make<T>(&self, make: impl FnOnce() -> T) -> Result<T, Error> {
         let handle = self.handle().ok_or_else(|| self.stopped("making a client"))?;
         let _here = handle.enter();
         Ok(make())
     }
 
-    /// Ends all calls under way, and refuses further ones.
+    /// Ends all calls in progress and refuses further ones.
     pub fn stop(&self) {
         let runtime = self.runtime.write().unwrap_or_else(PoisonError::into_inner).take();
-        // Waits for nothing, so that it can be called anywhere.
+        // This does not wait, so it can be called anywhere.
         runtime.into_iter().for_each(Runtime::shutdown_background);
     }
 
@@ -134,11 +138,13 @@ impl Server {
         self.error(what, Failure::Unavailable("this process is stopping".into()))
     }
 
-    /// Does `work`, which asks the server and may be done twice, and waits for the answer. `what` says what is being
-    /// done.
+    /// Calls the server through `work`, which may run several times, and waits for the answer. `what` names the
+    /// operation.
     ///
     /// # Errors
-    /// [`Error::Backend`], transient if the server is away or being left alone; [`Error::Invalid`] if the request is wrong.
+    ///
+    /// [`Error::Backend`], which is transient if the server is unavailable or the breaker is open; [`Error::Invalid`]
+    /// if the request is wrong.
     pub fn call<T, F>(
         &self,
         what: &'static str,
@@ -164,7 +170,7 @@ impl Server {
         runtime.spawn(async move {
             let calls = work.retry(backoff).when(|failure| matches!(failure, Failure::Unavailable(_)));
             let silent = |_| Err(Failure::Unavailable(format!("it said nothing for {:.1} s", after.as_secs_f32())));
-            // Whoever asked is still there: it waits for this.
+            // The receiver still exists: the caller waits below.
             sender.send(timeout(after, calls).await.unwrap_or_else(silent)).ok();
         });
         let answer = receiver.recv().map_err(|_| self.stopped(what))?;
@@ -176,9 +182,9 @@ impl Server {
         match (before, self.breaker.state(), &answer) {
             (State::Closed, State::Open, Err(Failure::Unavailable(why))) => {
                 let why = shortened(why);
-                tracing::warn!(server = self.name, why, "the server keeps failing and is left alone");
+                tracing::warn!(server = self.name, why, "the server keeps failing; pausing calls to it");
             }
-            (State::HalfOpen, State::Closed, _) => tracing::info!(server = self.name, "the server is back"),
+            (State::HalfOpen, State::Closed, _) => tracing::info!(server = self.name, "the server works again"),
             _ => {}
         }
         answer.map_err(|failure| self.error(what, failure))
@@ -230,7 +236,7 @@ mod tests {
         Server::new("the store at test", patience).unwrap()
     }
 
-    /// Answers with each of these in turn, then with the last one; gives how often it was asked.
+    /// Answers with each of these in turn, then with the last one; returns the number of calls.
     fn ask(server: &Server, answers: &[Result<u32, Failure>]) -> (Result<u32, Error>, usize) {
         let (answers, calls) = (answers.to_vec(), Arc::new(AtomicUsize::new(0)));
         let count = calls.clone();
@@ -243,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn passing_failures_are_asked_again_and_refusals_are_not() {
+    fn transient_failures_are_retried_and_refusals_are_not() {
         let (unavailable, refused) = (Err(Failure::Unavailable("gone".into())), Err(Failure::Refused("no".into())));
         let server = server();
         let (got, calls) = ask(&server, &[unavailable.clone(), unavailable.clone(), Ok(7)]);
@@ -260,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_keeps_failing_is_left_alone() {
+    fn the_breaker_pauses_calls_to_a_server_that_keeps_failing() {
         let server = server();
         for _ in 0..2 {
             assert_eq!(server.breaker_pause(), None);
@@ -274,11 +280,11 @@ mod tests {
     }
 
     #[test]
-    fn silence_has_a_limit_wherever_it_is_waited_for() {
+    fn a_silent_server_runs_into_the_deadline() {
         let server = patient(Duration::from_millis(200));
         let silent = || server.call("asking", Deadline::Foreground, std::future::pending::<Result<(), Failure>>);
         assert!(silent().unwrap_err().to_string().contains("said nothing for 0.2 s"));
-        // Inside a runtime, too, and dropped there.
+        // This also works inside a runtime, and when dropped there.
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async move {
             assert_eq!(server.call("asking", Deadline::Bulk, || async { Ok(3) }).unwrap(), 3);
@@ -287,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn stopping_ends_what_is_under_way() {
+    fn stopping_ends_calls_in_progress() {
         let server = server();
         std::thread::scope(|scope| {
             let (calls, begun) = std::sync::mpsc::channel();

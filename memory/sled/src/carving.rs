@@ -1,14 +1,15 @@
-//! Rows out of what is left of a database of sled, page by page, without sled.
+//! Recovers rows from the remains of a sled database, page by page, without sled.
 //!
-//! Of each page its newest whole state is taken, and the changes behind it. Where one of those lies behind a hole in the log,
-//! a newer state may be missing in it, and that might have had another range of keys; keys are written without what the
-//! page's range has in common, so the change would be read wrongly. It is taken only if nothing tells of another range: the
-//! neighbour begins where it ends, and nothing newer begins inside. Thus a hole costs what the pages that were written in
-//! it hold, and no other. An older state of such a page, if there is one, stands in for it: rather a row that was changed or
-//! removed since than none. Where a hole took all that told of a split or a merge, a row can come under a wrong key.
+//! Each page consists of its newest whole state and the changes after it. If a change lies behind a hole in the log,
+//! the hole may have held a newer state with another key range. Keys are stored without the common prefix of the page's
+//! range, so the change could then be read wrongly. It is used only if nothing shows another range: the next page
+//! begins where this one ends, and nothing newer begins inside. So a hole costs rows of the pages written in it, and of
+//! no others. If such a page has an older state, that one is used: an outdated or removed row is better than none. If a
+//! hole took all traces of a split or merge, a row may appear under a wrong key.
 //!
-//! Where ranges overlap, for an older state stands in or a page was given up and that is lost, the page decides that was
-//! written last as a whole. So what was removed does not come back where the page that it was removed from is whole.
+//! Key ranges may overlap because an older state is used, or because the record that a page was freed is lost. Then the
+//! page that was written last as a whole decides. So removed rows do not return where the page they were removed from
+//! is whole.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -20,17 +21,16 @@ use crate::key_ranges::{KeyRange, KeyRanges};
 use crate::log::{Kind, Log, Message, Place, Runs};
 use crate::page::{Change, Content, Node};
 
-/// Values by key.
 pub(crate) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What the log holds about a page.
+/// What the log contains about one page.
 #[derive(Default)]
 struct Page {
-    /// Its newest whole state, which is no place where it is no more.
+    /// Log position and location of its newest whole state; no location if the page was freed.
     state: Option<(u64, Option<Place>)>,
-    /// Changes since.
+    /// Later changes.
     changes: Vec<(u64, Place)>,
-    /// When a state was written that is gone.
+    /// Log position of a state that is lost.
     lost: Option<u64>,
 }
 
@@ -50,30 +50,30 @@ impl Page {
     }
 }
 
-/// A page that holds rows.
+/// A page with rows.
 struct Leaf {
     page: u64,
-    /// When it was last written as a whole.
+    /// Log position of its last whole state.
     lsn: u64,
     place: Place,
     range: KeyRange,
 }
 
-/// A database that is read. Kept in memory are where its pages lie and their ranges of keys, less than a kilobyte each.
+/// A database that is being read. Only locations and key ranges of its pages are in RAM, less than a kilobyte each.
 pub(crate) struct Carving {
     log: Log,
     pages: BTreeMap<u64, Page>,
     runs: Runs,
-    /// Those with rows, the newest first.
+    /// Pages with rows, newest first.
     leaves: Vec<Leaf>,
-    /// First keys of pages, with when that was last so.
+    /// First keys of pages, with the log position of the newest page that begins there.
     begins: BTreeMap<Vec<u8>, u64>,
-    /// Places at which something could not be read.
+    /// Places that could not be read.
     pub(crate) gaps: usize,
 }
 
 impl Carving {
-    /// Looks through the log in `dir`.
+    /// Reads the log in `dir`.
     pub(crate) fn of(dir: &Path) -> Result<Self, Error> {
         let (mut log, mut pages) = (Log::open(dir)?, BTreeMap::<u64, Page>::new());
         let runs = log.scan(&mut |message| {
@@ -89,7 +89,7 @@ impl Carving {
         Ok(carving)
     }
 
-    /// Tells pages with rows from those that lead to them, and where each begins.
+    /// Finds the pages with rows, as opposed to index pages, and where each page begins.
     fn find_leaves(&mut self) -> Result<(), Error> {
         for (number, page) in &self.pages {
             let Some((lsn, Some(place))) = page.state else { continue };
@@ -122,11 +122,11 @@ impl Carving {
         Ok(())
     }
 
-    /// Hands out every row that can be read, page by page in no order, and each once.
+    /// Passes every readable row to `take` once, page by page, in no order.
     pub(crate) fn rows(&mut self, take: &mut dyn FnMut(Rows) -> Result<(), Error>) -> Result<(), Error> {
-        let mut claims = KeyRanges::default();
+        let mut key_ranges = KeyRanges::default();
         for leaf in std::mem::take(&mut self.leaves) {
-            let own = claims.claim(&leaf.range);
+            let own = key_ranges.claim(&leaf.range);
             if own.is_empty() {
                 continue;
             }
@@ -164,12 +164,12 @@ impl Carving {
                 None => self.gaps += 1,
             }
         }
-        // What lies outside was not written for this state of the page.
+        // Rows outside the range were not written for this state of the page.
         rows.retain(|key, _| leaf.range.holds(key));
         Ok(rows)
     }
 
-    /// Whether nothing tells of another range of keys than that which a page was last written with as a whole.
+    /// Returns true if nothing shows that the page's range changed since its last whole state.
     fn is_within_its_range(&self, leaf: &Leaf) -> bool {
         let KeyRange { lo, hi } = &leaf.range;
         let inside = (Excluded(lo), if hi.is_empty() { Unbounded } else { Excluded(hi) });
@@ -195,23 +195,23 @@ mod tests {
     use crate::page::{Change, Node};
     use crate::store::SledStore;
 
-    /// Rows that are found, and whether something was not.
+    /// Returns the recovered rows, and whether something is missing.
     fn carved(dir: &Path) -> (Rows, bool) {
         let mut rows = Rows::new();
         let mut take = |page: Rows| {
             let before = rows.len() + page.len();
             rows.extend(page);
-            assert_eq!(rows.len(), before, "handed out twice");
+            assert_eq!(rows.len(), before, "a row was returned twice");
             Ok(())
         };
         let mut carving = Carving::of(dir).unwrap();
         carving.rows(&mut take).unwrap();
-        // The number of the last batch.
+        // The number of the last batch is not a row.
         rows.remove(&[u8::MAX][..]);
         (rows, carving.gaps > 0)
     }
 
-    /// Rows as they are in the end, and every value that each had in the course of some sessions.
+    /// Writes some sessions; returns the final rows, and every value that each row ever had.
     fn history(dir: &Path, random: &mut Random) -> (Rows, BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>) {
         let (mut rows, mut ever) = (Rows::new(), BTreeMap::<_, BTreeSet<_>>::new());
         for session in 0..6 {
@@ -226,7 +226,7 @@ mod tests {
                         format!("a longer key {}", number * number)
                     };
                     let row = [&[Table::Messages as u8], key.as_bytes()].concat();
-                    // Pages that were full become so small that sled merges them.
+                    // Full pages shrink so much that sled merges them.
                     if random.below(10) < if session == 3 { 8 } else { 2 } {
                         batch.remove(Table::Messages, key);
                         rows.remove(&row);
@@ -244,7 +244,7 @@ mod tests {
         (rows, ever)
     }
 
-    /// Numbers by xorshift.
+    /// Random numbers by xorshift.
     struct Random(u64);
 
     impl Random {
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Ranges of keys of a whole database, with where in its log the page lies that holds them.
+    /// Returns the key ranges of an intact database, and where each range's page lies in the log.
     fn pages(dir: &Path) -> Vec<(KeyRange, Vec<Range<u64>>)> {
         let (carving, mut messages) = (Carving::of(dir).unwrap(), BTreeMap::new());
         let mut log = Log::open(dir).unwrap();
@@ -272,14 +272,14 @@ mod tests {
         carving.leaves.iter().map(of).collect()
     }
 
-    /// Damage of any kind costs rows of the pages it hits and no other, and hardly ever brings up what never was.
+    /// Damage costs rows of the damaged pages only, and hardly ever yields rows that never existed.
     #[test]
-    fn damage_costs_what_it_hits() {
+    fn damage_costs_rows_of_the_damaged_pages_only() {
         let seed = 5;
         let (dir, mut random) = (TempDir::new().unwrap(), Random(seed));
         let (rows, ever) = history(dir.path(), &mut random);
         let whole = dir.path().join("g1");
-        assert!(carved(&whole) == (rows.clone(), false), "seed {seed}: what is whole comes back as it is");
+        assert!(carved(&whole) == (rows.clone(), false), "seed {seed}: the undamaged log is recovered completely");
         let log = fs::read(whole.join("db")).unwrap();
         let pages = pages(&whole);
         let (mut salvaged, mut strangers) = (0, 0);
@@ -313,17 +313,17 @@ mod tests {
             }
             salvaged += found.len();
         }
-        assert!(strangers < salvaged / 5_000, "seed {seed}: {strangers} of {salvaged} rows never were under their key");
+        assert!(strangers < salvaged / 5_000, "seed {seed}: {strangers} of {salvaged} rows never had their value");
     }
 
-    /// A message of the first segment.
+    /// Returns a message of the first segment.
     fn message(kind: u8, page: u8, body: &[u8]) -> Vec<u8> {
         let header = [kind, body.len() as u8, 0, page];
         let crc = !crc32fast::hash(&[body, &header].concat());
         [&crc.to_le_bytes()[..], &header, body].concat()
     }
 
-    /// A page of one row whose range has three bytes in common.
+    /// Returns a page with one row whose range has a prefix of three bytes.
     fn state(page: u8, lo: &str, hi: &str, row: &str) -> Vec<u8> {
         let prefix = if hi.is_empty() { 0 } else { 3 };
         let text = |text: &[u8]| [&[text.len() as u8], text].concat();
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_behind_a_hole_are_those_of_a_range_that_is_known() {
+    fn changes_behind_a_hole_are_used_only_if_their_range_is_known() {
         let check = |between: &[Vec<u8>], keys: &[&str]| {
             let first = state(5, "row11", "row9", "row11");
             let change = message(10, 5, &[&[0, 2], &b"13"[..], &[0]].concat());
@@ -352,18 +352,18 @@ mod tests {
         check(std::slice::from_ref(&hole), &["row11"]);
         let neighbour = state(6, "row9", "", "row95");
         check(&[hole.clone(), neighbour.clone()], &["row11", "row13", "row95"]);
-        // Split meanwhile: what is common to the range is `row1` by now, and the change is of `row113`.
+        // After a split the prefix of the range is `row1`, and the change means `row113`.
         let half = state(7, "row15", "row9", "row16");
         check(&[hole.clone(), neighbour.clone(), half], &["row11", "row16", "row95"]);
         let above = message(8, 8, &[0, 0, 0, 0, 0, 0, 1, 2, 0, 5, b'r', b'o', b'w', b'1', b'5', 5, 7]);
         check(&[hole.clone(), neighbour.clone(), above], &["row11", "row95"]);
-        // Its neighbour was merged into it.
+        // The next page was merged into it.
         let freed = message(4, 6, &[]);
         check(&[hole, neighbour, freed], &["row11"]);
     }
 
     #[test]
-    fn what_was_written_last_and_cannot_be_read_is_told_of() {
+    fn an_unreadable_end_of_the_log_is_reported() {
         let check = |behind: &[u8], reported: bool| {
             let dir = TempDir::new().unwrap();
             let first = state(5, "row11", "", "row11");
@@ -391,7 +391,7 @@ mod tests {
             prop_assert!(carved(dir.path()).0.is_empty());
         }
 
-        /// Messages whose checksums are right and whose bodies are anything.
+        /// Messages with correct checksums and random bodies.
         #[test]
         fn any_messages_can_be_read(
             messages in prop::collection::vec((1..12_u8, 0..4_u8, prop::collection::vec(0..9_u8, 0..40)), 0..60)

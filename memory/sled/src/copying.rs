@@ -1,4 +1,4 @@
-//! Copies of the store, made while others read and write.
+//! Copies the store while others read and write.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering as Atomic;
@@ -10,23 +10,24 @@ use crate::database::{Database, Row};
 use crate::recording::Recording;
 use crate::store::{SledStore, hold, rows};
 
-/// Recorded batches few enough that writers wait while they are handed on.
+/// Recorded batches few enough to make writers wait until they are copied.
 const LAST_RECORDED: usize = 64;
 
-/// Rounds after which writers wait in any case: some write as fast as a copy is made.
+/// Rounds after which writers wait in any case, because some write as fast as the copy runs.
 const ROUNDS: usize = 4;
 
-/// A piece of the store on its way into a copy.
+/// A part of the store on its way into a copy.
 enum Piece {
-    /// Rows as they were read while others wrote.
+    /// Rows that were read while others wrote.
     Page(Vec<Row>),
-    /// What was applied meanwhile, with its number; applied after all pages, in order, it makes up for that.
+    /// A batch applied during the copy, with its number. Applied after all pages, in order, these batches bring the
+    /// copy up to date.
     Batch(u64, Batch),
 }
 
 impl SledStore {
-    /// Copies all rows into an empty database and makes them durable there. The copy is of the moment this returns, and
-    /// no batch is applied until the answer is dropped.
+    /// Copies all rows into an empty database and makes them durable there. The copy has the state at the return of
+    /// this call; no batch is applied until the returned guard is dropped.
     pub(crate) fn copy_to(&self, copy: &Database) -> Result<MutexGuard<'_, Recording>, Error> {
         let writing = self.hand_on(&mut |piece| {
             let batch = match piece {
@@ -42,7 +43,7 @@ impl SledStore {
         Ok(writing)
     }
 
-    /// Hands everything to `take`; gives the number of the last batch in it.
+    /// Passes everything to `take`; returns the number of the last batch included.
     pub(crate) fn hand_out(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
         let _copying = hold(&self.copying);
         let _writing = self.hand_on(&mut |piece| match piece {
@@ -50,7 +51,7 @@ impl SledStore {
             Piece::Page(page) => {
                 let mut batch = Batch::new();
                 for (key, value) in page {
-                    // What is in no table is the store's own.
+                    // Keys outside all tables belong to the store itself.
                     if let Some((number, key)) = key.split_first()
                         && let Some(table) = Table::from_number(*number)
                     {
@@ -63,8 +64,8 @@ impl SledStore {
         Ok(self.applied.load(Atomic::Acquire))
     }
 
-    /// Hands everything to `take`, as it is at the moment this returns. No batch is applied until the answer is dropped.
-    /// `copying` is held.
+    /// Passes everything to `take`, in the state at the return of this call. No batch is applied until the returned
+    /// guard is dropped. The caller holds `copying`.
     fn hand_on(&self, take: &mut dyn FnMut(Piece) -> Result<(), Error>) -> Result<MutexGuard<'_, Recording>, Error> {
         hold(&self.writing).start();
         let done = self.hand_on_recorded(take);

@@ -9,36 +9,36 @@ use azera_memory::{Entry, Error};
 
 use crate::generation::sync_dir;
 
-/// How often sled writes out what nobody asked to have flushed, and so what a crash may undo at most.
+/// How often sled writes changes that nobody flushes, in milliseconds. A crash undoes at most this much.
 const FLUSH_EVERY_MS: u64 = 1_000;
 
-/// How often a store that is locked is tried again.
+/// Attempts to open a locked store.
 const LOCK_ATTEMPTS: u32 = 60;
 
-/// Wait before it is.
+/// Wait between these attempts.
 const LOCK_WAIT: Duration = Duration::from_millis(50);
 
-/// What the names of sled's snapshots begin with.
+/// Prefix of the names of sled's snapshots.
 pub(crate) const SNAPSHOT: &str = "snap.";
 
-/// What the name of one that is being written ends with.
+/// Suffix of a snapshot that is being written.
 const TORN: &str = ".generating";
 
-/// Bytes of keys and values written at once while copying.
+/// Bytes of keys and values that a copy writes at a time.
 pub(crate) const COPY_BYTES: usize = 64 * 1024;
 
-/// One open sled database in a directory of its own.
+/// An open sled database in a directory of its own.
 pub(crate) struct Database {
-    /// Taken only when this is dropped.
+    /// Taken only by [`Database::close`].
     db: Option<sled::Db>,
     dir: PathBuf,
-    /// A handle of our own on sled's log, to fsync it: sled itself calls `sync_file_range`, which leaves out the
-    /// file's length and the disk's own cache.
+    /// A separate handle to sled's log for fsync. sled calls `sync_file_range`, which does not cover the file's length
+    /// and the disk's own cache.
     log: File,
 }
 
 impl Database {
-    /// Opens the database in `dir`, making it if there is none.
+    /// Opens the database in `dir`, or creates it.
     pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, Error> {
         let open = || {
             guarded("opening the store", || {
@@ -51,12 +51,12 @@ impl Database {
             })
         };
         let mut opened = open();
-        // sled lets go of its lock from a thread of its own, some time after the last handle was dropped: a store that
-        // was closed a moment ago may still be held by nobody but ourselves.
+        // sled releases its lock in a background thread some time after the last handle is dropped. So a store that was
+        // just closed by this process may still be locked.
         for _ in 0..LOCK_ATTEMPTS {
             match opened {
                 Err(ref error) if is_locked(error) => std::thread::sleep(LOCK_WAIT),
-                // Not before it failed: whoever still holds the lock may be writing one.
+                // Only after a failure: another process that holds the lock may be writing a snapshot.
                 Err(_) if remove_torn_snapshots(dir)? => {}
                 _ => break,
             }
@@ -67,27 +67,27 @@ impl Database {
         Ok(Self { db: Some(db), dir: dir.to_owned(), log })
     }
 
-    /// Runs `work` on the database. sled answers some damage with a panic; here it is an error like any other.
+    /// Runs `work` on the database. sled answers some damage with a panic; this turns it into an error.
     pub(crate) fn run<T>(
         &self,
         what: &'static str,
         work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>,
     ) -> Result<T, Error> {
         let Some(db) = &self.db else {
-            // It is on its way of being opened again (`reopening`).
+            // The store is about to be opened again (`reopening`).
             return Err(Error::Backend { what, why: "the store is closed".into(), transient: true });
         };
         guarded(what, || work(db))
     }
 
-    /// Makes everything applied so far durable. `synced` holds the overflow files that already are.
+    /// Makes everything applied so far durable. `synced` lists the overflow files that are durable already.
     pub(crate) fn flush(&self, synced: &mut HashSet<OsString>) -> Result<(), Error> {
         self.run("flushing the store", |db| db.flush())?;
         self.flush_overflow(synced)?;
         self.log.sync_data().map_err(Error::io("flushing the log of the store"))
     }
 
-    /// sled keeps pages that are too large for its log in files of their own, which it never flushes.
+    /// Flushes overflow files: sled puts pages too large for its log into separate files, and never flushes them.
     fn flush_overflow(&self, synced: &mut HashSet<OsString>) -> Result<(), Error> {
         let what = "flushing large values of the store";
         let dir = self.dir.join("blobs");
@@ -97,7 +97,7 @@ impl Database {
             let name = entry.file_name();
             if !synced.contains(&name) {
                 match File::open(entry.path()).and_then(|file| file.sync_all()) {
-                    // sled removes a file whose page was written anew.
+                    // sled removes the file of a page that was rewritten.
                     Err(source) if source.kind() == std::io::ErrorKind::NotFound => continue,
                     answer => answer.map_err(Error::io(what))?,
                 }
@@ -109,7 +109,7 @@ impl Database {
         if new { sync_dir(&dir) } else { Ok(()) }
     }
 
-    /// Hands all rows to `take` in pages, in the order of their keys.
+    /// Passes all rows to `take` in pages, in key order.
     pub(crate) fn for_each_page(&self, mut take: impl FnMut(Vec<Row>) -> Result<(), Error>) -> Result<(), Error> {
         let mut rows = self.run("reading the store", |db| Ok(db.iter()))?;
         loop {
@@ -127,12 +127,12 @@ impl Database {
         }
     }
 
-    /// Whether it was closed.
+    /// Returns true if it was closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.db.is_none()
     }
 
-    /// Lets go of sled and its files; what is asked of this database after that is refused.
+    /// Closes sled and its files. Later calls fail.
     pub(crate) fn close(&mut self) {
         let Some(db) = self.db.take() else { return };
         if catch_unwind(AssertUnwindSafe(|| drop(db))).is_err() {
@@ -140,7 +140,7 @@ impl Database {
         }
     }
 
-    /// Bytes of the files.
+    /// Returns the size of the files in bytes.
     pub(crate) fn disk_bytes(&self) -> Result<u64, Error> {
         let what = "measuring the store";
         let mut bytes = 0;
@@ -164,21 +164,21 @@ impl Drop for Database {
     }
 }
 
-/// A key and its value as sled hands them out.
+/// A key and its value as sled returns them.
 pub(crate) type Row = (sled::IVec, sled::IVec);
 
-/// A row as owned bytes, without the first `skip` of the key's.
+/// Copies a row, without the first `skip` bytes of its key.
 pub(crate) fn owned((key, value): Row, skip: usize) -> Entry {
     (key.get(skip..).unwrap_or_default().to_vec(), value.to_vec())
 }
 
-/// Whether somebody holds the store's lock. sled says so in words alone.
+/// Returns true if another process holds the store's lock. sled reports this only in its message.
 fn is_locked(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.to_string().contains("could not acquire lock"))
 }
 
-/// Removes snapshots of the page table whose writing was interrupted: sled takes them for its latest ones, and the store for
-/// damaged. They lie under another name until they are whole, so that nothing is lost with them. Says whether there were any.
+/// Removes incomplete snapshots of the page table; returns true if there were any. sled takes them for the latest ones,
+/// and the store for damaged. A snapshot has this name only until it is complete, so nothing is lost.
 fn remove_torn_snapshots(dir: &Path) -> Result<bool, Error> {
     let what = "removing what an interrupted start left";
     let entries = match fs::read_dir(dir) {

@@ -3,30 +3,30 @@ use std::path::{Path, PathBuf};
 
 use azera_memory::Error;
 
-/// File that names the generation in use. It is replaced by a rename, so it names the old or the new one at any time.
+/// File that names the generation in use. It is replaced by renaming, so it always names the old or the new one.
 const CURRENT: &str = "current";
 
-/// What `current` is written as before it is renamed.
+/// Name of the new `current` file before it is renamed.
 const CURRENT_NEW: &str = "current.new";
 
 /// File that is locked while the directory is in use.
 const LOCK: &str = "lock";
 
-/// A directory of generations: each a whole database in a directory of its own, of which one is in use.
+/// A directory of generations. Each generation is a whole database in a directory of its own; one is in use.
 ///
 /// ```text
-/// lock  current -> "g2"  g1/ (left over: removed at the next opening)  g2/ (in use)
+/// lock  current -> "g2"  g1/ (old: removed at the next opening)  g2/ (in use)
 /// ```
 pub(crate) struct Generations {
     dir: PathBuf,
     current: u64,
-    /// Held, and with it the lock, until this is dropped.
+    /// The lock is held until this is dropped.
     _lock: File,
 }
 
 impl Generations {
-    /// Locks the directory, makes it and its first generation if they are not there, and removes what an interrupted
-    /// change of generation left.
+    /// Locks the directory, creates it and its first generation if needed, and removes the remains of an interrupted
+    /// change of generation.
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
         fs::create_dir_all(dir).map_err(Error::io("making the directory of a store"))?;
         let lock = File::create(dir.join(LOCK)).map_err(Error::io("opening the lock of a store"))?;
@@ -55,12 +55,12 @@ impl Generations {
         Ok(generations)
     }
 
-    /// The directory of the generation in use.
+    /// Returns the directory of the generation in use.
     pub(crate) fn path(&self) -> PathBuf {
         self.path_of(self.current)
     }
 
-    /// Makes the directory of the next generation, empty.
+    /// Creates the empty directory of the next generation.
     pub(crate) fn next(&self) -> Result<(u64, PathBuf), Error> {
         let next = self.current + 1;
         self.remove(next)?;
@@ -69,8 +69,8 @@ impl Generations {
         Ok((next, path))
     }
 
-    /// Puts a generation whose files are all on disk in use; gives the one before it. That can be removed once
-    /// [`Generations::sync`] has made the change durable; until then a crash may bring it back.
+    /// Switches to a generation whose files are all on disk, and returns the one before. Remove that one only after
+    /// [`Generations::sync`], because until then a crash may bring it back.
     pub(crate) fn adopt(&mut self, generation: u64) -> Result<u64, Error> {
         let what = "changing the generation of a store";
         let new = self.dir.join(CURRENT_NEW);
@@ -81,12 +81,12 @@ impl Generations {
         Ok(std::mem::replace(&mut self.current, generation))
     }
 
-    /// Makes durable which generation is in use.
+    /// Makes the switch to another generation durable.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         sync_dir(&self.dir)
     }
 
-    /// Removes a generation that is not in use, if it is there.
+    /// Removes a generation that is not in use, if it exists.
     pub(crate) fn remove(&self, generation: u64) -> Result<(), Error> {
         let path = self.path_of(generation);
         match fs::remove_dir_all(&path) {
@@ -101,7 +101,7 @@ impl Generations {
         self.dir.join(format!("g{generation}"))
     }
 
-    /// The generations on disk.
+    /// Returns the generations on disk.
     fn found(&self) -> Result<Vec<u64>, Error> {
         let what = "reading the directory of a store";
         let mut found = Vec::new();
@@ -117,8 +117,8 @@ pub(crate) fn number(name: &str) -> Option<u64> {
     name.strip_prefix('g')?.parse().ok()
 }
 
-/// The number in `current`. Without that file the store is new; but rows without it are a store that lost it, and are
-/// not to be taken for leftovers.
+/// Returns the number in `current`. Without that file the store is new. But if there are rows, the file is lost, and
+/// the rows must not be removed as remains.
 fn read_current(dir: &Path) -> Result<Option<u64>, Error> {
     match fs::read_to_string(dir.join(CURRENT)) {
         Ok(text) => number(text.trim()).map(Some).ok_or_else(|| damaged("the file `current` names nothing".into())),
@@ -135,7 +135,7 @@ fn read_current(dir: &Path) -> Result<Option<u64>, Error> {
     }
 }
 
-/// Makes names in a directory durable.
+/// Makes the names in a directory durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::io("flushing a directory"))
 }

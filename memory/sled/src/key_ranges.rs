@@ -1,9 +1,9 @@
-//! Which page a key belongs to where the ranges of several hold it.
+//! Decides which page a key belongs to when the ranges of several pages contain it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// From the first key to before `hi`; without that, where it is empty, to the end of all.
+/// A range of keys from `lo` to before `hi`; an empty `hi` means no end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyRange {
     pub(crate) lo: Vec<u8>,
@@ -16,12 +16,12 @@ impl KeyRange {
     }
 }
 
-/// Key ranges that are somebody's, by their first key; no two overlap.
+/// Key ranges that pages have claimed, by first key. None overlap.
 #[derive(Default)]
 pub(crate) struct KeyRanges(BTreeMap<Vec<u8>, Vec<u8>>);
 
 impl KeyRanges {
-    /// Takes what is nobody's yet of a range; gives that.
+    /// Claims the unclaimed parts of a range, and returns them.
     pub(crate) fn claim(&mut self, range: &KeyRange) -> Vec<KeyRange> {
         let behind = |end: &Vec<u8>| Some(end.clone()).filter(|end| !end.is_empty());
         let before = self.0.range::<Vec<u8>, _>(..=&range.lo).next_back();
@@ -50,7 +50,7 @@ mod tests {
     use super::{KeyRange, KeyRanges};
 
     #[test]
-    fn claims_are_nobody_elses() {
+    fn claimed_ranges_do_not_overlap() {
         let range = |(lo, hi): (&str, &str)| KeyRange { lo: lo.into(), hi: hi.into() };
         let mut claims = KeyRanges::default();
         let mut check = |wanted, given: &[(&str, &str)]| {

@@ -1,16 +1,16 @@
-//! The record and working memory on [sled](https://docs.rs/sled).
+//! The record and working memory on [sled](https://docs.rs/sled). Begin with [`SledStore`] and [`SledWorking`].
 //!
-//! - All tables of the record lie in one sled tree, the table's number before the key: sled applies a batch to one
+//! - All tables of the record share one sled tree; the table's number comes before the key. sled applies a batch to one
 //!   tree atomically, and a batch of the record touches many tables.
-//! - sled appends and reuses space later, so a removed value stays on disk for an unknown time. What has to be gone is
-//!   made so by writing all that is left into a new *generation* beside the old one and pointing to it (`generation`).
-//! - sled writes its log without an fsync and its overflow files without any: durability is completed here
-//!   (`database`).
-//! - sled takes a damaged log for the end of it and goes on without the rest: a number kept outside tells
-//!   (`watermark`).
-//! - After a write that failed, as on a full disk, the store goes on by opening again what is on disk (`reopening`).
-//! - What sled cannot open for damage is read without it (`salvage`, `carving`, `log`, `page`).
-//! - One process at a time: the directory is locked.
+//! - sled appends, and reuses space later, so a removed value stays on disk for an unknown time. To erase values, the
+//!   rest is copied into a new *generation* next to the old one, which then replaces it (`generation`).
+//! - sled writes its log without fsync, and its overflow files without any flush. `database` adds what durability
+//!   needs.
+//! - sled takes damage in its log for the end of the log, and continues without the rest. A number outside of sled
+//!   reveals this (`watermark`).
+//! - After a failed write, for example on a full disk, the store opens the files again (`reopening`).
+//! - If damage keeps sled from opening a store, its rows are read without sled (`salvage`, `carving`, `log`, `page`).
+//! - Only one process at a time: the directory is locked.
 
 mod carving;
 mod copying;

@@ -1,8 +1,8 @@
-//! The log of sled 0.34, read without sled.
+//! Reads the log of sled 0.34 without sled.
 //!
-//! The file `db` consists of segments of [`SEGMENT_BYTES`], each with a header of its own and messages behind it, one after
-//! the other. Segments are used again, so their order in the file says nothing; a message's place in the order of all
-//! that was written (its LSN) is the number of its segment times the size of one, and its offset there.
+//! The file `db` consists of segments of [`SEGMENT_BYTES`]. Each has a header, and messages one after the other.
+//! Segments are reused, so their order in the file means nothing. The position of a message in the order of all writes
+//! is its LSN: the number of its segment times the segment size, plus its offset in the segment.
 //!
 //! ```text
 //! message  CRC-32 of what follows, body first, inverted (4 bytes, little-endian) · kind (1) · length of the body ·
@@ -10,8 +10,8 @@
 //! blob     CRC-32 of what follows (4) · kind (1) · body; a file `blobs/<LSN>`, named in a message of 8 bytes
 //! ```
 //!
-//! So a message can be reported anywhere in the file by itself, and neither headers of segments nor snapshots of the page table
-//! are looked at. Azera does not have sled compress anything.
+//! So each message can be recognised by itself, anywhere in the file. Segment headers and snapshots of the page table
+//! are not needed. Azera does not use sled's compression.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -28,19 +28,19 @@ const SEGMENT_BYTES: u64 = 512 * 1024;
 /// Bytes of a segment's header.
 const SEGMENT_HEADER: u64 = 20;
 
-/// No message begins with less than this left in its segment.
+/// No message begins with fewer bytes than this left in its segment.
 const LEAST_LEFT: u64 = 32;
 
 /// Bytes of a checksum.
 const CRC_BYTES: usize = 4;
 
-/// A message that came through whole.
+/// A message with a correct checksum.
 pub(crate) struct Message {
     pub(crate) page: u64,
-    /// When it was written, in the order of all messages.
+    /// Its position in the order of all writes.
     pub(crate) lsn: u64,
     pub(crate) kind: Kind,
-    /// Where it lies in the file, header and all.
+    /// Its bytes in the file, with the header.
     pub(crate) bytes: Range<u64>,
 }
 
@@ -48,26 +48,26 @@ pub(crate) struct Message {
 pub(crate) enum Kind {
     /// A whole page.
     State(Place),
-    /// A whole page in a file that is gone or damaged.
+    /// A whole page whose file is missing or damaged.
     Lost,
     /// A change of a page.
     Change(Place),
-    /// The page is no more.
+    /// The page was freed.
     Freed,
-    /// The segment ends here.
+    /// End of the segment.
     End,
     /// Nothing about rows.
     Other,
 }
 
-/// Where a page or a change of one lies.
+/// Location of a page, or of a change of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Log { offset: u64, length: usize },
     Blob(u64),
 }
 
-/// The files of a database that rows lie in.
+/// The files of a database that contain rows.
 pub(crate) struct Log {
     file: File,
     blobs: PathBuf,
@@ -79,7 +79,7 @@ impl Log {
         Ok(Self { file, blobs: dir.join("blobs") })
     }
 
-    /// Hands every message that came through whole to `take`, in no order.
+    /// Passes every intact message to `take`, in no order.
     pub(crate) fn scan(&mut self, take: &mut dyn FnMut(&Message)) -> Result<Runs, Error> {
         let what = "reading the log of a damaged store";
         let mut runs = Runs::default();
@@ -102,7 +102,7 @@ impl Log {
                 };
                 at = message.bytes.end - start;
                 let number = message.lsn / SEGMENT_BYTES;
-                // What is left of an earlier use of the segment was all written elsewhere before it was used again.
+                // Remains of an earlier use of the segment were all rewritten elsewhere before it was reused.
                 if newest.is_some_and(|newest| number < newest) {
                     used_before = true;
                     continue;
@@ -124,7 +124,7 @@ impl Log {
         }
     }
 
-    /// The body of a message; nothing where the file of a blob is gone or damaged.
+    /// Returns the body of a message; `None` if the file of a blob is missing or damaged.
     pub(crate) fn read(&mut self, place: Place) -> Result<Option<Vec<u8>>, Error> {
         let (offset, length) = match place {
             Place::Blob(blob) => return Ok(read_blob(&self.blobs, blob)),
@@ -141,20 +141,21 @@ impl Log {
 #[derive(Default)]
 struct Tail {
     segment: Option<u64>,
-    /// Whether something stands behind its last message that came through: nothing newer tells that this was one, too.
-    /// Where the segment had been used before, it may be what is left of that.
+    /// True if there are bytes after its last intact message. They may be another message, or remains of an earlier use
+    /// of the segment.
     torn: bool,
 }
 
-/// Whether anything but zeros stands in a segment from `end` on. sled, which puts zeros behind the last message at each
-/// start, leaves out the last byte.
+/// Returns true if a segment contains anything but zeros from `end` on. At each start, sled writes zeros after the last
+/// message, except for the last byte.
 fn is_written(segment: &[u8], end: u64) -> bool {
     let room = SEGMENT_BYTES as usize - 1;
     let rest = segment.get(end as usize..segment.len().min(room));
     rest.is_some_and(|rest| rest.iter().any(|byte| *byte != 0))
 }
 
-/// The message that `bytes` begin with, if it is whole; they lie at `at` in a segment that lies at `start` in the file.
+/// Returns the message at the beginning of `bytes`, if it is intact. `bytes` lie at `at` in a segment that begins at
+/// `start` in the file.
 fn message(bytes: &[u8], start: u64, at: u64) -> Option<Message> {
     let mut rest = Bytes(bytes);
     let crc = u32::from_le_bytes(*rest.array::<CRC_BYTES>()?);
@@ -183,7 +184,7 @@ fn message(bytes: &[u8], start: u64, at: u64) -> Option<Message> {
         9 => Kind::State(blob()?),
         10 => Kind::Change(inline),
         11 => Kind::Change(blob()?),
-        // What was given up, marks of batches, and pages about sled itself.
+        // Cancelled messages, batch markers, and pages about sled itself.
         _ => Kind::Other,
     };
     Some(Message { page, lsn, kind, bytes: offset..body_offset + length as u64 })
@@ -199,11 +200,11 @@ fn read_blob(blobs: &Path, blob: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What of the log came through without a hole.
+/// The parts of the log without holes.
 #[derive(Default)]
 pub(crate) struct Runs {
     runs: Vec<Range<u64>>,
-    /// Places at which something is missing.
+    /// Number of holes.
     pub(crate) holes: usize,
 }
 
@@ -220,7 +221,7 @@ impl Runs {
         }
     }
 
-    /// Puts together what lies apart in the file, and counts what is missing between.
+    /// Joins parts that are scattered in the file, and counts the holes between them.
     fn joined(mut self) -> Self {
         self.runs.sort_by_key(|run| run.start);
         self.runs.dedup_by(|next, run| {
@@ -230,14 +231,14 @@ impl Runs {
             }
             joins
         });
-        // Between whole segments others may have been given up, which is no damage.
+        // Segments in between may have been freed, which is no damage.
         let whole = |lsn: u64| lsn % SEGMENT_BYTES == SEGMENT_HEADER;
         let ends = std::iter::once(SEGMENT_HEADER).chain(self.runs.iter().map(|run| run.end));
         self.holes += self.runs.iter().zip(ends).filter(|(run, end)| !whole(*end) || !whole(run.start)).count();
         self
     }
 
-    /// Whether nothing that was written from one message to a later one is missing.
+    /// Returns true if nothing is missing between two messages.
     pub(crate) fn whole(&self, from: u64, to: u64) -> bool {
         let run = self.runs.partition_point(|run| run.end <= from);
         self.runs.get(run).is_some_and(|run| run.contains(&from) && run.contains(&to))

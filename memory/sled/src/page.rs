@@ -1,4 +1,4 @@
-//! Pages of a tree of sled 0.34, and changes of them, as they lie in its log.
+//! Parses pages of a sled 0.34 tree, and changes of them, as they are in its log.
 //!
 //! ```text
 //! page    next page · page being merged into one below it (0: none) · whether it is being merged itself (1 byte) ·
@@ -7,10 +7,10 @@
 //! change  0 put · key · value      1 remove · key      2 merge · page      3 merged      4 is being merged
 //! ```
 //!
-//! Numbers are varints, keys and values have their length before them. The prefix is the beginning of the first key. Each
-//! reader takes any bytes whatever, and gives nothing for what sled never writes.
+//! Numbers are varints; keys and values come after their length. The prefix is the beginning of the first key. Each
+//! parser accepts any bytes, and returns `None` for bytes that sled never writes.
 
-/// Bytes that are taken from the front.
+/// A reader that takes bytes from the front.
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -28,7 +28,7 @@ impl<'a> Bytes<'a> {
         self.array::<1>().map(|[byte]| *byte)
     }
 
-    /// The first byte is a small number itself, or says how the others stand for a larger one.
+    /// Reads a varint: the first byte is a small number itself, or tells how the following bytes encode a larger one.
     pub(crate) fn number(&mut self) -> Option<u64> {
         let first = self.byte()?;
         Some(match first {
@@ -50,22 +50,22 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// A page as it was written as a whole.
+/// A whole page.
 pub(crate) struct Node<'a> {
-    /// The first key it may hold.
+    /// The first key that it may contain.
     pub(crate) lo: &'a [u8],
-    /// The key behind all that it may hold; empty where there is no end.
+    /// The key after all that it may contain; empty if there is no end.
     pub(crate) hi: &'a [u8],
-    /// What all its keys begin with and are written without.
+    /// The prefix of all its keys, which are stored without it.
     pub(crate) prefix: &'a [u8],
-    /// The page below it that is being merged into its neighbour.
+    /// The child page that is being merged into its neighbour.
     pub(crate) merging: u64,
     pub(crate) content: Content<'a>,
 }
 
 pub(crate) enum Content<'a> {
     Rows(Vec<(&'a [u8], &'a [u8])>),
-    /// Pages below by the first key that leads there.
+    /// Child pages by their first key.
     Pages(Vec<(&'a [u8], u64)>),
 }
 
@@ -85,7 +85,7 @@ impl<'a> Node<'a> {
         is_range.then_some(Self { lo, hi, prefix: lo.get(..prefix)?, merging, content })
     }
 
-    /// A key of the page with its prefix.
+    /// Returns a key of the page with its prefix.
     pub(crate) fn key(&self, rest: &[u8]) -> Vec<u8> {
         [self.prefix, rest].concat()
     }
@@ -95,11 +95,11 @@ impl<'a> Node<'a> {
 pub(crate) enum Change<'a> {
     Put(&'a [u8], &'a [u8]),
     Remove(&'a [u8]),
-    /// A page below it begins to be merged into its neighbour.
+    /// A child page begins to be merged into its neighbour.
     Merge(u64),
-    /// And that is done.
+    /// That merge is complete.
     Merged,
-    /// It is merged into its neighbour itself, which changes no row.
+    /// The page itself is being merged into its neighbour, which changes no row.
     IsMerged,
 }
 

@@ -1,32 +1,32 @@
 use azera_memory::{Batch, Error};
 
-/// Bytes of batches recorded while a copy is made. A conversation writes kilobytes a second.
+/// Most bytes of batches recorded during a copy. A conversation writes kilobytes per second.
 const RECORDED_BYTES: usize = 64 * 1024 * 1024;
 
-/// What is applied to the store while a copy of it is made, to be done again on the copy.
+/// Batches applied to the store during a copy, to be repeated on the copy.
 #[derive(Default)]
 pub(crate) enum Recording {
-    /// No copy is being made.
+    /// No copy is running.
     #[default]
     Off,
-    /// Batches with their numbers, in the order in which they were applied.
+    /// Batches with their numbers, in the order they were applied.
     On {
-        /// Since the last time they were taken.
+        /// Batches since they were last taken.
         batches: Vec<(u64, Batch)>,
-        /// Of their keys and values.
+        /// Bytes of their keys and values.
         bytes: usize,
     },
-    /// There was more than [`RECORDED_BYTES`].
+    /// More than [`RECORDED_BYTES`] were recorded.
     Overflow,
 }
 
 impl Recording {
-    /// Starts with nothing.
+    /// Starts an empty recording.
     pub(crate) fn start(&mut self) {
         *self = Self::On { batches: Vec::new(), bytes: 0 };
     }
 
-    /// Records a batch, if any are recorded.
+    /// Records a batch, if a copy is running.
     pub(crate) fn add(&mut self, number: u64, batch: Batch) {
         if let Self::On { batches, bytes } = self {
             *bytes += batch.bytes();
@@ -37,7 +37,7 @@ impl Recording {
         }
     }
 
-    /// Takes what was recorded and goes on recording.
+    /// Takes the recorded batches and continues recording.
     pub(crate) fn take(&mut self) -> Result<Vec<(u64, Batch)>, Error> {
         match self {
             Self::On { batches, bytes } => {

@@ -1,5 +1,5 @@
-//! Going on after a failure to write. Once a write has failed (a full disk, as a rule), sled refuses every further one:
-//! the store is opened again from what is on disk, as after a crash, when there is room.
+//! Recovery from a failed write. After one failed write, usually on a full disk, sled refuses all others. Once there is
+//! space, the store opens its files again, as after a crash.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,28 +14,28 @@ use crate::database::{Database, SNAPSHOT};
 use crate::store::{CACHE_BYTES, Flushed, SledStore, hold, last_batch};
 use crate::watermark::Watermark;
 
-/// Wait between two attempts, which cost as much as a start each.
+/// Wait between two attempts, each of which costs as much as a start.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
 
-/// Bytes that must fit on the disk before an attempt: opening writes a snapshot of sled's page table and a new segment.
+/// Bytes that must be free before an attempt: opening writes a snapshot of sled's page table and a new segment.
 pub(crate) const ROOM_BYTES: usize = 4 * 1024 * 1024;
 
-/// What is written to see whether they fit; not zeros, which some file systems leave out.
+/// Bytes written to test for free space. They are not zeros, because some file systems do not store zeros.
 static PAGE: [u8; 64 * 1024] = [1; 64 * 1024];
 
-/// File that shows whether they do.
+/// File written to test for free space.
 const ROOM: &str = "room";
 
 impl SledStore {
-    /// Opens the store again if a write failed, and if there is room now. Until the old one is closed for that, most of what
-    /// was there can be read; once it is, and opening fails, nothing can until an attempt succeeds.
+    /// Opens the store again if a write failed and there is space now. Until the old files are closed for this, most
+    /// rows can be read. If opening then fails, nothing can be read until an attempt succeeds.
     ///
-    /// What was flushed is there afterwards. What was not is gone, as after a crash.
+    /// Flushed changes are there afterwards; others are gone, as after a crash.
     pub(crate) fn reopen_if_failed(&self) -> Result<(), Error> {
         if !self.failed.load(Atomic::Acquire) {
             return Ok(());
         }
-        // Whoever copies holds on to the database.
+        // A copy in progress keeps the database open.
         let _copying = match self.copying.try_lock() {
             Ok(copying) => copying,
             Err(TryLockError::Poisoned(copying)) => copying.into_inner(),
@@ -55,7 +55,7 @@ impl SledStore {
         ensure_disk_space(&path, ROOM_BYTES + snapshot_bytes(&path)?)?;
         open.generations.sync()?;
         let Some(database) = Arc::get_mut(&mut open.database) else { return Err(self.not_written()) };
-        // sled locks its files, so the old one has to go first.
+        // sled locks its files, so the old database must be closed first.
         self.unreadable.store(true, Atomic::Release);
         database.close();
         let database = Database::open(&path, CACHE_BYTES)?;
@@ -71,26 +71,26 @@ impl SledStore {
         self.reopenings.fetch_add(1, Atomic::AcqRel);
         self.unreadable.store(false, Atomic::Release);
         self.failed.store(false, Atomic::Release);
-        tracing::warn!(dir = %path.display(), "the store is open again after a failure to write");
+        tracing::warn!(dir = %path.display(), "reopened the store after a failed write");
         Ok(())
     }
 }
 
-/// Bytes of the snapshots of sled's page table; opening writes another one.
+/// Returns the size in bytes of the snapshots of sled's page table; opening writes another one.
 fn snapshot_bytes(dir: &Path) -> Result<usize, Error> {
     let what = "looking at the snapshots of the store";
     let mut bytes = 0;
     for entry in fs::read_dir(dir).map_err(Error::io(what))? {
         let entry = entry.map_err(Error::io(what))?;
         if entry.file_name().to_string_lossy().starts_with(SNAPSHOT) {
-            // sled may remove one at any moment.
+            // sled may remove a snapshot at any moment.
             bytes += entry.metadata().map_or(0, |metadata| metadata.len());
         }
     }
     Ok(usize::try_from(bytes).unwrap_or(usize::MAX / 2))
 }
 
-/// Fails where so many bytes do not fit on the disk.
+/// Fails if this many bytes do not fit on the disk.
 pub(crate) fn ensure_disk_space(dir: &Path, bytes: usize) -> Result<(), Error> {
     let path = dir.join(ROOM);
     let written = File::create(&path).and_then(|mut file| {
@@ -116,20 +116,20 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_after_a_failed_write_is_opened_again_by_a_read() {
+    fn a_read_reopens_a_store_that_a_failed_write_made_unreadable() {
         let dir = tempfile::tempdir().unwrap();
         let store = SledStore::open(dir.path()).unwrap();
         let get = || store.get(Table::Messages, b"key");
         put(&store, b"value").unwrap();
-        // As sled leaves it where a write in the background failed and a read ran into that.
+        // This is the state after a background write failed and a read noticed it.
         store.failed.store(true, Atomic::Release);
         store.unreadable.store(true, Atomic::Release);
         let copying = hold(&store.copying);
-        assert_eq!(get().unwrap().as_deref(), Some(b"value".as_slice()), "who copies is not waited for");
+        assert_eq!(get().unwrap().as_deref(), Some(b"value".as_slice()), "a read does not wait for the copy");
         drop(copying);
         assert_eq!(store.reopenings.load(Atomic::Acquire), 0);
         assert!(put(&store, b"other").is_err());
-        assert!(get().unwrap_err().is_transient(), "what was read before may be gone");
+        assert!(get().unwrap_err().is_transient(), "data read earlier may be lost");
         assert_eq!(store.reopenings.load(Atomic::Acquire), 1);
         assert_eq!(get().unwrap().as_deref(), Some(b"value".as_slice()));
         put(&store, b"other").unwrap();

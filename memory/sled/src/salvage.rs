@@ -1,8 +1,8 @@
-//! Reading what is left of a damaged store.
+//! Reads the remains of a damaged store.
 //!
-//! sled opens no store whose damage meets what it finds its pages by, and cuts off what lies behind damage elsewhere, so
-//! rows are read without it (`carving`). Where nothing says which generation is in use, all of them are tried and the
-//! fullest counts: the last one may be half a copy.
+//! sled cannot open a store if the damage hits the data that locates its pages; damage elsewhere makes sled drop
+//! everything after it. So rows are read without sled (`carving`). If it is unknown which generation is in use, all are
+//! read and the one with most rows is used, because the last may be half a copy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,26 +14,26 @@ use crate::database::COPY_BYTES;
 use crate::generation::number;
 use crate::store::SledStore;
 
-/// What came of reading a damaged store.
+/// The result of salvaging a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SalvageReport {
-    /// Rows that were handed out.
+    /// Number of rows that were recovered.
     pub rows: usize,
-    /// Places at which something could not be read. There may be none although rows are missing: where a file is cut off,
-    /// or damage hit what was written last and in a place that had been used before, nothing tells what stood there.
+    /// Number of places that could not be read. It may be 0 although rows are missing: nothing shows what a truncated
+    /// file contained, or what damage at the very end hit in a reused place.
     pub gaps: usize,
 }
 
 impl SledStore {
-    /// Hands every row of the store in `dir` that can still be read to `take`, in no order, and each once. The store
-    /// itself is left as it is, and need not be one that can be opened.
+    /// Passes every row of the store in `dir` that can still be read to `take`, once and in no order. The store is not
+    /// changed, and need not be one that sled can open.
     ///
-    /// A damaged place costs rows of the pages that were written there and no others. An older state of such a page stands
-    /// in for it if there is one: single rows may be as they once were, also such as were removed since.
+    /// A damaged place costs rows of the pages written there, and no others. If such a page has an older state, that
+    /// one is used: single rows may then be outdated, or may have been removed since.
     ///
     /// # Errors
     ///
-    /// If nothing can be read at all, the disk refuses, or `take` does.
+    /// Fails if nothing can be read, if the disk fails, or if `take` fails.
     pub fn salvage(
         dir: impl AsRef<Path>,
         take: &mut dyn FnMut(Batch) -> Result<(), Error>,
@@ -58,7 +58,7 @@ impl SledStore {
     }
 }
 
-/// The generation in use, or all of them where nothing says which that is, the newest first.
+/// Returns the generation in use, or all of them, newest first, if that is unknown.
 fn generations(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let named = fs::read_to_string(dir.join("current")).ok().map(|name| dir.join(name.trim()));
     if let Some(named) = named.filter(|named| named.join("db").is_file()) {
@@ -80,7 +80,7 @@ fn read(generation: &Path, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> 
     let (mut batch, mut bytes, mut rows) = (Batch::new(), 0, 0);
     carving.rows(&mut |page| {
         for (key, value) in page {
-            // What is in no table is the store's own.
+            // Keys outside all tables belong to the store itself.
             let Some((number, key)) = key.split_first() else { continue };
             let Some(table) = Table::from_number(*number) else { continue };
             bytes += key.len() + value.len();

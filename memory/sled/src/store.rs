@@ -13,11 +13,11 @@ use crate::generation::Generations;
 use crate::recording::Recording;
 use crate::watermark::Watermark;
 
-/// Bytes of pages sled keeps in memory. sled's own default is a gigabyte; a turn reads a few dozen rows written lately,
-/// and a page that is not cached costs one read of a file that the system caches anyway.
+/// Bytes of pages that sled caches. sled's default is a gigabyte. A turn reads a few dozen recent rows, and an uncached
+/// page costs one read of a file that the system caches anyway.
 pub(crate) const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The key of the number of the last batch, outside of every table.
+/// Key of the number of the last batch, outside of all tables.
 const LAST_BATCH: &[u8] = &[u8::MAX];
 
 /// The record on sled.
@@ -25,39 +25,39 @@ const LAST_BATCH: &[u8] = &[u8::MAX];
 /// Locks are taken in the order `copying`, `writing`, `flushed`, `open`.
 pub struct SledStore {
     pub(crate) open: RwLock<Open>,
-    /// The number of the last batch applied. Changed only while `open` is held for writing.
+    /// Number of the last applied batch. It changes only while `open` is locked for writing.
     pub(crate) applied: AtomicU64,
     pub(crate) flushed: Mutex<Flushed>,
-    /// Held while a batch is applied. What is applied while a rewrite or a dump copies rows is recorded here, to be done
-    /// again on the copy.
+    /// Held while a batch is applied. Batches applied during a rewrite or a dump are recorded here, to be repeated on
+    /// the copy.
     pub(crate) writing: Mutex<Recording>,
     /// Held while the store is copied.
     pub(crate) copying: Mutex<()>,
-    /// Something was not written, so sled takes in nothing more until it is opened again (`reopening`). A flush that
-    /// failed may have lost pages that a second one would then report as written.
+    /// True after a failed write: sled refuses all changes until the store is opened again (`reopening`). A failed
+    /// flush may have lost pages that a second flush would report as written.
     pub(crate) failed: AtomicBool,
-    /// How often it was opened again since. A batch applied before that and not flushed is gone, although one applied
-    /// after it may have its number.
+    /// How often it was opened again. A batch applied before and not flushed is then gone, although a later one may
+    /// have its number.
     pub(crate) reopenings: AtomicU64,
-    /// Whether that was for want of room.
+    /// True if the failed write was due to a full disk.
     pub(crate) full: AtomicBool,
-    /// Whether since then not even reading works.
+    /// True if reads fail, too, since then.
     pub(crate) unreadable: AtomicBool,
 }
 
 pub(crate) struct Open {
     pub(crate) generations: Generations,
-    /// Shared with whoever flushes or copies it, so that others read and write meanwhile.
+    /// Shared with threads that flush or copy it, so that others read and write meanwhile.
     pub(crate) database: Arc<Database>,
 }
 
 pub(crate) struct Flushed {
-    /// The number of the last batch that is durable.
+    /// Number of the last durable batch.
     pub(crate) batch: u64,
     pub(crate) watermark: Watermark,
     /// Overflow files that are durable.
     pub(crate) overflow: HashSet<OsString>,
-    /// When opening the store again was last tried.
+    /// Time of the last attempt to open the store again.
     pub(crate) reopened: Option<Instant>,
 }
 
@@ -68,7 +68,7 @@ impl Flushed {
 }
 
 impl SledStore {
-    /// Opens the store in `dir`, making it if there is none. Fails if another process uses it.
+    /// Opens the store in `dir`, or creates it. Fails if another process uses it.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, Error> {
         let generations = Generations::open(dir.as_ref())?;
         let database = Database::open(&generations.path(), CACHE_BYTES)?;
@@ -96,33 +96,33 @@ impl SledStore {
         self.open.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers that something was not written.
+    /// Records a failed write and returns its error.
     fn fail(&self, error: Error) -> Error {
         self.full.store(matches!(error, Error::Full { .. }), Atomic::Release);
         self.failed.store(true, Atomic::Release);
         error
     }
 
-    /// Reads. sled ends here what a write left to be done, such as splitting a page, and refuses to once a write in the
-    /// background has failed. Most of what is done begins with a read, so this is then where the store is opened again.
+    /// Runs a read. A read in sled completes pending work such as splitting a page, and fails if a background write has
+    /// failed. Most operations begin with a read, so this then opens the store again.
     fn reading<T>(&self, work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>) -> Result<T, Error> {
         let what = "reading the store";
         if self.unreadable.load(Atomic::Acquire) {
             match self.reopen_if_failed() {
-                // Whoever asks may have read what is gone now.
+                // The caller may have read rows that are gone now.
                 Ok(()) => {
                     let why = "it was opened again after a failure to write: what was read before may be gone".into();
                     return Err(Error::Backend { what, why, transient: true });
                 }
                 Err(error) if self.read().database.is_closed() => return Err(error),
-                // Some of it can still be read.
+                // Some rows can still be read.
                 Err(_) => {}
             }
         }
-        // Held until the failure is remembered, so that it is not taken for one of the store opened again.
+        // Held until the failure is recorded, so that it does not count for the store opened again.
         let open = self.read();
         open.database.run(what, work).map_err(|error| match error {
-            // A read may fail by itself, too; that is nothing that opening again would mend.
+            // A read may fail by itself, too; opening again would not help then.
             Error::Full { .. } | Error::Io { .. } if open.database.run(what, |db| db.flush()).is_err() => {
                 self.unreadable.store(true, Atomic::Release);
                 self.fail(error)
@@ -131,7 +131,7 @@ impl SledStore {
         })
     }
 
-    /// Why nothing is taken in while `failed` is set.
+    /// Returns the error for changes while `failed` is set.
     pub(crate) fn not_written(&self) -> Error {
         let what = "writing to the store";
         if self.full.load(Atomic::Acquire) {
@@ -140,8 +140,8 @@ impl SledStore {
         Error::Backend { what, why: "an earlier write failed".into(), transient: true }
     }
 
-    /// Makes everything up to `batch` durable, which was applied after so many `reopenings`. Who waits here while another
-    /// flushes finds their own batch flushed along with it more often than not.
+    /// Makes everything up to `batch` durable; `reopenings` is the count when it was applied. A caller that waits for
+    /// another flush usually finds its own batch flushed with it.
     fn flush_batch(&self, batch: u64, reopenings: u64) -> Result<(), Error> {
         let mut flushed = hold(&self.flushed);
         if self.reopenings.load(Atomic::Acquire) != reopenings {
@@ -203,7 +203,7 @@ impl Store for SledStore {
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         batch.check()?;
-        // Not opened again here: what the batch was built on may be gone after that (`ready`).
+        // This does not open the store again, because rows that the batch is based on may then be gone (`ready`).
         if self.failed.load(Atomic::Acquire) {
             return Err(self.not_written());
         }
@@ -211,7 +211,7 @@ impl Store for SledStore {
             let mut recording = hold(&self.writing);
             let number = self.applied.load(Atomic::Acquire) + 1;
             let rows = rows(&batch, number);
-            // sled's scans may see half of a batch: nobody reads while one is applied, which is microseconds.
+            // sled's scans may see half a batch. So nobody reads while one is applied, which takes microseconds.
             let open = self.write();
             if let Err(error) = open.database.run("writing to the store", |db| db.apply_batch(rows)) {
                 return Err(self.fail(error));
@@ -231,14 +231,14 @@ impl Store for SledStore {
             let _applying = self.read();
             (self.applied.load(Atomic::Acquire), self.reopenings.load(Atomic::Acquire))
         };
-        // What failed to be applied may be read in part.
+        // A batch that failed may be partly visible.
         if self.failed.load(Atomic::Acquire) {
             return Err(self.not_written());
         }
         self.flush_batch(applied, reopenings)
     }
 
-    /// Others read and write while the rows are copied, and wait only while the copy is put in use.
+    /// Others read and write during the copy, and wait only while it is put in use.
     fn rewrite(&self) -> Result<(), Error> {
         let _copying = hold(&self.copying);
         let (next, path) = self.read().generations.next()?;
@@ -255,7 +255,8 @@ impl Store for SledStore {
         let old = open.generations.adopt(next)?;
         open.database = Arc::new(fresh);
         *flushed = Flushed::new(last, watermark);
-        // Before that is durable nothing may be acknowledged: it would be in a generation that a crash takes back.
+        // Nothing may be acknowledged before the switch is durable, because a crash would undo it together with the new
+        // generation.
         if let Err(error) = open.generations.sync() {
             return Err(self.fail(error));
         }
@@ -279,13 +280,13 @@ pub(crate) fn hold<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The number of the last batch that is there, 0 before the first.
+/// Returns the number of the last batch; 0 before the first.
 pub(crate) fn last_batch(database: &Database) -> Result<u64, Error> {
     let bytes = database.run("opening the store", |db| db.get(LAST_BATCH))?;
     Ok(bytes.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes))
 }
 
-/// The batch of this number as it is applied.
+/// Returns the sled batch for this batch and its number.
 pub(crate) fn rows(batch: &Batch, number: u64) -> sled::Batch {
     let mut rows = sled::Batch::default();
     for change in batch.changes() {
@@ -298,7 +299,7 @@ pub(crate) fn rows(batch: &Batch, number: u64) -> sled::Batch {
     rows
 }
 
-/// The key of a row in the one tree.
+/// Returns the key of a row in the single tree.
 fn row(table: Table, key: &[u8]) -> Vec<u8> {
     let mut row = Vec::with_capacity(1 + key.len());
     row.push(table as u8);
@@ -306,7 +307,7 @@ fn row(table: Table, key: &[u8]) -> Vec<u8> {
     row
 }
 
-/// The smallest key above every key that starts with `prefix`.
+/// Returns the smallest key above every key that starts with `prefix`.
 fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut behind = prefix.get(..=last)?.to_vec();

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use azera_memory::Error;
 
-/// File beside sled's own that holds the number of the last batch known to be durable.
+/// File next to sled's own that holds the number of the last batch known to be durable.
 const FLUSHED: &str = "flushed";
 
 const WHAT: &str = "reading the watermark of the store";
 
-/// The number of the last durable batch, kept outside of sled. When sled finds damage in its log it goes on with what
-/// lies before it, as if the rest had never been written; this tells that from a crash, after which nothing flushed is
-/// missing.
+/// The number of the last durable batch, stored outside of sled. When sled finds damage in its log, it continues with
+/// the part before it, as if the rest had never been written. This number distinguishes damage from a crash, after
+/// which no flushed batch is missing.
 ///
-/// The file is written after each flush and not flushed itself: an older number only knows of less.
+/// The file is written after each flush and not flushed itself. An outdated number is only less strict.
 pub(crate) struct Watermark {
     file: File,
 }
@@ -39,7 +39,7 @@ impl Watermark {
         Ok(Self { file })
     }
 
-    /// Everything up to this batch is durable.
+    /// Records that everything up to this batch is durable.
     pub(crate) fn raise(&mut self, batch: u64) -> Result<(), Error> {
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(&batch.to_be_bytes()));
         written.map_err(Error::io("writing the watermark of the store"))

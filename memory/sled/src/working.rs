@@ -9,20 +9,21 @@ use crate::database::Database;
 use crate::generation::Generations;
 use crate::reopening::{ROOM_BYTES, WAIT, ensure_disk_space};
 
-/// Bytes of pages sled keeps in memory for working memory: a few sessions and the embeddings of the hour.
+/// Bytes of pages that sled caches for working memory: a few sessions, and the embeddings of an hour.
 const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Values removed at once while sweeping.
+/// Values that a sweep removes at a time.
 const SWEEP_BATCH: usize = 1_000;
 
-/// Bytes of the end of a value's life before it: microseconds since 1970, big-endian.
+/// Bytes of the expiry time before a value: microseconds since 1970, big-endian.
 const END_BYTES: usize = 8;
 
-/// Working memory on sled. Its values may be lost, so nothing is flushed on purpose, and files that cannot be opened
-/// or written are replaced by empty ones.
+/// Working memory on sled. Its values may be lost. So nothing is flushed explicitly, and files that cannot be opened or
+/// written are replaced by empty ones.
 pub struct SledWorking {
     open: RwLock<Open>,
-    /// When a write failed, or starting anew after that: sled takes in nothing more by itself.
+    /// Time of the last failed write, or of the last attempt to start empty after it. After a failed write, sled
+    /// refuses all others.
     failed: Mutex<Option<Instant>>,
 }
 
@@ -32,7 +33,7 @@ struct Open {
 }
 
 impl Open {
-    /// Starts an empty generation and removes the present one.
+    /// Creates an empty generation and switches to it; returns the old one.
     fn start_anew(generations: &mut Generations) -> Result<(Database, u64), Error> {
         let (next, path) = generations.next()?;
         let database = Database::open(&path, CACHE_BYTES)?;
@@ -42,13 +43,13 @@ impl Open {
 }
 
 impl SledWorking {
-    /// Opens working memory in `dir`, making it if there is none. Fails if another process uses it.
+    /// Opens working memory in `dir`, or creates it. Fails if another process uses it.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, Error> {
         let mut generations = Generations::open(dir.as_ref())?;
         let database = match Database::open(&generations.path(), CACHE_BYTES) {
             Ok(database) => database,
             Err(why) => {
-                tracing::warn!(%why, "working memory cannot be opened and starts empty");
+                tracing::warn!(%why, "cannot open working memory; starting with an empty one");
                 let (database, old) = Open::start_anew(&mut generations)?;
                 generations.remove(old)?;
                 database
@@ -57,7 +58,7 @@ impl SledWorking {
         Ok(Self { open: RwLock::new(Open { generations, database }), failed: Mutex::default() })
     }
 
-    /// Writes, and after a write that failed starts anew when there is room.
+    /// Runs a write. After a failed write, starts empty once there is space.
     fn write(&self, work: impl FnOnce(&sled::Db) -> Result<(), sled::Error>) -> Result<(), Error> {
         let what = "writing to working memory";
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +132,7 @@ impl Working for SledWorking {
     }
 }
 
-/// The end of a row's life and its value.
+/// Splits a stored value into expiry time and content.
 fn split(row: &[u8]) -> Option<(i64, &[u8])> {
     let (end, value) = row.split_first_chunk::<END_BYTES>()?;
     Some((i64::from_be_bytes(*end), value))

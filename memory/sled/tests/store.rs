@@ -1,4 +1,4 @@
-//! The store and working memory on sled, through their contracts.
+//! The store and working memory on sled, through their traits.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -29,12 +29,12 @@ fn rows(store: &SledStore) -> Vec<Entry> {
 }
 
 #[test]
-fn the_store_keeps_the_contract() {
+fn the_store_passes_the_conformance_suite() {
     conformance::store(fresh);
 }
 
 #[test]
-fn working_memory_keeps_the_contract() {
+fn working_memory_passes_the_conformance_suite() {
     conformance::working(|| {
         let dir = TempDir::new().unwrap();
         move || SledWorking::open(dir.path()).unwrap()
@@ -46,13 +46,13 @@ fn working_memory_keeps_the_contract() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
-    fn the_store_does_what_a_map_does(script in prop::collection::vec(any::<u8>(), 0..1_500)) {
+    fn the_store_answers_like_a_map(script in prop::collection::vec(any::<u8>(), 0..1_500)) {
         conformance::store_against_map(&script, fresh());
     }
 }
 
 #[test]
-fn what_was_flushed_is_on_disk_while_the_store_is_still_open() {
+fn flushed_changes_are_on_disk_while_the_store_is_open() {
     let (dir, crashed) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let store = SledStore::open(dir.path()).unwrap();
     for number in 0..200_u32 {
@@ -80,7 +80,7 @@ fn many_writers_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_rewrite_leaves_no_byte_of_what_was_removed() {
+fn a_rewrite_leaves_no_byte_of_removed_values() {
     let dir = TempDir::new().unwrap();
     let store = SledStore::open(dir.path()).unwrap();
     let secret = b"the passphrase is quokka-7731";
@@ -99,11 +99,11 @@ fn a_rewrite_leaves_no_byte_of_what_was_removed() {
     conformance::assert_no_bytes(dir.path(), secret);
     assert_eq!(rows(&store), before);
     let retained = std::panic::catch_unwind(|| conformance::assert_no_bytes(dir.path(), b"wombat-1234"));
-    assert!(retained.is_err(), "the search for bytes finds what is there");
+    assert!(retained.is_err(), "the check finds bytes that are present");
 }
 
 #[test]
-fn what_is_written_during_a_rewrite_is_there_after_it() {
+fn changes_during_a_rewrite_are_there_after_it() {
     let dir = TempDir::new().unwrap();
     let store = SledStore::open(dir.path()).unwrap();
     for number in 0..2_000_u32 {
@@ -184,7 +184,7 @@ fn an_interrupted_rewrite_leaves_the_old_or_the_new_store() {
 }
 
 #[test]
-fn damage_is_an_error_that_says_so_and_removes_nothing() {
+fn damage_is_reported_and_nothing_is_removed() {
     let check = |moment: &str, damage: fn(&Path)| {
         let dir = TempDir::new().unwrap();
         let store = SledStore::open(dir.path()).unwrap();
@@ -194,7 +194,7 @@ fn damage_is_an_error_that_says_so_and_removes_nothing() {
         let there = fs::read_dir(dir.path().join("g1")).is_ok_and(|mut inside| inside.next().is_some());
         let read = SledStore::open(dir.path()).and_then(|store| {
             let all = store.scan(Table::Messages, b"", None, Order::Ascending, 1_000)?;
-            assert_eq!(all.len(), 500, "{moment}: rows are missing and nobody said so");
+            assert_eq!(all.len(), 500, "{moment}: rows are missing without an error");
             Ok(())
         });
         let error = read.expect_err(moment);
@@ -212,8 +212,8 @@ fn damage_is_an_error_that_says_so_and_removes_nothing() {
     });
 }
 
-/// What a part of the log holds depends on when sled wrote and reused it: older states of pages may lie there alone, and
-/// then nothing is lost.
+/// The effect of damage depends on how sled used that part of the log. It may contain only outdated pages; then nothing
+/// is lost.
 #[test]
 fn a_damaged_part_of_the_log_is_an_error_or_costs_nothing() {
     let value = |number: u32| [number as u8; 2_000];
@@ -236,7 +236,7 @@ fn a_damaged_part_of_the_log_is_an_error_or_costs_nothing() {
         {
             Ok(all) => {
                 let written = (0..500_u32).map(|number| (number.to_be_bytes().to_vec(), value(number).to_vec()));
-                assert!(all.into_iter().eq(written), "part {part}: rows are missing and nobody said so");
+                assert!(all.into_iter().eq(written), "part {part}: rows are missing without an error");
             }
             Err(error) => {
                 assert!(matches!(error, Error::Backend { .. } | Error::Io { .. }), "part {part}: {error}");
@@ -245,7 +245,7 @@ fn a_damaged_part_of_the_log_is_an_error_or_costs_nothing() {
             }
         }
     }
-    // All eight parts together hold what is live, so that it cannot be that none of them matters.
+    // The eight parts together contain all live data, so at least one must matter.
     assert!(refused > 0);
 }
 
@@ -263,7 +263,7 @@ fn a_damaged_working_memory_starts_empty() {
     assert_eq!(working.get("key", Timestamp::UNIX_EPOCH).unwrap(), Some(b"again".to_vec()));
 }
 
-/// sled writes a snapshot of its page table at every start; killed meanwhile, it leaves a part of one.
+/// sled writes a snapshot of its page table at every start; if it is killed then, a part of one remains.
 #[test]
 fn a_start_killed_while_it_writes_its_snapshot_costs_nothing() {
     let dir = TempDir::new().unwrap();
@@ -279,13 +279,15 @@ fn a_start_killed_while_it_writes_its_snapshot_costs_nothing() {
     }
 }
 
-/// What can be salvaged of a store in `dir`, and at how many places something cannot be read.
+/// Returns the rows that can be salvaged from a store in `dir`, and the number of unreadable places.
 fn salvaged(dir: &Path) -> (BTreeMap<Vec<u8>, Vec<u8>>, usize) {
     let mut found = BTreeMap::new();
     let all = SledStore::salvage(dir, &mut |batch| {
         for change in batch.changes() {
-            let Change::Put(Table::Messages, key, value) = change else { panic!("rows of one table were put") };
-            assert!(found.insert(key.clone(), value.clone()).is_none(), "handed out twice");
+            let Change::Put(Table::Messages, key, value) = change else {
+                panic!("only rows of one table were written")
+            };
+            assert!(found.insert(key.clone(), value.clone()).is_none(), "a row was returned twice");
         }
         Ok(())
     })
@@ -294,20 +296,20 @@ fn salvaged(dir: &Path) -> (BTreeMap<Vec<u8>, Vec<u8>>, usize) {
     (found, all.gaps)
 }
 
-/// Rows of the store that is damaged.
+/// Rows of the damaged store.
 const ROWS: usize = 4_000;
 
-/// Places at which it is.
+/// Number of damaged places.
 const PARTS: usize = 48;
 
-/// Bytes overwritten.
+/// Bytes overwritten at each.
 const DAMAGE: usize = 2_000;
 
-/// Rows that so many bytes can cost: a page has 8 rows or more here and so as many bytes, at most three lie where the
-/// damage is, and sled splits one that has more than 16.
+/// Most rows that this many bytes can cost. A page has at least 8 rows here, and thus as many bytes as the damage; at
+/// most three pages lie there, and sled splits pages with more than 16 rows.
 const COST: usize = 3 * 17;
 
-/// A store of many rows, written anew in a folder of its own as a forgetting does.
+/// Creates a store with many rows, rewritten into a second generation as a scrub does.
 fn large_store(dir: &Path) -> Vec<String> {
     let store = SledStore::open(dir).unwrap();
     let mut keys: Vec<String> =
@@ -319,16 +321,16 @@ fn large_store(dir: &Path) -> Vec<String> {
     }
     store.rewrite().unwrap();
     drop(store);
-    // A start writes the snapshot that tells where pages lie.
+    // A start writes the snapshot that locates the pages.
     drop(SledStore::open(dir).unwrap());
     keys.sort();
     keys
 }
 
-/// Wherever a few pages are overwritten, pages that lead to others, the first in the order of keys and those written last
-/// included, all others come back.
+/// Wherever a few pages are overwritten, all others come back. This includes damage to index pages, to the first page
+/// in key order, and to the last pages written.
 #[test]
-fn damage_in_the_middle_leaves_most() {
+fn damage_in_the_middle_costs_only_the_damaged_pages() {
     let dir = TempDir::new().unwrap();
     let keys = large_store(dir.path());
     let bytes = fs::read(dir.path().join("g2/db")).unwrap();
@@ -346,14 +348,14 @@ fn damage_in_the_middle_leaves_most() {
         let (found, gaps) = salvaged(damaged.path());
         let lost = ROWS - found.len();
         assert!(lost <= COST, "damage at {places:?} cost {lost} rows");
-        assert!(lost == 0 || gaps > 0, "nobody was told of damage at {places:?}");
+        assert!(lost == 0 || gaps > 0, "damage at {places:?} was not reported");
         struck += usize::from(lost > 0);
     }
-    // A third of the log is the newest state of something.
-    assert!(struck > PARTS / 16, "only {struck} damages cost anything");
+    // A third of the log is current data.
+    assert!(struck > PARTS / 16, "only {struck} damages cost rows");
 }
 
-/// Nothing that sled itself needs to find its pages is needed.
+/// Salvaging does not need the data with which sled locates its pages.
 #[test]
 fn a_store_that_sled_cannot_open_is_salvaged() {
     let dir = TempDir::new().unwrap();
@@ -404,7 +406,7 @@ fn a_store_that_sled_cannot_open_is_salvaged() {
     });
 }
 
-/// Where nothing says which generation is in use, the fuller one is: the last may be half a copy.
+/// If it is unknown which generation is in use, the fuller one is used, because the last may be half a copy.
 #[test]
 fn the_fuller_generation_is_salvaged() {
     let (dir, half) = (TempDir::new().unwrap(), TempDir::new().unwrap());
@@ -420,7 +422,7 @@ fn the_fuller_generation_is_salvaged() {
 }
 
 #[test]
-fn a_store_of_which_nothing_is_left_says_so() {
+fn salvaging_an_empty_folder_reports_that_nothing_is_left() {
     let dir = TempDir::new().unwrap();
     let store = SledStore::open(dir.path()).unwrap();
     put(&store, b"key", b"value");

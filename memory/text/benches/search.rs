@@ -1,4 +1,4 @@
-//! Searching by words among 20,000 turns.
+//! Lexical search among 20,000 turns.
 
 use std::hint::black_box;
 
@@ -14,7 +14,7 @@ const WORDS: [&str; 16] = [
     "bridge", "winter", "kitchen", "train", "violin",
 ];
 
-/// Words of a turn; which ones follows from its number.
+/// Returns the words of a turn, which depend on its number.
 fn said(turn: u64) -> String {
     let word = |step: u64| WORDS[(turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (step * 7)) as usize % WORDS.len()];
     (0..8).map(|step| word(step).to_owned() + " ").collect::<String>() + &format!("number{turn}")

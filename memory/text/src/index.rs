@@ -16,11 +16,11 @@ pub struct TantivyText {
 }
 
 impl TantivyText {
-    /// Opens both indexes in `dir`, making them if there are none.
+    /// Opens both indexes in `dir`, or creates them.
     ///
     /// # Errors
     ///
-    /// [`Error::Backend`] if one is damaged; it can be removed and built again from the record.
+    /// [`Error::Backend`] if one is damaged; remove it and rebuild it from the record.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, Error> {
         let dir = dir.as_ref();
         Ok(Self { chats: Segments::open(&dir.join("chats"))?, memories: Segments::open(&dir.join("memories"))? })
@@ -30,7 +30,7 @@ impl TantivyText {
     ///
     /// # Errors
     ///
-    /// [`Error::Backend`] if one is damaged; the index can be removed and built again from the record.
+    /// [`Error::Backend`] if one is damaged; remove the index and rebuild it from the record.
     pub fn verified(self) -> Result<Self, Error> {
         self.both(Segments::verify)?;
         Ok(self)
@@ -88,7 +88,7 @@ impl TextIndex for TantivyText {
         self.both(Segments::clear)
     }
 
-    /// Searches go on meanwhile, changes wait.
+    /// Searches continue meanwhile; changes wait.
     fn rewrite(&self) -> Result<(), Error> {
         self.both(Segments::rewrite)
     }

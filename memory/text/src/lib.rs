@@ -1,13 +1,14 @@
-//! The two text indexes on [tantivy](https://docs.rs/tantivy): one of messages, one of everything else.
+//! The two text indexes on [tantivy](https://docs.rs/tantivy): one for messages, one for everything else. Begin with
+//! [`TantivyText`].
 //!
-//! A document is a memory's id, its persona and scope in one term, its time, and the words of its text and of the turns
-//! around it, lower-cased, without accents, stop words and endings. The text itself is not stored.
+//! A document has a memory's id, its persona and scope in one term, its time, and the words of its text and of the
+//! turns before it. Words are lower-cased and stemmed, without accents and stop words. The text itself is not stored.
 //!
-//! - A query is a set of words, made into terms here; it never passes a query parser.
-//! - The filter decides which documents may be found and never adds to a score.
-//! - How rare a word is (BM25's idf) is counted over the whole index, other people's texts included. It shifts scores
-//!   and shows nothing else.
-//! - Deleted documents keep their words on disk until [`rewrite`] writes the segments they are in anew.
+//! - A query is a set of words, which are converted to terms here; it never passes a query parser.
+//! - The filter decides which documents may be found, and never adds to a score.
+//! - The rarity of a word (BM25's idf) is counted over the whole index, including other people's texts. It affects
+//!   scores and reveals nothing else.
+//! - Deleted documents keep their words on disk until [`rewrite`] rewrites their segments.
 //!
 //! [`rewrite`]: azera_memory::TextIndex::rewrite
 

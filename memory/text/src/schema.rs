@@ -7,16 +7,16 @@ use tantivy::tokenizer::{
 };
 use tantivy::{TantivyDocument, Term};
 
-/// Bytes of the longest word that is indexed; what is longer is hardly a word.
+/// Longest indexed word in bytes; a longer one is hardly a word.
 const MAX_WORD_BYTES: usize = 64;
 
-/// The name the analyzer is registered under.
+/// Name under which the analyzer is registered.
 const ENGLISH: &str = "english";
 
-/// Stands between persona and scope; ids hold no control characters.
+/// Separates persona and scope; ids hold no control characters.
 const SEPARATOR: char = '\u{1f}';
 
-/// The names of the fields that are read back by name.
+/// Names of the fields that are read back by name.
 pub(crate) const ID: &str = "id";
 pub(crate) const KEY: &str = "key";
 pub(crate) const AT: &str = "at";
@@ -73,7 +73,7 @@ impl Fields {
         Term::from_field_text(self.key, key)
     }
 
-    /// The words of a query as they are indexed, each once.
+    /// Returns the words of a query as they are indexed, each once.
     pub(crate) fn words(query: &str) -> Vec<String> {
         let mut words = Vec::new();
         english().token_stream(query).process(&mut |token| words.push(token.text.clone()));
@@ -82,7 +82,7 @@ impl Fields {
         words
     }
 
-    /// A word in the text of a facet.
+    /// Returns the term of a word in the text of a facet.
     pub(crate) fn term(&self, facet: Facet, word: &str) -> Term {
         let field = match facet {
             Facet::Own => self.own,
@@ -92,14 +92,15 @@ impl Fields {
     }
 }
 
-/// The analyzers of the schema by name.
+/// Returns the analyzers of the schema by name.
 pub(crate) fn tokenizers() -> TokenizerManager {
     let tokenizers = TokenizerManager::default();
     tokenizers.register(ENGLISH, english());
     tokenizers
 }
 
-/// Words as they are indexed. Stop words go before their endings do: the list holds whole words.
+/// Splits a text into words as they are indexed. Stop words are removed before stemming, because the list holds whole
+/// words.
 fn english() -> TextAnalyzer {
     TextAnalyzer::builder(SimpleTokenizer::default())
         .filter(RemoveLongFilter::limit(MAX_WORD_BYTES))
@@ -110,12 +111,12 @@ fn english() -> TextAnalyzer {
         .build()
 }
 
-/// Persona and scope as one term, so that one look-up filters by both.
+/// Joins persona and scope into one term, so that one look-up filters by both.
 pub(crate) fn key(persona: &PersonaId, scope: &Scope) -> String {
     format!("{persona}{SEPARATOR}{scope}")
 }
 
-/// Microseconds since 1970, rounded down.
+/// Returns microseconds since 1970, rounded down.
 pub(crate) fn micros(at: Timestamp) -> i64 {
     at.as_nanosecond().div_euclid(1_000).try_into().unwrap_or(i64::MAX)
 }
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_cut_into_words_the_same_way_always() {
+    fn text_is_split_into_the_expected_words() {
         #[track_caller]
         fn check(text: &str, want: &[&str]) {
             let mut words = Vec::new();

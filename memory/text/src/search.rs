@@ -10,15 +10,15 @@ use tantivy::{DocId, Score, Searcher, SegmentReader};
 
 use crate::schema::{AT, Fields, ID, KEY, key, micros};
 
-/// Words of a query that count, the rarest first: the common ones of a very long message add little but time.
+/// Words of a query that count, rarest first. The common words of a very long message add time but little else.
 pub(crate) const MAX_QUERY_WORDS: usize = 32;
 
-/// Documents within the right for each of which one outside it is looked at, above which it is cheaper to look for the
-/// best documents of all and pass over those outside (which lets tantivy skip blocks that cannot hold any of the best)
-/// than to walk the documents within.
+/// Threshold for searching all documents. If at least one in this many documents is within the read scope, tantivy
+/// searches all and skips those outside, which lets it skip blocks without good documents. Otherwise the search walks
+/// the documents within.
 const WIDE_SHARE: u64 = 16;
 
-/// One search over one index.
+/// One search in one index.
 pub(crate) struct Search<'a> {
     pub(crate) fields: &'a Fields,
     pub(crate) read_scope: &'a ReadScope,
@@ -29,7 +29,7 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The best documents, best first; of equal ones the oldest memory first.
+    /// Returns the best documents, best first; among equal scores, the oldest memory first.
     pub(crate) fn run(&self, searcher: &Searcher) -> tantivy::Result<LexicalHits> {
         let words = self.words(searcher)?;
         let idf = words.iter().map(|word| word.idf).sum();
@@ -66,7 +66,7 @@ impl Search<'_> {
         Ok(LexicalHits { found: best.into_sorted(), idf })
     }
 
-    /// The words of the query, the rarest first, at most [`MAX_QUERY_WORDS`].
+    /// Returns the words of the query, rarest first, at most [`MAX_QUERY_WORDS`].
     fn words(&self, searcher: &Searcher) -> tantivy::Result<Vec<Word>> {
         let documents: u64 = searcher.segment_readers().iter().map(|reader| u64::from(reader.max_doc())).sum();
         let mut words = Vec::new();
@@ -79,7 +79,7 @@ impl Search<'_> {
         Ok(words)
     }
 
-    /// The words in each text of a document, those that no document holds left out.
+    /// Returns the words to search in each text of a document, without words that no document contains.
     fn clauses(&self, searcher: &Searcher, words: Vec<Word>) -> tantivy::Result<Vec<(Occur, Box<dyn Query>)>> {
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(2 * words.len());
         for word in words {
@@ -95,19 +95,19 @@ impl Search<'_> {
     }
 }
 
-/// A word of a query and how rare it is.
+/// A word of a query and its rarity.
 struct Word {
     text: String,
     idf: f32,
 }
 
-/// How rare a word is: BM25's inverse document frequency as Lucene and tantivy compute it, never negative.
+/// Returns the rarity of a word: BM25's inverse document frequency as in Lucene and tantivy, never negative.
 fn idf(holding: u64, documents: u64) -> f32 {
     let holding = holding.min(documents);
     (1.0 + ((documents - holding) as f32 + 0.5) / (holding as f32 + 0.5)).ln()
 }
 
-/// What a right leaves visible, in the index's terms.
+/// The read scope in the index's terms.
 struct Places {
     keys: Vec<PlaceKey>,
     until: i64,
@@ -115,14 +115,14 @@ struct Places {
 
 struct PlaceKey {
     key: String,
-    /// Nothing before this.
+    /// Documents before this are not allowed.
     since: i64,
 }
 
 impl Places {
     fn new(search: &Search<'_>) -> Self {
-        // A time within the same microsecond as the horizon counts as before it: never more is shown than the right
-        // says.
+        // A time in the same microsecond as the horizon counts as before it, so that nothing outside the read scope is
+        // shown.
         let horizon = |since: Timestamp| micros(since) + i64::from(since.as_nanosecond().rem_euclid(1_000) != 0);
         let place = |grant: &azera_memory::Grant| PlaceKey {
             key: key(search.read_scope.persona(), &grant.scope),
@@ -131,7 +131,7 @@ impl Places {
         Self { keys: search.read_scope.grants().iter().map(place).collect(), until: micros(search.until) }
     }
 
-    /// How many documents there are in these places, deleted ones included.
+    /// Returns the number of documents in these scopes, including deleted ones.
     fn documents(&self, fields: &Fields, searcher: &Searcher) -> tantivy::Result<u64> {
         let mut documents = 0;
         for place in &self.keys {
@@ -140,7 +140,7 @@ impl Places {
         Ok(documents)
     }
 
-    /// What is visible in one segment; nothing if none of the places has documents there.
+    /// Returns the documents allowed in one segment; `None` if it has no documents of these scopes.
     fn in_segment(&self, reader: &SegmentReader) -> tantivy::Result<Option<Allowed>> {
         let columns = reader.fast_fields();
         let Some(keys) = columns.str(KEY)? else { return Ok(None) };
@@ -158,9 +158,9 @@ impl Places {
     }
 }
 
-/// What is visible in one segment.
+/// The documents allowed in one segment.
 struct Allowed {
-    /// Number of a place in the segment, and since when it is visible.
+    /// Number of a scope in the segment, and the time from which it is allowed.
     places: Vec<(u64, i64)>,
     keys: Column<u64>,
     at: Column<i64>,
@@ -168,14 +168,14 @@ struct Allowed {
 }
 
 impl Allowed {
-    /// Whether a document may be found. Without a place or a time it may not.
+    /// Returns true if a document is allowed. Documents without scope or time are not.
     fn allows(&self, doc: DocId) -> bool {
         let (Some(key), Some(at)) = (self.keys.first(doc), self.at.first(doc)) else { return false };
         at <= self.until && self.places.iter().any(|(place, since)| *place == key && at >= *since)
     }
 }
 
-/// The best so far. The heap's top is the worst of them.
+/// The best documents so far. The top of the heap is the worst of them.
 struct Best {
     limit: usize,
     heap: BinaryHeap<Ranked>,
@@ -184,7 +184,7 @@ struct Best {
 struct Ranked(Found);
 
 impl Best {
-    /// The score a document has to exceed.
+    /// Returns the score that a document must exceed.
     fn threshold(&self) -> Score {
         match self.heap.peek() {
             Some(worst) if self.heap.len() >= self.limit => worst.0.score,
@@ -205,7 +205,7 @@ impl Best {
 }
 
 impl Ord for Ranked {
-    /// Greater is worse.
+    /// Orders worse documents as greater.
     fn cmp(&self, other: &Self) -> Ordering {
         other.0.score.total_cmp(&self.0.score).then(self.0.id.cmp(&other.0.id))
     }

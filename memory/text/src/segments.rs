@@ -13,36 +13,36 @@ use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Sear
 
 use crate::schema::{Fields, tokenizers};
 
-/// Bytes of documents an index gathers before it writes a segment by itself; tantivy's least.
+/// Bytes of documents that an index collects before it writes a segment on its own; tantivy's minimum.
 const WRITER_BYTES: usize = 15_000_000;
 
-/// Share of deleted documents from which a segment is written anew in passing.
+/// Share of deleted documents above which a merge rewrites a segment.
 const DELETED_SHARE: f32 = 0.3;
 
-/// One tantivy index in a directory of its own.
+/// A tantivy index in a directory of its own.
 pub(crate) struct Segments {
     pub(crate) fields: Fields,
     index: Index,
     reader: IndexReader,
     writing: Mutex<Writing>,
-    /// Held by searches, so that no files are kept for them while old ones are removed.
+    /// Held by searches, so that they do not keep old files from being removed.
     searching: RwLock<()>,
 }
 
 #[derive(Default)]
 struct Writing {
-    /// Made when it is needed, and dropped when it failed: a writer that failed once fails for ever.
+    /// Created on demand and dropped after a failure, because a tantivy writer cannot recover.
     writer: Option<IndexWriter>,
     /// Ids added since the last commit.
     added: HashSet<MemoryId>,
-    /// Whether there is something to commit.
+    /// True if there is something to commit.
     changed: bool,
-    /// Whether a failure took changes with it that nobody was told of yet.
+    /// True if a failure lost changes and no caller knows yet.
     lost: bool,
 }
 
 impl Segments {
-    /// Opens the index in `dir`, making it if there is none.
+    /// Opens the index in `dir`, or creates it.
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
         std::fs::create_dir_all(dir).map_err(Error::io("making the text index"))?;
         let fields = Fields::new();
@@ -74,7 +74,7 @@ impl Segments {
         }
     }
 
-    /// Reads what is committed.
+    /// Runs `work` on the committed state.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Searcher) -> tantivy::Result<T>) -> Result<T, Error> {
         let _searching = self.searching.read().unwrap_or_else(PoisonError::into_inner);
         guarded("searching the text index", || work(&self.reader.searcher()))
@@ -84,7 +84,7 @@ impl Segments {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `work` on the writer. If it fails, everything uncommitted is lost, and the next commit says so.
+    /// Runs `work` on the writer. If it fails, all uncommitted changes are lost, and the next commit reports that.
     fn write<T>(
         &self,
         writing: &mut Writing,
@@ -121,7 +121,7 @@ impl Segments {
         Ok(writer)
     }
 
-    /// Adds a document in the place of any of the same id.
+    /// Adds a document and replaces one with the same id.
     pub(crate) fn add(&self, doc: &TextDocument) -> Result<(), Error> {
         let mut writing = self.writing();
         self.write(&mut writing, "adding to the text index", |writer| {
@@ -133,7 +133,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Removes those of the ids that are there.
+    /// Removes the documents with these ids, if they exist.
     pub(crate) fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
         let mut writing = self.writing();
         for id in ids {
@@ -147,7 +147,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Makes everything so far durable and searchable.
+    /// Makes all earlier changes durable and searchable.
     pub(crate) fn commit(&self) -> Result<(), Error> {
         let mut writing = self.writing();
         self.commit_held(&mut writing)
@@ -183,11 +183,11 @@ impl Segments {
         self.remove_files(&mut writing)
     }
 
-    /// Writes each segment with deleted documents anew, without them and the words only they held.
+    /// Rewrites each segment with deleted documents, without them and their words.
     pub(crate) fn rewrite(&self) -> Result<(), Error> {
         let mut writing = self.writing();
         self.commit_held(&mut writing)?;
-        // A segment that is being merged anyway cannot be merged again: wait, then keep other merges away.
+        // A segment in a running merge cannot be merged again. So this waits, and then prevents other merges.
         self.write(&mut writing, "rewriting the text index", |writer| {
             writer.set_merge_policy(Box::new(NoMergePolicy));
             Ok(())
@@ -205,7 +205,7 @@ impl Segments {
             Ok(())
         })?;
         self.remove_files(&mut writing)?;
-        // The next writer merges as always.
+        // The next writer merges as usual.
         writing.writer = None;
         Ok(())
     }
@@ -231,7 +231,7 @@ fn guarded<T>(what: &'static str, work: impl FnOnce() -> tantivy::Result<T>) -> 
     Err(Error::Backend { what, why, transient: false })
 }
 
-/// Whether there was no room on the disk.
+/// Returns true if the disk was full.
 fn is_full(error: &TantivyError) -> bool {
     let full = |error: &std::io::Error| {
         matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
@@ -239,7 +239,7 @@ fn is_full(error: &TantivyError) -> bool {
     match error {
         TantivyError::IoError(error) => full(error),
         TantivyError::OpenWriteError(OpenWriteError::IoError { io_error, .. }) => full(io_error),
-        // What fails in a thread of its own is told in words alone.
+        // An error in a background thread comes as a message only.
         TantivyError::ErrorInThread(why) => {
             ["StorageFull", "QuotaExceeded", "FileTooLarge"].iter().any(|kind| why.contains(kind))
         }

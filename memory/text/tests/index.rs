@@ -1,4 +1,4 @@
-//! The text indexes on tantivy, through their contract.
+//! The text indexes on tantivy, through their trait.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -38,7 +38,7 @@ fn scores(index: &TantivyText, realm: &str, query: &str, limit: usize) -> Vec<f3
 }
 
 #[test]
-fn the_index_keeps_the_contract() {
+fn the_index_passes_the_conformance_suite() {
     conformance::text(|| {
         let dir = TempDir::new().unwrap();
         move || TantivyText::open(dir.path()).unwrap()
@@ -46,7 +46,7 @@ fn the_index_keeps_the_contract() {
 }
 
 #[test]
-fn the_best_few_are_the_first_of_all_however_small_a_place_is() {
+fn a_limited_search_returns_the_first_of_all_hits_in_places_of_any_size() {
     let dir = TempDir::new().unwrap();
     let index = TantivyText::open(dir.path()).unwrap();
     let words = ["apple", "river", "stone", "cloud", "lantern", "harbour", "violin"];
@@ -81,8 +81,8 @@ fn the_best_few_are_the_first_of_all_however_small_a_place_is() {
     }
 }
 
-/// Every word in the dictionaries on disk. A dictionary is an automaton, in whose bytes no word can be searched for; so
-/// this reads them, and in a `settled` index checks that there are no files but those it read.
+/// Returns every word in the dictionaries on disk. A dictionary is an automaton, so its bytes cannot be searched for a
+/// word; this parses them. With `settled`, also checks that there are no other files.
 fn words_on_disk(dir: &Path, settled: bool) -> Vec<String> {
     let index = tantivy::Index::open_in_dir(dir.join("chats")).unwrap();
     let field = index.schema().get_field("own").unwrap();
@@ -104,13 +104,13 @@ fn words_on_disk(dir: &Path, settled: bool) -> Vec<String> {
     for entry in fs::read_dir(dir.join("chats")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let known = name.ends_with(".lock") || files.iter().any(|file| name.starts_with(file.as_str()));
-        assert!(known, "{name} was left behind");
+        assert!(known, "{name} was not removed");
     }
     words
 }
 
 #[test]
-fn a_rewrite_leaves_no_word_of_what_was_removed() {
+fn a_rewrite_leaves_no_word_of_removed_documents() {
     let dir = TempDir::new().unwrap();
     let index = TantivyText::open(dir.path()).unwrap();
     index.upsert(vec![doc(1, "guild", "quokka zebra"), doc(2, "guild", "wombat")]).unwrap();
@@ -131,7 +131,7 @@ fn a_rewrite_leaves_no_word_of_what_was_removed() {
 }
 
 #[test]
-fn damage_is_an_error_that_names_the_remedy() {
+fn the_error_about_damage_names_the_remedy() {
     let check = |moment: &str, damage: fn(&Path)| {
         let dir = TempDir::new().unwrap();
         let index = TantivyText::open(dir.path()).unwrap();

@@ -1,4 +1,4 @@
-//! Made-up histories of a record: people who talk in chats, are answered, and change their minds.
+//! Random histories of a record: people talk in chats, get replies, and change their minds.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Timestamp,
 };
 
-/// What [`History::tell_secret`] tells.
+/// The secret of [`History::tell_secret`].
 pub const SECRET: &str = "xylophonist77";
 
 pub fn open(store: &RamStore) -> Memory {
@@ -21,7 +21,7 @@ pub fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// Chat 0 is private, 1 a DM of ann, the others public in the realm `guild`.
+/// Returns a chat: 0 is private, 1 is a DM of ann, the others are public in the realm `guild`.
 pub fn chat(number: u8) -> ChatId {
     ChatId::new(format!("chat{}", number % 4)).unwrap()
 }
@@ -42,14 +42,14 @@ pub fn persona() -> PersonaId {
     PersonaId::new("azera").unwrap()
 }
 
-/// Ends every open turn without an answer.
+/// Closes every open turn without a reply.
 pub fn leave_all(memory: &Memory) {
     for (message, _) in memory.open_turns().unwrap() {
         memory.leave(&message.id).unwrap();
     }
 }
 
-/// A record and what was said in it.
+/// A record and the messages in it.
 pub struct History {
     pub memory: Memory,
     /// What was forgotten, and whether with the replies built on it.
@@ -69,7 +69,7 @@ impl History {
         Self { memory, forgot: Vec::new(), said: Vec::new(), second: 0 }
     }
 
-    /// Plays what any bytes say.
+    /// Plays a script; any bytes are a valid script.
     pub fn play(&mut self, script: &[u8]) {
         for [what, which] in script.as_chunks::<2>().0 {
             self.second += 10;
@@ -108,7 +108,7 @@ impl History {
         }
     }
 
-    /// The persona writes something in a chat, about something said anywhere.
+    /// The persona writes something in a chat about any message.
     fn write(&self, which: u8, about: Option<MessageId>) {
         let kinds = [Kind::Dream, Kind::Diary, Kind::Reflection, Kind::Note];
         let kind = kinds[usize::from(which / 4 % 4)];
@@ -136,7 +136,7 @@ impl History {
         if which.is_multiple_of(5) {
             self.memory.link(&account(which), &account(which / 3)).unwrap();
         }
-        // What it is about may be forgotten.
+        // Its source may be forgotten.
         self.memory.write(new).unwrap();
     }
 
@@ -145,8 +145,8 @@ impl History {
         self.forgot.push((what, quotes));
     }
 
-    /// Ann tells it in chat 0, as a message and as a fact; it is said back there, and in the realm with another word
-    /// of hers behind it.
+    /// Ann tells the secret in chat 0, as a message and as a fact. A reply there repeats it, and so does one in the
+    /// realm that rests on another message of hers.
     pub fn tell_secret(&mut self) {
         self.say(0, "secret", SECRET, false);
         self.answer_with("secret", &format!("you said {SECRET}"), Vec::new());
@@ -162,7 +162,7 @@ impl History {
         self.say(1, "innocent", "good morning", true);
     }
 
-    /// Something to forget that is there.
+    /// Returns an existing item to forget.
     pub fn target(&self, what: u8, which: u8) -> Forget {
         let message = self.said.get(usize::from(which) % self.said.len().max(1)).cloned();
         match (what, message) {
@@ -175,7 +175,7 @@ impl History {
         }
     }
 
-    /// Somebody says something in a chat.
+    /// A person says something in a chat.
     pub fn say(&mut self, which: u8, id: &str, text: &str, answered: bool) {
         let id = MessageId::new(id).unwrap();
         let inbound = Inbound {
@@ -257,14 +257,14 @@ impl History {
             replaces,
         };
         match self.memory.reply(new) {
-            // Forgotten, or no longer on the path: nothing to answer.
+            // The question was forgotten or is no longer on the path, so nothing needs a reply.
             Ok(_) | Err(Error::Invalid(_)) => {}
             Err(error) => panic!("{error}"),
         }
     }
 }
 
-/// The account of somebody.
+/// Returns a person's account.
 pub fn account(which: u8) -> Account {
     let platform = PlatformId::new("test").unwrap();
     Account { platform, person: person(which), name: format!("{} of test", person(which)) }

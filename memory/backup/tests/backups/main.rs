@@ -1,4 +1,4 @@
-//! Backups of real histories, through the crate's door.
+//! Backups of random histories, through the public interface of the crate.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,8 +21,7 @@ use proptest::prelude::*;
 
 type Row = (Table, String, String);
 
-/// Everything a store holds, a table after the other, those apart that speak of indexes, of what is under way and of
-/// backups.
+/// Returns all rows of a store by table, without those about indexes, open work and backups.
 fn rows(store: &RamStore) -> Vec<Row> {
     let apart = [Table::Meta, Table::IndexQueue, Table::Inbox, Table::Outbox, Table::Forgotten];
     let tables = Table::ALL.into_iter().filter(|table| !apart.contains(table));
@@ -34,7 +33,7 @@ fn rows(store: &RamStore) -> Vec<Row> {
     tables.flat_map(rows).collect()
 }
 
-/// The same without the numbers of memories, which each record gives out by itself.
+/// Returns all rows without the numbers of memories, which each record assigns itself.
 fn unnumbered(store: &RamStore) -> Vec<Row> {
     let numbered = [Table::Memories, Table::MemoryByMessage, Table::MemoryByChat, Table::Names];
     let mut all: Vec<Row> = rows(store).into_iter().filter(|(table, ..)| !numbered.contains(table)).collect();
@@ -50,18 +49,18 @@ fn unnumbered(store: &RamStore) -> Vec<Row> {
     all
 }
 
-/// Rows that are not the same on both sides.
-fn only_in_one(left: &[Row], read_scope: &[Row]) -> Vec<Row> {
-    let (left, read_scope): (BTreeSet<Row>, BTreeSet<Row>) =
-        (left.iter().cloned().collect(), read_scope.iter().cloned().collect());
-    left.symmetric_difference(&read_scope).cloned().collect()
+/// Returns the rows that only one of the two has.
+fn only_in_one(left: &[Row], right: &[Row]) -> Vec<Row> {
+    let (left, right): (BTreeSet<Row>, BTreeSet<Row>) =
+        (left.iter().cloned().collect(), right.iter().cloned().collect());
+    left.symmetric_difference(&right).cloned().collect()
 }
 
 fn folder(dir: &Path) -> Folder {
     Folder::new(dir.join("backups"), "0.0.0")
 }
 
-/// The record that a backup holds, as it is after its first start.
+/// Returns the record of a backup after its first start.
 fn restored(backup: &Backup) -> RamStore {
     let store = RamStore::new();
     restore(&store, |take| backup.read(&mut |_| {}, &mut |batch| Ok(take(batch)?))).unwrap();
@@ -69,7 +68,7 @@ fn restored(backup: &Backup) -> RamStore {
     store
 }
 
-/// What a file holds, unpacked.
+/// Returns the uncompressed contents of a file.
 fn unpacked(path: &Path) -> Vec<u8> {
     let mut all = fs::read(path).unwrap();
     let backup = Backup::open(path).unwrap();
@@ -101,7 +100,7 @@ proptest! {
         let mut history = History::of(&store);
         history.play(&script);
         let backup = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
-        // What was under way is over in a restored record, as if the next start had left it.
+        // A restored record closes open turns, as the next start of the original would.
         let started = open(&store);
         leave_all(&started);
         let restored = restored(&backup);
@@ -115,9 +114,9 @@ proptest! {
         prop_assert_eq!(folder.of(again.identity()).unwrap(), vec![backup]);
     }
 
-    /// A backup that is gone through holds what it would hold if it had been forgotten before the backup was made.
+    /// A cleaned backup equals a backup made after the same forgetting.
     #[test]
-    fn a_backup_forgets_as_the_record_does(
+    fn a_cleaned_backup_equals_one_made_after_the_forgetting(
         before in prop::collection::vec(any::<u8>(), 60..400),
         after in prop::collection::vec(any::<u8>(), 0..200),
         what in 0_u8..6,
@@ -128,14 +127,14 @@ proptest! {
         let (store, folder) = (RamStore::new(), folder(dir.path()));
         let mut history = History::of(&store);
         history.play(&before);
-        // What is under way would be left by the first start, under other numbers if some of it was forgotten.
+        // A start would close open turns. If some of them were forgotten, memories would get other numbers.
         leave_all(&history.memory);
         let what = history.target(what, which);
         let backup = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
         folder.forget(&history.memory.record()).unwrap();
         history.forgot.clear();
-        // A memory may leave the record by itself meanwhile, as that of an answer that was made anew; then there is
-        // nothing of that number to forget.
+        // A memory may leave the record by itself meanwhile, for example when its reply is regenerated. Then no memory
+        // of that number is left to forget.
         if !matches!(what, Forget::Memory(_)) {
             history.play(&after);
         }
@@ -170,14 +169,14 @@ proptest! {
         fs::write(&whole.path, bytes).unwrap();
         match Backup::open(&whole.path).and_then(|backup| backup.verify(&mut |_| {}).map(|()| backup)) {
             Err(error) => prop_assert!(!error.is_transient(), "{error}"),
-            // Some bits of an archive say nothing about its content.
+            // Some bits of an archive do not affect its content.
             Ok(backup) => prop_assert_eq!(backup.manifest, whole.manifest),
         }
     }
 }
 
 #[test]
-fn what_was_forgotten_is_in_no_backup() {
+fn forgotten_items_are_in_no_backup() {
     #[track_caller]
     fn check(what: Forget) {
         let dir = tempfile::tempdir().unwrap();
@@ -185,13 +184,13 @@ fn what_was_forgotten_is_in_no_backup() {
         let mut history = History::of(&RamStore::new());
         history.tell_secret();
         let old = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
-        // The record holds something else by now, the backups still the secret.
+        // The record no longer contains the secret; the backups do.
         let second = folder.make(&history.memory.record(), at(1_000_100), &mut |_| {}).unwrap();
         history.memory.edit(&MessageId::new("secret").unwrap(), "nothing".into(), at(20)).unwrap();
         folder.make(&history.memory.record(), at(1_000_200), &mut |_| {}).unwrap();
         assert!(holds(&old.path, SECRET) && holds(&second.path, SECRET), "{what:?}");
         history.memory.forget(&what, true).unwrap();
-        // One that nobody can read goes.
+        // An unreadable backup is removed.
         fs::write(second.path.with_file_name(format!("azera-x-{}.zip", history.memory.record().identity())), b"PK")
             .unwrap();
         let gone = folder.forget(&history.memory.record()).unwrap();
@@ -211,9 +210,9 @@ fn what_was_forgotten_is_in_no_backup() {
     check(Forget::Span { chat: chat(0), from: at(0), to: at(1_000) });
 }
 
-/// A file of the record's that cannot be read, or not yet, keeps no other from forgetting, and is come back to.
+/// An unreadable file does not keep other backups from being cleaned, and is tried again later.
 #[test]
-fn one_backup_that_cannot_be_read_keeps_no_other_from_forgetting() {
+fn an_unreadable_backup_does_not_keep_others_from_being_cleaned() {
     let dir = tempfile::tempdir().unwrap();
     let folder = folder(dir.path());
     let mut history = History::of(&RamStore::new());
@@ -221,16 +220,16 @@ fn one_backup_that_cannot_be_read_keeps_no_other_from_forgetting() {
     let record = history.memory.record();
     let whole = folder.make(&record, at(1_000_000), &mut |_| {}).unwrap();
     let short: String = record.identity().chars().take(8).collect();
-    // What cannot be read as a file: a folder of that name.
+    // A folder with the name of a backup cannot be read as a file.
     let unreadable = dir.path().join("backups").join(format!("azera-20000101T000000Z-{short}.zip"));
     fs::create_dir(&unreadable).unwrap();
     fs::create_dir(dir.path().join("backups").join("holiday.zip")).unwrap();
     history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
     assert!(matches!(folder.forget(&record), Err(Error::Io { .. })));
-    assert!(!holds(&whole.path, SECRET), "the others forgot");
-    assert!(!record.pending_backup_forgets().unwrap().what.is_empty(), "it is tried again");
+    assert!(!holds(&whole.path, SECRET), "the other backups were cleaned");
+    assert!(!record.pending_backup_forgets().unwrap().what.is_empty(), "the removal stays pending");
     fs::remove_dir(&unreadable).unwrap();
-    // A newer version's is nobody's to remove.
+    // A newer version's backup is never removed.
     let mut archive = zip::ZipWriter::new(fs::File::create(&unreadable).unwrap());
     archive.start_file("manifest.json", zip::write::SimpleFileOptions::default()).unwrap();
     std::io::Write::write_all(&mut archive, br#"{"format": 99}"#).unwrap();
@@ -239,12 +238,12 @@ fn one_backup_that_cannot_be_read_keeps_no_other_from_forgetting() {
     assert!(unreadable.exists() && !record.pending_backup_forgets().unwrap().what.is_empty());
     fs::remove_file(&unreadable).unwrap();
     folder.forget(&record).unwrap();
-    assert!(record.pending_backup_forgets().unwrap().what.is_empty(), "a foreign file is no matter");
+    assert!(record.pending_backup_forgets().unwrap().what.is_empty(), "a foreign file does not matter");
 }
 
-/// What damage or a crash brought back of what is still to be forgotten goes again.
+/// Rows that damage or a crash brought back are forgotten again.
 #[test]
-fn a_record_forgets_again_what_came_back() {
+fn a_record_forgets_rows_that_came_back() {
     let dir = tempfile::tempdir().unwrap();
     let (store, folder) = (RamStore::new(), folder(dir.path()));
     let mut history = History::of(&store);
@@ -258,13 +257,13 @@ fn a_record_forgets_again_what_came_back() {
     record.forget_again().unwrap();
     assert!(!rows(&store).iter().any(|(_, _, value)| value.contains(SECRET)));
     let lost: BTreeSet<Row> = after.into_iter().filter(|row| !rows(&store).contains(row)).collect();
-    assert_eq!(lost, BTreeSet::new(), "nothing else went");
+    assert_eq!(lost, BTreeSet::new(), "no other row was lost");
 }
 
-/// After an older backup was restored, newer ones hold what that record never knew. It is forgotten there too, and
-/// nothing else is taken for it.
+/// After an older backup was restored, newer backups contain rows that the record never knew. They are cleaned, too,
+/// and nothing else is removed from them.
 #[test]
-fn what_a_restore_left_out_is_forgotten_in_newer_backups() {
+fn rows_unknown_after_a_restore_are_forgotten_in_newer_backups() {
     #[track_caller]
     fn check(what: Forget) {
         let dir = tempfile::tempdir().unwrap();
@@ -294,9 +293,9 @@ fn what_a_restore_left_out_is_forgotten_in_newer_backups() {
     check(Forget::Realm(RealmId::new("guild").unwrap(), vec![chat(0)]));
 }
 
-/// What is still to be forgotten in backups is for the record to know, and does not reach what came after it.
+/// Pending forgets belong to the record, and do not affect newer rows.
 #[test]
-fn what_came_after_a_forgetting_stays_in_backups() {
+fn rows_after_a_forgetting_stay_in_backups() {
     let dir = tempfile::tempdir().unwrap();
     let (store, folder) = (RamStore::new(), folder(dir.path()));
     let mut history = History::of(&store);
@@ -321,9 +320,9 @@ fn what_came_after_a_forgetting_stays_in_backups() {
     assert_eq!(cleaned.chat(&chat(0)).unwrap(), history.memory.chat(&chat(0)).unwrap());
 }
 
-/// What somebody took apart comes back with no backup; what was linked anew since stays in those that hold it.
+/// A removed link returns with no backup; a link made again since stays in the backups that contain it.
 #[test]
-fn what_was_taken_apart_is_linked_in_no_backup() {
+fn a_removed_link_is_in_no_backup() {
     let dir = tempfile::tempdir().unwrap();
     let folder = folder(dir.path());
     let memory = History::of(&RamStore::new()).memory;
@@ -343,16 +342,16 @@ fn what_was_taken_apart_is_linked_in_no_backup() {
     assert!(!holds(&before.path, SECRET));
     assert_eq!((linked(&before, &ann), linked(&before, &ben)), (vec![], vec![cid.clone()]));
     assert_eq!((linked(&after, &ann), linked(&after, &ben)), (vec![ben, cid.clone()], vec![ann, cid]));
-    // Somebody who is forgotten takes their links along everywhere.
+    // Forgetting a person removes their links everywhere.
     memory.forget(&Forget::Person(account(2).person), false).unwrap();
     folder.forget(&memory.record()).unwrap();
     assert_eq!((linked(&before, &account(1)), linked(&after, &account(1))), (vec![], vec![account(0)]));
 }
 
-/// What people say that a chat is about goes with what was said in it, here and in backups; what it is called and who was invited to
-/// it, with its realm.
+/// Group and tags of a chat are removed with its messages, here and in backups. Its title and invitations are removed
+/// with its realm.
 #[test]
-fn the_names_of_a_chat_go_with_it() {
+fn the_names_of_a_chat_are_forgotten_with_it() {
     #[track_caller]
     fn check(what: Forget, left: (Option<&str>, bool)) {
         let dir = tempfile::tempdir().unwrap();
@@ -384,9 +383,9 @@ fn the_names_of_a_chat_go_with_it() {
     check(Forget::Realm(RealmId::new("guild").unwrap(), vec![chat(0)]), (None, false));
 }
 
-/// A folder whose disk is not there is not taken for one without backups; one that was left for another still forgets.
+/// A missing disk does not count as a folder without backups; a folder that was replaced by another is still cleaned.
 #[test]
-fn every_folder_that_backups_were_made_into_forgets() {
+fn every_known_backup_folder_is_cleaned() {
     let dir = tempfile::tempdir().unwrap();
     let (first, second) = (folder(&dir.path().join("first")), folder(&dir.path().join("second")));
     let mut history = History::of(&RamStore::new());
@@ -396,18 +395,18 @@ fn every_folder_that_backups_were_made_into_forgets() {
     let missing = second.make(&record, at(1_000_100), &mut |_| {}).unwrap();
     let other_place = dir.path().join("unmounted");
     fs::rename(second.dir(), &other_place).unwrap();
-    // What a mount point is without its disk.
+    // A mount point without its disk is an empty folder.
     fs::create_dir(second.dir()).unwrap();
     assert_eq!(second.missing_folders(&record).unwrap(), [second.dir()]);
     history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
     assert!(matches!(second.forget(&record), Err(Error::FolderMissing { .. })));
-    assert!(!holds(&left.path, SECRET), "the folder that is there forgot");
+    assert!(!holds(&left.path, SECRET), "the existing folder was cleaned");
     assert!(!record.pending_backup_forgets().unwrap().what.is_empty());
     fs::remove_dir(second.dir()).unwrap();
     fs::rename(&other_place, second.dir()).unwrap();
     assert_eq!(second.forget(&record).unwrap().rewritten, 1);
     assert!(!holds(&missing.path, SECRET) && record.pending_backup_forgets().unwrap().what.is_empty());
-    // Gone for good.
+    // The folder is gone for good.
     fs::remove_dir_all(second.dir()).unwrap();
     history.memory.forget(&Forget::Chat(chat(1)), true).unwrap();
     assert!(matches!(first.forget(&record), Err(Error::FolderMissing { .. })));
@@ -436,7 +435,11 @@ fn backups_of_another_record_are_left_alone() {
         max_bytes: 0,
     };
     folder.make(&one.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
-    assert_eq!(folder.prune(one.memory.record().identity(), &nothing, at(2_000_000)).unwrap(), 1, "the newest stays");
+    assert_eq!(
+        folder.prune(one.memory.record().identity(), &nothing, at(2_000_000)).unwrap(),
+        1,
+        "the newest backup stays"
+    );
     assert_eq!(folder.of(other.memory.record().identity()).unwrap(), vec![others]);
 }
 
@@ -447,14 +450,14 @@ fn an_interrupted_backup_leaves_nothing_behind() {
     let mut history = History::of(&RamStore::new());
     history.tell_secret();
     let whole = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
-    // What a killed process leaves.
+    // A killed process leaves a partial file.
     let short: String = history.memory.record().identity().chars().take(8).collect();
     let half = dir.path().join("backups").join(format!(".azera-{short}-x.partial"));
     fs::write(&half, b"half").unwrap();
     assert_eq!(folder.list().unwrap().backups, vec![whole.clone()]);
     folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
     assert!(!half.exists());
-    assert_eq!(folder.list().unwrap().backups.len(), 2, "two of one second have names of their own");
+    assert_eq!(folder.list().unwrap().backups.len(), 2, "two backups of the same second have different names");
 }
 
 #[test]

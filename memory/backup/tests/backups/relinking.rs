@@ -1,4 +1,4 @@
-//! Records that lost rows and were linked again: whatever is left of them can be forgotten and is checked as sound.
+//! Records that lost rows and were repaired: the rest is sound, and can be forgotten.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::history::{History, SECRET, at, chat, open, persona};
 
-/// Loses the rows of a table whose key or value is `wanted`.
+/// Removes the rows of a table that `wanted` selects by key and value.
 fn lose(store: &RamStore, table: Table, wanted: impl Fn(&str, &str) -> bool) {
     let mut batch = Batch::new();
     for (key, value) in store.scan(table, b"", None, Order::Ascending, usize::MAX).unwrap() {
@@ -17,7 +17,7 @@ fn lose(store: &RamStore, table: Table, wanted: impl Fn(&str, &str) -> bool) {
             batch.remove(table, key);
         }
     }
-    assert!(!batch.changes().is_empty(), "there is something to lose");
+    assert!(!batch.changes().is_empty(), "no row was chosen for removal");
     store.commit(batch, Durability::Soon).unwrap();
 }
 
@@ -26,26 +26,26 @@ fn holds(store: &RamStore, table: Table, word: &str) -> bool {
     rows.iter().any(|(_, value)| String::from_utf8_lossy(value).contains(word))
 }
 
-fn reported() -> RamStore {
+fn damaged_record() -> RamStore {
     let store = RamStore::new();
     History::of(&store).tell_secret();
     store
 }
 
 #[test]
-fn a_memory_goes_with_its_message() {
-    let store = reported();
+fn a_memory_is_removed_with_its_message() {
+    let store = damaged_record();
     lose(&store, Table::Messages, |key, _| key == "innocent");
     assert!(holds(&store, Table::Memories, "good morning"));
     relink(&store).unwrap();
     assert!(!holds(&store, Table::Memories, "good morning"));
-    assert!(holds(&store, Table::Memories, "something else"), "a fact stands by itself");
+    assert!(holds(&store, Table::Memories, "something else"), "a fact does not depend on a message");
 }
 
-/// The notes behind replies and what they answer say what they were built on.
+/// The `/why` rows and the answered messages tell what a reply was built on.
 #[test]
-fn replies_are_forgotten_with_what_they_were_built_on() {
-    let store = reported();
+fn replies_are_forgotten_with_their_sources() {
+    let store = damaged_record();
     lose(&store, Table::Derived, |_, _| true);
     relink(&store).unwrap();
     open(&store).forget(&Forget::Message(MessageId::new("secret").unwrap()), true).unwrap();
@@ -54,10 +54,10 @@ fn replies_are_forgotten_with_what_they_were_built_on() {
     }
 }
 
-/// Of a reply without notes nobody knows what was in it.
+/// The sources of a reply without a `/why` row are unknown.
 #[test]
-fn a_reply_without_notes_is_not_remembered() {
-    let store = reported();
+fn a_reply_without_a_why_row_is_not_remembered() {
+    let store = damaged_record();
     assert!(holds(&store, Table::Memories, &format!("you said {SECRET}")));
     lose(&store, Table::Why, |key, _| key == "secret~r0");
     relink(&store).unwrap();
@@ -66,7 +66,7 @@ fn a_reply_without_notes_is_not_remembered() {
 
 #[test]
 fn a_chat_whose_row_is_lost_goes_on_where_it_was() {
-    let store = reported();
+    let store = damaged_record();
     lose(&store, Table::Chats, |key, _| key == "chat0");
     relink(&store).unwrap();
     let memory = open(&store);
@@ -75,11 +75,11 @@ fn a_chat_whose_row_is_lost_goes_on_where_it_was() {
     assert!(memory.check().unwrap().is_sound());
 }
 
-/// What cannot be read goes, of every table that is read again.
+/// Unreadable rows of every rebuilt table are removed.
 #[test]
-fn unreadable_rows_go() {
+fn unreadable_rows_are_removed() {
     for table in [Table::Forgotten, Table::Derived, Table::Settings, Table::Why] {
-        let store = reported();
+        let store = damaged_record();
         let mut batch = Batch::new();
         batch.put(table, [0; 8], b"no row");
         store.commit(batch, Durability::Soon).unwrap();
@@ -91,7 +91,7 @@ fn unreadable_rows_go() {
     }
 }
 
-/// A store whose memories cannot be read on.
+/// A store whose memories cannot be read to the end.
 struct Torn(RamStore);
 
 impl Store for Torn {
@@ -131,10 +131,10 @@ impl Store for Torn {
     }
 }
 
-/// A table that cannot be read on is told of, and the others are looked through.
+/// The check counts a table that cannot be read to the end, and goes on with the others.
 #[test]
 fn damage_in_one_table_does_not_hide_another() {
-    let store = reported();
+    let store = damaged_record();
     let mut batch = Batch::new();
     batch.put(Table::Personas, b"behind", b"no row");
     store.commit(batch, Durability::Soon).unwrap();
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn whatever_is_lost_the_rest_is_sound(
+    fn the_rest_is_sound_after_any_loss(
         script in prop::collection::vec(any::<u8>(), 20..300),
         lost in prop::collection::vec(any::<prop::sample::Index>(), 1..20),
     ) {

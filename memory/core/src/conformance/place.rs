@@ -4,18 +4,18 @@ use azera_types::{ChatId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes,
 
 use crate::{IndexMetadata, ReadScope};
 
-/// Panics if any file under `dir` holds `needle`. For what was removed and rewritten.
+/// Panics if any file under `dir` contains `needle`. Use it after data was removed and the store was rewritten.
 ///
 /// # Panics
 ///
-/// If it does, or if `dir` cannot be read.
+/// Panics if a file contains `needle`, or if `dir` cannot be read.
 #[track_caller]
 pub fn assert_no_bytes(dir: &Path, needle: &[u8]) {
     let found = files_with(dir, needle);
     assert!(found.is_empty(), "{:?} is still in {found:?}", String::from_utf8_lossy(needle));
 }
 
-/// The files under `dir` that hold `needle`.
+/// Returns the files under `dir` that contain `needle`.
 fn files_with(dir: &Path, needle: &[u8]) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).expect("the directory can be read") {
@@ -29,11 +29,11 @@ fn files_with(dir: &Path, needle: &[u8]) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// Copies a directory, as a crash at this moment would leave it.
+/// Copies a directory in the state that a crash at this moment would leave.
 ///
 /// # Panics
 ///
-/// If it cannot.
+/// Panics if the directory cannot be copied.
 pub fn copy_dir(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("the directory can be made");
     for entry in std::fs::read_dir(from).expect("the directory can be read") {
@@ -71,13 +71,15 @@ pub(super) fn label(who: &str, scope: Scope, second: i64) -> IndexMetadata {
     IndexMetadata { persona: persona(who), scope, at: at(second) }
 }
 
-/// The right of `who` in a public chat of the realm `guild`, where everybody can scroll back to `since`.
+/// Returns the read scope of the persona `who` in a public chat of the realm `guild`. Everybody there can scroll back
+/// to `since`.
 pub(super) fn public(who: &str, guild: &str, since: Option<i64>) -> ReadScope {
     let place = Place { chat: chat("hall"), kind: PlaceKind::Public(realm(guild)), since: since.map(at) };
     ReadScope::in_place(persona(who), &place, &ReadableScopes::default())
 }
 
-/// The right of `who` in the DM with `ann`, who may read the private chat `den` from second 100 on.
+/// Returns the read scope of the persona `who` in the DM with `ann`, who may read the private chat `den` from second
+/// 100 on.
 pub(super) fn dm(who: &str, ann: &str) -> ReadScope {
     let place = Place { chat: chat("dm"), kind: PlaceKind::Dm(person(ann)), since: None };
     let reach = ReadableScopes {
@@ -88,8 +90,8 @@ pub(super) fn dm(who: &str, ann: &str) -> ReadScope {
     ReadScope::in_place(persona(who), &place, &reach)
 }
 
-/// Every kind of place twice, so that a filter that looks at less than all of it is caught: the number is the id under
-/// which the suites file something said there at second 50 (and, under 10 more, at second 150).
+/// Returns each kind of scope twice, so that the suites catch a filter that compares only part of a scope. The suites
+/// store a document for each under its number at second 50, and another one under the number plus 10 at second 150.
 pub(super) fn scopes() -> Vec<(u64, Scope)> {
     vec![
         (1, Scope::Dm(person("ann"))),
@@ -102,7 +104,8 @@ pub(super) fn scopes() -> Vec<(u64, Scope)> {
     ]
 }
 
-/// What each right may see of [`scopes`] filed at 50 and 150 for `azera`, and (under 100 more) for `areza`.
+/// Returns read scopes with the ids that each may see. The ids are those of [`scopes`] for `azera`, and the same plus
+/// 100 for `areza`.
 pub(super) fn visible() -> Vec<(&'static str, ReadScope, i64, Vec<u64>)> {
     vec![
         ("a public chat", public("azera", "guild", None), 200, vec![5, 7, 15, 17]),

@@ -8,7 +8,7 @@ use crate::{
     Stored, TextDocument, TextIndex, TextIndexKind, VectorIndex,
 };
 
-/// Indexes that hold nothing.
+/// Indexes that are always empty.
 struct NoIndex;
 
 impl VectorIndex for NoIndex {
@@ -73,18 +73,18 @@ impl TextIndex for NoIndex {
     }
 }
 
-/// A memory of a record alone: its indexes hold nothing.
+/// Returns a memory whose record is `store` and whose indexes are empty.
 ///
 /// # Panics
 ///
-/// If it cannot be opened.
+/// Panics if the record cannot be opened.
 pub fn record(store: Arc<dyn Store>) -> Memory {
     let layers =
         Layers { store, vectors: Arc::new(NoIndex), text: Arc::new(NoIndex), working: Arc::new(RamWorking::default()) };
     Memory::open(layers, settings()).expect("the record can be opened")
 }
 
-/// Settings for a memory whose embeddings nobody asks for.
+/// Returns settings for tests that embed nothing.
 pub fn settings() -> MemoryConfig {
     MemoryConfig {
         session_gap: Duration::from_secs(3_600),

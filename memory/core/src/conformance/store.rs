@@ -3,11 +3,11 @@ use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 
 use crate::{Batch, Durability, Error, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 
-/// Every law of [`Store`].
+/// Checks every requirement of [`Store`].
 ///
 /// # Panics
 ///
-/// If one is broken.
+/// Panics if the store breaks one.
 pub fn store<S: Store, O: FnMut() -> S>(mut fresh: impl FnMut() -> O) {
     reads_what_was_written(fresh()());
     scans_in_order(fresh()());
@@ -31,8 +31,8 @@ fn get(store: &impl Store, table: Table, key: &[u8]) -> Option<Vec<u8>> {
 fn reads_what_was_written(store: impl Store) {
     put(&store, Table::Messages, b"a", b"1");
     put(&store, Table::Chats, b"a", b"2");
-    assert_eq!(get(&store, Table::Messages, b"a"), Some(b"1".to_vec()), "a table sees its own rows alone");
-    assert_eq!(get(&store, Table::Chats, b"a"), Some(b"2".to_vec()), "a table sees its own rows alone");
+    assert_eq!(get(&store, Table::Messages, b"a"), Some(b"1".to_vec()), "a table sees only its own rows");
+    assert_eq!(get(&store, Table::Chats, b"a"), Some(b"2".to_vec()), "a table sees only its own rows");
     assert_eq!(get(&store, Table::Meta, b"a"), None, "a key of another table");
     assert_eq!(get(&store, Table::Messages, b""), None, "an empty key that was never written");
 
@@ -41,12 +41,12 @@ fn reads_what_was_written(store: impl Store) {
     batch.put(Table::Messages, b"b", b"4").put(Table::Messages, b"b", b"5").put(Table::Chats, b"b", b"");
     batch.remove(Table::Chats, b"b").put(Table::Chats, b"b", b"").remove(Table::Chats, b"unknown");
     store.commit(batch, Durability::Soon).expect("a batch");
-    assert_eq!(get(&store, Table::Messages, b"a"), None, "a removal behind a write wins");
+    assert_eq!(get(&store, Table::Messages, b"a"), None, "a removal after a write wins");
     assert_eq!(get(&store, Table::Messages, b"b"), Some(b"5".to_vec()), "the later write wins");
     assert_eq!(
         get(&store, Table::Chats, b"b"),
         Some(Vec::new()),
-        "a write behind a removal wins, and empty is a value"
+        "a write after a removal wins, and an empty value is a value"
     );
     assert_eq!(get(&store, Table::Messages, b""), Some(b"empty".to_vec()), "an empty key is a key");
     store.commit(Batch::new(), Durability::Flushed).expect("an empty batch");
@@ -91,7 +91,7 @@ fn scans_in_order(store: impl Store) {
     check(b"c", None, Ascending, 100, &[]);
     check(b"c", None, Descending, 100, &[]);
     let unused = store.scan(Table::Outbox, b"", None, Ascending, 100).expect("a scan");
-    assert!(unused.is_empty(), "a table without rows gave {} of them", unused.len());
+    assert!(unused.is_empty(), "an empty table returned {} rows", unused.len());
 }
 
 fn refuses_what_is_too_large(store: impl Store) {
@@ -103,7 +103,7 @@ fn refuses_what_is_too_large(store: impl Store) {
         let mut batch = Batch::new();
         batch.put(Table::Messages, b"beside", b"x").put(Table::Messages, key, value);
         let answer = store.commit(batch, Durability::Flushed);
-        assert!(matches!(answer, Err(Error::Invalid(_))), "a row that is too large was taken: {answer:?}");
+        assert!(matches!(answer, Err(Error::Invalid(_))), "a row that is too large was accepted: {answer:?}");
         assert_eq!(get(&store, Table::Messages, b"beside"), None, "half of a refused batch was written");
     };
     refused(vec![7; MAX_KEY_BYTES + 1], Vec::new());
@@ -177,7 +177,7 @@ fn survives_rewriting<S: Store>(mut open: impl FnMut() -> S) {
     drop(first);
 
     let again = open();
-    assert_eq!(get(&again, Table::Meta, b"later"), Some(b"1".to_vec()), "a write behind a rewrite was lost");
+    assert_eq!(get(&again, Table::Meta, b"later"), Some(b"1".to_vec()), "a write after a rewrite was lost");
     let mut batch = Batch::new();
     batch.remove(Table::Meta, b"later");
     again.commit(batch, Durability::Flushed).expect("a removal");
@@ -191,13 +191,13 @@ fn hands_out_everything<S: Store, O: FnMut() -> S>(mut fresh: impl FnMut() -> O)
         let mut take = |batch| to.commit(batch, Durability::Soon);
         from.dump(&mut take).expect("everything is handed out")
     };
-    // A place lasts as long as what opens it.
+    // A store's place exists as long as the closure that opens it.
     let (mut place, mut empty_place, mut copy_place) = (fresh(), fresh(), fresh());
     let store = place();
-    assert_eq!(store.revision(), 0, "nothing was ever written");
+    assert_eq!(store.revision(), 0, "the revision before the first write");
     let empty = empty_place();
     assert_eq!(fill(&empty, &store), 0, "the revision of an empty store");
-    assert!(all(&empty) == all(&store), "an empty store handed something out");
+    assert!(all(&empty) == all(&store), "the dump of an empty store has rows");
     for number in 0..300_u32 {
         put(&store, Table::ALL[number as usize % Table::ALL.len()], &number.to_be_bytes(), &number.to_le_bytes());
     }
@@ -205,18 +205,18 @@ fn hands_out_everything<S: Store, O: FnMut() -> S>(mut fresh: impl FnMut() -> O)
     let mut batch = Batch::new();
     batch.remove(Table::ALL[0], 0_u32.to_be_bytes());
     store.commit(batch, Durability::Soon).expect("a removal");
-    assert_eq!(store.revision(), 302, "one for each batch");
+    assert_eq!(store.revision(), 302, "the revision counts batches");
     let copy = copy_place();
-    assert_eq!(fill(&copy, &store), 302, "the revision handed out");
-    assert!(all(&copy) == all(&store), "what was handed out is not what is there");
+    assert_eq!(fill(&copy, &store), 302, "the revision of the dump");
+    assert!(all(&copy) == all(&store), "the dump differs from the store");
 
     let refused = store.dump(&mut |_| Err(Error::Invalid("enough".into())));
     assert!(matches!(refused, Err(Error::Invalid(_))), "the taker's refusal: {refused:?}");
     put(&store, Table::Meta, b"later", b"1");
-    assert_eq!(store.revision(), 303, "a write behind a dump that was broken off");
+    assert_eq!(store.revision(), 303, "a write after an interrupted dump");
 
-    // Writers go on meanwhile: what is handed out is whole batches, all up to one of them. Other rows lie between those
-    // two, so that reading from one to the other takes time.
+    // Writers continue during the dump. The dump must hold whole batches, in order and without gaps. The other rows lie
+    // between the two that are checked, so that reading from one to the other takes time.
     let mut between = Batch::new();
     for number in 0..4_000_u32 {
         between.put(Table::Inbox, number.to_be_bytes(), [7; 300]);
@@ -240,26 +240,26 @@ fn hands_out_everything<S: Store, O: FnMut() -> S>(mut fresh: impl FnMut() -> O)
                 let bytes = get(&copy, table, key).expect("both are written from the start");
                 u64::from_be_bytes(bytes.try_into().expect("a number of eight bytes"))
             };
-            let (left, read_scope) = (round(Table::Chats, b"left"), round(Table::Outbox, b"right"));
-            assert_eq!(left, read_scope, "half of a batch was handed out");
-            assert_eq!(left, revision - before, "not the moment of its revision");
+            let (left, right) = (round(Table::Chats, b"left"), round(Table::Outbox, b"right"));
+            assert_eq!(left, right, "the dump holds half of a batch");
+            assert_eq!(left, revision - before, "the dump is not the state at its revision");
         }
         done.store(true, Atomic::Release);
     });
 }
 
-/// Does to a store and to a map what `script` says (any bytes are a script), reopening and rewriting in between, and
-/// compares every answer.
+/// Applies `script` to a store and to a map, with reopening and rewriting in between, and compares every answer. Any
+/// bytes are a valid script.
 ///
 /// # Panics
 ///
-/// If the store answers otherwise.
+/// Panics if the store answers differently from the map.
 pub fn store_against_map<S: Store>(script: &[u8], mut open: impl FnMut() -> S) {
     let mut map: BTreeMap<(Table, Vec<u8>), Vec<u8>> = BTreeMap::new();
     let mut store = open();
     let mut batch = Batch::new();
     let mut pending = map.clone();
-    // Few and short keys, so that they meet again.
+    // Few and short keys, so that the script often hits the same one.
     let key = |byte: u8| vec![byte % 3; usize::from(byte / 3 % 4)];
     for [what, which, length] in script.as_chunks::<3>().0 {
         let (table, key) = (Table::ALL[usize::from(*which) % 3], key(which / 3));

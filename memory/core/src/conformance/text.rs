@@ -3,11 +3,11 @@ use azera_types::{MemoryId, Scope};
 use super::place::{at, label, public, realm, scopes, visible};
 use crate::{Facet, FacetWeights, Found, TextDocument, TextIndex, TextIndexKind};
 
-/// Every law of [`TextIndex`].
+/// Checks every requirement of [`TextIndex`].
 ///
 /// # Panics
 ///
-/// If one is broken.
+/// Panics if the index breaks one.
 pub fn text<T: TextIndex, O: FnMut() -> T>(mut fresh: impl FnMut() -> O) {
     finds_words(fresh()());
     takes_words_and_never_syntax(fresh()());
@@ -25,7 +25,7 @@ fn search(index: &impl TextIndex, text_index: TextIndexKind, facet: Facet, query
     index.search(&read_scope, text_index, query, only(facet), at(1_000), limit).expect("a search").found
 }
 
-/// The text of one facet counts, the other does not.
+/// Returns weights that count the text of one facet only.
 fn only(facet: Facet) -> FacetWeights {
     match facet {
         Facet::Own => FacetWeights { own: 1.0, window: 0.0 },
@@ -50,25 +50,25 @@ fn finds_words(index: impl TextIndex) {
         .expect("an insertion");
     index.commit().expect("a commit");
     let own = |query| found(&index, TextIndexKind::Chats, Facet::Own, query);
-    assert_eq!(own("lighthouse"), [2, 1], "more of the word scores higher");
+    assert_eq!(own("lighthouse"), [2, 1], "more occurrences score higher");
     assert_eq!(own("LIGHTHOUSES"), [2, 1], "case and plural make no difference");
-    assert_eq!(own("keepers"), [1, 2], "of two that hold the word once, the shorter text first");
+    assert_eq!(own("keepers"), [1, 2], "with one occurrence each, the shorter text comes first");
     assert_eq!(own("singing"), [1], "another form of the word");
     assert_eq!(own("sing bee"), [1, 2], "any of the words");
     assert_eq!(own("cafe smorgasbord"), [u64::MAX], "accents make no difference");
     assert_eq!(own("the of and a"), [0_u64; 0], "stop words find nothing");
-    assert_eq!(own("honey"), [0_u64; 0], "a word of the window");
-    assert_eq!(found(&index, TextIndexKind::Chats, Facet::Window, "honey"), [2], "a word of the window");
-    assert_eq!(found(&index, TextIndexKind::Memories, Facet::Own, "lighthouse 7731"), [4], "the other shelf");
-    assert_eq!(own("7731"), [0_u64; 0], "a word of the other shelf");
+    assert_eq!(own("honey"), [0_u64; 0], "a word of the window text");
+    assert_eq!(found(&index, TextIndexKind::Chats, Facet::Window, "honey"), [2], "a word of the window text");
+    assert_eq!(found(&index, TextIndexKind::Memories, Facet::Own, "lighthouse 7731"), [4], "the other index");
+    assert_eq!(own("7731"), [0_u64; 0], "a word of the other index");
     let hits = search(&index, TextIndexKind::Chats, Facet::Own, "lighthouse keeper", 1);
     assert_eq!(hits.len(), 1, "the limit");
     assert!(hits[0].score > 0.0, "a score");
-    assert!(search(&index, TextIndexKind::Chats, Facet::Own, "lighthouse", 0).is_empty(), "a limit of nothing");
+    assert!(search(&index, TextIndexKind::Chats, Facet::Own, "lighthouse", 0).is_empty(), "a limit of zero");
     assert_eq!(
         search(&index, TextIndexKind::Chats, Facet::Own, "lighthouse", usize::MAX).len(),
         2,
-        "a limit above the highest"
+        "the largest limit"
     );
 }
 
@@ -96,14 +96,14 @@ fn takes_words_and_never_syntax(index: impl TextIndex) {
         ids.sort_unstable();
         assert_eq!(ids, want, "{query:?}");
     }
-    // A query of any length is answered; which of its words count is the index's own limit.
+    // The index answers queries of any length. It may limit how many of their words count.
     search(&index, TextIndexKind::Chats, Facet::Own, &long, 10);
     search(&index, TextIndexKind::Chats, Facet::Own, &"x".repeat(1_000_000), 10);
     index
         .upsert(vec![doc(3, TextIndexKind::Chats, &format!("{} plums", "y".repeat(100_000)), "")])
         .expect("a very long word");
     index.commit().expect("a commit");
-    assert_eq!(found(&index, TextIndexKind::Chats, Facet::Own, "plum"), [3], "a word beside a very long one");
+    assert_eq!(found(&index, TextIndexKind::Chats, Facet::Own, "plum"), [3], "a word next to a very long one");
 }
 
 fn keeps_to_the_scope(index: impl TextIndex) {
@@ -146,7 +146,7 @@ fn replaces_and_removes<T: TextIndex>(mut open: impl FnMut() -> T) {
         ])
         .expect("an insertion");
     index.commit().expect("a commit");
-    assert_eq!(own(&index, "kestrel"), [2], "the later of two with one id");
+    assert_eq!(own(&index, "kestrel"), [2], "the later of two documents with one id");
     index
         .upsert(vec![doc(2, TextIndexKind::Chats, "a wren", ""), doc(3, TextIndexKind::Chats, "a raven", "")])
         .expect("a replacement");
@@ -155,7 +155,7 @@ fn replaces_and_removes<T: TextIndex>(mut open: impl FnMut() -> T) {
     assert_eq!(
         found(&index, TextIndexKind::Memories, Facet::Own, "owl"),
         [0_u64; 0],
-        "a document that moved to the other shelf"
+        "a document that moved to the other index"
     );
     index.remove(&[MemoryId(1), MemoryId(99)]).expect("a removal");
     index.remove(&[]).expect("a removal of nothing");
@@ -172,7 +172,7 @@ fn replaces_and_removes<T: TextIndex>(mut open: impl FnMut() -> T) {
     index.remove(&[MemoryId(3)]).expect("a removal");
     index.commit().expect("a commit");
     index.rewrite().expect("a rewrite");
-    assert_eq!(index.ids().expect("ids"), [MemoryId(2), MemoryId(5)], "ids of both shelves after a rewrite");
+    assert_eq!(index.ids().expect("ids"), [MemoryId(2), MemoryId(5)], "ids of both indexes after a rewrite");
     assert_eq!(own(&index, "wren raven"), [2], "hits after a rewrite");
     index.upsert(vec![doc(6, TextIndexKind::Chats, "a swift", "")]).expect("an insertion");
     index.commit().expect("a commit");

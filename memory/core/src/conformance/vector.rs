@@ -3,14 +3,14 @@ use azera_types::{MemoryId, Scope};
 use super::place::{at, label, public, realm, scopes, visible};
 use crate::{Error, Facet, Found, Point, VectorIndex};
 
-/// Length of the vectors the suite uses.
+/// Length of the vectors that the suite uses.
 pub const DIMENSION: usize = 8;
 
-/// Every law of [`VectorIndex`], on indexes of vectors of [`DIMENSION`].
+/// Checks every requirement of [`VectorIndex`] with vectors of [`DIMENSION`].
 ///
 /// # Panics
 ///
-/// If one is broken.
+/// Panics if the index breaks one.
 pub fn vector<V: VectorIndex, O: FnMut() -> V>(mut fresh: impl FnMut() -> O) {
     finds_the_nearest(fresh()());
     keeps_to_the_scope(fresh()());
@@ -19,7 +19,7 @@ pub fn vector<V: VectorIndex, O: FnMut() -> V>(mut fresh: impl FnMut() -> O) {
     holds_many(fresh());
 }
 
-/// A vector of length 1 at `degrees` in the plane of the first and last axis.
+/// Returns a unit vector at `degrees` in the plane of the first and the last axis.
 fn pointing(degrees: u32) -> Vec<f32> {
     let mut vector = vec![0.0; DIMENSION];
     let angle = (degrees as f32).to_radians();
@@ -51,10 +51,10 @@ fn finds_the_nearest(index: impl VectorIndex) {
     ];
     index.upsert(points).expect("an insertion");
     assert_eq!(found(&index, Facet::Own, 0, 10), [1, 2, u64::MAX, 3], "nearest by own vector, best first");
-    assert_eq!(found(&index, Facet::Window, 0, 10), [3, u64::MAX, 1], "nearest by window, where there is one");
+    assert_eq!(found(&index, Facet::Window, 0, 10), [3, u64::MAX, 1], "nearest by window vector, if there is one");
     assert_eq!(found(&index, Facet::Own, 90, 2), [3, u64::MAX], "the limit");
-    assert_eq!(found(&index, Facet::Own, 90, 0), [0_u64; 0], "a limit of nothing");
-    assert_eq!(found(&index, Facet::Own, 0, usize::MAX).len(), 4, "a limit above the highest");
+    assert_eq!(found(&index, Facet::Own, 90, 0), [0_u64; 0], "a limit of zero");
+    assert_eq!(found(&index, Facet::Own, 0, usize::MAX).len(), 4, "the largest limit");
     for hit in search(&index, Facet::Own, 0, 10) {
         let degrees: f32 = match hit.id.0 {
             1 => 0.0,
@@ -92,8 +92,8 @@ fn refuses_what_is_no_vector(index: impl VectorIndex) {
         let good = Point { id: MemoryId(1), label: global(), own: pointing(0), window: None };
         let bad = Point { id: MemoryId(2), label: global(), own, window };
         let answer = index.upsert(vec![good, bad]);
-        assert!(matches!(answer, Err(Error::Invalid(_))), "a point that is none was taken: {answer:?}");
-        assert_eq!(index.ids().expect("ids"), [MemoryId(0); 0], "half of a refused insertion was kept");
+        assert!(matches!(answer, Err(Error::Invalid(_))), "an invalid point was accepted: {answer:?}");
+        assert_eq!(index.ids().expect("ids"), [MemoryId(0); 0], "half of a refused insertion was stored");
     };
     let mut infinite = pointing(0);
     infinite[3] = f32::INFINITY;
@@ -106,7 +106,7 @@ fn refuses_what_is_no_vector(index: impl VectorIndex) {
     refused(pointing(0), Some(vec![0.5; DIMENSION + 1]));
     for vector in [infinite, nothing, vec![0.5; DIMENSION + 1]] {
         let answer = index.search(&public("azera", "guild", None), Facet::Own, &vector, at(1_000), 10);
-        assert!(matches!(answer, Err(Error::Invalid(_))), "a question that is no vector was answered: {answer:?}");
+        assert!(matches!(answer, Err(Error::Invalid(_))), "an invalid query vector was accepted: {answer:?}");
     }
 }
 
@@ -117,8 +117,8 @@ fn replaces_and_removes<V: VectorIndex>(mut open: impl FnMut() -> V) {
         .upsert(vec![point(1, guild(), 0, Some(0)), point(2, guild(), 45, None), point(3, guild(), 90, None)])
         .expect("an insertion");
     index.upsert(vec![point(1, guild(), 80, None)]).expect("a replacement");
-    assert_eq!(found(&index, Facet::Own, 0, 10), [2, 1, 3], "a replaced point is searched where it is now");
-    assert_eq!(found(&index, Facet::Window, 0, 10), [0_u64; 0], "a replacement without a window left the old one");
+    assert_eq!(found(&index, Facet::Own, 0, 10), [2, 1, 3], "a replaced point is found at its new vector");
+    assert_eq!(found(&index, Facet::Window, 0, 10), [0_u64; 0], "a replacement without a window kept the old window");
     index.upsert(vec![point(2, Scope::Realm(realm("other")), 45, None)]).expect("a replacement");
     assert_eq!(found(&index, Facet::Own, 0, 10), [1, 3], "a point that moved to another realm");
 
@@ -127,7 +127,7 @@ fn replaces_and_removes<V: VectorIndex>(mut open: impl FnMut() -> V) {
     index.upsert(Vec::new()).expect("an insertion of nothing");
     assert_eq!(found(&index, Facet::Own, 0, 10), [1], "a removed point");
     let vectors = index.vectors(&[MemoryId(3), MemoryId(1), MemoryId(99)]).expect("vectors");
-    assert_eq!(vectors.len(), 1, "vectors of points that are there");
+    assert_eq!(vectors.len(), 1, "vectors of existing points");
     assert_eq!(vectors[0].id, MemoryId(1));
     let far = vectors[0].own.iter().zip(pointing(80)).map(|(is, want)| (is - want).abs()).fold(0.0, f32::max);
     assert!(far < 1e-3, "a stored vector is {far} off");
@@ -158,7 +158,7 @@ fn replaces_and_removes<V: VectorIndex>(mut open: impl FnMut() -> V) {
     assert_eq!(found(&open(), Facet::Own, 0, 10), [1], "hits after a clearing and reopening");
 }
 
-/// Vectors all over the space, every tenth of them one of a few that come again and again, as "yes" and "thanks" do.
+/// Returns a pseudo-random vector. Every tenth is one of seven that recur, as the vectors of "yes" and "thanks" do.
 fn scattered(number: u64) -> Vec<f32> {
     let mut state =
         if number.is_multiple_of(10) { number / 10 % 7 } else { number }.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -171,7 +171,7 @@ fn scattered(number: u64) -> Vec<f32> {
     vector.iter().map(|number| number / length).collect()
 }
 
-/// Enough for an index to want to reorganise itself while it is used, and for places large and small.
+/// Stores enough points to make an index reorganise itself during use, in one large realm and one small realm.
 fn holds_many<V: VectorIndex>(mut open: impl FnMut() -> V) {
     const MANY: u64 = 33_000;
     const QUERIES: u64 = 20;
@@ -216,7 +216,7 @@ fn holds_many<V: VectorIndex>(mut open: impl FnMut() -> V) {
             assert!(hits.is_sorted_by(|one, two| one.score >= two.score), "hits out of order {moment}");
             allowed += hits.iter().filter(|found| found.score >= worst - 1e-4).count();
         }
-        // An index may be approximate, but it must be a good one.
+        // An index may be approximate, but at least 97 % of its hits must be right.
         let all = questions.len() * LIMIT;
         assert!(allowed * 100 >= all * 97, "{allowed} of {all} hits are among the nearest {moment}");
     };

@@ -3,11 +3,11 @@ use std::time::Duration;
 use super::place::at;
 use crate::Working;
 
-/// Every law of [`Working`], but that it sweeps by itself: see [`sweeping`].
+/// Checks every requirement of [`Working`] except sweeping: see [`sweeping`].
 ///
 /// # Panics
 ///
-/// If one is broken.
+/// Panics if the working memory breaks one.
 pub fn working<W: Working, O: FnMut() -> W>(mut fresh: impl FnMut() -> O) {
     let mut open = fresh();
     let working = open();
@@ -18,18 +18,18 @@ pub fn working<W: Working, O: FnMut() -> W>(mut fresh: impl FnMut() -> O) {
 
     assert_eq!(get("a", 0), None, "a key that was never written");
     put("a", b"1", 10, 0);
-    assert_eq!(get("a", 9), Some(b"1".to_vec()), "a value before its end");
-    assert_eq!(get("a", 10), None, "a value at its end");
+    assert_eq!(get("a", 9), Some(b"1".to_vec()), "a value before its expiry");
+    assert_eq!(get("a", 10), None, "a value at its expiry");
     put("a", b"2", 10, 5);
-    assert_eq!(get("a", 14), Some(b"2".to_vec()), "a second write replaces the value and its end");
+    assert_eq!(get("a", 14), Some(b"2".to_vec()), "a second write replaces the value and its expiry");
     put("a", b"", 100, 5);
-    assert_eq!(get("a", 14), Some(Vec::new()), "empty is a value");
+    assert_eq!(get("a", 14), Some(Vec::new()), "an empty value is a value");
 
     put("b", b"short", 1, 5);
     put("c", b"shorter", 0, 5);
-    assert_eq!(get("c", 5), None, "a value without life");
-    assert!(working.sweep(at(6)).expect("a sweep") <= 2, "values swept away");
-    assert_eq!(get("a", 6), Some(Vec::new()), "a sweep took a living value");
+    assert_eq!(get("c", 5), None, "a value with a lifetime of zero");
+    assert!(working.sweep(at(6)).expect("a sweep") <= 2, "number of values removed by a sweep");
+    assert_eq!(get("a", 6), Some(Vec::new()), "a sweep removed a live value");
 
     working.remove("a").expect("a removal");
     working.remove("never written").expect("a removal of nothing");
@@ -40,21 +40,21 @@ pub fn working<W: Working, O: FnMut() -> W>(mut fresh: impl FnMut() -> O) {
     working.clear().expect("a clearing");
     assert_eq!(get("d", 1), None, "a cleared value");
     put("d", b"2", 100, 0);
-    assert_eq!(get("d", 1), Some(b"2".to_vec()), "a value written behind a clearing");
+    assert_eq!(get("d", 1), Some(b"2".to_vec()), "a value written after clearing");
     put("never", b"ends", u64::MAX, 0);
-    assert_eq!(get("never", 1_000_000_000), Some(b"ends".to_vec()), "a value with a very long life");
+    assert_eq!(get("never", 1_000_000_000), Some(b"ends".to_vec()), "a value with a very long lifetime");
 }
 
-/// That a sweep removes what has ended; not a law where a server does that by itself.
+/// Checks that a sweep removes expired values. Servers that expire values on their own need not pass this.
 ///
 /// # Panics
 ///
-/// If it is broken.
+/// Panics if the sweep leaves an expired value or removes a live one.
 pub fn sweeping(working: &impl Working) {
     for (key, life) in [("lives", 100), ("ended", 1), ("never lived", 0)] {
         working.put(key, b"1", Duration::from_secs(life), at(5)).expect("a write");
     }
-    assert_eq!(working.sweep(at(6)).expect("a sweep"), 2, "values swept away");
-    assert_eq!(working.sweep(at(6)).expect("a sweep"), 0, "values swept away twice");
-    assert_eq!(working.get("lives", at(6)).expect("a read"), Some(b"1".to_vec()), "a sweep took a living value");
+    assert_eq!(working.sweep(at(6)).expect("a sweep"), 2, "number of values removed by a sweep");
+    assert_eq!(working.sweep(at(6)).expect("a sweep"), 0, "number of values removed by a second sweep");
+    assert_eq!(working.get("lives", at(6)).expect("a read"), Some(b"1".to_vec()), "a sweep removed a live value");
 }

@@ -1,5 +1,6 @@
-//! Who said the memories read lately, and when. With that a candidate's score is known but for its text, so that most rows
-//! need not be read again. A hint and no more: what is shown is always read from the record.
+//! A cache of the author and time of memories that were read lately. With it, recall knows everything but the text that
+//! a candidate's score depends on, and most rows need not be read again. It only speeds up ranking: shown text is
+//! always read from the record.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -8,10 +9,10 @@ use azera_types::{Author, MemoryId, Timestamp};
 
 use crate::rows::MemoryRow;
 
-/// Memories known at most; with more, all are read anew. About 10 MB.
+/// Most memories in the cache, about 10 MB. When it is full, it is emptied.
 const MAX_KNOWN: usize = 200_000;
 
-/// Origins of memories. Who said something and when never changes.
+/// The cache. Author and time of a memory never change.
 #[derive(Default)]
 pub(crate) struct AuthorCache(RwLock<CachedAuthor>);
 
@@ -23,7 +24,7 @@ pub(super) struct CachedAuthor {
 }
 
 impl AuthorCache {
-    /// Asks for many at once.
+    /// Calls `ask` with the cache, for many lookups under one lock.
     pub(super) fn ask<T>(&self, ask: impl FnOnce(&CachedAuthor) -> T) -> T {
         ask(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -45,14 +46,14 @@ impl AuthorCache {
         known.memories.insert(memory.id, (number, memory.at));
     }
 
-    /// Lets go of everything, names included.
+    /// Empties the cache, with the names in it.
     pub(crate) fn clear(&self) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = CachedAuthor::default();
     }
 }
 
 impl CachedAuthor {
-    /// Who said a memory, and when; `None` if it was not read lately.
+    /// Returns the author and time of a memory; `None` if it was not read lately.
     pub(super) fn of(&self, id: MemoryId) -> Option<(&Author, Timestamp)> {
         let (author, at) = self.memories.get(&id)?;
         Some((self.authors.get(usize::try_from(*author).ok()?)?, *at))

@@ -1,4 +1,4 @@
-//! Times named in a question: "in May", "on 7 May 2023", "during 2022".
+//! Dates in a question, such as "in May", "on 7 May 2023", "during 2022".
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use regex::{Captures, Regex};
 
-/// Days outside the named time after which nearness has fallen to 1/e. People tell of things days after them.
+/// Days outside the named time after which closeness has fallen to 1/e. People often mention events some days after
+/// them.
 const NEARNESS_DAYS: f32 = 7.0;
 
 const MONTHS: [&str; 12] = [
@@ -37,7 +38,7 @@ static YEAR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:in\s+)?(?P<year>(?:19|20)\d\d)\b").expect("the pattern is constant and tests run it")
 });
 
-/// A day, a month or a year, with or without its year.
+/// A day, a month or a year; the year may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DateSpan {
     year: Option<i16>,
@@ -46,7 +47,7 @@ pub struct DateSpan {
 }
 
 impl DateSpan {
-    /// The first time a text names, and the text without its words.
+    /// Returns the first date in a text, and the text without it.
     pub(super) fn find(text: &str) -> Option<(Self, String)> {
         let dated = DATE.captures_iter(text).find(|found| !is_the_verb_may(found));
         let (found, span) = match dated {
@@ -70,7 +71,8 @@ impl DateSpan {
         Some((span, format!("{before} {after}")))
     }
 
-    /// 1 within the named time, falling outside it. A span without a year is taken in the year of `at`.
+    /// Returns 1 within the named time and less the farther outside `at` lies. A date without a year is taken in the
+    /// year of `at`.
     pub(super) fn closeness(&self, at: Timestamp) -> f32 {
         let day = at.to_zoned(TimeZone::UTC).date();
         let Some((first, last)) = self.days(day.year()) else { return 0.0 };
@@ -89,7 +91,7 @@ impl DateSpan {
     }
 }
 
-/// "May" is a month only beside a day, a year or a preposition; "may" alone is a verb.
+/// Returns true for "may" as a verb. It is a month only next to a day, a year or a preposition.
 fn is_the_verb_may(found: &Captures<'_>) -> bool {
     found.name("month").is_some_and(|name| name.as_str().eq_ignore_ascii_case("may"))
         && ["at", "day1", "day2", "year"].iter().all(|part| found.name(part).is_none())
@@ -108,11 +110,11 @@ fn month(name: &str) -> Option<i8> {
 mod tests {
     use super::*;
 
-    /// Year, month, day, and what is left of the text.
+    /// Year, month, day, and the remaining text.
     type Named = (Option<i16>, Option<i8>, Option<i8>, &'static str);
 
     #[test]
-    fn times_are_found_and_taken_out() {
+    fn dates_are_found_and_removed_from_the_text() {
         #[track_caller]
         fn check(text: &str, want: Option<Named>) {
             let want = want.map(|(year, month, day, rest)| (DateSpan { year, month, day }, rest.to_owned()));
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nearness_falls_with_the_days_outside() {
+    fn closeness_falls_with_the_days_outside_the_date() {
         let span = DateSpan { year: Some(2023), month: Some(5), day: None };
         let near = |text: &str| span.closeness(text.parse().unwrap());
         assert_eq!(near("2023-05-01T00:00:00Z"), 1.0);

@@ -1,17 +1,17 @@
-//! When two memories say the same thing.
+//! Decides when two memories say the same thing.
 
 use std::collections::HashSet;
 
 use crate::rows::MemoryRow;
 
-/// Characters whose equality makes two texts the same: the seed's rule, the floor of this one.
+/// Two texts are the same if this many first characters are equal. The vector rule comes on top of this simple one.
 const SAME_BEGINNING: usize = 100;
 
-/// Letters from which a word counts as rare enough to tell two texts apart.
-const TELLING_LETTERS: usize = 4;
+/// Letters from which a word counts as rare enough to distinguish two texts.
+const DISTINCTIVE_LETTERS: usize = 4;
 
-/// Whether two memories of one scope, persona and speaker are the same thing said twice. By vector alone two locker
-/// codes are: so nothing counts as the same whose numbers, names or longer words differ.
+/// Returns true if two memories of one scope, persona and speaker say the same thing. Vectors alone would make two
+/// locker codes equal. So texts with different numbers, names or longer words are never the same.
 pub(super) fn same(a: &MemoryRow, b: &MemoryRow, cosine: Option<f32>, threshold: f32) -> bool {
     if a.persona != b.persona || a.scope != b.scope || a.author != b.author {
         return false;
@@ -19,7 +19,7 @@ pub(super) fn same(a: &MemoryRow, b: &MemoryRow, cosine: Option<f32>, threshold:
     if same_beginning(&a.text, &b.text) {
         return true;
     }
-    cosine.is_some_and(|cosine| cosine >= threshold) && telling_words(&a.text) == telling_words(&b.text)
+    cosine.is_some_and(|cosine| cosine >= threshold) && distinctive_words(&a.text) == distinctive_words(&b.text)
 }
 
 fn same_beginning(a: &str, b: &str) -> bool {
@@ -31,14 +31,14 @@ fn same_beginning(a: &str, b: &str) -> bool {
             _ => return false,
         }
     }
-    // Long texts that begin alike may end differently in what matters.
+    // Long texts with the same beginning may still differ in the part that matters.
     a.eq(b)
 }
 
-fn telling_words(text: &str) -> HashSet<String> {
+fn distinctive_words(text: &str) -> HashSet<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| {
-            word.chars().count() >= TELLING_LETTERS
+            word.chars().count() >= DISTINCTIVE_LETTERS
                 || word.chars().any(|c| c.is_ascii_digit())
                 || word.chars().next().is_some_and(char::is_uppercase)
         })
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_the_same() {
+    fn the_same_statement_in_other_words_is_a_duplicate() {
         #[track_caller]
         fn check(a: &str, b: &str, cosine: f32, want: bool) {
             assert_eq!(same(&memory(a, "ann"), &memory(b, "ann"), Some(cosine), 0.95), want, "{a:?} {b:?}");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn other_people_say_other_things() {
+    fn memories_of_different_people_are_no_duplicates() {
         let (a, b) = (memory("the sea is calm", "ann"), memory("the sea is calm", "bob"));
         assert!(!same(&a, &b, Some(1.0), 0.95));
     }

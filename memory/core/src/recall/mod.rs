@@ -1,8 +1,10 @@
-//! Recall: candidates from every arm, exact features for each of them, one linear score, near-duplicates out.
+//! Recall: finds the memories that help to answer a question. Lexical and semantic search supply candidates; exact
+//! signals are computed for each candidate and added to one linear score; near-duplicates are removed. Begin with
+//! [`Memory::recall`].
 //!
-//! The weights, the word lists and the choice of features were read off three conversations of the LoCoMo development
-//! set; each is kept because taking it away costs recall there. The figures and the command stand in
-//! `bot/docs/BENCHMARKS.md`. What was tried and did not pay is named there too.
+//! The weights, the word lists and the signals were chosen on three conversations of the LoCoMo development set. Each
+//! is there because removing it lowers recall on that set. `bot/docs/BENCHMARKS.md` has the figures, the command, and
+//! what was tried without success.
 
 mod authors;
 mod dates;
@@ -32,88 +34,88 @@ const OWN_TEXT_WEIGHT: f32 = 0.75;
 /// Weight of a word in the turn or the two before it, for BM25.
 const WINDOW_TEXT_WEIGHT: f32 = 2.0;
 
-/// Cosine similarity from which a question remembered is the question asked.
+/// Cosine similarity from which a remembered question counts as the same question.
 const ECHO: f32 = 0.8;
 
-/// Rows of candidates read at once, by all cores: more than are needed in the end, and sooner.
+/// Candidate rows that all cores read at once. This reads more rows than needed, but finishes sooner.
 const ROWS_AT_ONCE: usize = 8;
 
-/// How deep recall looks.
+/// How deep recall searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Candidates each arm contributes before the arms are fused.
+    /// Candidates that each search contributes before fusion.
     pub candidates: usize,
 }
 
 impl Default for Limits {
-    /// At 50 a hundredth of recall is lost, at 200 nothing is gained.
+    /// With 50, recall drops by a hundredth; 200 gains nothing.
     fn default() -> Self {
         Self { candidates: 100 }
     }
 }
 
-/// What is looked for.
+/// A query for [`Memory::recall`].
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// The question as memory understands it.
+    /// The parsed question.
     pub question: Question,
     /// Vector of [`Question::embed`]; `None` if the embedding model is down.
     pub vector: Option<Vec<f32>>,
-    /// The time now.
+    /// The current time.
     pub now: Timestamp,
-    /// Messages the prompt shows already.
+    /// Messages that the prompt already shows.
     pub exclude: HashSet<MessageId>,
-    /// How deep to look.
+    /// How deep to search.
     pub limits: Limits,
-    /// Hits wanted.
+    /// Number of hits wanted.
     pub results: usize,
 }
 
-/// A memory found, and why.
+/// A recalled memory with its signals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     /// The memory.
     pub memory: MemoryRow,
-    /// Its text, cut to the snippet length.
+    /// The memory's text, cut to the snippet length.
     pub snippet: Text,
-    /// Fused score; comparable within one recall.
+    /// Fused score; comparable within one recall only.
     pub score: f32,
-    /// The signals that found it.
+    /// Names of the signals that found it.
     pub signals: Vec<&'static str>,
 }
 
-/// What recall found.
+/// The result of recall.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recalled {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// Layers that did not answer; the hits come from the others.
+    /// Indexes that failed; the hits come from the others.
     pub missing: Vec<&'static str>,
 }
 
-/// What the words of a question found, to be weighed with what its meaning finds. Shows nothing by itself.
+/// The hits of the lexical search, to be fused with those of the semantic search. They show nothing by themselves.
 pub struct LexicalRecall(Result<Vec<LexicalHits>, Error>);
 
 impl std::fmt::Debug for LexicalRecall {
-    /// How rare a word is would tell of places that are not shown.
+    /// Prints no contents: the rarity of a word would reveal places that are not shown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("LexicalRecall")
     }
 }
 
-/// What the arms may look at.
+/// Limits of one search.
 #[derive(Debug, Clone, Copy)]
 struct Reading<'a> {
     read_scope: &'a ReadScope,
-    /// The right to be found by one's window: the same, or narrower where there are horizons.
+    /// The scope for hits by window: the same as `read_scope`, or narrower where there are horizons.
     windows: &'a ReadScope,
-    /// Nothing younger.
+    /// Newer memories are left out.
     until: Timestamp,
-    /// Candidates of each arm.
+    /// Candidates of each search.
     limit: usize,
 }
 
-/// A candidate on its way to a score.
+/// A candidate before its row is read.
 #[derive(Debug, Clone, Copy, Default)]
 struct Candidate {
     lexical: f32,
@@ -122,9 +124,9 @@ struct Candidate {
 }
 
 impl Memory {
-    /// Finds what helps to answer a question, best first: only what `read_scope` allows, nothing younger than
-    /// [`crate::MemoryConfig::min_age`], nothing the prompt shows. A layer that fails is named in
-    /// [`Recalled::missing`]; only the record itself is indispensable.
+    /// Returns the memories that help to answer a question, best first. Leaves out memories that `read_scope` does not
+    /// allow, that are newer than [`crate::MemoryConfig::min_age`], or that the prompt shows. An index that fails is
+    /// named in [`Recalled::missing`]; recall fails only if the record does.
     pub fn recall(&self, read_scope: &ReadScope, query: &Query) -> Result<Recalled, Error> {
         let (words, vectors) = rayon::join(
             || self.recall_lexical(read_scope, query),
@@ -133,13 +135,13 @@ impl Memory {
         self.weigh(read_scope, query, words, vectors)
     }
 
-    /// The first half of a [`Memory::recall`], which can be done while the question is embedded: the query's vector is not
-    /// looked at.
+    /// Runs the lexical half of [`Memory::recall`]. It does not use the query's vector, so it can run while the
+    /// question is embedded.
     pub fn recall_lexical(&self, read_scope: &ReadScope, query: &Query) -> LexicalRecall {
         LexicalRecall(self.under(read_scope, query, |reading| self.words_found(reading, &query.question)))
     }
 
-    /// The second half: what its words found under the same right is given.
+    /// Runs the semantic half and fuses it with `words`, which was found under the same read scope.
     pub fn recall_with(&self, read_scope: &ReadScope, query: &Query, words: LexicalRecall) -> Result<Recalled, Error> {
         let vectors = self.under(read_scope, query, |reading| self.by_vector(reading, query.vector.as_deref()));
         self.weigh(read_scope, query, words, vectors)
@@ -148,7 +150,8 @@ impl Memory {
     fn under<T>(&self, read_scope: &ReadScope, query: &Query, read: impl FnOnce(Reading<'_>) -> T) -> T {
         let until = query.now.checked_sub(jiff_span(self.config.min_age)).unwrap_or(azera_types::Timestamp::MIN);
         let limit = query.limits.candidates;
-        // What stood before a horizon must not bring up what came after it: there, windows count only beyond its reach.
+        // Text before a horizon must not bring up a memory after it. So windows count only from [`WINDOW_REACH`] after
+        // the horizon on.
         let beyond = read_scope.behind_horizons(WINDOW_REACH);
         read(Reading { read_scope, windows: beyond.as_ref().unwrap_or(read_scope), until, limit })
     }
@@ -163,10 +166,10 @@ impl Memory {
         let mut missing = Vec::new();
         let mut candidates: HashMap<MemoryId, Candidate> = HashMap::new();
         match words {
-            Ok(shelves) => {
-                for text_index in shelves {
-                    let norm = fuse::lexical_norm(text_index.idf);
-                    for found in text_index.found {
+            Ok(results) => {
+                for hits in results {
+                    let norm = fuse::lexical_norm(hits.idf);
+                    for found in hits.found {
                         let candidate = candidates.entry(found.id).or_default();
                         candidate.lexical = found.score * norm;
                         candidate.found_by_words = true;
@@ -174,7 +177,7 @@ impl Memory {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "recall goes on without the lexical layer");
+                tracing::warn!(%error, "lexical search failed; recall continues without it");
                 missing.push("lexical");
             }
         }
@@ -185,7 +188,7 @@ impl Memory {
                 }
             }
             Some(Err(error)) => {
-                tracing::warn!(%error, "recall goes on without the semantic layer");
+                tracing::warn!(%error, "semantic search failed; recall continues without it");
                 missing.push("semantic");
             }
             None => missing.push("semantic"),
@@ -201,7 +204,7 @@ impl Memory {
         }
         let Reading { read_scope, windows, until, limit } = reading;
         let both = FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
-        let mut shelves = Vec::with_capacity(2);
+        let mut results = Vec::with_capacity(2);
         for text_index in [TextIndexKind::Chats, TextIndexKind::Memories] {
             let search =
                 |read_scope, weights| self.text.search(read_scope, text_index, &question.words, weights, until, limit);
@@ -211,9 +214,9 @@ impl Memory {
                 let by_own_words = search(read_scope, FacetWeights { window: 0.0, ..both })?.found;
                 found.found.extend(by_own_words.into_iter().filter(|found| !known.contains(&found.id)));
             }
-            shelves.push(found);
+            results.push(found);
         }
-        Ok(shelves)
+        Ok(results)
     }
 
     fn by_vector(&self, reading: Reading<'_>, vector: Option<&[f32]>) -> Option<Result<Vec<MemoryId>, Error>> {
@@ -224,7 +227,7 @@ impl Memory {
         Some(own.and_then(|own| Ok(own.into_iter().chain(windows?).map(|found| found.id).collect())))
     }
 
-    /// The vectors of all candidates, so that those found by words alone are scored by meaning too.
+    /// Returns the vectors of all candidates, so that lexical hits are scored by meaning, too.
     fn stored_vectors(
         &self,
         query: &Query,
@@ -241,16 +244,16 @@ impl Memory {
                 left.into_iter().chain(read_scope).map(|stored| (stored.id, stored)).collect()
             }
             (Err(error), _) | (_, Err(error)) => {
-                tracing::warn!(%error, "recall goes on without the semantic layer");
+                tracing::warn!(%error, "semantic search failed; recall continues without it");
                 missing.push("semantic");
                 HashMap::new()
             }
         }
     }
 
-    /// The best candidates, each thing once. Rows are read in the order of what each candidate could score at most, until
-    /// no other can be better. Of those that were read lately it is known what they score, so that no more than a dozen of
-    /// some two hundred are read again.
+    /// Returns the best candidates without duplicates. Rows are read in the order of each candidate's highest possible
+    /// score, until no other can be better. The author cache gives exact bounds for most, so that about a dozen of some
+    /// two hundred rows are read.
     fn best(
         &self,
         reading: Reading<'_>,
@@ -286,7 +289,7 @@ impl Memory {
         Ok(chosen)
     }
 
-    /// Reads a candidate from the record, which has the last word on who may see it, and scores it.
+    /// Reads a candidate from the record, which decides whether it may be shown, and scores it.
     fn score(&self, reading: Reading<'_>, query: &Query, waiting: &Waiting) -> Result<Option<Hit>, Error> {
         let Reading { read_scope, windows, until, .. } = reading;
         let Waiting { candidate, own, window, .. } = waiting;
@@ -294,11 +297,11 @@ impl Memory {
         if !waiting.is_known {
             self.origins.learn(&memory);
         }
-        // Notes stand in the prompts of their own chat, and are of no use elsewhere.
+        // Working notes are part of their own chat's prompts, and useless elsewhere.
         if memory.kind == Kind::Note {
             return Ok(None);
         }
-        // What a conversation shows of a message is not what else came with it.
+        // The prompt shows the message, but not the chunks of its long files.
         let shown = memory.kind != Kind::Fact && memory.sources.iter().any(|source| query.exclude.contains(source));
         if memory.at > until || shown {
             return Ok(None);
@@ -316,7 +319,7 @@ impl Memory {
             date: query.question.span.as_ref().map_or(0.0, |span| span.closeness(memory.at)),
             question: question::is_question(&memory.text),
         };
-        // The same question asked before is the nearest thing to a question, and answers nothing.
+        // The same question asked before is the nearest text to a question, and answers nothing.
         if features.question && own >= ECHO {
             return Ok(None);
         }
@@ -334,13 +337,13 @@ impl Memory {
 struct Waiting {
     id: MemoryId,
     candidate: Candidate,
-    /// Cosine similarity of the turn, 0 if it is not known.
+    /// Cosine similarity of the turn; 0 if it is unknown.
     own: f32,
-    /// Cosine similarity of the turn with the one before it.
+    /// Cosine similarity of the turn together with the one before it.
     window: Option<f32>,
-    /// Whether it is known who said it and when.
+    /// True if author and time are in the cache.
     is_known: bool,
-    /// The most it can score, whatever its row says.
+    /// The highest score possible, whatever the row contains.
     at_most: f32,
 }
 
@@ -374,8 +377,7 @@ impl Waiting {
     }
 }
 
-/// A hit, in the order of recall: by score, and of equal scores the older memory first, so that the order is always the
-/// same.
+/// A hit in the order of recall: by score, and the older memory first among equal scores, so that the order is stable.
 struct Ranked(Hit);
 
 impl Ord for Ranked {
@@ -398,7 +400,7 @@ impl PartialEq for Ranked {
 
 impl Eq for Ranked {}
 
-/// The beginning of a text, at most `chars` characters, cut between words where that is possible.
+/// Returns the beginning of a text, at most `chars` characters, cut between words where possible.
 fn snippet(text: &Text, chars: usize) -> Text {
     let Some((end, _)) = text.char_indices().nth(chars) else { return text.clone() };
     let cut = text.get(..end).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! What a question asks for: the words worth looking up, the text worth embedding, the speaker and the time it names.
+//! Parses a question: the words to look up, the text to embed, the speaker and the date that it names.
 
 use std::collections::HashSet;
 
@@ -7,26 +7,26 @@ use azera_types::{Author, PersonId, Text};
 use super::dates::DateSpan;
 use crate::{Error, Memory, ReadScope};
 
-/// Words of a question looked up among the speakers' names.
+/// Most words of a question that are looked up among the speakers' names.
 const MAX_NAME_LOOKUPS: usize = 64;
 
-/// Question words and fillers that carry nothing to look up. They come on top of the index's own stop words.
+/// Question words and fillers, which are useless for a lookup. They are used in addition to the index's own stop words.
 const FILLERS: &str = "about also am any been being both can could d did do does done during each from had has have \
     having he her hers him his how i its just ll m may me might mine must my only our ours own re s same shall she \
     should so some t than theirs them too us ve very we were what when where which who whom whose why would you your \
     yours";
 
-/// Words that speak about telling and kinds of things; looked up only when nothing else is left.
-const TELLING: &str = "according another describe kind mention name one ones recently said say says sort tell thing \
+/// Words about speech, and generic nouns. They are looked up only when nothing else is left.
+const GENERIC: &str = "according another describe kind mention name one ones recently said say says sort tell thing \
     things told type way";
 
-/// Words by which somebody asks about themselves.
+/// Words with which people ask about themselves.
 const FIRST_PERSON: [&str; 5] = ["i", "me", "my", "mine", "myself"];
 
-/// Who is asked about.
+/// The speaker whose words a question asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Speaker {
-    /// Whoever goes by this name, lowercased.
+    /// Anyone with this name, in lower case.
     Named(String),
     /// The person who asks.
     Asker(PersonId),
@@ -41,16 +41,16 @@ impl Speaker {
     }
 }
 
-/// A question as memory understands it.
+/// A parsed question.
 #[derive(Clone, PartialEq)]
 pub struct Question {
-    /// The text to embed: the question without the speakers' names, which pull every turn of theirs near.
+    /// The text to embed: the question without the speakers' names, because a name attracts every turn of that speaker.
     pub embed: String,
     /// The words to look up.
     pub words: String,
-    /// Whose words are asked for, if one speaker's are.
+    /// The speaker whose words are asked for, if it is exactly one.
     pub speaker: Option<Speaker>,
-    /// The time asked for.
+    /// The date that the question names.
     pub span: Option<DateSpan>,
 }
 
@@ -61,8 +61,8 @@ impl std::fmt::Debug for Question {
 }
 
 impl Memory {
-    /// Reads a question. `persona` is the one asked: its name calls it and asks for nothing. Names count as speakers
-    /// only if somebody of that name spoke in a place `read_scope` allows.
+    /// Parses a question to `persona`, whose own name is ignored. A word counts as a speaker's name only if a speaker
+    /// of that name said something that `read_scope` allows.
     pub fn question(
         &self,
         read_scope: &ReadScope,
@@ -95,7 +95,7 @@ impl Memory {
     }
 }
 
-/// Whether a text is a question: it ends in a question mark, whatever picture or file comes with it.
+/// Returns true if a text is a question: it ends in a question mark, apart from a trailing attachment in brackets.
 pub(super) fn is_question(text: &str) -> bool {
     let body = match text.trim_end().strip_suffix(']') {
         Some(head) => head.rfind('[').and_then(|at| head.get(..at)).unwrap_or(text),
@@ -108,7 +108,7 @@ fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty()).map(str::to_lowercase)
 }
 
-/// The words of a name by which somebody may be called; a single letter or a common word calls nobody.
+/// Returns the words of a name by which somebody may be called. Single letters and common words do not count.
 pub(crate) fn name_tokens(name: &str) -> impl Iterator<Item = String> + '_ {
     tokens(name).filter(|token| token.chars().count() > 1 && !is_filler(token))
 }
@@ -117,7 +117,8 @@ fn is_filler(token: &str) -> bool {
     FILLERS.split_whitespace().any(|word| word == token)
 }
 
-/// The text without the words in `names` and the possessive behind them; the text itself if nothing is left.
+/// Returns the text without the words in `names` and their possessive endings; the text itself if nothing would be
+/// left.
 fn without_names(text: &str, names: &HashSet<String>) -> String {
     let retained: Vec<&str> = text
         .split_whitespace()
@@ -137,7 +138,7 @@ fn words_to_look_up(text: &str, names: &HashSet<String>) -> String {
         if names.contains(&token) || is_filler(&token) {
             continue;
         }
-        let list = if TELLING.split_whitespace().any(|word| word == token) { &mut telling } else { &mut rest };
+        let list = if GENERIC.split_whitespace().any(|word| word == token) { &mut telling } else { &mut rest };
         if !list.contains(&token) {
             list.push(token);
         }
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_fillers_go() {
+    fn names_and_fillers_are_removed() {
         let names = HashSet::from(["caroline".to_owned()]);
         let text = "What did Caroline's sister say, Caroline?";
         assert_eq!(without_names(text, &names), "What did sister say,");
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_told_by_their_end() {
+    fn a_question_is_recognised_by_its_end() {
         assert!(is_question("What time is it?"));
         assert!(is_question("Do you like it? [shares a photo of a cat]"));
         assert!(!is_question("Why not. I do."));
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filler_is_nobodys_name() {
+    fn a_filler_is_no_name() {
         assert_eq!(name_tokens("May Will").collect::<Vec<_>>(), ["will"]);
         assert_eq!(name_tokens("J. R. Smith").collect::<Vec<_>>(), ["smith"]);
     }

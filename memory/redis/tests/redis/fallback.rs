@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::server::RedisServer;
 use super::{PATIENCE, at, config, connect};
 
-/// How long the server may take to be cleaned up; it takes milliseconds.
+/// Limit for the server to be cleaned; it usually takes milliseconds.
 const SOON: Duration = Duration::from_secs(60);
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -30,7 +30,7 @@ fn put(working: &impl Working, key: &str, value: &str) {
 }
 
 #[test]
-fn the_contract_is_kept_with_the_server_and_without() {
+fn working_memory_passes_the_conformance_suite_with_and_without_the_server() {
     for there in [true, false] {
         conformance::working(|| {
             let (dir, mut server) = (TempDir::new().unwrap(), RedisServer::start());
@@ -44,36 +44,40 @@ fn the_contract_is_kept_with_the_server_and_without() {
 }
 
 #[test]
-fn the_product_goes_on_without_the_server_and_comes_back_to_it() {
+fn working_memory_works_without_the_server_and_returns_to_it() {
     let (dir, server, near) = (TempDir::new().unwrap(), RedisServer::start(), RamWorking::new());
     let working = open(&server, &near, dir.path());
     put(&working, "kept", "before");
     put(&working, "changed", "before");
     put(&working, "removed", "before");
-    assert_eq!(get(&near, "kept"), None, "the server holds it, not this machine");
+    assert_eq!(get(&near, "kept"), None, "the value is on the server only");
 
     server.pause();
-    assert_eq!(get(&working, "kept"), None, "out of reach");
+    assert_eq!(get(&working, "kept"), None, "the server is unavailable");
     put(&working, "changed", "meanwhile");
     working.remove("removed").unwrap();
     assert_eq!(get(&working, "changed").as_deref(), Some("meanwhile"));
     assert_eq!(get(&working, "removed"), None);
     assert_eq!(working.sweep(at(1)).unwrap(), 0);
-    assert!(!working.wait(SOON), "the server is owed something");
+    assert!(!working.wait(SOON), "changes are pending");
 
     server.resume();
-    assert_eq!(get(&working, "kept").as_deref(), Some("before"), "the server is asked again");
+    assert_eq!(get(&working, "kept").as_deref(), Some("before"), "values are read from the server again");
     assert_ne!(get(&working, "changed").as_deref(), Some("before"), "a value older than the last one written");
     assert_eq!(get(&working, "removed"), None, "a value that was removed meanwhile");
-    assert_eq!(get(&near, "changed"), None, "what stood in is empty again");
+    assert_eq!(get(&near, "changed"), None, "the local values were removed");
     assert!(working.wait(SOON));
     put(&working, "changed", "after");
     drop(working);
-    assert_eq!(get(&open(&server, &near, dir.path()), "changed").as_deref(), Some("after"), "it is on the server");
+    assert_eq!(
+        get(&open(&server, &near, dir.path()), "changed").as_deref(),
+        Some("after"),
+        "the value is on the server"
+    );
 }
 
 #[test]
-fn what_is_cleared_while_the_server_is_away_is_cleared_there_before_it_is_asked() {
+fn values_cleared_without_the_server_are_never_read_from_it_again() {
     let (dir, server, near) = (TempDir::new().unwrap(), RedisServer::start(), RamWorking::new());
     let working = open(&server, &near, dir.path());
     put(&working, "a", "secret");
@@ -83,11 +87,11 @@ fn what_is_cleared_while_the_server_is_away_is_cleared_there_before_it_is_asked(
     // The process ends before the server is back.
     drop(working);
     server.resume();
-    assert_eq!(server.keys(), 1, "the server could not be told");
+    assert_eq!(server.keys(), 1, "the server missed the clearing");
     let working = open(&server, &near, dir.path());
     assert_eq!(get(&working, "a"), None);
     assert!(working.wait(SOON));
-    assert_eq!(server.keys(), 0, "it is gone there too");
+    assert_eq!(server.keys(), 0, "the value is removed from the server, too");
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn a_clearing_waits_for_no_server_and_leaves_nothing_there() {
     server.pause();
     let begun = Instant::now();
     working.clear().unwrap();
-    assert!(begun.elapsed() < SOON / 2, "it waited for the server");
+    assert!(begun.elapsed() < SOON / 2, "clearing waited for the server");
     server.resume();
     assert_eq!(get(&working, "7"), None);
     put(&working, "7", "new");
@@ -110,8 +114,8 @@ fn a_clearing_waits_for_no_server_and_leaves_nothing_there() {
 }
 
 #[test]
-fn a_server_that_missed_something_is_not_believed_when_it_comes_back() {
-    // Another one was named meanwhile, or none.
+fn old_values_of_a_server_that_missed_changes_are_not_used() {
+    // Meanwhile the configuration named another server, or none.
     for between in [true, false] {
         let (dir, one, other) = (TempDir::new().unwrap(), RedisServer::start(), RedisServer::start());
         let near = RamWorking::new();
@@ -134,7 +138,7 @@ fn a_server_that_missed_something_is_not_believed_when_it_comes_back() {
 }
 
 #[test]
-fn houses_of_one_prefix_share_nothing_and_names_tell_nothing() {
+fn installations_with_one_prefix_share_nothing_and_key_names_reveal_nothing() {
     let (ours, theirs, server) = (TempDir::new().unwrap(), TempDir::new().unwrap(), RedisServer::start());
     let open = |dir: &TempDir| open(&server, &RamWorking::new(), dir.path());
     let (ours, theirs) = (open(&ours), open(&theirs));
@@ -145,13 +149,13 @@ fn houses_of_one_prefix_share_nothing_and_names_tell_nothing() {
     assert!(names.contains("azera:") && !names.contains("quokka"), "{names}");
     let tokens: std::collections::BTreeSet<&str> =
         names.lines().filter(|line| line.starts_with("azera:")).filter_map(|line| line.rsplit(':').next()).collect();
-    assert_eq!(tokens.len(), 2, "each house has a name of its own for the same key: {names}");
+    assert_eq!(tokens.len(), 2, "two installations use the same name for a key: {names}");
     theirs.clear().unwrap();
     assert!(theirs.wait(SOON));
     assert_eq!(get(&ours, "quokka").as_deref(), Some("ours"));
 }
 
-/// Something far away that can be out of reach.
+/// A remote working memory that can be made unavailable.
 struct UnavailableWorking {
     held: RamWorking,
     unavailable: Arc<AtomicBool>,
@@ -212,7 +216,7 @@ impl RemoteWorking for UnavailableWorking {
 }
 
 #[test]
-fn many_changes_without_the_server_cost_all_it_holds() {
+fn too_many_changes_without_the_server_give_up_all_its_values() {
     let check = |changes: usize, retained: Option<&str>| {
         let (dir, held, unavailable) = (TempDir::new().unwrap(), RamWorking::new(), Arc::new(AtomicBool::new(false)));
         let far = UnavailableWorking { held: held.clone(), unavailable: unavailable.clone(), space: Mutex::default() };
@@ -224,14 +228,14 @@ fn many_changes_without_the_server_cost_all_it_holds() {
         assert_eq!(get(&working, "kept").as_deref(), retained, "after {changes} changes");
         assert_eq!(get(&working, &(changes - 1).to_string()), None);
         unavailable.store(true, Ordering::SeqCst);
-        assert_eq!(get(&working, &(changes - 1).to_string()), None, "nothing is left of what stood in");
+        assert_eq!(get(&working, &(changes - 1).to_string()), None, "no local value is left");
     };
     check(MAX_OWED_KEYS, Some("before"));
     check(MAX_OWED_KEYS + 1, None);
 }
 
 #[test]
-fn what_this_machine_held_before_the_server_came_into_use_is_not_shown_later() {
+fn local_values_from_before_the_server_are_not_shown_later() {
     let (dir, server, near) = (TempDir::new().unwrap(), RedisServer::start(), RamWorking::new());
     put(&near, "a", "ages ago");
     let working = open(&server, &near, dir.path());

@@ -1,4 +1,4 @@
-//! Working memory on a real Redis server, on loopback.
+//! Working memory on a real Redis server on loopback.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use azera_memory_redis::{RedisConfig, RedisWorking};
 use azera_memory_remote::RetryPolicy;
 use azera_types::Timestamp;
 
-/// Patience of tests: a server that is stopped is noticed soon, and asked again with the next call.
+/// Retry policy of the tests: a server that is stopped is noticed soon, and asked again with the next call.
 const PATIENCE: RetryPolicy = RetryPolicy {
     foreground: Duration::from_secs(2),
     bulk: Duration::from_secs(30),

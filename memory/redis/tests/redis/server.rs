@@ -1,4 +1,4 @@
-//! A redis-server of its own for each test, ended by its process id.
+//! Starts a redis-server for each test and ends it by its process id.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,10 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Ports tried until one is free; another test may take one between choosing and using it.
+/// Attempts to find a free port. Another test may take a port between choosing and using it.
 const TRIES: usize = 20;
 
-/// The server's password.
 const PASSWORD: &str = "hush-hush";
 
 pub struct RedisServer {
@@ -19,7 +18,7 @@ pub struct RedisServer {
     _dir: TempDir,
 }
 
-/// The server's program, which `make test` names.
+/// Returns the path of the server's program, which `make test` sets.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn program() -> String {
     std::env::var("AZERA_TEST_REDIS").unwrap_or_else(|_| "redis-server".into())
@@ -53,7 +52,7 @@ impl RedisServer {
         self.password.then(|| PASSWORD.to_owned())
     }
 
-    /// Ends the server; it loses everything.
+    /// Kills the server; it loses all data.
     pub fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
@@ -61,13 +60,13 @@ impl RedisServer {
         }
     }
 
-    /// Starts it anew where it was.
+    /// Starts it again on the same port.
     pub fn again(&mut self) {
         self.stop();
         self.child = Some(run(self.port, self.password, &self._dir).expect("the same port is free again"));
     }
 
-    /// What it answers to a command, as it stands on the wire.
+    /// Returns its raw answer to a command.
     pub fn ask(&self, command: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.write_all(format!("{command}\r\nQUIT\r\n").as_bytes()).unwrap();
@@ -76,12 +75,12 @@ impl RedisServer {
         answer
     }
 
-    /// Keys it holds.
+    /// Returns the number of keys.
     pub fn keys(&self) -> usize {
         self.ask("DBSIZE").lines().next().unwrap().trim_start_matches(':').parse().unwrap()
     }
 
-    /// Stops it from answering, as a machine that hangs, until it is continued.
+    /// Stops it from answering, like a machine that hangs, until it is resumed.
     pub fn pause(&self) {
         self.signal("-STOP");
     }
@@ -116,7 +115,7 @@ fn run(port: u16, password: bool, dir: &TempDir) -> Option<Child> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("redis-server; see `make test`");
     let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
     if said.by_ref().map_while(Result::ok).any(|line| line.contains("Ready to accept connections")) {
-        // Goes on reading, or the server would wait for a full pipe.
+        // The output must be read on, or the server would block on a full pipe.
         std::thread::spawn(move || said.for_each(drop));
         return Some(child);
     }

@@ -5,7 +5,7 @@ use super::server::RedisServer;
 use super::{at, config, connect};
 
 #[test]
-fn the_contract_is_kept() {
+fn working_memory_passes_the_conformance_suite() {
     conformance::working(|| {
         let server = RedisServer::start();
         move || connect(&server)
@@ -15,7 +15,7 @@ fn the_contract_is_kept() {
 }
 
 #[test]
-fn a_server_with_a_password_wants_it() {
+fn a_server_with_a_password_requires_it() {
     let server = RedisServer::with_password();
     let working = connect(&server);
     working.put("a", b"1", std::time::Duration::from_secs(9), at(0)).unwrap();
@@ -30,7 +30,7 @@ fn a_server_with_a_password_wants_it() {
 }
 
 #[test]
-fn others_keys_are_left_alone() {
+fn keys_of_others_are_left_alone() {
     let server = RedisServer::start();
     let ours = connect(&server);
     let theirs = RedisWorking::new(RedisConfig { prefix: "azera2".into(), ..config(&server) }).unwrap();
@@ -47,7 +47,7 @@ fn others_keys_are_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_configurations_are_refused() {
     let server = RedisServer::start();
     let refused = |config: RedisConfig| match RedisWorking::new(config) {
         Err(Error::Invalid(why)) => why,
@@ -69,7 +69,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn it_says_what_it_is_and_when_it_is_away() {
+fn the_server_reports_its_version_or_that_it_is_unavailable() {
     let mut server = RedisServer::start();
     let working = connect(&server);
     let about = working.about().unwrap();
