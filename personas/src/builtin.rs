@@ -1,4 +1,4 @@
-//! The personas that come with Azera, and the template for new ones.
+//! The built-in personas, and the template for new ones.
 
 use crate::hygiene::clean_name;
 use crate::parse::parse;
@@ -6,7 +6,7 @@ use crate::persona::Persona;
 use crate::render::scalar;
 use crate::slug::PersonaSlug;
 
-/// A persona file that comes with the program.
+/// A built-in persona file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
     /// Its id, the same as in the file.
@@ -15,7 +15,7 @@ pub struct BuiltIn {
     pub markdown: &'static str,
 }
 
-/// The personas that come with the program: the assistants Azera (the default) and Areza, and the user persona Protag.
+/// The built-in personas: the assistants Azera (the default) and Areza, and the user persona Protag.
 pub const BUILT_INS: [BuiltIn; 3] = [
     BuiltIn { id: "azera", markdown: include_str!("../builtin/azera.md") },
     BuiltIn { id: "areza", markdown: include_str!("../builtin/areza.md") },
@@ -23,24 +23,24 @@ pub const BUILT_INS: [BuiltIn; 3] = [
 ];
 
 const TEMPLATE: &str = include_str!("../builtin/template.md");
-/// What the template is called before a name is put in.
+/// Name and id in the template before they are replaced.
 const TEMPLATE_NAME: &str = "My Persona";
 const TEMPLATE_ID: &str = "my-persona";
 
 impl BuiltIn {
-    /// The persona in the file.
+    /// Returns the parsed persona.
     pub fn persona(&self) -> Persona {
         parse(self.markdown).expect("a test parses every built-in file")
     }
 }
 
-/// The built-in persona `id`.
+/// Returns the built-in persona `id`.
 pub fn built_in(id: &str) -> Option<Persona> {
     BUILT_INS.iter().find(|built_in| built_in.id == id).map(BuiltIn::persona)
 }
 
-/// A persona file to start from: every section and setting, filled in and explained in comments, for a persona called
-/// `name`. It has no errors; a name that cannot be one is replaced.
+/// Returns a persona file to start from, for a persona called `name`. It has every section and setting, filled in and
+/// explained in comments, and no errors. A name that cannot be used is replaced.
 pub fn template(name: &str) -> String {
     let name = clean_name(name);
     if name.is_empty() {

@@ -1,8 +1,7 @@
-//! Words of a message that speak for a kind of task, for the kinds that personas commonly name.
+//! Built-in cues: words of a message that indicate a kind of task, for common kinds.
 
-/// For each group: words that a task's name may contain, and the cues that speak for it. A cue ending in `*` is the
-/// beginning of a word. Ordinary words of talk (*help*, *make*, *write* alone) are left out: a wrong behaviour costs
-/// more than a missing one.
+/// For each group: words in a task's name, and the cues for it. A cue ending in `*` is the beginning of a word. Common
+/// words (*help*, *make*, *write* alone) are left out, because a wrong behaviour is worse than a missing one.
 const GROUPS: [(&[&str], &[&str]); 9] = [
     (
         &["coding", "code", "programming", "developing", "scripting"],
@@ -197,12 +196,12 @@ const GROUPS: [(&[&str], &[&str]); 9] = [
     ),
 ];
 
-/// The cues of every group that a task's name belongs to, as the name's words tell.
+/// Returns the cues of every group whose words occur in a task's name.
 pub(crate) fn built_in_cues(task: &str) -> Vec<&'static str> {
     GROUPS.iter().filter(|(names, _)| names_task(names, task)).flat_map(|(_, cues)| cues.iter().copied()).collect()
 }
 
-/// Whether code in a message speaks for the task.
+/// Returns true if code in a message indicates the task.
 pub(crate) fn is_code_task(task: &str) -> bool {
     GROUPS.first().is_some_and(|(names, _)| names_task(names, task))
 }

@@ -1,4 +1,4 @@
-//! The section *Example interaction*: who says what.
+//! The section *Example interaction*.
 
 use crate::limits::MAX_EXAMPLES;
 use crate::lines::{Line, settle};
@@ -6,14 +6,15 @@ use crate::parts::{check_inline, label_of, split_at_headings};
 use crate::persona::{ExampleInteraction, ExampleTurn, PersonaKind, Speaker};
 use crate::problem::Problems;
 
-/// Labels of the person's turns; the first is the normal form's.
+/// Labels of the person's turns; the normal form uses the first.
 const PERSON_LABELS: [&str; 5] = ["User", "{{user}}", "You", "Person", "Human"];
 /// Labels of the persona's turns, besides its name.
 const PERSONA_LABELS: [&str; 4] = ["Persona", "{{char}}", "Assistant", "Character"];
-/// Labels of what memory brings up.
+/// Labels of recalled memories.
 const MEMORY_LABELS: [&str; 2] = ["Remembered", "Memory"];
 
-/// Whose file the examples are in: in a user persona's it is the person who bears the name.
+/// Name and kind of the persona whose file contains the examples. In a user persona's file, the name is that of the
+/// person.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cast<'a> {
     pub(crate) name: &'a str,
@@ -21,7 +22,7 @@ pub(crate) struct Cast<'a> {
 }
 
 impl Cast<'_> {
-    /// The speaker that a label stands for.
+    /// Returns the speaker of a label.
     pub(crate) fn speaker(&self, label: &str) -> Option<Speaker> {
         let is = |labels: &[&str]| labels.iter().any(|known| known.eq_ignore_ascii_case(label));
         if is(&MEMORY_LABELS) {
@@ -40,7 +41,7 @@ impl Cast<'_> {
         }
     }
 
-    /// The label that the normal form writes for a speaker.
+    /// Returns the label of a speaker in the normal form.
     pub(crate) fn label(&self, speaker: Speaker) -> &str {
         match speaker {
             Speaker::Memory => MEMORY_LABELS[0],
@@ -55,7 +56,7 @@ impl Cast<'_> {
     }
 }
 
-/// Reads the section's lines. What stands before the first `###` may be examples too, parted by `---`, `***` or
+/// Reads the section's lines. The text before the first `###` may contain examples, too, separated by `---`, `***` or
 /// `<START>` lines.
 pub(crate) fn read_examples(lines: &[Line<'_>], cast: Cast<'_>, problems: &mut Problems) -> Vec<ExampleInteraction> {
     let (lead, blocks) = split_at_headings(lines, 3, problems);

@@ -1,4 +1,4 @@
-//! The settings between the `---` lines: which there are, and what each may hold.
+//! The front matter: the settings between the `---` lines, and their allowed values.
 
 use std::ops::RangeInclusive;
 
@@ -77,7 +77,7 @@ pub(crate) fn read_front_matter(text: &str, first: usize, problems: &mut Problem
     settings
 }
 
-/// The layers, and the line of the one of sentiments.
+/// Returns the layers, and the line of the sentiment layer.
 fn style_blend(key: &Key, node: &Node, problems: &mut Problems) -> (StyleBlend, usize) {
     let (mut blend, mut sentiment_line) = (StyleBlend::default(), key.line);
     for (key, node) in entries(key, node, problems) {
@@ -157,7 +157,7 @@ fn entries<'a>(key: &Key, node: &'a Node, problems: &mut Problems) -> &'a [(Key,
     }
 }
 
-/// One setting being read.
+/// A setting that is being read.
 struct Field<'a> {
     key: &'a Key,
     problems: &'a mut Problems,
@@ -191,7 +191,7 @@ impl Field<'_> {
         } else if text.contains('\n') {
             self.reject(node, "must stand on one line");
         } else if let Some(hazard) = hazards(text).first() {
-            // The file's lines were looked at already; this finds what YAML escapes spell out.
+            // The lines of the file are checked elsewhere; this check finds what YAML escapes produce.
             self.reject(node, &format!("is not allowed: {}", hazard.message));
         } else {
             return Some(text.to_owned());
@@ -215,7 +215,7 @@ impl Field<'_> {
         }
     }
 
-    /// The name of a model or voice: never a path that climbs, never a line of shell.
+    /// Reads the name of a model or voice, which can be neither a path nor shell code.
     fn reference(&mut self, node: &Node) -> Option<String> {
         let text = self.text(node, MAX_REFERENCE_CHARS)?;
         let allowed = text.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c));
@@ -294,7 +294,7 @@ impl Field<'_> {
             Value::Scalar { text, plain: true } => text.parse().ok(),
             _ => None,
         };
-        // `-0` is in the range but not equal to itself once written as text and compared by bits.
+        // `-0` is in the range, but differs from 0 when written as text and compared by bits.
         let value = parsed.filter(|value| range.contains(value)).map(|value: f64| value.abs());
         if value.is_none() {
             self.reject(node, &format!("must be a number from {} to {}", range.start(), range.end()));

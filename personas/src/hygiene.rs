@@ -1,6 +1,6 @@
-//! Characters and words that must not reach a prompt: chat-template control tokens, control characters, invisible
-//! instructions. In a persona file each is an error at its place; in a card, which its user cannot easily edit, each is
-//! defused and noted.
+//! Characters and words that must not reach a prompt: control tokens of chat templates, control characters, invisible
+//! instructions. In a persona file each is an error with its position. In a card, which people cannot easily edit, each
+//! is defused and noted.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,9 +9,9 @@ use regex::Regex;
 
 use crate::limits::MAX_NAME_CHARS;
 
-/// Tokens by which the chat templates of common model families mark turns, roles, tools and thoughts: the `<|...|>` form
-/// (ChatML, Llama 3, Phi, Qwen), its full-width form (DeepSeek), Llama 2 and Mistral brackets, Gemma turns, sentence
-/// marks, thinking and tool tags. Text that carries one could end its own turn and open another.
+/// Tokens with which the chat templates of common model families mark turns, roles, tools and thoughts: the `<|...|>`
+/// form (ChatML, Llama 3, Phi, Qwen), its full-width form (DeepSeek), Llama 2 and Mistral brackets, Gemma turns,
+/// sentence marks, thinking and tool tags. Text with such a token could end its own turn and begin another.
 static CONTROL_TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)<[|｜][^<>\r\n]{1,64}?[|｜]>",
@@ -22,16 +22,16 @@ static CONTROL_TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is constant and a test runs it")
 });
 
-/// Something in a line that must not reach a prompt.
+/// A part of a line that must not reach a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hazard {
-    /// Character in the line, the first being 1.
+    /// Number of the character in the line, from 1.
     pub(crate) column: usize,
-    /// What it is and how to mend it.
+    /// What it is, and how to fix it.
     pub(crate) message: String,
 }
 
-/// The hazards of one line.
+/// Returns the hazards of one line.
 pub(crate) fn hazards(line: &str) -> Vec<Hazard> {
     let mut found = Vec::new();
     let mut flag = false;
@@ -52,8 +52,8 @@ pub(crate) fn hazards(line: &str) -> Vec<Hazard> {
     found
 }
 
-/// `flag` remembers that an emoji tag sequence (the flags of England, Scotland and Wales) is under way, the one honest
-/// use of tag characters.
+/// Returns what is wrong with a character. `flag` is true inside an emoji tag sequence (the flags of England, Scotland
+/// and Wales), the only legitimate use of tag characters.
 fn character_hazard(c: char, flag: &mut bool) -> Option<String> {
     let tag = ('\u{E0000}'..='\u{E007F}').contains(&c);
     let in_flag = *flag && tag;
@@ -75,10 +75,10 @@ fn character_hazard(c: char, flag: &mut bool) -> Option<String> {
     Some(format!("U+{:04X} is {what}; remove it", u32::from(c)))
 }
 
-/// Takes hazardous characters out of a text and breaks control tokens, so that no tokenizer reads them as such:
+/// Removes hazardous characters from a text and breaks control tokens, so that no tokenizer recognises them:
 /// `<|im_start|>` becomes `(im_start)`. Line ends stay.
 ///
-/// For text of uncertain origin that is to stand in a prompt; [`crate::parse`] refuses such text instead.
+/// Use it for untrusted text in a prompt; [`crate::parse`] refuses such text instead.
 pub fn defuse(text: &str) -> Cow<'_, str> {
     let mut flag = false;
     let hazardous = |c: char, flag: &mut bool| c != '\n' && c != '\r' && character_hazard(c, flag).is_some();
@@ -89,7 +89,7 @@ pub fn defuse(text: &str) -> Cow<'_, str> {
         Cow::Borrowed(text)
     };
     let mut text = cleaned;
-    // A token inside a token leaves a token behind; at most 64 characters stand within one, so few rounds suffice.
+    // A token within a token leaves a token. At most 64 characters fit inside one, so a few rounds suffice.
     while CONTROL_TOKEN.is_match(&text) {
         let broken = CONTROL_TOKEN.replace_all(&text, |found: &regex::Captures<'_>| {
             let name: String = found[0].chars().filter(|c| !matches!(c, '<' | '>' | '[' | ']' | '|' | '｜')).collect();
@@ -100,10 +100,10 @@ pub fn defuse(text: &str) -> Cow<'_, str> {
     text
 }
 
-/// A name made of text of uncertain origin: one line, defused and cut; empty where nothing is left.
+/// Returns a name from untrusted text: one line, defused and cut; empty if nothing is left.
 pub(crate) fn clean_name(given: &str) -> String {
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // One line first: a token may stand on two.
+    // This comes first, because a token may span two lines.
     let clean: String = one_line(&defuse(&one_line(given))).chars().take(MAX_NAME_CHARS).collect();
     clean.trim().to_owned()
 }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hazards_are_found_at_their_place() {
+    fn hazards_are_found_with_their_column() {
         fn check(line: &str, columns: &[usize]) {
             let found: Vec<_> = hazards(line).iter().map(|h| h.column).collect();
             assert_eq!(found, columns, "{line:?}");

@@ -1,13 +1,13 @@
 //! Personas: the characters that Azera plays, and the roles that people play towards them.
 //!
-//! This crate reads and writes persona files, imports and exports character cards, and holds the built-in personas. It
-//! does no I/O: the host brings bytes and keeps what comes back. Composing prompts from a [`Persona`] is the work of
-//! another crate, to which [`Persona::brief`], [`Persona::exchanges`], [`Persona::task_behaviour_for`] and
-//! [`Lorebook::matching`] give the parts.
+//! This crate reads and writes persona files, imports and exports character cards, and contains the built-in personas.
+//! Begin with [`parse`] and [`Persona`]. The crate does no I/O: the host passes bytes and stores the results. Another
+//! crate composes the prompts, from [`Persona::brief`], [`Persona::exchanges`], [`Persona::task_behaviour_for`] and
+//! [`Lorebook::matching`].
 //!
 //! # The persona file
 //!
-//! Markdown with settings at its head. [`template`] gives one to start from, with every part explained in it.
+//! A persona file is Markdown with front matter. [`template`] returns one to start from, with explanations.
 //!
 //! ```markdown
 //! ---
@@ -41,43 +41,43 @@
 //! A retired lighthouse keeper.
 //! ```
 //!
-//! | section | holds |
+//! | section | contents |
 //! |---|---|
-//! | Brief | the whole persona in two to four sentences to it ("You are ..."), at most 90 words: all that a small model is given |
-//! | Intent (required) | what the persona is for |
+//! | Brief | the whole persona in two to four sentences ("You are ..."), at most 90 words; small models get only this |
+//! | Intent (required) | the purpose of the persona |
 //! | Core Identity (required) | who it is |
 //! | Prime Directive | Identity of the User, Dynamic, Tone, Constraint |
 //! | Interface & Presence | how its replies look |
 //! | Psychological Profile | Archetype, MBTI, Values, Cognitive Style, Emotional Landscape |
-//! | Quirks | habits that make it itself |
+//! | Quirks | its habits |
 //! | Task Behaviours | `If coding`, `If storytelling`, ...: one is chosen per message, by cue words |
-//! | Example interaction | conversations with `**User:**`, the persona's name, and `**Remembered:**` for what memory brought up |
-//! | Sentiments | manners that its style blend may name, besides the built-in ones: `### name` and a directive a line |
-//! | any other | retained as it is |
+//! | Example interaction | conversations with `**User:**`, the persona's name, and `**Remembered:**` for memories |
+//! | Sentiments | styles for its style blend, besides the built-in ones: `### name` and one directive per line |
+//! | any other | kept unchanged |
 //!
 //! Sections begin with `## Title`. Parts of Prime Directive, Psychological Profile and Task Behaviours begin with
 //! `### Title`, or are bullets such as `- **Tone:** dry`. A task may begin with a line `Cues: compiler, stack trace`; a
-//! cue ending in `*` is the beginning of a word. Lines in code fences are never headings. `<!-- ... -->` at the start of
-//! a line is a comment and not part of the persona. In texts, `{{user}}` and `{{char}}` stand for the two names
+//! cue ending in `*` is the beginning of a word. Lines in code fences are never headings. `<!-- ... -->` at the start
+//! of a line is a comment and not part of the persona. In texts, `{{user}}` and `{{char}}` stand for the two names
 //! ([`fill_placeholders`]).
 //!
-//! A style blend's `axis` is a feeling ([`azera_types::Dimension`]). Its sentiments are `plain` (the persona as it is), those of the file
-//! and the built-in ones: terse, dark, guarded, tender, playful.
+//! The `axis` of a style blend is a feeling ([`azera_types::Dimension`]). Its sentiments are `plain` (no change), those
+//! of the file, and the built-in ones: terse, dark, guarded, tender, playful.
 //!
-//! [`parse`] tells everything that is wrong at once, each problem with its line and the way to mend it; [`check`] tells
-//! warnings of good files too. [`Persona::to_markdown`] writes the normal form, which reads back to an equal persona,
-//! and [`Persona::digest`] names a version by it.
+//! [`parse`] reports all problems at once, each with its line and a remedy; [`check`] also reports warnings of valid
+//! files. [`Persona::to_markdown`] writes the normal form, which parses to an equal persona, and [`Persona::digest`]
+//! identifies a version by it.
 //!
 //! # What a file cannot do
 //!
-//! Uploads are not trusted. Settings that do not exist are errors, so a persona cannot pass for configuration; YAML
-//! anchors, aliases and tags are refused; `model`, `voice` and `avatar` cannot be paths. Control tokens of chat templates
-//! (`<|im_start|>`, `[INST]`, ...), control characters, direction overrides and invisible tag characters are errors in a
-//! file and defused in a card. Every size has a limit, in [`limits`].
+//! Uploads are not trusted. Unknown settings are errors, so a persona cannot act as configuration. YAML anchors,
+//! aliases and tags are refused. `model`, `voice` and `avatar` cannot be paths. Control tokens of chat templates
+//! (`<|im_start|>`, `[INST]`, ...), control characters, direction overrides and invisible tag characters are errors in
+//! a file, and defused in a card. Every size has a limit, in [`limits`].
 //!
 //! # Character cards
 //!
-//! [`import_card`] reads V1, V2 and V3 as JSON or PNG into a persona, with notes on what went where:
+//! [`import_card`] reads V1, V2 and V3 as JSON or PNG into a persona, with notes on the mapping:
 //!
 //! | card | persona |
 //! |---|---|
@@ -87,9 +87,9 @@
 //! | `scenario` | Prime Directive, Dynamic |
 //! | `system_prompt`, `post_history_instructions` | Prime Directive, Instructions and Constraint |
 //! | `mes_example` | Example interaction |
-//! | greetings, `character_book`, all else | [`CardData`], which the host keeps beside the persona |
+//! | greetings, `character_book`, all else | [`CardData`], which the host stores with the persona |
 //!
-//! [`to_card`] goes the other way.
+//! [`to_card`] converts in the other direction.
 
 mod builtin;
 mod card;

@@ -1,84 +1,84 @@
-//! Every limit of this crate, by name. Sizes are in bytes unless the name says otherwise.
+//! All limits of this crate. Sizes are in bytes unless the name says otherwise.
 
-/// A persona file, and the normal form of any persona.
+/// Largest persona file, and largest normal form of a persona.
 pub const MAX_FILE_BYTES: usize = 64 * 1024;
-/// The YAML between the `---` lines.
+/// Largest front matter.
 pub const MAX_FRONT_MATTER_BYTES: usize = 16 * 1024;
-/// How deep lists and mappings may nest in the front matter; the deepest known key lies at 3.
+/// Deepest nesting of lists and mappings in the front matter; the known keys need 3.
 pub const MAX_FRONT_MATTER_DEPTH: usize = 6;
-/// Problems reported for one file; the rest are only counted, since nobody mends 100 at once.
+/// Most problems reported for one file; the rest are only counted.
 pub const MAX_PROBLEMS: usize = 100;
-/// Characters of a persona's id.
+/// Longest id of a persona.
 pub const MAX_ID_CHARS: usize = 48;
-/// Characters of a persona's name.
+/// Longest name of a persona.
 pub const MAX_NAME_CHARS: usize = 64;
-/// Characters of a section, subsection or example title.
+/// Longest title of a section, subsection or example.
 pub const MAX_TITLE_CHARS: usize = 120;
-/// Characters of the `model` and `voice` settings.
+/// Longest `model` or `voice` setting.
 pub const MAX_REFERENCE_CHARS: usize = 128;
-/// Characters of the `avatar` setting (a file name or an `https` address).
+/// Longest `avatar` setting (a file name or an `https` address).
 pub const MAX_AVATAR_CHARS: usize = 512;
-/// Names that wake a persona, besides its own name.
+/// Most wake names besides the persona's own name.
 pub const MAX_WAKE_NAMES: usize = 8;
-/// Characters of one wake name.
+/// Longest wake name.
 pub const MAX_WAKE_NAME_CHARS: usize = 32;
-/// Characters of a style-blend axis, primary or secondary.
+/// Longest axis, primary or secondary of a style blend.
 pub const MAX_BLEND_NAME_CHARS: usize = 48;
-/// Sentiments of its own that a persona may have.
+/// Most sentiments of a persona's own.
 pub const MAX_SENTIMENTS: usize = 8;
-/// Directives of one sentiment, and of a persona that is mixed into another.
+/// Most directives of one sentiment, and of a persona that is mixed into another.
 pub const MAX_DIRECTIVES: usize = 8;
-/// Characters of one directive: it stands in prompts of small models.
+/// Longest directive. It is short because prompts of small models contain it.
 pub const MAX_DIRECTIVE_CHARS: usize = 160;
-/// Sections (`## ...`) in one file.
+/// Most sections (`## ...`) of one file.
 pub const MAX_SECTIONS: usize = 64;
-/// Task behaviours in one file.
+/// Most task behaviours of one file.
 pub const MAX_TASKS: usize = 32;
-/// Cue words of one task behaviour.
+/// Most cues of one task behaviour.
 pub const MAX_CUES: usize = 64;
-/// Characters of one cue.
+/// Longest cue.
 pub const MAX_CUE_CHARS: usize = 48;
-/// Example interactions in one file.
+/// Most example interactions of one file.
 pub const MAX_EXAMPLES: usize = 32;
-/// Words of the `Brief`, written or derived: it stands in every prompt of a small model.
+/// Most words of the `Brief`, written or derived, because every prompt of a small model contains it.
 pub const MAX_BRIEF_WORDS: usize = 90;
-/// Characters of a message that are looked at when its task behaviour is chosen.
+/// Characters of a message that are searched for cues.
 pub const MAX_CUE_SCAN_CHARS: usize = 8 * 1024;
 
-/// A character card as uploaded, picture included.
+/// Largest uploaded character card, with its picture.
 pub const MAX_CARD_BYTES: usize = 8 * 1024 * 1024;
-/// The JSON of a character card once decoded and inflated.
+/// Largest JSON of a character card, decoded and inflated.
 pub const MAX_CARD_JSON_BYTES: usize = 1024 * 1024;
-/// The text of one PNG chunk once inflated: the JSON above in base64, with room for line breaks.
+/// Largest text of a PNG chunk, inflated: the JSON above in base64, with space for line breaks.
 pub const MAX_CHUNK_TEXT_BYTES: usize = MAX_CARD_JSON_BYTES / 3 * 4 + 64 * 1024;
-/// Width or height of a card's picture, in pixels.
+/// Largest width or height of a card's picture, in pixels.
 pub const MAX_AVATAR_SIDE_PX: u32 = 8192;
-/// Width times height of a card's picture.
+/// Largest width times height of a card's picture.
 pub const MAX_AVATAR_PIXELS: u64 = 25_000_000;
-/// A card's description as it goes into a persona; what is longer is cut there and kept whole in the card's extras.
+/// Longest description from a card; a longer one is cut, and the whole is kept in the card's extras.
 pub const MAX_CARD_DESCRIPTION_BYTES: usize = 24 * 1024;
-/// Any other text field of a card as it goes into a persona, likewise; all together stay below [`MAX_FILE_BYTES`].
+/// Longest other text field from a card, cut likewise; all together stay below [`MAX_FILE_BYTES`].
 pub const MAX_CARD_FIELD_BYTES: usize = 8 * 1024;
-/// Greetings (first message, alternates, group greetings) kept from one card.
+/// Most greetings (first message, alternates, group greetings) from one card.
 pub const MAX_GREETINGS: usize = 256;
-/// Notes made while one card is imported.
+/// Most notes of one import.
 pub const MAX_NOTES: usize = 100;
 
-/// Entries of one lorebook.
+/// Most entries of one lorebook.
 pub const MAX_LORE_ENTRIES: usize = 4096;
-/// Keys, and secondary keys, of one lorebook entry that are tried.
+/// Most keys, and most secondary keys, of a lorebook entry that are tried.
 pub const MAX_LORE_KEYS: usize = 64;
-/// Keys that one call of [`crate::Lorebook::matching`] tries in all: at the scan limit below, tens of milliseconds.
+/// Most keys that one call of [`crate::Lorebook::matching`] tries: at the scan limit below, tens of milliseconds.
 pub const MAX_LORE_KEYS_TRIED: usize = 16 * 1024;
-/// Bytes at the end of the text that lorebook keys are looked for in.
+/// Bytes at the end of the text that are searched for lorebook keys.
 pub const MAX_LORE_SCAN_BYTES: usize = 16 * 1024;
-/// Entries that one call of [`crate::Lorebook::matching`] returns.
+/// Most entries that one call of [`crate::Lorebook::matching`] returns.
 pub const MAX_LORE_MATCHES: usize = 24;
-/// Bytes of content that one call of [`crate::Lorebook::matching`] returns.
+/// Most bytes of content that one call of [`crate::Lorebook::matching`] returns.
 pub const MAX_LORE_MATCH_BYTES: usize = 16 * 1024;
-/// Entries whose keys are regular expressions that one call tries, since each is compiled for it.
+/// Most entries with regular expressions that one call tries, because each is compiled.
 pub const MAX_LORE_REGEX_ENTRIES: usize = 128;
-/// Memory one compiled lorebook pattern may take.
+/// Largest compiled lorebook pattern.
 pub const MAX_LORE_REGEX_BYTES: usize = 64 * 1024;
-/// Rounds in which the content of matched entries may wake further entries.
+/// Most rounds in which the content of matching entries may activate others.
 pub const MAX_LORE_ROUNDS: usize = 3;

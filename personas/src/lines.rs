@@ -1,36 +1,36 @@
-//! The lines of a persona file: line ends made alike, author's comments taken out, code fences told apart.
+//! The lines of a persona file, with unified line ends and without comments; lines in code fences are marked.
 //!
-//! Structure (headings, labels, speakers) is only looked for outside code fences. A comment begins with `<!--` at the
-//! start of a line, may run over lines, and ends with `-->`.
+//! Structure (headings, labels, speakers) is recognised only outside code fences. A comment begins with `<!--` at the
+//! start of a line, may span lines, and ends with `-->`.
 
 use std::borrow::Cow;
 
-/// One line outside comments.
+/// A line outside comments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a> {
-    /// Number in the file, the first being 1.
+    /// Its number in the file, from 1.
     pub(crate) number: usize,
     pub(crate) text: &'a str,
-    /// In a code fence, its delimiters included.
+    /// True in a code fence, including its delimiters.
     pub(crate) code: bool,
 }
 
-/// The lines of a text and what was left open at its end.
+/// The lines of a text, and what is still open at its end.
 #[derive(Debug, Default)]
 pub(crate) struct Scan<'a> {
     pub(crate) lines: Vec<Line<'a>>,
-    /// Line of a comment that is never closed.
+    /// Line of an unclosed comment.
     pub(crate) open_comment: Option<usize>,
-    /// Line and delimiter of a fence that is never closed.
+    /// Line and delimiter of an unclosed fence.
     pub(crate) open_fence: Option<(usize, &'a str)>,
 }
 
-/// Turns CRLF and CR into LF.
+/// Converts CRLF and CR to LF.
 pub(crate) fn unify_line_ends(text: &str) -> Cow<'_, str> {
     if text.contains('\r') { Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")) } else { Cow::Borrowed(text) }
 }
 
-/// Scans `text`, whose first line has the number `first`, and takes comments out.
+/// Scans `text`, whose first line has the number `first`, and removes comments.
 pub(crate) fn scan(text: &str, first: usize) -> Scan<'_> {
     scan_text(text, first, true)
 }
@@ -87,8 +87,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The run of backticks or tildes that opens a fence on this line, by the CommonMark rule: three or more, and no
-/// backtick in the words after backticks.
+/// Returns the backticks or tildes that open a fence on this line. CommonMark's rule: three or more, and no backtick in
+/// the words after backticks.
 pub(crate) fn fence_delimiter(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -102,8 +102,8 @@ fn closes_fence(line: &str, delimiter: &str) -> bool {
     line.len() >= delimiter.len() && delimiter.chars().next().is_some_and(|mark| line.chars().all(|c| c == mark))
 }
 
-/// Level and title of a heading: one to six `#` after at most three spaces, then a space or the end of the line.
-/// Closing `#` are dropped.
+/// Returns level and title of a heading: one to six `#` after at most three spaces, then a space or the end of the
+/// line. Closing `#` are dropped.
 pub(crate) fn heading(line: &str) -> Option<(usize, &str)> {
     let text = line.trim_start_matches(' ');
     if line.len() - text.len() > 3 {
@@ -124,12 +124,12 @@ pub(crate) fn heading(line: &str) -> Option<(usize, &str)> {
     }
 }
 
-/// The lines as one text, without blank lines around it and without white space at its end.
+/// Joins the lines into one text, without blank lines around it and white space at its end.
 pub(crate) fn join(lines: &[Line<'_>]) -> String {
     trim_block(&lines.iter().map(|line| line.text).collect::<Vec<_>>().join("\n")).to_owned()
 }
 
-/// Takes blank lines off both ends; the first line keeps its indentation.
+/// Removes blank lines from both ends; the first line keeps its indentation.
 pub(crate) fn trim_block(text: &str) -> &str {
     let mut text = text.trim_end();
     while let Some((first, rest)) = text.split_once('\n') {
@@ -141,8 +141,8 @@ pub(crate) fn trim_block(text: &str) -> &str {
     text
 }
 
-/// Makes a text safe to stand below a heading of a persona file: headings of up to `level` become level four, comments
-/// and fences that would swallow what follows are broken or closed. A text that is safe already stays as it is.
+/// Makes a text safe below a heading of a persona file: headings up to `level` become level four, and comments and
+/// fences that would swallow the following text are broken or closed. A safe text stays unchanged.
 pub(crate) fn settle(text: &str, level: usize) -> String {
     let text = unify_line_ends(text);
     let scan = scan_text(&text, 1, false);
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_are_taken_out_and_fences_told_apart() {
+    fn comments_are_removed_and_fences_recognised() {
         let text = "a\n<!-- x -->\n<!-- y\nz --> b\n```rust\n<!-- kept -->\n````\nc  \n  <!-- open";
         let found = scan(text, 1);
         let lines: Vec<_> = found.lines.iter().map(|l| (l.number, l.text, l.code)).collect();

@@ -1,4 +1,4 @@
-//! From a persona file to a [`Persona`], or to everything that is wrong with it.
+//! Parses a persona file into a [`Persona`], or into a list of all its problems.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use crate::slug::PersonaSlug;
 use crate::tasks::read_tasks;
 use crate::validate::validate;
 
-/// A persona file, looked at.
+/// The result of checking a persona file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// The persona, if the file has no error.
     pub persona: Option<Persona>,
-    /// Errors and warnings by line.
+    /// Errors and warnings, by line.
     pub problems: Vec<Problem>,
 }
 
-/// The sections that have a meaning.
+/// The known sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Known {
     Brief,
@@ -53,7 +53,7 @@ impl Known {
         Self::Sentiments,
     ];
 
-    /// The title in the normal form.
+    /// Returns the title in the normal form.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Brief => "Brief",
@@ -86,7 +86,7 @@ impl Known {
     }
 }
 
-/// Titles of the parts of *Prime Directive*, normal form first, then other ways to write them.
+/// Titles of the parts of *Prime Directive* in the normal form; below, all accepted spellings.
 pub(crate) const DIRECTIVE_TITLES: [&str; 4] = ["Identity of the User", "Dynamic", "Tone", "Constraint"];
 const DIRECTIVE_NAMES: [&[&str]; 4] = [
     &["identity of the user", "identity of user", "user identity"],
@@ -100,17 +100,17 @@ pub(crate) const PROFILE_TITLES: [&str; 5] = ["Archetype", "MBTI", "Values", "Co
 const PROFILE_NAMES: [&[&str]; 5] =
     [&["archetype"], &["mbti", "mbti type"], &["values"], &["cognitive style"], &["emotional landscape"]];
 
-/// Reads a persona file.
+/// Parses a persona file.
 ///
 /// # Errors
-/// Everything that is wrong with it, by line, when at least one problem is an error. Warnings of a good file are in
-/// [`check`].
+///
+/// All problems, by line, if at least one is an error. [`check`] also returns the warnings of a valid file.
 pub fn parse(text: &str) -> Result<Persona, Vec<Problem>> {
     let checked = check(text);
     checked.persona.ok_or(checked.problems)
 }
 
-/// Reads a persona file that may not even be text.
+/// Checks a persona file that may not be text.
 pub fn check_bytes(bytes: &[u8]) -> Checked {
     if bytes.len() > MAX_FILE_BYTES {
         return too_large(bytes.len());
@@ -125,7 +125,7 @@ pub fn check_bytes(bytes: &[u8]) -> Checked {
     }
 }
 
-/// Reads a persona file and tells its problems, warnings included.
+/// Parses a persona file and returns all its problems, with warnings.
 pub fn check(text: &str) -> Checked {
     if text.len() > MAX_FILE_BYTES {
         return too_large(text.len());
@@ -160,7 +160,7 @@ fn refused(line: usize, message: String) -> Checked {
     Checked { persona: None, problems: vec![Problem { line, column: None, severity: Severity::Error, message }] }
 }
 
-/// The settings, the body and the number of the body's first line.
+/// Returns the settings, the body, and the number of the body's first line.
 fn split_front_matter<'a>(text: &'a str, problems: &mut Problems) -> (FrontMatter, &'a str, usize) {
     let Some((_, after)) = text.split_once('\n').filter(|(first, _)| first.trim_end() == "---") else {
         problems.error(
@@ -189,7 +189,7 @@ fn split_front_matter<'a>(text: &'a str, problems: &mut Problems) -> (FrontMatte
     (FrontMatter::default(), "", 1)
 }
 
-/// Reads the sections. `None` when the settings lack what a persona cannot be without.
+/// Reads the sections; `None` if required settings are missing.
 fn read_body(settings: FrontMatter, body: &str, first: usize, problems: &mut Problems) -> Option<Persona> {
     let scan = scan(body, first);
     if let Some(line) = scan.open_comment {
@@ -199,7 +199,7 @@ fn read_body(settings: FrontMatter, body: &str, first: usize, problems: &mut Pro
         problems
             .error(line, "the code fence that begins here never ends; add a line with the same marks after the code");
     }
-    // A persona is read even without id and name, so that the problems of its sections are told in the same go.
+    // A persona is built even without id and name, so that the problems of its sections are reported, too.
     let complete = settings.id.is_some() && settings.name.is_some();
     let id = settings.id.unwrap_or_else(|| PersonaSlug::from_name("unnamed"));
     let mut persona = Persona::empty(id, settings.name.unwrap_or_default());
@@ -230,8 +230,8 @@ fn read_body(settings: FrontMatter, body: &str, first: usize, problems: &mut Pro
     complete.then_some(persona)
 }
 
-/// Takes out the `# Name` line at the head of the file and rejects other headings of that level, which are sections
-/// meant to be `##`.
+/// Removes the `# Name` line at the head of the file. Rejects other headings of that level, which are probably sections
+/// that need `##`.
 fn take_file_title<'a>(lines: Vec<Line<'a>>, name: &str, complete: bool, problems: &mut Problems) -> Vec<Line<'a>> {
     let mut started = false;
     let mut retained = Vec::with_capacity(lines.len());
@@ -239,7 +239,7 @@ fn take_file_title<'a>(lines: Vec<Line<'a>>, name: &str, complete: bool, problem
     let own = heading(&shown).map(|(_, own)| own);
     for line in lines {
         match heading(line.text).filter(|_| !line.code) {
-            // Somebody may be called like a section.
+            // A persona's name may be the title of a section.
             Some((1, title)) if !started && (Known::by_title(title).is_none() || own == Some(title)) => {
                 started = true;
                 if complete && own.is_some_and(|own| own != title) {

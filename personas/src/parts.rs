@@ -1,4 +1,4 @@
-//! The parts of a section: `### Title` blocks, and the shorter `- **Title:** text` bullets that authors like.
+//! The parts of a section: `### Title` blocks, and the shorter `- **Title:** text` bullets.
 
 use crate::limits::MAX_TITLE_CHARS;
 use crate::lines::{Line, fence_delimiter, heading, join, settle};
@@ -20,7 +20,7 @@ pub(crate) struct Block<'a> {
     pub(crate) lines: Vec<Line<'a>>,
 }
 
-/// Splits lines at headings of `level`; what stands before the first comes apart.
+/// Splits lines at headings of `level`; returns the lines before the first one separately.
 pub(crate) fn split_at_headings<'a>(
     lines: &[Line<'a>],
     level: usize,
@@ -53,7 +53,7 @@ fn check_title(title: &str, line: usize, problems: &mut Problems) {
     }
 }
 
-/// A line that begins with a label: `Tone: dry`, `**Tone:** dry`, `- **Tone**: dry`.
+/// A label at the beginning of a line: `Tone: dry`, `**Tone:** dry`, `- **Tone**: dry`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Label<'a> {
     pub(crate) name: &'a str,
@@ -61,7 +61,7 @@ pub(crate) struct Label<'a> {
     bulleted: bool,
 }
 
-/// Takes out of `lines` what stands under labels that `known` accepts; the rest stays as the lead.
+/// Takes the text under labels that `known` accepts out of `lines`; returns the rest as the lead.
 pub(crate) fn take_labelled<'a>(
     lines: &[Line<'a>],
     known: impl Fn(&str) -> bool,
@@ -69,7 +69,7 @@ pub(crate) fn take_labelled<'a>(
 ) -> (Vec<Line<'a>>, Vec<Part>) {
     let mut lead = Vec::new();
     let mut parts: Vec<Part> = Vec::new();
-    // The label under way, and the lines below it.
+    // The current label, and the lines below it.
     let mut current: Option<(Label<'a>, usize, Vec<Line<'a>>)> = None;
     let mut after_blank = false;
     for line in lines {
@@ -117,15 +117,14 @@ fn is_bullet(text: &str) -> bool {
     ["- ", "* ", "+ "].iter().any(|mark| text.starts_with(mark))
 }
 
-/// Text on a label's own line can be neither the start of a code fence nor a comment, since only whole lines are.
+/// Reports a code fence or comment that begins on a label's own line; both need a line of their own.
 pub(crate) fn check_inline(rest: &str, line: usize, problems: &mut Problems) {
     if fence_delimiter(rest).is_some() || rest.starts_with("<!--") {
         problems.error(line, "begin the code fence or comment on a line of its own, below this label");
     }
 }
 
-/// The label that a line outside code begins with, if it looks like one. Whether its name means anything is for the
-/// caller to say.
+/// Returns the label at the beginning of a line outside code. The caller checks whether its name has a meaning.
 pub(crate) fn label_of<'a>(line: &Line<'a>) -> Option<Label<'a>> {
     if line.code || indentation(line.text) > 3 {
         return None;
@@ -148,7 +147,7 @@ pub(crate) fn label_of<'a>(line: &Line<'a>) -> Option<Label<'a>> {
     (!name.is_empty()).then_some(Label { name, rest: rest.trim(), bulleted })
 }
 
-/// The parts of a section whose parts have known names, by the index of the name.
+/// The parts of a section with known names, by the index of the name.
 #[derive(Debug)]
 pub(crate) struct Fields {
     pub(crate) lead: String,
@@ -157,13 +156,13 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// The text of the known part `index`, taken out.
+    /// Takes the text of the known part `index`.
     pub(crate) fn take(&mut self, index: usize) -> String {
         self.known.get_mut(index).and_then(Option::take).map(|part| part.text).unwrap_or_default()
     }
 }
 
-/// Reads a section whose parts are named by `names`: for each the ways it may be written, in the form of
+/// Reads a section whose parts have the given names: for each name all accepted spellings, in the form of
 /// [`plain_title`].
 pub(crate) fn read_fields(lines: &[Line<'_>], names: &[&[&str]], problems: &mut Problems) -> Fields {
     let index_of = |title: &str| {
@@ -195,7 +194,7 @@ pub(crate) fn read_fields(lines: &[Line<'_>], names: &[&[&str]], problems: &mut 
     fields
 }
 
-/// A title as it is compared: lowercase, `and` for `&`, British spelling, single spaces, no colon at its end.
+/// Normalizes a title for comparison: lower case, `and` for `&`, British spelling, single spaces, no colon at its end.
 pub(crate) fn plain_title(title: &str) -> String {
     let title = title.to_lowercase().replace('&', " and ").replace("behavior", "behaviour");
     title.trim_end_matches([':', ' ']).split_whitespace().collect::<Vec<_>>().join(" ")
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn labelled_text_is_taken_out_with_what_belongs_to_it() {
+    fn labelled_text_is_taken_with_its_following_lines() {
         let text = "Before.\n- **Tone:** dry\n  and short\n\n  still tone\n- **Pace:** slow\n\nAfter.";
         let lines: Vec<_> = text.split('\n').map(line).collect();
         let (lead, parts) = take_labelled(&lines, |name| name == "Tone", &mut Problems::default());

@@ -12,7 +12,7 @@ use crate::limits::MAX_BRIEF_WORDS;
 use crate::sentiments::Sentiment;
 use crate::slug::PersonaSlug;
 
-/// Who speaks with a persona's voice.
+/// Who plays a persona.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PersonaKind {
     /// A character that the model plays.
@@ -23,7 +23,7 @@ pub enum PersonaKind {
 }
 
 impl PersonaKind {
-    /// The word that stands for it in a file.
+    /// Returns the word for it in a file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Assistant => "assistant",
@@ -32,7 +32,7 @@ impl PersonaKind {
     }
 }
 
-/// How far a second style is mixed in as an emotion rises; see [`BlendLayer`].
+/// How much of a second style is mixed in as a feeling rises; see [`BlendLayer`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StyleBlend {
     /// Mixes in another persona's directives.
@@ -41,13 +41,13 @@ pub struct StyleBlend {
     pub sentiment: Option<BlendLayer>,
 }
 
-/// One layer of a style blend: up to `threshold` on `axis` only the primary speaks; from there to 1 more and more of the
-/// secondary is mixed in, while the primary stays.
+/// One layer of a style blend. Up to `threshold` on `axis`, only the primary style is used. From there to 1, more and
+/// more of the secondary is mixed in, while the primary stays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlendLayer {
     /// The feeling that drives the layer.
     pub axis: Dimension,
-    /// Name of the persona or sentiment that always speaks.
+    /// Name of the persona or sentiment that is always used.
     pub primary: String,
     /// Name of the one that is mixed in.
     pub secondary: String,
@@ -55,16 +55,16 @@ pub struct BlendLayer {
     pub threshold: f64,
 }
 
-/// What a persona sets about its memory; `None` leaves the host's configuration as it is.
+/// A persona's memory settings; `None` means the host's configuration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MemorySettings {
-    /// Memories put into a prompt.
+    /// Memories in a prompt.
     pub top_k: Option<u64>,
-    /// Memories kept in total.
+    /// Memories stored in total.
     pub prune_keep: Option<u64>,
     /// Share of each emotional dimension that is lost per turn, 0 to 1.
     pub emotion_decay_rate: Option<f64>,
-    /// Turns between two rewritings of the working notes; 0 turns them off.
+    /// Turns between two updates of the working notes; 0 turns them off.
     pub working_notes_every_n_turns: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ impl MemorySettings {
     pub const WORKING_NOTES_EVERY_N_TURNS: RangeInclusive<u64> = 0..=1000;
 }
 
-/// A titled text: a section that this crate gives no meaning to, or such a part of one that it does.
+/// A titled text: an unknown section, or an unknown part of a known one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     /// Its heading.
@@ -91,11 +91,11 @@ pub struct Section {
 /// The section *Prime Directive*.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PrimeDirective {
-    /// What stands before its parts.
+    /// The text before its parts.
     pub lead: String,
     /// Who the person is to the persona.
     pub identity_of_the_user: String,
-    /// How the two stand to each other.
+    /// Their relationship.
     pub dynamic: String,
     /// How it speaks.
     pub tone: String,
@@ -108,50 +108,50 @@ pub struct PrimeDirective {
 /// The section *Psychological Profile*.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PsychologicalProfile {
-    /// What stands before its parts.
+    /// The text before its parts.
     pub lead: String,
     /// The figure it resembles.
     pub archetype: String,
-    /// Myers-Briggs type, four letters first, words after them allowed.
+    /// Myers-Briggs type: four letters, optionally followed by words.
     pub mbti: String,
-    /// What it holds dear.
+    /// Its values.
     pub values: String,
     /// How it thinks.
     pub cognitive_style: String,
-    /// How it feels, and shows it.
+    /// How it feels and shows it.
     pub emotional_landscape: String,
     /// Parts with other titles.
     pub other: Vec<Section>,
 }
 
-/// How the persona goes about one kind of task.
+/// The persona's behaviour for one kind of task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskBehaviour {
-    /// The kind of task: `coding` of *If coding*.
+    /// The kind of task, such as `coding` in *If coding*.
     pub task: String,
-    /// Lowercase words and phrases of a message that speak for this task, besides the built-in ones.
+    /// Lowercase words and phrases that indicate this task, besides the built-in ones.
     pub cues: Vec<String>,
-    /// What the persona does then.
+    /// The behaviour.
     pub text: String,
 }
 
-/// Who speaks in a turn of an example.
+/// The speaker of a turn in an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
     /// The person.
     Person,
     /// The persona.
     Persona,
-    /// The memory: what was recalled for the next reply.
+    /// Memories that were recalled for the next reply.
     Memory,
 }
 
 /// One turn of an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExampleTurn {
-    /// Who speaks.
+    /// The speaker.
     pub speaker: Speaker,
-    /// What is said; `{{user}}` stands for the person's name.
+    /// The text; `{{user}}` stands for the person's name.
     pub text: String,
 }
 
@@ -167,44 +167,44 @@ pub struct ExampleInteraction {
 /// A message and its reply, as a few-shot example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange<'a> {
-    /// What memory had brought up for this reply.
+    /// Memories recalled for this reply.
     pub remembered: Vec<&'a str>,
-    /// What the person said.
+    /// The person's message.
     pub person: &'a str,
-    /// What the persona answered.
+    /// The persona's reply.
     pub persona: &'a str,
 }
 
 /// A persona. Texts are Markdown without blank lines around them; an empty one means that the section is missing.
 ///
-/// In all texts `{{user}}` and `{{char}}` stand for the names of the person and the persona; see
+/// In all texts, `{{user}}` and `{{char}}` stand for the names of the person and the persona; see
 /// [`crate::fill_placeholders`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Persona {
-    /// Names it for good.
+    /// Its permanent id.
     pub id: PersonaSlug,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Whether a model or a person plays it.
     pub kind: PersonaKind,
-    /// Chat model it wants, by its name in the ledger.
+    /// Preferred chat model, by its name in the registry.
     pub model: Option<String>,
-    /// Voice it wants, by the speech engine's name for it.
+    /// Preferred voice, by the speech engine's name.
     pub voice: Option<String>,
     /// Its picture: a file name or an `https` address.
     pub avatar: Option<String>,
-    /// Names that wake it in a group, besides its own.
+    /// Names that it answers to in a group, besides its own.
     pub wake_names: Vec<String>,
     /// Which other styles are mixed in, and when.
     pub style_blend: StyleBlend,
-    /// What it sets about its memory.
+    /// Its memory settings.
     pub memory: MemorySettings,
-    /// What stands before the first section. It is for the people who read the file and belongs in no prompt.
+    /// The text before the first section. It is for people who read the file, and never in a prompt.
     pub about: String,
     /// The section *Brief*: the whole persona in at most 90 words, for small models. See [`Persona::brief`].
     pub brief: String,
-    /// The section *Intent*: what it is for.
+    /// The section *Intent*: its purpose.
     pub intent: String,
     /// The section *Core Identity*: who it is.
     pub core_identity: String,
@@ -216,23 +216,23 @@ pub struct Persona {
     pub psychological_profile: PsychologicalProfile,
     /// The section *Quirks*.
     pub quirks: String,
-    /// The section *Task Behaviours*, in the file's order.
+    /// The section *Task Behaviours*, in file order.
     pub task_behaviours: Vec<TaskBehaviour>,
     /// The section *Example interaction*.
     pub examples: Vec<ExampleInteraction>,
-    /// The section *Sentiments*: manners of its own that its style blend may name. See [`Persona::sentiment`].
+    /// The section *Sentiments*: its own styles for its style blend. See [`Persona::sentiment`].
     pub sentiments: Vec<Sentiment>,
-    /// Sections with other titles, in the file's order.
+    /// Sections with other titles, in file order.
     pub other: Vec<Section>,
 }
 
 impl Persona {
-    /// Whose names the examples' speakers bear.
+    /// Returns name and kind for the examples' speakers.
     pub(crate) fn cast(&self) -> Cast<'_> {
         Cast { name: &self.name, kind: self.kind }
     }
 
-    /// A persona that has an id and a name and nothing else.
+    /// Returns a persona with an id and a name only.
     pub(crate) fn empty(id: PersonaSlug, name: String) -> Self {
         Self {
             id,
@@ -259,8 +259,8 @@ impl Persona {
         }
     }
 
-    /// The persona in a few sentences, at most 90 words, for models too small to hold the full form: the section *Brief*,
-    /// or else what fits of intent, tone and constraint.
+    /// Returns the persona in a few sentences, at most 90 words, for models too small for the full form. This is the
+    /// section *Brief*, or the beginning of intent, tone and constraint.
     pub fn brief(&self) -> Cow<'_, str> {
         if !self.brief.is_empty() {
             return Cow::Borrowed(&self.brief);
@@ -270,30 +270,30 @@ impl Persona {
         Cow::Owned(first_words(&whole))
     }
 
-    /// Names that this persona answers to in a group: its own, then its wake names.
+    /// Returns the names that this persona answers to in a group: its own, then its wake names.
     pub fn answers_to(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.name.as_str()).chain(self.wake_names.iter().map(String::as_str))
     }
 
-    /// A section that this crate gives no meaning to, by its title in any case.
+    /// Returns an unknown section by its title, in any case.
     pub fn section(&self, title: &str) -> Option<&Section> {
         self.other.iter().find(|section| section.title.to_lowercase() == title.to_lowercase())
     }
 
-    /// The examples as message and reply, for few-shot prompts. A turn without its counterpart is left out.
+    /// Returns the examples as messages and replies, for few-shot prompts. A turn without its counterpart is left out.
     pub fn exchanges(&self) -> Vec<Exchange<'_>> {
         self.examples.iter().flat_map(ExampleInteraction::exchanges).collect()
     }
 
-    /// SHA-256 of the normal form ([`Persona::to_markdown`]) as 64 hex characters: equal for personas that are equal,
-    /// and so the mark of a version.
+    /// Returns the SHA-256 of the normal form ([`Persona::to_markdown`]) as 64 hex digits. It is equal for equal
+    /// personas, and so identifies a version.
     pub fn digest(&self) -> String {
         hex(&Sha256::digest(self.to_markdown().as_bytes()))
     }
 }
 
 impl ExampleInteraction {
-    /// The interaction as message and reply.
+    /// Returns the interaction as messages and replies.
     pub fn exchanges(&self) -> Vec<Exchange<'_>> {
         let mut exchanges = Vec::new();
         let mut remembered = Vec::new();
@@ -314,7 +314,7 @@ impl ExampleInteraction {
     }
 }
 
-/// The first [`MAX_BRIEF_WORDS`] words, cut back to the end of a sentence where one lies in the second half.
+/// Returns the first [`MAX_BRIEF_WORDS`] words, cut at the end of a sentence if one ends in the second half.
 fn first_words(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     if words.len() <= MAX_BRIEF_WORDS {

@@ -1,4 +1,4 @@
-//! The two placeholders of persona texts, and the macros of character cards that become one of them or go away.
+//! The two placeholders of persona texts, and the macros of character cards that are converted to them or removed.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,17 +12,17 @@ static MACRO: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\{\{([^{}]*)\}\}|<(user|char|bot)>").expect("the pattern is constant and a test runs it")
 });
 
-/// Puts the names of the person and the persona in the place of `{{user}}` and `{{char}}`. Names are put in as they are;
-/// what looks like a placeholder in a name stays text.
+/// Replaces `{{user}}` and `{{char}}` with the names of the person and the persona. Placeholders inside a name are not
+/// replaced.
 pub fn fill_placeholders<'a>(text: &'a str, person: &str, persona: &str) -> Cow<'a, str> {
     PLACEHOLDER.replace_all(text, |found: &Captures<'_>| {
         if found[1].eq_ignore_ascii_case("user") { person.to_owned() } else { persona.to_owned() }
     })
 }
 
-/// Reduces a card's macros to `{{user}}` and `{{char}}`: comments and `{{original}}` go, a choice becomes its first
-/// option, since a persona's prompt must be the same each time. Returns the macros that nobody here knows, which stay
-/// as text.
+/// Reduces a card's macros to `{{user}}` and `{{char}}`. Comments and `{{original}}` are removed. A random choice
+/// becomes its first option, because a persona's prompt must be the same each time. Returns the unknown macros, which
+/// stay as text.
 pub(crate) fn reduce_macros(text: &str) -> (String, Vec<String>) {
     let mut unknown = Vec::new();
     let reduced = MACRO.replace_all(text, |found: &Captures<'_>| {

@@ -1,10 +1,10 @@
-//! What is wrong with a persona file, and how to mend it.
+//! Problems of a persona file, and how to fix them.
 
 use std::fmt;
 
 use crate::limits::MAX_PROBLEMS;
 
-/// Whether a problem keeps the file from being used.
+/// Whether a problem makes the file unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The file is refused.
@@ -22,16 +22,16 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One problem in a persona file.
+/// A problem in a persona file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Line in the file as given, the first being 1.
+    /// Line in the file, from 1.
     pub line: usize,
-    /// Character in the line, the first being 1, where one place can be named.
+    /// Number of the character in the line, from 1, if the problem has one position.
     pub column: Option<usize>,
-    /// Whether the file is refused for it.
+    /// Whether the file is refused because of it.
     pub severity: Severity,
-    /// What is wrong and how to mend it, in plain words for the author of the file.
+    /// What is wrong and how to fix it, in plain words for the file's author.
     pub message: String,
 }
 
@@ -80,8 +80,8 @@ impl Problems {
         }
     }
 
-    /// The problems by line. An error is always among them when there was one, so a list cut at its limit cannot
-    /// pass for a clean file.
+    /// Returns the problems by line. If there was an error, the list contains one, so that a list cut at its limit
+    /// never looks like a valid file.
     pub(crate) fn into_sorted(mut self) -> Vec<Problem> {
         self.list.sort_by_key(|p| (p.line, p.column, p.severity));
         if self.unlisted > 0 {

@@ -1,4 +1,4 @@
-//! The normal form of a persona file.
+//! Writes the normal form of a persona file.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use crate::lines::{fence_delimiter, settle};
 use crate::parse::{DIRECTIVE_TITLES, Known, PROFILE_TITLES};
 use crate::persona::{BlendLayer, ExampleTurn, MemorySettings, Persona, Section};
 
-/// Words that YAML readers take for something else than text.
+/// Words that YAML does not read as text.
 const YAML_WORDS: [&str; 10] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan"];
 
 impl Persona {
-    /// The normal form: known sections first and in a fixed order, each part under a heading of its own, then the others
-    /// as they came. [`crate::parse`] reads it back to an equal persona.
+    /// Returns the normal form: known sections first, in a fixed order, each part under a heading, then the other
+    /// sections in file order. [`crate::parse`] reads it back to an equal persona.
     pub fn to_markdown(&self) -> String {
         let mut out = Markdown::default();
         self.write_front_matter(&mut out);
@@ -122,7 +122,7 @@ impl Persona {
     }
 }
 
-/// Text growing block by block, one blank line between two.
+/// Text blocks separated by blank lines.
 #[derive(Default)]
 struct Markdown(String);
 
@@ -136,8 +136,7 @@ impl Markdown {
         self.line(&format!("\n{} {title}", "#".repeat(level)));
     }
 
-    /// Writes a text in which no heading of up to `level` may stand. Texts that were parsed have none; those set by
-    /// hand are settled.
+    /// Writes a text without headings up to `level`. Parsed texts have none; others are converted.
     fn text(&mut self, text: &str, level: usize) {
         let text = settle(text, level);
         if !text.is_empty() {
@@ -169,7 +168,8 @@ impl Markdown {
     }
 }
 
-/// A turn with its label: on the label's line, unless it begins with code or indentation, which must begin a line.
+/// Returns a turn with its label. The text follows on the same line, unless it begins with code or indentation, which
+/// need a line of their own.
 fn turn_text(turn: &ExampleTurn, cast: Cast<'_>) -> String {
     let label = cast.label(turn.speaker);
     let text = &turn.text;
@@ -180,7 +180,7 @@ fn turn_text(turn: &ExampleTurn, cast: Cast<'_>) -> String {
     }
 }
 
-/// A YAML scalar: bare where that is safe, else in JSON's quotes, which YAML reads alike.
+/// Returns a YAML scalar: bare if that is safe, otherwise in JSON quotes, which YAML reads in the same way.
 pub(crate) fn scalar(text: &str) -> String {
     let bare = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
@@ -189,7 +189,7 @@ pub(crate) fn scalar(text: &str) -> String {
     if bare { text.to_owned() } else { quoted(text) }
 }
 
-/// In quotes, as YAML and JSON both read it.
+/// Returns the text in quotes, as both YAML and JSON read it.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

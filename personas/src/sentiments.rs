@@ -1,4 +1,4 @@
-//! Sentiments: manners that a style blend mixes in, as short directives.
+//! Sentiments: styles that a style blend mixes in, as short directives.
 
 use std::sync::LazyLock;
 
@@ -8,17 +8,17 @@ use crate::parts::split_at_headings;
 use crate::persona::{BlendLayer, Persona};
 use crate::problem::Problems;
 
-/// The manner of a persona as it is: nothing besides.
+/// The sentiment that changes nothing.
 pub(crate) const PLAIN: &str = "plain";
 
 const FILE: &str = include_str!("../builtin/sentiments.md");
 
-/// A manner, and what it asks for.
+/// A style and its directives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sentiment {
-    /// What it is called, in lowercase.
+    /// Its name, in lower case.
     pub name: String,
-    /// One line each, the mildest first: they are mixed in from the front.
+    /// The directives, one line each, mildest first; they are mixed in from the front.
     pub directives: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ fn built_in(problems: &mut Problems) -> Vec<Sentiment> {
     read_sentiments(&scan(FILE, 1).lines, problems)
 }
 
-/// Reads the section's lines: `### name` blocks of a directive a line.
+/// Reads the section's lines: `### name` blocks with one directive per line.
 pub(crate) fn read_sentiments(lines: &[Line<'_>], problems: &mut Problems) -> Vec<Sentiment> {
     let (lead, blocks) = split_at_headings(lines, 3, problems);
     if let Some(line) = lead.iter().find(|line| !line.text.trim().is_empty()) {
@@ -85,7 +85,7 @@ fn directives(lines: &[Line<'_>], problems: &mut Problems) -> Vec<String> {
     directives
 }
 
-/// A line without the marks of a list before it.
+/// Returns a line without list marks.
 pub(crate) fn without_bullet(text: &str) -> &str {
     let mut text = text.trim();
     while let Some(rest) = ["- ", "* ", "+ "].iter().find_map(|mark| text.strip_prefix(mark)) {
@@ -94,7 +94,7 @@ pub(crate) fn without_bullet(text: &str) -> &str {
     text
 }
 
-/// Checks that a layer's sentiments exist; `line` is where it stands.
+/// Checks that a layer's sentiments exist; `line` is the line of the layer.
 pub(crate) fn check_layer(persona: &Persona, layer: &BlendLayer, line: usize, problems: &mut Problems) {
     for name in [&layer.primary, &layer.secondary] {
         if persona.sentiment(name).is_none() {
@@ -111,8 +111,8 @@ pub(crate) fn check_layer(persona: &Persona, layer: &BlendLayer, line: usize, pr
 }
 
 impl Persona {
-    /// The directives of a sentiment that a style blend names, in any case: the persona's own, else a built-in one; none for
-    /// `plain`, which is the persona as it is. `None` for one that does not exist.
+    /// Returns the directives of a sentiment in a style blend, by name in any case: the persona's own, or a built-in
+    /// one; none for `plain`. `None` if it does not exist.
     pub fn sentiment(&self, name: &str) -> Option<&[String]> {
         let name = name.to_lowercase();
         if name == PLAIN {
@@ -122,8 +122,8 @@ impl Persona {
         known.find(|sentiment| sentiment.name == name).map(|sentiment| sentiment.directives.as_slice())
     }
 
-    /// The persona's manner as short directives, for when another persona's style blend mixes it in: its tone, then the lines of how
-    /// its replies look, then its quirks; at most [`MAX_DIRECTIVES`], none longer than [`MAX_DIRECTIVE_CHARS`].
+    /// Returns the persona's style as short directives, for another persona's style blend: its tone, the lines of
+    /// *Interface & Presence*, then its quirks; at most [`MAX_DIRECTIVES`], none longer than [`MAX_DIRECTIVE_CHARS`].
     pub fn directives(&self) -> Vec<String> {
         let texts = [&self.prime_directive.tone, &self.interface_and_presence, &self.quirks];
         let lines = texts.into_iter().flat_map(|text| text.lines()).map(without_bullet);

@@ -11,19 +11,20 @@ use crate::hex::hex;
 use crate::limits::MAX_ID_CHARS;
 
 /// A persona's id: 1 to 48 of `a-z`, `0-9` and `-`, not beginning or ending with `-`. It names the persona's file and
-/// its memories, so it never changes once chosen.
+/// its memories, so it never changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PersonaSlug(String);
 
 impl PersonaSlug {
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// An id made from a name: ASCII letters and digits lowercased, the rest as single hyphens. A name that has none
-    /// of them becomes `persona-` and eight hex digits of its SHA-256, so that two such names do not collide.
+    /// Derives an id from a name: ASCII letters and digits in lower case, everything else as single hyphens. A name
+    /// without letters and digits becomes `persona-` and eight hex digits of its SHA-256, so that two such names
+    /// differ.
     pub fn from_name(name: &str) -> Self {
         let mut slug = String::new();
         for c in name.chars() {
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_follow_their_rule() {
+    fn only_valid_ids_are_accepted() {
         fn check(text: &str, valid: bool) {
             assert_eq!(text.parse::<PersonaSlug>().is_ok(), valid, "{text:?}");
         }

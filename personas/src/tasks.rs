@@ -1,4 +1,4 @@
-//! Task behaviours: reading them, and choosing the one that a message asks for.
+//! Task behaviours: reads them, and chooses the one for a message.
 
 use crate::cues::{built_in_cues, is_code_task};
 use crate::limits::{MAX_CUE_CHARS, MAX_CUE_SCAN_CHARS, MAX_CUES, MAX_TASKS};
@@ -49,11 +49,11 @@ fn strip_condition(title: &str) -> Option<&str> {
 
 fn task_name(title: &str) -> String {
     let name = strip_condition(title).unwrap_or(title).trim().trim_end_matches([':', ' ']);
-    // As a heading would read it, so that the normal form means the same.
+    // Read like a heading, so that the normal form means the same.
     heading(&format!("# {name}")).map_or(name, |(_, name)| name).to_owned()
 }
 
-/// Takes `Cues: ...` lines off the head of a task's text.
+/// Takes `Cues: ...` lines from the beginning of a task's text.
 fn take_cues(text: &str, line: usize, problems: &mut Problems) -> (Vec<String>, String) {
     let scanned = scan(text, line + 1);
     let mut lines = scanned.lines.as_slice();
@@ -82,9 +82,9 @@ fn take_cues(text: &str, line: usize, problems: &mut Problems) -> (Vec<String>, 
 }
 
 impl Persona {
-    /// The task behaviour that a message asks for: the one whose cues the message has most of, the first in the file
-    /// among equals. A cue counts as many points as it has words; a code block counts three for tasks about code,
-    /// code in a line one. `None` when no task has a point.
+    /// Returns the task behaviour for a message: the one with most points for its cues in the message, the first in the
+    /// file among equals. A cue counts as many points as it has words. For tasks about code, a code block counts three,
+    /// and inline code one. `None` if no task has a point.
     pub fn task_behaviour_for(&self, message: &str) -> Option<&TaskBehaviour> {
         if self.task_behaviours.is_empty() {
             return None;

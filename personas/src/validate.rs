@@ -1,4 +1,4 @@
-//! What a well-formed file must say to be a persona.
+//! Checks what a well-formed file must contain to be a persona.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::parse::Known;
 use crate::persona::{Persona, PersonaKind};
 use crate::problem::Problems;
 
-/// Checks what only the whole tells. `places` has the line of each section that the file has.
+/// Checks the persona as a whole. `places` has the line of each section in the file.
 pub(crate) fn validate(persona: &Persona, places: &BTreeMap<Known, usize>, last_line: usize, problems: &mut Problems) {
     let mut missing = Vec::new();
     for known in Known::ALL {
@@ -24,7 +24,7 @@ pub(crate) fn validate(persona: &Persona, places: &BTreeMap<Known, usize>, last_
                 let message = format!("the section `## {title}` is missing; every persona needs it");
                 problems.error(last_line, message);
             }
-            // Most do well with the built-in ones.
+            // Most personas need only the built-in ones.
             None if known == Known::Sentiments => {}
             None if persona.kind == PersonaKind::Assistant => missing.push(format!("`## {title}`")),
             _ => {}
@@ -59,7 +59,8 @@ fn is_empty(persona: &Persona, known: Known) -> bool {
     }
 }
 
-/// Checks that a Myers-Briggs type begins with its four letters (X where balanced), `-A` or `-T` after them allowed.
+/// Checks that a Myers-Briggs type begins with its four letters (X where balanced), optionally followed by `-A` or
+/// `-T`.
 pub(crate) fn check_mbti(text: &str, line: usize, problems: &mut Problems) {
     let letters = [['E', 'I'], ['N', 'S'], ['T', 'F'], ['J', 'P']];
     let word: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '-').collect();

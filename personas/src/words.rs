@@ -1,6 +1,6 @@
-//! Finding words and phrases in text.
+//! Finds words and phrases in text.
 
-/// The endings that a found word may have beyond the phrase looked for.
+/// The endings that a found word may have in addition to the phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inflection {
     /// Plural and possessive.
@@ -18,15 +18,16 @@ impl Inflection {
     }
 }
 
-/// Whether `text` holds `phrase` as whole words, an English ending allowed; a phrase that ends in `*` is the beginning
-/// of a word. Scripts that write no spaces between words match anywhere. Both must be in the same case.
+/// Returns true if `text` contains `phrase` as whole words, possibly with an English ending. A phrase ending in `*` is
+/// the beginning of a word. In scripts without spaces between words, it matches anywhere. Both must be in the same
+/// case.
 pub(crate) fn contains_phrase(text: &str, phrase: &str, inflection: Inflection) -> bool {
     let (phrase, open) = match phrase.strip_suffix('*') {
         Some(stem) => (stem, true),
         None => (phrase, false),
     };
     let (Some(first), Some(last)) = (phrase.chars().next(), phrase.chars().next_back()) else { return false };
-    // `contains` is many times faster than `match_indices` and nearly every phrase is absent.
+    // `contains` is many times faster than `match_indices`, and nearly every phrase is absent.
     text.contains(phrase)
         && text.match_indices(phrase).any(|(start, found)| {
             let before = text.get(..start).and_then(|before| before.chars().next_back());
@@ -43,8 +44,8 @@ pub(crate) fn contains_phrase(text: &str, phrase: &str, inflection: Inflection) 
         })
 }
 
-/// Whether two neighbouring characters belong to one word. From U+2E80 on (Chinese, Japanese, Korean) and in Thai, Lao,
-/// Khmer and Burmese nobody can tell without a dictionary, so there they never do.
+/// Returns true if two neighbouring characters belong to one word. From U+2E80 on (Chinese, Japanese, Korean), and in
+/// Thai, Lao, Khmer and Burmese, this needs a dictionary, so it is always false there.
 fn same_word(a: char, b: char) -> bool {
     let spaced = |c: char| {
         c.is_alphanumeric()

@@ -1,18 +1,18 @@
-//! YAML with the place of every key and value, as far as front matter needs it: scalars, lists and mappings.
+//! Reads YAML with the position of every key and value, as far as front matter needs it: scalars, lists and mappings.
 //!
-//! Anchors, aliases and tags are refused, so nothing expands and nothing is constructed; depth is limited.
+//! Anchors, aliases and tags are refused, so nothing expands and nothing is constructed; the depth is limited.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use crate::limits::MAX_FRONT_MATTER_DEPTH;
 use crate::problem::Problems;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Line in the file, the first being 1.
+    /// Line in the file, from 1.
     pub(crate) line: usize,
-    /// Character in the line, the first being 1.
+    /// Number of the character in the line, from 1.
     pub(crate) column: usize,
     pub(crate) value: Value,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Node {
 pub(crate) enum Value {
     Scalar {
         text: String,
-        /// Written without quotes, so that `5` may be a number and nothing may be null.
+        /// True without quotes, so that `5` may be a number and an empty text null.
         plain: bool,
     },
     List(Vec<Node>),
@@ -35,7 +35,7 @@ pub(crate) struct Key {
     pub(crate) text: String,
 }
 
-/// A collection that is not closed yet.
+/// A collection that is not complete yet.
 enum Open {
     List(Place, Vec<Node>),
     Map(Place, Vec<(Key, Node)>, Option<Key>),
@@ -47,8 +47,8 @@ struct Place {
     column: usize,
 }
 
-/// Reads one YAML document whose first line has the number `first`. `None` when it has no value or a problem was found
-/// that leaves nothing to look at.
+/// Reads one YAML document whose first line has the number `first`. `None` if it has no value, or a problem leaves
+/// nothing to read.
 pub(crate) fn read(text: &str, first: usize, problems: &mut Problems) -> Option<Node> {
     let mut parser = Parser::new_from_str(text);
     let mut open: Vec<Open> = Vec::new();

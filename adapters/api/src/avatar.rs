@@ -1,12 +1,12 @@
 use async_trait::async_trait;
 use azera_types::PersonaId;
 
-/// A picture, whole.
+/// A picture file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// The file.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
-    /// What it is, as in `image/png`.
+    /// The media type, such as `image/png`.
     pub media_type: &'static str,
 }
 
@@ -16,12 +16,12 @@ impl std::fmt::Debug for Picture {
     }
 }
 
-/// What personas look like, for platforms that show it. Names and pictures are nobody's private word.
+/// Names and pictures of personas, for platforms that show them. They are not private.
 #[async_trait]
 pub trait Avatars: Send + Sync {
-    /// The persona that answers where nobody chose another, and its name; `None` if it is not there.
+    /// Returns id and name of the default persona; `None` if it does not exist.
     async fn usual(&self) -> Option<(PersonaId, String)>;
 
-    /// The picture of a persona; `None` if it has none.
+    /// Returns the picture of a persona; `None` if it has none.
     async fn picture(&self, persona: &PersonaId) -> Option<Picture>;
 }

@@ -1,57 +1,57 @@
-/// Numbers that an answer tells, for platforms that can draw them.
+/// Numbers of an answer, for platforms that can draw them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chart {
-    /// What it is about, in a few words.
+    /// The title, a few words long.
     pub title: String,
-    /// What there is to say about it in one line.
+    /// A summary of one line.
     pub subtitle: String,
-    /// Bars, one below the other.
+    /// Horizontal bars, from top to bottom.
     pub bars: Vec<Bar>,
-    /// What the columns are.
+    /// The title of the columns.
     pub columns_title: String,
-    /// Columns, side by side; the first belongs to the time before the second.
+    /// Columns from left to right, in order of time.
     pub columns: Vec<Column>,
-    /// What of the answer's text is not drawn, for who sees the picture.
+    /// The part of the answer's text that is not drawn, shown with the picture.
     pub caption: String,
-    /// How it is to look.
+    /// The colours.
     pub theme: Theme,
 }
 
-/// A bar of a chart.
+/// A horizontal bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bar {
-    /// What stands before it.
+    /// Text before the bar.
     pub label: String,
-    /// How far it is filled, from 0 to 100; more counts as 100.
+    /// How far the bar is filled, from 0 to 100; more counts as 100.
     pub percent: u8,
-    /// What stands behind it.
+    /// Text after the bar.
     pub value: String,
 }
 
-/// A column of a chart.
+/// A column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// What stands under it; empty for nothing.
+    /// Text below the column; may be empty.
     pub label: String,
-    /// How high it is, in proportion to the others.
+    /// Height in proportion to the other columns.
     pub value: usize,
 }
 
-/// How a chart looks.
+/// The colours of a chart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// Light letters on dark.
+    /// Light letters on a dark background.
     #[default]
     Dark,
-    /// Dark letters on light.
+    /// Dark letters on a light background.
     Light,
 }
 
 impl Theme {
-    /// All there are.
+    /// All themes.
     pub const ALL: [Self; 2] = [Self::Dark, Self::Light];
 
-    /// What people call it.
+    /// Returns the name that people use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Dark => "dark",
@@ -59,7 +59,7 @@ impl Theme {
         }
     }
 
-    /// The theme that people call so; the default if they call none.
+    /// Returns the theme with this name; the default for an empty name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "" => Some(Self::default()),

@@ -1,58 +1,58 @@
 use crate::Access;
 
-/// A command as it is declared, once, for every platform: help, menus, permissions and behaviour come from it.
+/// The declaration of a command for all platforms. Help, menus, permissions and behaviour come from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
-    /// Its name, without the slash.
+    /// The name, without the slash.
     pub name: &'static str,
     /// What it does, in one line.
     pub help: &'static str,
-    /// Who may use it at all; single forms may ask for more.
+    /// Who may use it at all; single forms may require more.
     pub access: Access,
-    /// It makes sense in a terminal alone.
+    /// True if it makes sense in a terminal only.
     pub terminal: bool,
-    /// The ways to give it; one at least.
+    /// Its forms; at least one.
     pub forms: &'static [Form],
 }
 
-/// One way to give a command.
+/// One form of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Form {
-    /// What menus call it; empty if it is the only one.
+    /// The name in menus; empty if it is the only form.
     pub name: &'static str,
-    /// The word it begins with where it is written; empty if its options follow at once.
+    /// The first word when it is typed; empty if its options follow at once.
     pub word: &'static str,
-    /// What it does, in one line; the command's own if empty.
+    /// What it does, in one line; if empty, the command's own help is used.
     pub help: &'static str,
     /// Who may use it.
     pub access: Access,
-    /// What follows, in order.
+    /// Its options, in order.
     pub options: &'static [CommandOption],
 }
 
-/// Something that is said with a command.
+/// An option of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandOption {
-    /// Its name, in small letters.
+    /// The name, in lower case.
     pub name: &'static str,
     /// What it is, in one line.
     pub help: &'static str,
-    /// What it may be.
+    /// The values it takes.
     pub kind: OptionKind,
-    /// The command needs it. Those that it does not need come last.
+    /// True if the command needs it. Optional ones come last.
     pub required: bool,
 }
 
-/// What an option may be.
+/// The values that an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionKind {
-    /// Words; behind them there is nothing else.
+    /// Words up to the end of the line; so it must be the last option.
     Text,
     /// One word.
     Word,
-    /// A number from 0 on.
+    /// A number from 0 up.
     Count,
-    /// That very word, or nothing.
+    /// The option's own name, or nothing.
     Flag,
     /// The name of a persona that may answer there.
     Persona,
@@ -60,38 +60,38 @@ pub enum OptionKind {
     Model,
     /// The name of a branch of the chat.
     Branch,
-    /// The id of a memory of something the person said, as in `m42`.
+    /// The id of a memory of the person's own words, such as `m42`.
     Memory,
-    /// How pictures look: the name of a [`crate::Theme`].
+    /// The name of a [`crate::Theme`].
     Theme,
-    /// A text of many lines, which a platform with forms asks for in one: what stands there now is what the command answers
-    /// without it. Behind it there is nothing else.
+    /// A text of many lines. Platforms with forms ask for it in one, filled with the current text, which is the
+    /// command's answer without this option. It must be the last option.
     Page,
-    /// What a file holds: its text, or the bytes of a PNG picture as a `data:image/png;base64,` address. Behind it there is
-    /// nothing else.
+    /// The contents of a file: its text, or a PNG picture as a `data:image/png;base64,` address. It must be the last
+    /// option.
     File,
 }
 
-/// Something that can be done about a message, where the platform lets people point at one.
+/// An action on a message, for platforms where people can select one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageAction {
-    /// What menus call it.
+    /// The name in menus.
     pub name: &'static str,
-    /// The line that does it, given with the message it is about.
+    /// The command line that does it; the message is passed along.
     pub line: &'static str,
-    /// What is asked first, and put behind the line.
+    /// An option to ask for first, and to append to the line.
     pub asks: Option<CommandOption>,
 }
 
 impl OptionKind {
-    /// Whether there is a list of what it may be, which [`crate::Host::autocomplete`] tells.
+    /// Returns true if [`crate::Host::autocomplete`] suggests values.
     pub fn has_autocomplete(self) -> bool {
         matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory | Self::Theme)
     }
 }
 
 impl Command {
-    /// What may follow the command, for help: words as they are written, in capitals what the person puts in their place.
+    /// Returns the arguments for help: literal words as they are, placeholders in capitals.
     pub fn arguments(&self) -> String {
         let forms: Vec<String> = self.forms.iter().map(Form::usage).collect();
         let flags: Vec<&str> =
@@ -112,8 +112,7 @@ impl Command {
         text
     }
 
-    /// The line that gives a command in one of its forms, with those options of it that `value` has. A file that is given stands in the
-    /// place of a text.
+    /// Returns the command line for a form, with the options that `value` returns. A file may replace a text.
     pub fn line<'a>(&self, form: &Form, value: impl Fn(&str) -> Option<&'a str>) -> String {
         let mut line = format!("/{}", self.name);
         let mut add = |word: &str| {
@@ -137,7 +136,7 @@ impl Command {
 }
 
 impl Form {
-    /// How it is written, flags apart, and files that may stand in the place of a text.
+    /// Returns how the form is written, without flags and without files that may replace a text.
     fn usage(&self) -> String {
         let is_written = |option: &&CommandOption| match option.kind {
             OptionKind::Flag => false,
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn help_and_lines_come_from_the_forms() {
+    fn help_and_command_lines_follow_the_forms() {
         #[track_caller]
         fn check(command: Command, help: &str, values: &[(&str, &str)], lines: &[&str]) {
             assert_eq!(command.arguments(), help);

@@ -3,38 +3,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::State;
 
-/// A reply in the making.
+/// A reply that is being generated.
 #[derive(Debug, Clone, Copy)]
 pub struct Making<'a> {
-    /// Where.
+    /// The chat.
     pub chat: &'a ChatId,
-    /// Which.
+    /// The reply's id.
     pub reply: &'a MessageId,
-    /// Who speaks.
+    /// The persona that speaks.
     pub persona: &'a PersonaId,
-    /// The name to show.
+    /// The displayed name.
     pub persona_name: &'a str,
 }
 
-/// What happens while a reply is made, as platforms show it.
+/// An event while a reply is generated, for display.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamEvent {
-    /// The model begins to think aloud.
+    /// The model starts to think.
     ThinkingStart,
     /// A piece of its thinking.
     Thinking {
-        /// The piece.
+        /// The text.
         text: String,
     },
-    /// The thinking is over.
+    /// The model stops thinking.
     ThinkingEnd,
     /// A piece of the reply.
     Content {
-        /// The piece.
+        /// The text.
         text: String,
     },
-    /// The reply is complete and will be delivered as a whole.
+    /// The reply is complete and will be delivered.
     Done {
         /// The mind after the reply.
         #[serde(flatten)]
@@ -42,7 +42,7 @@ pub enum StreamEvent {
     },
     /// The reply failed; nothing will be delivered.
     Error {
-        /// What to show the person.
+        /// The message for the person.
         message: String,
     },
 }

@@ -1,14 +1,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Bytes of a file that is given with a command; a larger one is not taken.
+/// Largest file that a command accepts, in bytes.
 pub const MAX_GIVEN_BYTES: usize = 8 << 20;
 
-/// What a PNG picture begins with.
+/// First bytes of a PNG file.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// A file that is given with a command as it stands in the command's line: its text, or a PNG picture as an address that holds
-/// it. Why not, in words, if it is neither.
+/// Converts a file for a command line: its text, or a PNG picture as a `data:` address. The error says why the file is
+/// not accepted.
 pub fn given(bytes: Vec<u8>) -> Result<String, &'static str> {
     if bytes.len() > MAX_GIVEN_BYTES {
         return Err("it is larger than 8 MB");
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_stays_text_and_a_picture_becomes_an_address() {
+    fn text_stays_text_and_a_picture_becomes_a_data_address() {
         assert_eq!(given(b"# Nix".to_vec()).unwrap(), "# Nix");
         assert_eq!(given(PNG.to_vec()).unwrap(), "data:image/png;base64,iVBORw0KGgo=");
         assert!(given(vec![0xff, 0xd8]).is_err());

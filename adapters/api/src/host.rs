@@ -7,59 +7,57 @@ use thiserror::Error;
 
 use crate::{Chart, OptionKind, State};
 
-/// Why the core could not do what an adapter asked.
+/// An error of a call to the engine.
 #[derive(Debug, Error)]
 pub enum HostError {
-    /// Too much is waiting; the message was not taken in. Ask again later.
+    /// Too many messages are waiting. The message was not received; try again later.
     #[error("too many messages are waiting")]
     Busy,
-    /// The core is shutting down; the message was not taken in.
+    /// The engine is shutting down. The message was not received.
     #[error("Azera is shutting down")]
     Stopping,
-    /// The chat is unknown or the person cannot read it.
+    /// The chat is unknown, or the person cannot read it.
     #[error("that person cannot write in that chat")]
     NotAllowed,
-    /// There is no room on the disk. What was taken in before is safe; this message may have to be said again.
+    /// The disk is full. Earlier messages are safe; this one may be lost.
     #[error("there is no room left on the disk; what was said before is safe, and I go on when there is room again")]
     Full,
-    /// Something failed inside; the message, if it was one, is in the record and will be taken up again at the next
-    /// start.
+    /// An internal error. If the call was about a message, the message is stored, and the next start continues with it.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A chat an adapter serves.
+/// A chat of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatInfo {
-    /// Which.
+    /// The chat's id.
     pub chat: ChatId,
-    /// The name people see, if it has one.
+    /// The name that people see, if it has one.
     pub title: Option<String>,
-    /// The persona that answers there until somebody chooses another; the configured one if `None`. Counts only when
-    /// the chat is first seen.
+    /// The persona of a new chat; the configured default if `None`. Known chats keep theirs.
     pub persona: Option<PersonaId>,
 }
 
-/// A remembered thing as shown to the outside.
+/// A memory as shown to people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
-    /// Which memory.
+    /// The memory's id.
     pub memory: MemoryIdText,
-    /// What kind of memory.
+    /// Its kind.
     pub kind: String,
-    /// Where it comes from.
+    /// The scope it comes from.
     pub scope: Scope,
-    /// The messages it rests on, most specific first.
+    /// Its source messages, most specific first.
     pub sources: Vec<MessageId>,
-    /// Fused score; larger is better, comparable within one recall only.
+    /// Fused score; larger is better; comparable within one recall only.
     pub score: f32,
-    /// Which signals found it.
+    /// Names of the signals that found it.
     pub signals: Vec<String>,
     /// Its text, cut to the snippet length.
     pub text: Text,
 }
 
-/// A [`MemoryId`] written the way people see it (`m42`).
+/// A [`MemoryId`] as people see it (`m42`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct MemoryIdText(pub MemoryId);
@@ -78,62 +76,62 @@ impl TryFrom<String> for MemoryIdText {
     }
 }
 
-/// What a reply cost the model.
+/// Token usage and timing of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnUsage {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Of these, reused from the cache.
+    /// Prompt tokens reused from the cache.
     pub cached_tokens: usize,
-    /// Of these, evaluated for this reply.
+    /// Prompt tokens evaluated for this reply.
     pub evaluated_tokens: usize,
-    /// Tokens generated.
+    /// Generated tokens.
     pub completion_tokens: usize,
-    /// Milliseconds until the first token, waiting included.
+    /// Milliseconds until the first token, with waiting.
     pub ttft_ms: f64,
-    /// Generated tokens a second.
+    /// Generated tokens per second.
     pub tokens_per_s: f64,
 }
 
-/// A turn that was answered.
+/// A turn with a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     /// The reply's id.
     pub reply: MessageId,
-    /// The message answered.
+    /// The answered message.
     pub to: MessageId,
-    /// Where.
+    /// The chat.
     pub chat: ChatId,
-    /// Who answered.
+    /// The persona that answered.
     pub persona: PersonaId,
-    /// What was said.
+    /// The text of the reply.
     pub text: Text,
-    /// The mind after it.
+    /// The mind after the reply.
     pub state: State,
-    /// What it cost.
+    /// Token usage and timing.
     pub usage: TurnUsage,
-    /// The memories that stood in the prompt.
+    /// The memories in the prompt.
     pub recalled: Vec<Hit>,
 }
 
-/// Why a message was not answered.
+/// Why a message gets no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
-    /// It was meant for somebody else.
+    /// It is not addressed to the bot.
     NotAddressed,
     /// It mentions or answers another person.
     MeantForAnother,
-    /// The chat's setting says never.
+    /// The chat is set to never answer.
     Muted,
-    /// The same message was taken in before.
+    /// The same message was received before.
     Duplicate,
     /// It has no text.
     Empty,
 }
 
 impl SkipReason {
-    /// The reason in words.
+    /// Returns the reason in words.
     pub fn why(self) -> &'static str {
         match self {
             Self::NotAddressed => "not addressed",
@@ -145,114 +143,113 @@ impl SkipReason {
     }
 }
 
-/// What became of a message.
+/// The result of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It was answered, and the answer delivered.
+    /// It was answered, and the reply was delivered.
     Replied(Box<Turn>),
-    /// It was recorded and remembered, not answered.
+    /// It was stored and remembered, but not answered.
     Skipped(SkipReason),
 }
 
-/// A command a person gave in a chat, as typed, with its leading slash.
+/// A command in a chat, as typed, with the slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// Where.
+    /// The chat.
     pub chat: ChatId,
-    /// By whom.
+    /// The person.
     pub person: PersonId,
-    /// The name shown.
+    /// The person's displayed name.
     pub name: String,
     /// The whole line.
     pub text: Text,
-    /// The message it is about, where the platform lets people point at one: a reply, or a message that was answered. The
-    /// last one if `None`. Heeded by `/why`, `/regenerate`, `/swipe`, `/forget`, `/branch NAME` and `/remember` without words;
-    /// one that is not of this chat, or may not be read here now, counts as not there.
+    /// The message that the person selected: a reply, or an answered message. `None` means the last one. `/why`,
+    /// `/regenerate`, `/swipe`, `/forget`, `/branch NAME` and `/remember` without words use it. A message of another
+    /// chat, or one that may not be read here now, counts as missing.
     pub about: Option<MessageId>,
 }
 
-/// What a command answered.
+/// The answer to a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandAnswer {
-    /// Whether it did what it was told.
+    /// True if the command succeeded.
     pub ok: bool,
-    /// What to show, in Markdown, to the person who asked and nobody else.
+    /// The text in Markdown. Only the person who asked may see it.
     pub text: String,
-    /// The chat to go on in, for platforms whose person can move (`/new`).
+    /// The chat to continue in, for platforms that can switch chats (`/new`).
     pub go_to: Option<ChatId>,
-    /// The person wants to leave (`/quit`).
+    /// True if the person wants to leave (`/quit`).
     pub leave: bool,
-    /// What the person may say to it, for platforms with buttons; the text names the lines, too.
+    /// Suggested next commands, for platforms with buttons; the text names them, too.
     pub choices: Vec<Choice>,
-    /// The numbers in it, for platforms that can draw; the text tells them, too.
+    /// The numbers in the answer, for platforms that can draw; the text contains them, too.
     pub chart: Option<Chart>,
 }
 
-/// Something to choose: what a button says, and the line that it gives.
+/// A button with the command line that it sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// What stands on it.
+    /// The label.
     pub label: String,
-    /// The line, with its leading slash; short enough for an id (80 bytes).
+    /// The line with its slash, at most 80 bytes, so that it fits into a button's id.
     pub line: String,
 }
 
-/// What somebody has typed of an option, for platforms that offer what it may be.
+/// A request for suggestions while a person types an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutocompleteRequest {
-    /// Where.
+    /// The chat.
     pub chat: ChatId,
-    /// Who types.
+    /// The person.
     pub person: PersonId,
-    /// The name shown.
+    /// The person's displayed name.
     pub name: String,
-    /// What is typed.
+    /// The kind of the option.
     pub kind: OptionKind,
-    /// As far as it is typed.
+    /// The text typed so far.
     pub typed: String,
 }
 
-/// Something that an option may be, for the person who types it alone.
+/// A suggested value, for the person who types only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutocompleteOption {
-    /// What is shown, in one line.
+    /// The label, one line.
     pub label: String,
-    /// What stands in the command.
+    /// The value in the command.
     pub value: String,
 }
 
-/// What is offered at most.
+/// Most suggestions for one request.
 pub const MAX_AUTOCOMPLETE_OPTIONS: usize = 25;
 
-/// A recall asked for by hand.
+/// A search of the memories, without a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchRequest {
-    /// In which chat; decides what may be shown.
+    /// The chat, which decides what may be shown.
     pub chat: ChatId,
-    /// By whom.
+    /// The person.
     pub person: PersonId,
-    /// What is looked for.
+    /// The text to search for.
     pub query: Text,
-    /// Hits at most; the persona's own limit if `None`.
+    /// Most hits; the persona's own limit if `None`.
     pub limit: Option<usize>,
 }
 
-/// What adapters may ask of the core. Every call names its platform by the one it was attached with.
+/// The interface of the engine that adapters call. Every call names the platform that the adapter was attached with.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// Makes a chat known; a chat known already keeps its settings.
+    /// Stores a new chat; a known one keeps its settings.
     async fn open_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), HostError>;
 
-    /// Takes in a message. Returns when it has been answered and the answer delivered, or left unanswered; the message
-    /// is in the record, flushed, before anything else happens.
+    /// Handles a message. It is first stored and flushed. Returns once the reply is delivered, or once it is clear that
+    /// there is none.
     async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError>;
 
-    /// Takes in a message and returns as soon as it is in the record, flushed: `true`, or `false` if it was there already.
-    /// It is answered afterwards by itself, in its turn. For platforms that hand in what comes in order and must know how far
-    /// they are.
+    /// Stores and flushes a message, and returns `true`, or `false` if it was known. The turn runs later. This is for
+    /// platforms that deliver messages in order and must know how far they are.
     async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError>;
 
-    /// A person changed a message: the record follows, and if it was answered the answer is made anew. `None` if the
+    /// Handles an edit: updates the record, and if the message was answered, generates the reply again. `None` if the
     /// message is unknown.
     async fn edited(
         &self,
@@ -262,13 +259,13 @@ pub trait Host: Send + Sync {
         at: Timestamp,
     ) -> Result<Option<Outcome>, HostError>;
 
-    /// A person deleted a message: it is forgotten, and the replies built on it with it.
+    /// Handles a deletion: forgets the message and the replies built on it.
     async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError>;
 
-    /// What a message brought with it besides its text, as the rest of a long file: remembered as part of it, shown where it may
-    /// be shown, and gone when it is. For messages that were taken in; an edited one has to bring it again. `version` is the edit
-    /// it came with, by the time that [`Host::edited`] is told; what an earlier version brought than the one that stands is words
-    /// taken back, and not remembered.
+    /// Stores chunks of a long file that came with a message. They have the message's scope and are forgotten with it.
+    /// The message must be known; after an edit, its chunks must be sent again. `version` is the time of the edit that
+    /// the chunks came with, as in [`Host::edited`]. Chunks of an older version than the stored one are ignored,
+    /// because the person withdrew those words.
     async fn attached(
         &self,
         platform: &PlatformId,
@@ -277,23 +274,26 @@ pub trait Host: Send + Sync {
         pieces: Vec<Text>,
     ) -> Result<(), HostError>;
 
-    /// The bot belongs to a realm no more: all that was said in its public chats and in `chats`, which lie in it, is forgotten.
+    /// Handles that the bot left a realm: forgets everything said in its public chats and in `chats`, which belong to
+    /// it.
     async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError>;
 
     /// Runs a command.
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError>;
 
-    /// What somebody may mean by what they type, at most [`MAX_AUTOCOMPLETE_OPTIONS`]; nothing for a person who cannot read the chat.
+    /// Returns suggestions for an option, at most [`MAX_AUTOCOMPLETE_OPTIONS`]; none for a person who cannot read the
+    /// chat.
     async fn autocomplete(
         &self,
         platform: &PlatformId,
         line: AutocompleteRequest,
     ) -> Result<Vec<AutocompleteOption>, HostError>;
 
-    /// Recall alone: no reply, nothing remembered. Nothing for a person who cannot read the chat.
+    /// Searches the memories; there is no reply, and nothing is remembered. No hits for a person who cannot read the
+    /// chat.
     async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError>;
 
-    /// Waits until nothing is under way any more: turns answered, replies delivered, memories indexed, and every job
-    /// done that is due by now.
+    /// Waits until all work is done: turns answered, replies delivered, memories indexed, and due background jobs
+    /// finished.
     async fn settle(&self) -> Result<(), HostError>;
 }

@@ -1,11 +1,11 @@
-//! How a platform and the core meet. An adapter implements [`Platform`] (what the core asks of it) and calls [`Host`]
-//! (what it may ask of the core). It translates and does nothing else: it keeps no history, decides no reply and
-//! knows no memory.
+//! The interfaces between platforms and the engine. Begin with [`Platform`], which an adapter implements and the engine
+//! calls, and [`Host`], which the engine implements and an adapter calls. An adapter only translates: it stores no
+//! history, decides about no reply, and knows no memories.
 //!
 //! Invariants:
-//! - Types of a platform never leave its adapter; ids are made unique by it and opaque to everyone else.
-//! - A platform's word about who may read what holds for the moment it is given and is never cached by the core.
-//! - [`Platform::deliver`] is idempotent by the reply's id: delivering twice shows it once.
+//! - A platform's types never leave its adapter. The adapter makes ids unique; all others treat them as opaque.
+//! - A platform's answer about who may read what is valid at that moment only. The engine never caches it.
+//! - [`Platform::deliver`] is idempotent by the reply's id: delivering twice shows the reply once.
 
 mod avatar;
 mod chart;

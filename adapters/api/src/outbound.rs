@@ -1,57 +1,57 @@
 use azera_types::{ChatId, MessageId, PersonaId, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The persona's state of mind as told to the outside; `None` until minds exist.
+/// The persona's state of mind as shown to the outside; `None` without a mind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// The mood's label.
+    /// Label of the mood.
     pub mood: Option<String>,
-    /// 0 (low) to 1 (high).
+    /// Value of the mood, from 0 (low) to 1 (high).
     pub mood_value: Option<f32>,
-    /// 0 to 1.
+    /// Energy from 0 to 1.
     pub energy: Option<f32>,
 }
 
-/// A reply to be shown.
+/// A reply to show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outbound {
-    /// The reply's id; delivering the same id again must not show it again.
+    /// The reply's id. Delivering the same id again must not show it again.
     pub id: MessageId,
-    /// Where.
+    /// The chat.
     pub chat: ChatId,
-    /// Who speaks.
+    /// The persona that speaks.
     pub persona: PersonaId,
-    /// The name to show.
+    /// The displayed name.
     pub persona_name: String,
-    /// What is said; never empty.
+    /// The text; never empty.
     pub text: Text,
-    /// The message it answers.
+    /// The message that it answers.
     pub reply_to: Option<MessageId>,
     /// The mind after the reply.
     pub state: State,
 }
 
-/// Something a persona wrote unasked, to be shown.
+/// A writing to post without a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Post {
-    /// What is shown, where and by whom.
+    /// The text, the chat and the persona.
     pub outbound: Outbound,
-    /// What it is: `dream`, `reflection`.
+    /// Its kind: `dream`, `reflection`.
     pub kind: String,
-    /// The messages it rests on.
+    /// Its source messages.
     pub sources: Vec<MessageId>,
-    /// When it was written: nothing of it stood anywhere before.
+    /// When it was written. It was posted nowhere before that time.
     pub at: Timestamp,
 }
-/// What stands between the id of a message and the number of a reply to it in the reply's id.
+/// Separates the message's id from the reply's number in the id of a reply.
 pub const REPLY_MARK: &str = "~r";
 
-/// The message that a reply of this id answers. `None` where the message's id was too long to stand whole in the reply's.
+/// Returns the message that a reply answers. `None` if the message's id was too long to be contained in the reply's id.
 pub fn answered(reply: &MessageId) -> Option<MessageId> {
     let (to, number) = reply.as_str().rsplit_once(REPLY_MARK)?;
     let whole = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && !to.contains(CUT_MARK);
     MessageId::new(to).ok().filter(|_| whole)
 }
 
-/// What stands in a reply's id in the place of what was cut off its message's.
+/// Marks in a reply's id that the message's id was cut.
 pub const CUT_MARK: &str = "~~";

@@ -4,95 +4,94 @@ use thiserror::Error;
 
 use crate::{Making, Outbound, Post, StreamEvent};
 
-/// Why a platform could not do what it was asked.
+/// An error of a call to a platform.
 #[derive(Debug, Error)]
 pub enum PlatformError {
-    /// It may work later: a lost connection, a rate limit, a server's fault.
+    /// The same call may succeed later: a lost connection, a rate limit, a fault of the server.
     #[error("the platform cannot do that now: {0}")]
     Transient(String),
-    /// It will not work: no such chat, no right to write.
+    /// The call can never succeed: no such chat, no permission to write.
     #[error("the platform refused: {0}")]
     Refused(String),
 }
 
 impl PlatformError {
-    /// Whether the same call may succeed later.
+    /// Returns true if the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Transient(_))
     }
 }
 
-/// What a person may do in a chat by the platform's word.
+/// What a person may do in a chat, according to the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Talk, and manage what is their own.
+    /// Talk, and manage their own data.
     Member,
-    /// Also manage the chat's realm: its settings and personas.
+    /// Also manage the settings and personas of the chat's realm.
     Admin,
-    /// Also manage the bot itself. The person at the machine's own terminal.
+    /// Also manage the bot itself: the person at the machine's own terminal.
     Operator,
 }
 
-/// How a realm wants things, by its platform's own settings.
+/// A realm's own settings on its platform.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RealmPreferences {
-    /// The IANA name of its time zone.
+    /// IANA name of its time zone.
     pub time_zone: Option<String>,
-    /// The chat that dreams and journal entries go to, as long as nobody says otherwise by command.
+    /// The chat for dreams and journal entries, unless a command sets another.
     pub journal: Option<ChatId>,
 }
 
-/// What the core asks of every platform. Answers are the platform's word at the time of asking.
+/// The interface of a platform that the engine calls. Answers are valid at that moment only.
 #[async_trait]
 pub trait Platform: Send + Sync {
-    /// Which platform.
+    /// Returns the platform's id.
     fn id(&self) -> &PlatformId;
 
-    /// What `chat` is; `None` if it does not exist or `asker` cannot read it now.
+    /// Returns what `chat` is; `None` if it does not exist or `asker` cannot read it now.
     async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError>;
 
-    /// Where else `person` can read now, DMs apart.
+    /// Returns what else `person` can read now, without DMs.
     async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError>;
 
-    /// What `person` may do in `chat` now.
+    /// Returns what `person` may do in `chat` now.
     async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError>;
 
-    /// Shows a reply. Returns once the platform has it for good; called again with the same id after a crash or a
-    /// transient error, until it succeeds or is refused.
+    /// Shows a reply. Returns once the platform has accepted it. After a crash or a transient error it is called again
+    /// with the same id, until it succeeds or is refused.
     async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError>;
 
-    /// Shows a reply again that was shown before, because a person chose it among others.
+    /// Shows an earlier reply again, because a person chose it among others.
     async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError>;
 
-    /// What `chat` is for all who read it, asked for nobody in particular: for what a persona writes unasked. `None` if it
-    /// does not exist, or the platform can say so for a person alone.
+    /// Returns what `chat` is for everyone who reads it, for posts without a question. `None` if it does not exist, or
+    /// if the platform can answer for one person only.
     async fn place_for_all(&self, _chat: &ChatId) -> Result<Option<Place>, PlatformError> {
         Ok(None)
     }
 
-    /// What the platform itself knows of how a realm wants things.
+    /// Returns the realm's own settings on the platform.
     async fn realm(&self, _realm: &RealmId) -> Result<RealmPreferences, PlatformError> {
         Ok(RealmPreferences::default())
     }
 
-    /// Shows something a persona wrote unasked, as [`Platform::deliver`] shows a reply.
+    /// Shows a post like [`Platform::deliver`] shows a reply.
     async fn post(&self, post: &Post) -> Result<(), PlatformError> {
         self.deliver(&post.outbound).await
     }
 
-    /// Takes a reply or a post back that was shown, for forgetting; `Ok` if it is gone or was never there. It was written at
-    /// `at`.
+    /// Retracts a reply or post that was written at `at`, because it was forgotten. `Ok` if it does not exist any more.
     async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError>;
 
-    /// The platform's way to show a reply while it is made, if it has one.
+    /// Returns the platform's interface for streaming replies, if it has one.
     fn streaming(&self) -> Option<&dyn Streaming> {
         None
     }
 }
 
-/// Showing a reply while it is made. Best effort: what matters comes with [`Platform::deliver`].
+/// Shows a reply while it is generated. This is best effort: the final text comes with [`Platform::deliver`].
 #[async_trait]
 pub trait Streaming: Send + Sync {
-    /// The next event of a reply. Must not wait for the network: drop or merge instead.
+    /// Handles the next event of a reply. Must not wait for the network; drop or merge events instead.
     async fn event(&self, making: Making<'_>, event: &StreamEvent);
 }

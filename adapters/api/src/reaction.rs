@@ -1,6 +1,6 @@
-/// The command that a reaction to a reply stands for: an emoji, with a variation selector behind it or without.
+/// Returns the command that a reaction to a reply stands for. `key` is an emoji, with or without a variation selector.
 pub fn command_of(key: &str) -> Option<&'static str> {
-    // Clients put a variation selector behind an emoji, or do not.
+    // Some clients add a variation selector to an emoji.
     let key = key.trim_end_matches(['\u{fe0f}', '\u{fe0e}']);
     Some(match key {
         "🔁" | "🔄" => "/regenerate",
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_a_variation_selector_or_without() {
+    fn a_variation_selector_is_ignored() {
         assert_eq!(command_of("🗑️"), Some("/forget"));
         assert_eq!(command_of("🗑"), Some("/forget"));
         assert_eq!(command_of("👍"), None);

@@ -1,4 +1,4 @@
-//! Pixels: filling them, mixing colours at edges.
+//! The pixels of a picture: fills shapes and blends their edges.
 
 use std::io;
 
@@ -14,11 +14,11 @@ pub(crate) struct Rect {
     pub(crate) height: u32,
 }
 
-/// What is drawn on.
+/// The picture that is being drawn.
 pub(crate) struct Canvas {
     width: u32,
     height: u32,
-    /// Rows from the top, each pixel red, green and blue.
+    /// Rows from the top; each pixel is red, green, blue.
     pixels: Vec<u8>,
     pub(crate) colours: Colours,
 }
@@ -28,7 +28,7 @@ impl Canvas {
         Self { width, height, pixels: colours.background.repeat((width * height) as usize), colours }
     }
 
-    /// Covers a pixel by a share of a colour; what lies outside is left out.
+    /// Blends a pixel with a share of a colour; ignores positions outside.
     pub(crate) fn mix(&mut self, x: i32, y: i32, colour: Colour, share: f32) {
         let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) else { return };
         if x >= self.width || y >= self.height {
@@ -41,7 +41,7 @@ impl Canvas {
         }
     }
 
-    /// A rectangle.
+    /// Fills a rectangle.
     pub(crate) fn fill(&mut self, at: Rect, colour: Colour) {
         for y in at.y..at.y + at.height {
             for x in at.x..at.x + at.width {
@@ -50,7 +50,7 @@ impl Canvas {
         }
     }
 
-    /// A rectangle with round ends. One that is less wide than high is as much of the round end as there is room for.
+    /// Fills a rectangle with round ends. If it is narrower than high, only part of the round end is drawn.
     pub(crate) fn pill(&mut self, at: Rect, colour: Colour) {
         let radius = at.height as f32 / 2.0;
         let (left, right) = (at.x as f32 + radius, (at.x + at.width.max(at.height)) as f32 - radius);

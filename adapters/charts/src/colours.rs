@@ -1,5 +1,5 @@
-//! Colours of the two themes. Letters stand out from what is behind them by 4.5 to 1 at least, bars from their tracks by 3 to 1
-//! (<https://www.w3.org/TR/WCAG22/#contrast-minimum>).
+//! Colours of the two themes. The contrast of letters to their background is at least 4.5 to 1, that of bars to their
+//! tracks at least 3 to 1 (<https://www.w3.org/TR/WCAG22/#contrast-minimum>).
 
 use azera_adapter::Theme;
 
@@ -11,11 +11,11 @@ pub(crate) type Colour = [u8; 3];
 pub(crate) struct Colours {
     pub(crate) background: Colour,
     pub(crate) letters: Colour,
-    /// Letters of less weight.
+    /// Colour of less important text.
     pub(crate) quiet: Colour,
-    /// What a bar is filled with.
+    /// Colour of the filled part of a bar.
     pub(crate) accent: Colour,
-    /// What is left of a bar.
+    /// Colour of the empty part of a bar.
     pub(crate) track: Colour,
 }
 
@@ -44,7 +44,7 @@ impl Colours {
 mod tests {
     use super::*;
 
-    /// Relative luminance (<https://www.w3.org/TR/WCAG22/#dfn-relative-luminance>).
+    /// Returns the relative luminance (<https://www.w3.org/TR/WCAG22/#dfn-relative-luminance>).
     fn luminance(channels: Colour) -> f64 {
         let linear = channels.map(|channel| {
             let share = f64::from(channel) / 255.0;
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_stands_out() {
+    fn colours_have_enough_contrast() {
         for theme in Theme::ALL {
             let it = Colours::of(theme);
             assert!(contrast(it.letters, it.background) >= 7.0, "{theme:?}");

@@ -1,22 +1,20 @@
-//! Words, in DejaVu Sans: Latin, Greek and Cyrillic letters of it come with this crate (`fonts/`). For what it does not have it
-//! shows its empty box.
+//! Text in DejaVu Sans. The crate contains its Latin, Greek and Cyrillic letters (`fonts/`); others appear as an empty
+//! box.
 
 use ab_glyph::{Font, FontRef, InvalidFont, PxScale, ScaleFont, point};
 
 use crate::canvas::Canvas;
 use crate::colours::Colour;
 
-/// What stands where words were cut.
+/// Shown where a text was cut.
 const ELLIPSIS: char = '\u{2026}';
 
-/// How heavy letters are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Plain,
     Bold,
 }
 
-/// The fonts.
 pub(crate) struct Lettering {
     plain: FontRef<'static>,
     bold: FontRef<'static>,
@@ -30,7 +28,7 @@ impl Lettering {
         })
     }
 
-    /// Writes words in one line whose upper left corner is `at`, as many of them as are not wider than `width`.
+    /// Draws a line of text with its upper left corner at `at`, cut to `width`.
     #[expect(clippy::too_many_arguments, reason = "where and how, and each is something else")]
     pub(crate) fn write(
         &self,
@@ -62,7 +60,7 @@ impl Lettering {
     }
 }
 
-/// The beginning of a text that is not wider than `width`, in one line and without what cannot be seen.
+/// Returns the text on one line, without control characters, cut to `width`.
 fn fitting(text: &str, width: f32, advance: impl Fn(char) -> f32) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
@@ -84,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_end_where_the_room_does() {
+    fn text_is_cut_to_the_width() {
         let fit = |text: &str| fitting(text, 5.0, |_| 1.0);
         assert_eq!(fit("moon\n lit"), "moon\u{2026}");
         assert_eq!(fit("moons"), "moons");
@@ -93,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_letters_are_there() {
+    fn the_fonts_contain_the_letters() {
         let letters = Lettering::new().unwrap();
         for font in [&letters.plain, &letters.bold] {
             for letter in "Azera 0123456789 %,.:-\u{2026} äöüßéñçøå Ωλ Жя".chars() {

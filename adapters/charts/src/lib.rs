@@ -1,4 +1,5 @@
-//! Charts as pictures: PNG files of one width, with letters large enough to be read on a phone.
+//! Draws charts as PNG pictures of one width, with letters large enough for a phone. Begin with [`draw`]; the numbers
+//! come from `azera_adapter::Chart`.
 
 mod canvas;
 mod colours;
@@ -12,57 +13,58 @@ use crate::canvas::{Canvas, Rect};
 use crate::colours::Colours;
 use crate::lettering::{Lettering, Weight};
 
-/// Width of a picture in pixels: twice what a phone shows of it.
+/// Width of a picture in pixels: twice the width on a phone.
 pub const WIDTH: u32 = 720;
 
-/// Pixels around everything.
+/// Margin around the picture in pixels.
 const MARGIN: u32 = 40;
 
-/// Letters: the title, what is said about it, labels.
+/// Letter sizes of the title, the subtitle and labels.
 const TITLE: f32 = 44.0;
 const SUBTITLE: f32 = 30.0;
 const LABEL: f32 = 28.0;
-/// Letters under columns: eight of them have to fit side by side.
+/// Letter size below columns, so that eight labels fit side by side.
 const SMALL: f32 = 22.0;
 
-/// Heights of lines of those letters.
+/// Line heights of those letters.
 const TITLE_LINE: u32 = 56;
 const SUBTITLE_LINE: u32 = 44;
 const LABEL_LINE: u32 = 40;
 
-/// A bar: its height, the height of its line, and what stands at its sides.
+/// A bar: its height, its line height, and the space for labels before and after it.
 const BAR: u32 = 24;
 const BAR_LINE: u32 = 52;
 const BEFORE_BAR: u32 = 210;
 const BEHIND_BAR: u32 = 110;
 
-/// Columns: the height of the highest, and the part of a column's room that is left free.
+/// Columns: the height of the highest, and the gap between columns.
 const COLUMNS: u32 = 150;
 const COLUMN_GAP: u32 = 4;
 
 /// Pixels between two parts of a chart.
 const GAP: u32 = 20;
 
-/// What of a chart is drawn at most.
+/// Most bars and columns that are drawn.
 const MAX_BARS: usize = 10;
 const MAX_COLUMNS: usize = 16;
 
 /// Why nothing was drawn.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The fonts that come with this crate cannot be read.
+    /// The fonts in this crate cannot be read.
     #[error("the font cannot be used: {0}")]
     Font(#[from] ab_glyph::InvalidFont),
-    /// The picture could not be packed.
+    /// The picture could not be compressed.
     #[error("the picture could not be made: {0}")]
     Picture(#[from] std::io::Error),
 }
 
-/// Draws a chart; gives a PNG file [`WIDTH`] pixels wide and as high as it needs. What does not fit is cut: words end with an
-/// ellipsis, of more than 10 bars the first are shown, of more than 16 columns the last.
+/// Draws a chart and returns a PNG file, [`WIDTH`] pixels wide and as high as needed. Text that does not fit ends with
+/// an ellipsis. At most the first 10 bars and the last 16 columns are drawn.
 ///
 /// # Errors
-/// When the font or the picture cannot be handled, which does not depend on the chart.
+///
+/// Fails if the font or the compression fails, which does not depend on the chart.
 pub fn draw(chart: &Chart) -> Result<Vec<u8>, Error> {
     let bars = chart.bars.get(..MAX_BARS).unwrap_or(&chart.bars);
     let columns = chart.columns.get(chart.columns.len().saturating_sub(MAX_COLUMNS)..).unwrap_or_default();
@@ -85,7 +87,7 @@ fn height(bars: usize, columns: bool) -> u32 {
     MARGIN + TITLE_LINE + SUBTITLE_LINE + GAP + bars + below + MARGIN
 }
 
-/// A picture that is being drawn, from the top down.
+/// A picture in progress, drawn from top to bottom.
 struct Drawing {
     canvas: Canvas,
     letters: Lettering,
@@ -119,7 +121,7 @@ impl Drawing {
 
     fn bar(&mut self, bar: &Bar) {
         let colours = self.canvas.colours;
-        // Capitals stand in the middle of the bar.
+        // The label's capitals are centred on the bar.
         let text = (MARGIN, self.y + (BAR_LINE - LABEL as u32) / 2);
         self.letters.write(&mut self.canvas, &bar.label, Weight::Plain, LABEL, text, BEFORE_BAR - GAP, colours.letters);
         let whole = WIDTH - 2 * MARGIN - BEFORE_BAR - BEHIND_BAR;
@@ -143,7 +145,7 @@ impl Drawing {
         for (number, column) in (0..count).zip(columns) {
             let x = MARGIN + number * step;
             let share = column.value as f32 / highest as f32;
-            // What is more than nothing is seen.
+            // Values above zero are always visible.
             let height = ((COLUMNS as f32 * share) as u32).max(u32::from(column.value > 0) * 2);
             let colour = if column.value > 0 { colours.accent } else { colours.track };
             let height = height.max(2);

@@ -1,26 +1,27 @@
-//! Pixels as a PNG file (<https://www.w3.org/TR/png-3/>): eight bits of red, green and blue, packed by deflate.
+//! Writes PNG files (<https://www.w3.org/TR/png-3/>): eight bits each of red, green and blue, compressed with deflate.
 
 use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// What a file begins with.
+/// First bytes of a PNG file.
 pub(crate) const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 
-/// Depth, colour type 2 (red, green and blue), and the only methods there are of packing, filtering and interlacing.
+/// Bit depth, colour type 2 (red, green, blue), and the standard methods of compression, filtering and interlacing.
 const KIND: [u8; 5] = [8, 2, 0, 0, 0];
 
-/// The filter of a row: its pixels as they are. Of flat colours it packs best.
+/// Row filter "none", which compresses flat colours best.
 const UNFILTERED: u8 = 0;
 
 /// Bytes of a pixel.
 pub(crate) const CHANNELS: usize = 3;
 
-/// Packs rows of pixels, from the top, each `width` times [`CHANNELS`] bytes.
+/// Compresses rows of pixels from the top, each `width` times [`CHANNELS`] bytes.
 ///
 /// # Errors
-/// When packing fails, which it does not in memory.
+///
+/// Fails if the compression fails, which does not happen in RAM.
 pub(crate) fn pack(width: u32, height: u32, pixels: &[u8]) -> io::Result<Vec<u8>> {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
     for row in pixels.chunks_exact(width as usize * CHANNELS) {
@@ -38,7 +39,7 @@ pub(crate) fn pack(width: u32, height: u32, pixels: &[u8]) -> io::Result<Vec<u8>
     Ok(file)
 }
 
-/// A part of the file: how long it is, what it is, what it holds, and a checksum of the latter two.
+/// Appends a chunk of the file: length, kind, data, and a checksum of kind and data.
 fn chunk(file: &mut Vec<u8>, kind: [u8; 4], data: &[u8]) -> io::Result<()> {
     let length = u32::try_from(data.len()).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
     let mut sum = crc32fast::Hasher::new();
@@ -59,7 +60,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Width, height and pixels of a file, whose form is looked at byte by byte.
+    /// Returns width, height and pixels of a file, and checks its format byte by byte.
     pub(crate) fn unpack(file: &[u8]) -> (u32, u32, Vec<u8>) {
         let mut rest = file.strip_prefix(&SIGNATURE).unwrap();
         let mut chunks = Vec::new();
@@ -87,7 +88,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn pixels_come_back_as_they_were() {
+    fn unpacking_returns_the_packed_pixels() {
         let pixels: Vec<u8> = (0..5 * 3 * 3).collect();
         assert_eq!(unpack(&pack(5, 3, &pixels).unwrap()), (5, 3, pixels));
     }

@@ -1,4 +1,4 @@
-//! What is seen in a picture.
+//! Tests of the drawn pictures.
 
 use azera_adapter::Theme;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use super::*;
 use crate::colours::Colour;
 use crate::png::tests::unpack;
 
-/// A picture as it is seen.
+/// A decoded picture.
 struct Picture {
     height: u32,
     pixels: Vec<Colour>,
@@ -41,7 +41,7 @@ fn chart(theme: Theme) -> Chart {
     }
 }
 
-/// Pixels of a colour in the middle of a bar.
+/// Returns the number of pixels of a colour along the middle of a bar.
 fn filled(picture: &Picture, bar: u32, colour: Colour) -> u32 {
     let y = MARGIN + TITLE_LINE + SUBTITLE_LINE + GAP + bar * BAR_LINE + BAR_LINE / 2;
     let count = (MARGIN + BEFORE_BAR..WIDTH - MARGIN - BEHIND_BAR).filter(|x| picture.at(*x, y) == colour);
@@ -49,7 +49,7 @@ fn filled(picture: &Picture, bar: u32, colour: Colour) -> u32 {
 }
 
 #[test]
-fn bars_are_as_long_as_their_share_in_either_theme() {
+fn bars_are_as_long_as_their_share_in_both_themes() {
     for theme in Theme::ALL {
         let (picture, colours) = (seen(&chart(theme)), Colours::of(theme));
         let whole = WIDTH - 2 * MARGIN - BEFORE_BAR - BEHIND_BAR;
@@ -57,12 +57,12 @@ fn bars_are_as_long_as_their_share_in_either_theme() {
         assert!(filled(&picture, 1, colours.accent).abs_diff(whole / 2) <= 2);
         assert!(filled(&picture, 2, colours.accent) >= whole - 2);
         assert_eq!(picture.at(0, 0), colours.background);
-        assert!(filled(&picture, 0, colours.track) >= whole - 2, "what is left of an empty bar is all of it");
+        assert!(filled(&picture, 0, colours.track) >= whole - 2, "the track of an empty bar has the full width");
     }
 }
 
 #[test]
-fn the_highest_column_is_whole_and_one_of_a_thousand_is_seen() {
+fn the_highest_column_is_full_and_a_tiny_one_is_visible() {
     let (picture, colours) = (seen(&chart(Theme::Dark)), Colours::of(Theme::Dark));
     let step = (WIDTH - 2 * MARGIN) / 3;
     let top = MARGIN + TITLE_LINE + SUBTITLE_LINE + GAP + 3 * BAR_LINE + GAP + LABEL_LINE;
@@ -74,7 +74,7 @@ fn the_highest_column_is_whole_and_one_of_a_thousand_is_seen() {
 }
 
 #[test]
-fn letters_are_drawn_and_more_of_them_for_more_words() {
+fn more_text_draws_more_letters() {
     let letters = Colours::of(Theme::Dark).letters;
     let drawn = |title: &str| {
         let picture = seen(&Chart { title: title.into(), ..Chart::default() });
@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn nothing_runs_over_the_edge_whatever_it_says(
+    fn no_text_runs_over_the_edge(
         words in "\\PC{0,60}",
         bars in prop::collection::vec(any::<u8>(), 0..14),
         columns in prop::collection::vec(any::<usize>(), 0..40),

@@ -13,31 +13,31 @@ use tokio::sync::oneshot;
 
 use crate::Error;
 
-/// Lines of earlier input that can be called back.
+/// Lines of earlier input that can be recalled.
 const MAX_HISTORY: usize = 1000;
 
-/// Replies that wait to be put above the line being typed.
+/// Replies that may wait to be printed above the line being typed.
 const MAX_ABOVE_PROMPT: usize = 16;
 
 const MENU: &str = "commands";
 
-/// A command as completion offers it.
+/// A command for completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandHint {
     /// Its name, without the slash.
     pub name: String,
-    /// What it takes, as a hint: `NAME`, `[TEXT]`; empty if nothing.
+    /// Its arguments as a hint, such as `NAME` or `[TEXT]`; empty if none.
     pub args: String,
     /// What it does, in a few words.
     pub help: String,
 }
 
-/// What was typed.
+/// What the person typed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
-    /// A line, or several.
+    /// One or more lines.
     Text(String),
-    /// Ctrl-C: the line was given up.
+    /// Ctrl-C: the line was discarded.
     GivenUp,
     /// Ctrl-D, or the end of the input.
     End,
@@ -45,13 +45,13 @@ pub(crate) enum Typed {
 
 type Answer = oneshot::Sender<Result<Typed, Error>>;
 
-/// The line editor on a thread of its own, for it waits for keys.
+/// The line editor. It runs on a thread of its own, because it blocks on key presses.
 pub(crate) struct Editor {
     ask: mpsc::Sender<(String, Answer)>,
 }
 
 impl Editor {
-    /// Starts it. Returned beside it is the way to show text while a line is being typed.
+    /// Starts the editor. Also returns a channel for text to print above the line being typed.
     pub(crate) fn start(
         commands: Vec<CommandHint>,
         earlier: &[String],
@@ -82,7 +82,7 @@ impl Editor {
         Ok((Self { ask }, above))
     }
 
-    /// The next input of the person called `name`.
+    /// Reads the next input of the person called `name`.
     pub(crate) async fn read(&mut self, name: &str) -> Result<Typed, Error> {
         let (answer, typed) = oneshot::channel();
         let gone = || Error::Editor("the line editor has stopped".into());
@@ -122,7 +122,7 @@ fn build(commands: Vec<CommandHint>, history: FileBackedHistory, colour: bool) -
         .with_ansi_colors(colour)
 }
 
-/// What was typed with a backslash before a line end is one text with the line end in it.
+/// Joins lines that end in a backslash.
 fn joined(text: &str) -> String {
     text.replace("\\\n", "\n")
 }
@@ -130,7 +130,7 @@ fn joined(text: &str) -> String {
 struct Unfinished;
 
 impl Validator for Unfinished {
-    /// A line that ends in a backslash goes on, and so does an open block of code.
+    /// Input continues after a backslash at the end of a line, and inside an open code block.
     fn validate(&self, text: &str) -> ValidationResult {
         let fences = text.lines().filter(|line| line.starts_with("```")).count();
         if text.ends_with('\\') || fences % 2 == 1 { ValidationResult::Incomplete } else { ValidationResult::Complete }
@@ -159,7 +159,7 @@ impl Completer for Commands {
     }
 }
 
-/// Shows what a command takes once its name is typed, and otherwise how an earlier line went on.
+/// Shows the arguments of a typed command name, and otherwise how an earlier line continued.
 struct Hints {
     commands: Arc<[CommandHint]>,
     dim: Style,
@@ -167,7 +167,7 @@ struct Hints {
     shows_args: bool,
 }
 
-/// What to show after a line that is a command's name alone.
+/// Returns the hint after a line that is a command name only.
 fn args_after<'a>(commands: &'a [CommandHint], line: &str) -> Option<Cow<'a, str>> {
     let typed = line.strip_prefix('/')?;
     let command = commands.iter().find(|command| command.name == typed.trim_end() && !command.args.is_empty())?;
@@ -195,7 +195,7 @@ impl Hinter for Hints {
     }
 }
 
-/// The prompt: the name of who types.
+/// The prompt: the name of the person who types.
 struct Name(String);
 
 impl Prompt for Name {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_typed_out_shows_what_it_takes() {
+    fn a_typed_command_shows_its_arguments() {
         #[track_caller]
         fn check(line: &str, want: Option<&str>) {
             assert_eq!(args_after(&commands(), line).as_deref(), want);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn text_goes_on_where_it_is_open() {
+    fn unfinished_input_continues() {
         #[track_caller]
         fn check(text: &str, complete: bool) {
             assert_eq!(matches!(Unfinished.validate(text), ValidationResult::Complete), complete, "{text:?}");

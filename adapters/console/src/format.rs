@@ -7,49 +7,49 @@ use crate::json::JsonLines;
 use crate::plain::Plain;
 use crate::terminal::Terminal;
 
-/// How the console shows what happens.
+/// How the console shows events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For somebody who watches: names, pieces of the reply as they come, Markdown made readable.
+    /// For a person: names, replies as they are generated, Markdown as styles.
     Terminal {
-        /// Whether colours and other escape sequences may be used.
+        /// True if colours and other escape sequences may be used.
         colour: bool,
     },
-    /// Replies and nothing else; what goes wrong goes to the error output.
+    /// Replies only; errors go to the error output.
     Plain,
-    /// One JSON object a line for each event.
+    /// One JSON object per line and event.
     Json,
 }
 
-/// What the console can show, in one [`Format`].
+/// Shows events in one [`Format`].
 pub(crate) trait View: Send {
-    /// Who is likely to speak next, until a reply tells.
+    /// Sets the name of the persona that probably speaks next.
     fn expect_name(&mut self, _name: &str) {}
-    /// The first lines of all.
+    /// Shows the first lines.
     fn banner(&mut self, lines: &[String]) -> io::Result<()>;
-    /// A message was taken in and its reply is awaited.
+    /// Shows that a message was received and its reply is awaited.
     fn waiting(&mut self) -> io::Result<()>;
-    /// A piece of a reply in the making.
+    /// Shows a piece of a reply that is being generated.
     fn event(&mut self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) -> io::Result<()>;
-    /// A complete reply: shows what of it was not shown yet.
+    /// Shows the parts of a complete reply that were not streamed.
     fn reply(&mut self, outbound: &Outbound) -> io::Result<()>;
-    /// A reply shown before, shown again because somebody chose it.
+    /// Shows an earlier reply again, because somebody chose it.
     fn reply_again(&mut self, outbound: &Outbound) -> io::Result<()>;
-    /// A complete reply as text, for the line editor to put above what is being typed.
+    /// Returns a complete reply as text, for the line editor to print above the line being typed.
     fn reply_text(&self, outbound: &Outbound) -> String;
-    /// The turn is over.
+    /// Shows that the turn is over.
     fn turn(&mut self, turn: &Turn) -> io::Result<()>;
-    /// The message is not answered.
+    /// Shows that the message gets no reply.
     fn silent(&mut self, chat: &ChatId, to: &MessageId, why: SkipReason) -> io::Result<()>;
-    /// A command was answered.
+    /// Shows the answer to a command.
     fn command(&mut self, chat: &ChatId, answer: &CommandAnswer) -> io::Result<()>;
-    /// Something went wrong with `to`, or with what was typed.
+    /// Shows an error about `to`, or about the input.
     fn error(&mut self, chat: &ChatId, to: Option<&MessageId>, message: &str) -> io::Result<()>;
-    /// A word of the console itself.
+    /// Shows a message of the console itself.
     fn notice(&mut self, text: &str) -> io::Result<()>;
 }
 
-/// Where a view writes.
+/// The output of a view.
 pub(crate) type Sink = Box<dyn Write + Send>;
 
 impl Format {
@@ -62,7 +62,7 @@ impl Format {
     }
 }
 
-/// Text without the control characters by which it could move the cursor or change the terminal; line ends and tabs stay.
+/// Removes control characters that could move the cursor or change the terminal; keeps line ends and tabs.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

@@ -3,21 +3,21 @@ use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::PLATFORM;
 
-/// Bytes of a person's id, so that the ids of their chats stay within [`azera_types::MAX_ID_BYTES`].
+/// Longest id of a person in bytes, so that the ids of their chats stay within [`azera_types::MAX_ID_BYTES`].
 pub const MAX_PERSON_BYTES: usize = 160;
 
-/// Somebody who speaks at the console.
+/// A person at the console.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// `console:` and the name in lower case, so that Ann and ann are one.
+    /// `console:` and the name in lower case, so that Ann and ann are the same.
     pub id: PersonId,
     /// The name as given, at most [`MAX_NAME_CHARS`] characters.
     pub name: String,
 }
 
 impl Person {
-    /// The person of a name, surrounding spaces apart. Fails if nothing is left, if it has control characters, or if it is
-    /// longer than [`MAX_PERSON_BYTES`] as an id.
+    /// Returns the person with this name, without surrounding spaces. Fails if nothing is left, if the name has control
+    /// characters, or if its id is longer than [`MAX_PERSON_BYTES`].
     pub fn new(name: &str) -> Result<Self, IdError> {
         let name: String = name.trim().chars().take(MAX_NAME_CHARS).collect();
         if name.is_empty() {
@@ -31,8 +31,8 @@ impl Person {
     }
 }
 
-/// The chat of `person` that ends in `suffix`: `console:ann:1`. The suffix may not contain a colon, for [`owner`] finds
-/// the person before the last one; a colon in it becomes a dash.
+/// Returns the chat of `person` with a suffix, such as `console:ann:1`. A colon in the suffix becomes a dash, because
+/// [`owner`] takes the part before the last colon.
 pub fn chat_id(person: &PersonId, suffix: &str) -> Result<ChatId, IdError> {
     if suffix.is_empty() {
         return Err(IdError::Empty);
@@ -40,7 +40,7 @@ pub fn chat_id(person: &PersonId, suffix: &str) -> Result<ChatId, IdError> {
     ChatId::new(format!("{person}:{}", suffix.replace(':', "-")))
 }
 
-/// Whose chat it is; `None` if it is no chat of the console.
+/// Returns the owner of a chat; `None` if it is not a chat of the console.
 pub fn owner(chat: &ChatId) -> Option<PersonId> {
     let (person, suffix) = chat.as_str().rsplit_once(':')?;
     let name = person.strip_prefix(PLATFORM)?.strip_prefix(':')?;
@@ -50,7 +50,7 @@ pub fn owner(chat: &ChatId) -> Option<PersonId> {
     PersonId::new(person).ok()
 }
 
-/// An id for a message typed now, unique over all consoles and in order of time.
+/// Returns an id for a new message, unique over all consoles and ordered by time.
 pub(crate) fn message_id(clock: &dyn Clock) -> Result<MessageId, IdError> {
     let now = clock.now();
     let seconds = u64::try_from(now.as_second()).unwrap_or(0);
@@ -69,13 +69,13 @@ mod tests {
             let person = Person::new(name).unwrap();
             let chat = chat_id(&person.id, suffix).unwrap();
             assert_eq!(owner(&chat), Some(person.id.clone()), "{chat}");
-            // The core makes the ids of further chats out of those it has seen.
+            // The engine derives the ids of further chats from known ones.
             assert_eq!(owner(&chat_id(&owner(&chat).unwrap(), "2").unwrap()), Some(person.id));
         }
     }
 
     #[test]
-    fn what_is_no_chat_of_the_console_has_no_owner() {
+    fn other_chats_have_no_owner() {
         for id in ["hall", "console", "console:ann", "console::1", "console:ann:", "matrix:ann:1", "consoles:ann:1"] {
             assert_eq!(owner(&ChatId::new(id).unwrap()), None, "{id}");
         }

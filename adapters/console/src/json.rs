@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use crate::format::{Sink, View};
 
-/// Events as JSON lines. A [`StreamEvent`] is printed as it is, with `chat` and `reply` beside it; a `reply` comes once
-/// for every reply (and with `again` each time somebody chooses an old one), a `turn` after it with what it cost and what was recalled for it.
-/// After a crash a `reply` may come once more, with the same id: a reader that keeps replies keeps one of an id.
+/// Events as JSON lines. A [`StreamEvent`] is printed with `chat` and `reply` added. Each reply is printed as a
+/// `reply`, and again with `again` when somebody chooses an old one. A `turn` with its usage and recalled memories
+/// follows. After a crash, a `reply` may come again with the same id; readers that store replies should store each id
+/// once.
 pub(crate) struct JsonLines {
     out: Sink,
 }

@@ -1,14 +1,14 @@
-//! Azera in a terminal. One person talks; what they say and hear is a direct message of theirs, so `/as NAME` lets
-//! somebody else speak who hears nothing of it.
+//! The terminal adapter. One person talks; their conversation is a direct message. So `/as NAME` lets another person
+//! speak who sees nothing of it.
 //!
-//! [`Console`] is the platform: it shows replies, as they are made and once they are complete. [`run`] is the other half:
-//! it reads what is typed and hands it to the core. How it looks is a [`Format`]: a terminal, plain text for pipes, or JSON
-//! lines.
+//! Begin with [`Console`], the platform, which shows replies while they are generated and when they are complete.
+//! [`run`] reads the input and passes it to the engine. The output is a [`Format`]: a terminal, plain text for pipes,
+//! or JSON lines.
 //!
 //! Invariants:
-//! - A chat belongs to the person named in its id ([`owner`]) and its replies are shown while that person speaks, and
-//!   to nobody else. As JSON lines they are for a program that speaks for several people and tells chats apart.
-//! - A reply is shown whole once: streamed to its end, or printed when it is delivered, never both.
+//! - A chat belongs to the person named in its id ([`owner`]). Its replies are shown only while that person speaks.
+//!   JSON lines are the exception: they are for a program that speaks for several people.
+//! - A reply is shown completely once: either streamed to its end, or printed when it is delivered.
 //! - Control characters of a reply never reach a terminal.
 
 mod editor;

@@ -3,8 +3,8 @@ use std::io;
 use azera_types::MAX_TEXT_BYTES;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-/// Messages from a pipe, one a line. Of a line longer than a message may be the beginning is kept and the rest read past;
-/// bytes that are no UTF-8 become replacement characters.
+/// Messages from a pipe, one per line. Lines longer than a message are cut; bytes that are not UTF-8 become replacement
+/// characters.
 pub(crate) struct Lines {
     from: Box<dyn AsyncBufRead + Send + Unpin>,
 }
@@ -14,7 +14,7 @@ impl Lines {
         Self { from }
     }
 
-    /// The next line without its end; `None` at the end of the input.
+    /// Reads the next line without its end; `None` at the end of the input.
     pub(crate) async fn next(&mut self) -> io::Result<Option<String>> {
         let mut line = Vec::new();
         let mut read_any = false;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lines_are_read_whatever_they_hold() {
+    async fn any_lines_can_be_read() {
         let long = "x".repeat(MAX_TEXT_BYTES * 3);
         let input = format!("one\n\n{long}\nlast");
         let mut bytes = input.into_bytes();

@@ -1,20 +1,20 @@
 use nu_ansi_term::{Color, Style};
 
-/// Makes the Markdown of a reply readable in a terminal while it arrives: emphasis, code and headings become styles, and
-/// the marks of emphasis and inline code go. It holds back a run of marks at the end of a piece until it sees what
-/// follows, for that decides what the run means; a mark that cannot be one (`2 * 3`) is printed. Styles end with their
-/// line, so that a mark never closed colours no more than that.
+/// Renders the Markdown of a reply for a terminal while it arrives. Emphasis, code and headings become styles, and
+/// their marks disappear. A run of marks at the end of a piece waits for the next character, which decides what it
+/// means; a run that is not a mark (`2 * 3`) is printed. Styles end at the end of the line, so an unclosed mark colours
+/// only its line.
 #[derive(Debug, Default)]
 pub(crate) struct Markdown {
     bold: bool,
     italic: bool,
     heading: bool,
     code: Code,
-    /// Marks whose meaning is open, and how many.
+    /// A run of marks with an undecided meaning, and its length.
     run: Option<(char, usize)>,
     /// The character before the run.
     before: Option<char>,
-    /// Whether the run stands at the start of its line.
+    /// True if the run is at the start of its line.
     run_at_start: bool,
     shown: Style,
 }
@@ -24,7 +24,7 @@ enum Code {
     #[default]
     None,
     Inline,
-    /// The line of a fence itself; `opens` tells whether a block follows it.
+    /// The line of a fence; `opens` is true if a code block follows.
     Fence {
         opens: bool,
     },
@@ -32,7 +32,7 @@ enum Code {
 }
 
 impl Markdown {
-    /// The next piece, as it goes to the terminal.
+    /// Renders the next piece.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len());
         for c in piece.chars() {
@@ -47,7 +47,7 @@ impl Markdown {
         out
     }
 
-    /// The end: what was held back, and the terminal's own style again.
+    /// Ends the text: prints a waiting run, and resets the style.
     pub(crate) fn finish(&mut self) -> String {
         let mut out = String::new();
         self.resolve(None, &mut out);
@@ -79,7 +79,7 @@ impl Markdown {
         self.restyle(out);
     }
 
-    /// Decides what the open run means, now that `next` follows it.
+    /// Decides what the waiting run means, now that `next` follows it.
     fn resolve(&mut self, next: Option<char>, out: &mut String) {
         let Some((mark, count)) = self.run.take() else { return };
         let opens = next.is_some_and(|c| !c.is_whitespace());
@@ -113,7 +113,7 @@ impl Markdown {
         self.restyle(out);
     }
 
-    /// Whether a run of stars is emphasis that begins or ends here; if so it does.
+    /// Begins or ends emphasis if a run of stars means that; returns true if it does.
     fn emphasise(&mut self, count: usize, opens: bool, closes: bool) -> bool {
         let (bold, italic) = match count {
             1 => (false, true),
@@ -155,7 +155,7 @@ impl Markdown {
 mod tests {
     use super::*;
 
-    /// Escape sequences written as words, for reading.
+    /// Returns the output with escape sequences replaced by readable words.
     fn rendered(pieces: &[&str]) -> String {
         let mut markdown = Markdown::default();
         let mut out: String = pieces.iter().map(|piece| markdown.push(piece)).collect();

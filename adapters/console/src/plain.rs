@@ -5,7 +5,7 @@ use azera_types::{ChatId, MessageId};
 
 use crate::format::{Sink, View, printable};
 
-/// Replies for a pipe: whole, and nothing around them.
+/// Complete replies only, for a pipe.
 pub(crate) struct Plain {
     out: Sink,
     err: Sink,

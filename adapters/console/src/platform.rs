@@ -13,17 +13,17 @@ use tokio::sync::Notify;
 use crate::format::View;
 use crate::{Format, Person, owner};
 
-/// The platform's name, and the first part of every id it makes.
+/// The platform's name, and the first part of every id it creates.
 pub const PLATFORM: &str = "console";
 
-/// The realm of everybody at this machine.
+/// The realm of everyone at this machine.
 pub const REALM: &str = "local";
 
-/// Replies remembered as shown, the latest kept. A reply is delivered again only while its delivery is not acknowledged,
-/// so this is far more than can be open at once.
+/// Latest replies remembered as shown. A reply is delivered again only until it is acknowledged, so far fewer are open
+/// at once.
 const MAX_SHOWN: usize = 4096;
 
-/// The terminal as the core sees it: a platform.
+/// The terminal as a platform.
 pub struct Console {
     id: PlatformId,
     realm: RealmId,
@@ -35,19 +35,20 @@ pub struct Console {
 
 struct State {
     speaker: Person,
-    /// A program reads what is shown: replies to everybody, each with its chat, and not the speaker's alone.
+    /// True if a program reads the output: it gets replies to everyone, each with its chat, not only those to the
+    /// speaker.
     hears_all: bool,
     view: Box<dyn View>,
     shown: Shown,
-    /// The person does not want to see more of the running turn.
+    /// True if the person hid the rest of the running turn.
     muted: bool,
-    /// Chats in which a turn is running, and whether it told of an error already.
+    /// Chats with a running turn, and whether it already showed an error.
     turns: HashMap<ChatId, bool>,
-    /// Puts text above the line that is being typed.
+    /// Prints text above the line that is being typed.
     above_prompt: Option<SyncSender<String>>,
-    /// Whether a line is being typed.
+    /// True while a line is being typed.
     at_prompt: bool,
-    /// The first failure to write.
+    /// The first write error.
     broken: Option<io::Error>,
 }
 
@@ -71,7 +72,7 @@ impl Shown {
 }
 
 impl Console {
-    /// A console at which `operator` sits, that writes replies to `out` and, in [`Format::Plain`], what goes wrong to `err`.
+    /// Creates a console for `operator`. Replies go to `out`; in [`Format::Plain`], errors go to `err`.
     pub fn new(
         operator: Person,
         format: Format,
@@ -104,7 +105,7 @@ impl Console {
         &*self.clock
     }
 
-    /// Who speaks now.
+    /// Returns the person who speaks now.
     pub(crate) fn speaker(&self) -> Person {
         self.lock().speaker.clone()
     }
@@ -121,39 +122,39 @@ impl Console {
         self.lock().at_prompt = at_prompt;
     }
 
-    /// Whether replies to everybody are shown, and so people may talk at once.
+    /// Returns true if replies to everyone are shown, so that people may talk at the same time.
     pub(crate) fn hears_all(&self) -> bool {
         self.lock().hears_all
     }
 
-    /// A turn begins in a chat: its replies are to be seen, and its errors told.
+    /// Starts a turn in a chat: shows its replies and its errors.
     pub(crate) fn begin_turn(&self, chat: &ChatId) {
         let mut state = self.lock();
         state.muted = false;
         state.turns.insert(chat.clone(), false);
     }
 
-    /// Whether a turn is running in a chat.
+    /// Returns true if a turn is running in a chat.
     pub(crate) fn in_turn(&self, chat: &ChatId) -> bool {
         self.lock().turns.contains_key(chat)
     }
 
-    /// The turn in a chat is over; gives whether it told of an error.
+    /// Ends the turn in a chat; returns true if it showed an error.
     pub(crate) fn end_turn(&self, chat: &ChatId) -> bool {
         self.lock().turns.remove(chat).unwrap_or(false)
     }
 
-    /// Shows no more of the running turn; false if that is so already.
+    /// Hides the rest of the running turn; returns false if it is hidden already.
     pub(crate) fn mute(&self) -> bool {
         !std::mem::replace(&mut self.lock().muted, true)
     }
 
-    /// Shows something.
+    /// Shows something through the view.
     pub(crate) fn show(&self, act: impl FnOnce(&mut dyn View) -> io::Result<()>) -> io::Result<()> {
         act(&mut *self.lock().view)
     }
 
-    /// Waits until something could not be written, and says why.
+    /// Waits for a write error and returns it.
     pub(crate) async fn output_broken(&self) -> io::Error {
         loop {
             self.broken.notified().await;
@@ -163,7 +164,7 @@ impl Console {
         }
     }
 
-    /// Why something could not be written, if so.
+    /// Takes the write error, if there was one.
     pub(crate) fn take_broken(&self) -> Option<io::Error> {
         self.lock().broken.take()
     }
@@ -193,14 +194,14 @@ impl Platform for Console {
         Ok(owner(chat).map(|owner| Place { chat: chat.clone(), kind: PlaceKind::Dm(owner), since: None }))
     }
 
-    /// Everybody at this machine belongs to it, as long as they are people of the console.
+    /// Every person of the console belongs to the realm of this machine.
     async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
         let local = person.as_str().strip_prefix(PLATFORM).is_some_and(|rest| rest.starts_with(':'));
         let realms = if local { vec![(self.realm.clone(), None)] } else { Vec::new() };
         Ok(ReadableScopes { realms, ..ReadableScopes::default() })
     }
 
-    /// Who sits at the machine runs the bot; whom they let speak manages their own chats.
+    /// The person at the machine is the operator; people who speak through them manage their own chats.
     async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
         Ok(if *person == self.operator.id {
             Access::Operator
@@ -252,7 +253,7 @@ impl Platform for Console {
         Ok(())
     }
 
-    /// What a terminal has shown cannot be taken back; it is not shown again.
+    /// A terminal cannot retract its output; the reply is only marked as shown.
     async fn retract(&self, _chat: &ChatId, reply: &MessageId, _at: Timestamp) -> Result<(), PlatformError> {
         self.lock().shown.insert(reply);
         Ok(())
@@ -364,7 +365,7 @@ mod tests {
         console.set_at_prompt(true);
         console.deliver(&outbound).await.unwrap();
         let second = Outbound { id: MessageId::new("r2").unwrap(), ..outbound };
-        assert!(console.deliver(&second).await.unwrap_err().is_transient(), "there is room for one");
+        assert!(console.deliver(&second).await.unwrap_err().is_transient(), "the queue has room for one reply");
         assert_eq!(shown.try_recv().as_deref(), Ok("Azera › one two"));
         assert_eq!(text(&out), "");
         console.set_at_prompt(false);

@@ -12,56 +12,56 @@ use crate::id::message_id;
 use crate::lines::Lines;
 use crate::{CommandHint, Console, Error, Person, chat_id, owner};
 
-/// The last part of the id of the chat in which a person begins, unless told otherwise.
+/// Last part of the id of a person's first chat, unless another is given.
 pub const FIRST_CHAT: &str = "main";
 
-/// Chats in which turns are under way at once.
+/// Most chats with turns in progress at once.
 const MAX_UNDER_WAY: usize = 256;
 
-/// Where what people say comes from.
+/// The source of the input.
 pub enum Input {
-    /// The terminal, by the line editor. Input and output must both be one.
+    /// The terminal through the line editor. Input and output must both be terminals.
     Terminal {
-        /// Whether the line editor may use colours.
+        /// True if the line editor may use colours.
         colour: bool,
     },
-    /// A pipe, one message a line.
+    /// A pipe, one message per line.
     Lines(Box<dyn AsyncBufRead + Send + Unpin>),
 }
 
-/// How a session at the console begins.
+/// Options of a session at the console.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Lines shown first, in a terminal alone: which model runs, where the data lies.
+    /// First lines in a terminal: which model runs, where the data is.
     pub banner: Vec<String>,
-    /// The core's commands, for completion; the console's own are added.
+    /// The engine's commands for completion; the console adds its own.
     pub commands: Vec<CommandHint>,
-    /// Earlier inputs to call back, oldest first. They are taken from the record instead of a file of the console's own, so
-    /// that what is forgotten is forgotten here too.
+    /// Earlier inputs to recall, oldest first. They come from the record and not from a file of the console, so that
+    /// forgotten messages are forgotten here, too.
     pub earlier: Vec<String>,
     /// The chat to begin in; the person's first one if `None`.
     pub chat: Option<ChatId>,
-    /// Who answers in a chat first seen here; the configured persona if `None`.
+    /// The persona of a new chat; the configured default if `None`.
     pub persona: Option<PersonaId>,
-    /// The name of the persona that answers in the chat to begin in, if it is known.
+    /// Name of the persona in the chat to begin in, if known.
     pub persona_name: Option<String>,
 }
 
-/// What a session at the console came to.
+/// The result of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExitSummary {
-    /// Messages answered.
+    /// Messages that were answered.
     pub answered: usize,
-    /// Messages and commands that failed. A program in a pipe should end with an error if there are any.
+    /// Messages and commands that failed. A program in a pipe should exit with an error if there are any.
     pub failed: usize,
 }
 
-/// Lets people talk until they leave or the input ends. Messages are taken one at a time: the next is read when the one
-/// before is answered. In [`Format::Json`](crate::Format::Json) people talk at once: what somebody says waits only for
-/// the answer to what they said before, and a command for everything.
+/// Lets people talk until they leave or the input ends. Messages are handled one at a time. In
+/// [`Format::Json`](crate::Format::Json), people talk at the same time: a message waits only for the reply to the same
+/// person's message before it, and a command waits for everything.
 ///
-/// In a terminal, Ctrl-C during a reply hides the rest of it, and pressed once more leaves; the session listens for it
-/// itself. Errors are what ends the session; what goes wrong with a message is shown and counted.
+/// In a terminal, Ctrl-C during a reply hides the rest of it, and a second one leaves; the session handles the signal
+/// itself. An error ends the session. Failures of single messages are shown and counted.
 pub async fn run(console: &Console, host: &dyn Host, options: Options, input: Input) -> Result<ExitSummary, Error> {
     let Options { banner, commands, earlier, chat, persona, persona_name } = options;
     let speaker = console.speaker();
@@ -127,7 +127,7 @@ pub async fn run(console: &Console, host: &dyn Host, options: Options, input: In
     Ok(talk.summary)
 }
 
-/// The commands with the console's own added.
+/// Adds the console's own command.
 fn with_own(mut commands: Vec<CommandHint>) -> Vec<CommandHint> {
     if !commands.iter().any(|command| command.name == AS) {
         commands.push(CommandHint {
@@ -139,7 +139,7 @@ fn with_own(mut commands: Vec<CommandHint>) -> Vec<CommandHint> {
     commands
 }
 
-/// The one command that is the console's own: only the console knows who sits before it.
+/// The only command of the console itself, because only the console knows who sits at it.
 const AS: &str = "as";
 
 enum Source {
@@ -171,21 +171,21 @@ struct Talk<'a> {
     console: &'a Console,
     host: &'a dyn Host,
     persona: Option<PersonaId>,
-    /// The chat that is going on.
+    /// The current chat.
     chat: ChatId,
-    /// Where those who spoke before left off.
+    /// The chats of people who spoke before.
     left_in: HashMap<PersonId, ChatId>,
-    /// Whether Ctrl-C is a key pressed at this session.
+    /// True if Ctrl-C comes from a key press in this session.
     interactive: bool,
-    /// Turns nobody waits for, one in a chat at most.
+    /// Turns in progress that nobody waits for, at most one per chat.
     under_way: FuturesUnordered<UnderWay<'a>>,
     summary: ExitSummary,
 }
 
-/// A turn in a chat, about a message.
+/// A turn about a message.
 type UnderWay<'a> = Pin<Box<dyn Future<Output = Ended> + Send + 'a>>;
 
-/// How a turn ended.
+/// The end of a turn.
 struct Ended {
     chat: ChatId,
     message: MessageId,
@@ -193,7 +193,7 @@ struct Ended {
 }
 
 impl Talk<'_> {
-    /// Reads what is typed next, while turns under way end.
+    /// Reads the next input while turns in progress end.
     async fn listen(&mut self, source: &mut Source) -> Result<Typed, Error> {
         let console = self.console;
         let mut typed = pin!(source.next(console));
@@ -223,7 +223,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Begins a turn and does not wait for its end, but for that of the one before it in its chat.
+    /// Starts a turn without waiting for its end. First waits for the previous turn in the chat.
     async fn begin(&mut self, text: &str) -> Result<(), Error> {
         while self.console.in_turn(&self.chat) || self.under_way.len() >= MAX_UNDER_WAY {
             let Some(ended) = self.under_way.next().await else { break };
@@ -236,14 +236,14 @@ impl Talk<'_> {
             let outcome = host.message(platform, inbound).await;
             Ended { chat, message, outcome }
         }));
-        // A turn begins when it is first asked about, and what is said next must not overtake it.
+        // A turn starts when it is first polled. The next message must not overtake it.
         while let Some(Some(ended)) = self.under_way.next().now_or_never() {
             self.tell(ended)?;
         }
         Ok(())
     }
 
-    /// Waits for every turn under way.
+    /// Waits for all turns in progress.
     async fn end_all(&mut self) -> Result<(), Error> {
         while let Some(ended) = self.under_way.next().await {
             self.tell(ended)?;
@@ -271,7 +271,7 @@ impl Talk<'_> {
         })
     }
 
-    /// One turn, from its beginning to its end.
+    /// Runs one turn to its end.
     async fn message(&mut self, text: &str) -> Result<Onward, Error> {
         let inbound = self.inbound(text)?;
         let (chat, message) = (self.chat.clone(), inbound.id.clone());
@@ -294,7 +294,7 @@ impl Talk<'_> {
         Ok(Onward::Stay)
     }
 
-    /// Shows how a turn ended, as far as it was not shown while it was under way.
+    /// Shows the end of a turn, as far as it was not shown already.
     fn tell(&mut self, ended: Ended) -> Result<(), Error> {
         let Ended { chat, message, outcome } = ended;
         let had_error = self.console.end_turn(&chat);
@@ -362,7 +362,7 @@ impl Talk<'_> {
         Ok(Onward::Stay)
     }
 
-    /// Goes on in another chat, if it is the speaker's and the core opens it.
+    /// Continues in another chat, if it belongs to the speaker and the engine opens it.
     async fn go_to(&mut self, person: PersonId, chat: ChatId) -> Result<(), Error> {
         if owner(&chat) != Some(person) {
             return Err(Error::NotYours(chat));
@@ -372,10 +372,10 @@ impl Talk<'_> {
     }
 }
 
-/// Ctrl-C, once.
+/// Waits for Ctrl-C.
 async fn interrupt() {
     if tokio::signal::ctrl_c().await.is_err() {
-        // The signal cannot be listened for, so it never comes.
+        // The signal cannot be received, so it never comes.
         std::future::pending::<()>().await;
     }
 }

@@ -8,31 +8,31 @@ use nu_ansi_term::{Color, Style};
 use crate::format::{Sink, View, printable};
 use crate::markdown::Markdown;
 
-/// Shown while a reply is awaited, and wiped when its first piece comes.
+/// Shown while a reply is awaited, and removed when its first piece comes.
 const WAITING: &str = "…";
 
-/// Back to the start of the line, and the line wiped.
+/// Moves to the start of the line and clears it.
 const WIPE: &str = "\r\u{1b}[K";
 
-/// A terminal somebody looks at.
+/// The view for a terminal.
 pub(crate) struct Terminal {
     out: Sink,
     colour: bool,
-    /// Whether the line holds [`WAITING`] alone.
+    /// True if the line contains [`WAITING`] only.
     waits: bool,
     current: Option<ReplyInProgress>,
-    /// The name that spoke last in a chat, for the replies whose pieces come before their name does.
+    /// The last speaker's name in each chat, for streamed replies, whose pieces come without a name.
     names: HashMap<ChatId, String>,
-    /// The name that spoke last of all, which is the likeliest where nobody spoke yet.
+    /// The last speaker of all, for chats without one.
     last_name: Option<String>,
 }
 
-/// The reply that is being shown.
+/// A reply that is being streamed.
 struct ReplyInProgress {
     reply: MessageId,
     /// The name shown before it.
     name: Option<String>,
-    /// What was shown of it, as it came.
+    /// The text shown so far, as received.
     text: String,
     thinking: bool,
     markdown: Markdown,
@@ -51,7 +51,7 @@ impl Terminal {
         if std::mem::take(&mut self.waits) { self.out.write_all(WIPE.as_bytes()) } else { Ok(()) }
     }
 
-    /// Ends the line of a reply that broke off.
+    /// Ends the line of an interrupted reply.
     fn break_off(&mut self) -> io::Result<()> {
         self.stop_waiting()?;
         if let Some(mut current) = self.current.take()
@@ -62,7 +62,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Ends the line of a reply and goes back to the terminal's own style.
+    /// Ends the line of a reply and resets the style.
     fn end(&mut self, current: &mut ReplyInProgress) -> io::Result<()> {
         let rest = if self.colour { current.markdown.finish() } else { String::new() };
         writeln!(self.out, "{rest}{}", if current.thinking { self.reset() } else { "" })
@@ -77,7 +77,7 @@ impl Terminal {
         self.paint(style, &name.map_or_else(|| "›".to_owned(), |name| format!("{} ›", printable(name))))
     }
 
-    /// The live reply, begun if it is another one.
+    /// Returns the current reply; starts a new one if the id differs.
     fn begin(&mut self, chat: &ChatId, reply: &MessageId) -> io::Result<ReplyInProgress> {
         if let Some(current) = self.current.take_if(|current| current.reply == *reply) {
             return Ok(current);
@@ -95,7 +95,7 @@ impl Terminal {
 
     fn content(&mut self, current: &mut ReplyInProgress, text: &str) -> io::Result<()> {
         self.stop_thinking(current)?;
-        // Models like to begin with a line end, which would tear the name from what it says.
+        // Models often begin with a line end, which would separate the name from the text.
         let text = if current.text.is_empty() { text.trim_start() } else { text };
         if text.is_empty() {
             return Ok(());
@@ -124,7 +124,7 @@ impl Terminal {
         if std::mem::take(&mut current.thinking) { writeln!(self.out, "{}", self.reset()) } else { Ok(()) }
     }
 
-    /// Markdown as it goes to the terminal.
+    /// Renders Markdown for the terminal.
     fn rendered(&self, text: &str) -> String {
         let text = printable(text);
         if !self.colour {
@@ -176,7 +176,7 @@ impl View for Terminal {
                 self.current = Some(current);
                 return self.error(chat, None, message);
             }
-            // The line ends when the whole reply is there to compare with.
+            // The line ends when the complete reply is there to compare with.
             _ => {}
         }
         self.current = Some(current);
@@ -197,7 +197,7 @@ impl View for Terminal {
                 self.content(&mut current, rest.trim_end())?;
                 self.end(&mut current)?;
             }
-            // What was streamed is not what was said in the end.
+            // The complete reply differs from the streamed text.
             None => {
                 self.end(&mut current)?;
                 let label = self.label(Some(&outbound.persona_name));

@@ -1,4 +1,4 @@
-//! Sessions at the console against a core made for the test.
+//! Sessions at the console with a fake engine.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use azera_types::{
     ChatId, Inbound, ManualClock, MessageId, PersonaId, PlaceKind, PlatformId, RealmId, Text, Timestamp,
 };
 
-/// A writer the test can look into.
+/// A writer whose output the test can read.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -35,11 +35,11 @@ impl Write for Shared {
     }
 }
 
-/// A core that says back what it hears, streamed in two pieces.
+/// A fake engine that repeats messages, streamed in two pieces.
 struct Core {
     console: Arc<Console>,
     heard: Mutex<Vec<String>>,
-    /// Bob has been answered.
+    /// Notified when Bob was answered.
     bob: tokio::sync::Notify,
 }
 
@@ -93,7 +93,7 @@ impl Host for Core {
                 StreamEvent::Content { text: ":\nthink".into() },
                 StreamEvent::Done { state: outbound.state.clone() },
             ],
-            // What is streamed is the beginning of the reply, then something else.
+            // First the streamed text begins like the reply, then it differs.
             "half" => vec![StreamEvent::Content { text: "\n**You** sa".into() }],
             "other" => vec![StreamEvent::Content { text: "Something else".into() }],
             _ => Vec::new(),
@@ -225,7 +225,7 @@ async fn a_pipe_gets_replies_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn json_tells_every_event_and_each_reply_once() {
+async fn json_prints_every_event_and_each_reply_once() {
     let session = talk(Format::Json, "think\nfail\nbreak\nbe quiet\n/nonsense\n/new\n").await;
     let out = with_ids_hidden(&session.out);
     insta::assert_snapshot!(out, @r#"
@@ -247,7 +247,7 @@ async fn json_tells_every_event_and_each_reply_once() {
     assert_eq!(session.err, "");
 }
 
-/// The ids of messages are random; their beginning is not.
+/// Replaces the ids of messages, which are random after their first part.
 fn with_ids_hidden(out: &str) -> String {
     let mut parts = out.split("\"console:019");
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -259,7 +259,7 @@ fn with_ids_hidden(out: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_terminal_shows_each_reply_once_however_it_comes() {
+async fn a_terminal_shows_each_reply_once() {
     let session =
         talk(Format::Terminal { colour: false }, "hello\nthink\nhalf\nother\nfail\nbreak\nbe quiet\n/nonsense\n").await;
     insta::assert_snapshot!(session.out, @"
@@ -322,10 +322,10 @@ async fn people_speak_in_chats_of_their_own() {
     assert_eq!(session.summary, ExitSummary { answered: 4, failed: 1 });
 }
 
-/// As JSON lines: Ann's answer takes until Bob has said something, so Bob is heard before it comes; what Ann says next
+/// As JSON lines: Ann's reply waits until Bob has said something, so Bob is handled before it comes. Ann's next message
 /// waits for it, and so does a command.
 #[tokio::test]
-async fn in_json_people_talk_at_once() {
+async fn in_json_people_talk_at_the_same_time() {
     let session = talk(Format::Json, "wait for Bob\n/as Bob\nthree\n/as Ann\nfour\n/nonsense\n").await;
     insta::assert_snapshot!(session.heard, @"
     open console:ann:main
@@ -336,19 +336,19 @@ async fn in_json_people_talk_at_once() {
     Ann in console:ann:main: four
     command in console:ann:main: /nonsense
     ");
-    let reported: Vec<(&str, &str)> = session
+    let printed: Vec<(&str, &str)> = session
         .out
         .lines()
         .filter_map(|line| Some((line.split_once("\"chat\":\"console:")?.1.split_once(':')?.0, line)))
         .filter(|(_, line)| line.contains("\"type\":\"turn\"") || line.contains("\"type\":\"command\""))
         .map(|(person, line)| (person, if line.contains("turn") { "turn" } else { "command" }))
         .collect();
-    assert_eq!(reported, [("bob", "turn"), ("ann", "turn"), ("ann", "turn"), ("ann", "command")]);
+    assert_eq!(printed, [("bob", "turn"), ("ann", "turn"), ("ann", "turn"), ("ann", "command")]);
     assert_eq!(session.summary, ExitSummary { answered: 3, failed: 1 });
 }
 
 #[tokio::test]
-async fn a_chat_is_its_owner_s_alone() {
+async fn only_the_owner_sees_a_chat() {
     let console = console(Format::Plain, io::sink(), io::sink());
     let (ann, bob) = (Person::new("ann").unwrap().id, Person::new("bob").unwrap().id);
     let chat = chat_id(&ann, "main").unwrap();
@@ -406,11 +406,11 @@ async fn output_that_cannot_be_written_ends_the_session() {
     let input = Input::Lines(Box::new(Cursor::new(b"one\ntwo\n".to_vec())));
     let ended = run(&console, &core, Options::default(), input).await;
     assert!(matches!(ended, Err(Error::Output(_))), "{ended:?}");
-    assert_eq!(core.heard.into_inner().unwrap().len(), 2, "nothing more is said once nobody hears");
+    assert_eq!(core.heard.into_inner().unwrap().len(), 2, "nothing is sent after the output was closed");
 }
 
 #[tokio::test]
-async fn nobody_begins_in_a_chat_of_somebody_else() {
+async fn nobody_can_begin_in_a_chat_of_somebody_else() {
     let console = console(Format::Plain, io::sink(), io::sink());
     let core = Core { console: console.clone(), heard: Mutex::default(), bob: tokio::sync::Notify::new() };
     let chat = chat_id(&Person::new("bob").unwrap().id, "main").unwrap();

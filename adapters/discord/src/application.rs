@@ -1,22 +1,22 @@
-//! The bot as Discord knows it, and what it may hear.
+//! The bot's application on Discord, and the events it may receive.
 
 use serenity::all::{ApplicationFlags, GatewayIntents, Http};
 
 use crate::error::{Error, Failure, failure, in_words};
 use crate::settings::Settings;
 
-/// What Discord says about the bot.
+/// The bot's application on Discord.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Application {
-    /// The application's id, which an invitation names.
+    /// The application's id, which invitations contain.
     pub id: u64,
     /// The bot's name.
     pub name: String,
-    /// It may read what is not addressed to it.
+    /// True if the bot may read messages that are not addressed to it.
     pub message_content: bool,
-    /// It is told who the members of its servers are.
+    /// True if Discord sends the members of the bot's servers.
     pub members: bool,
-    /// Which user it is.
+    /// The bot's user id.
     pub(crate) user: u64,
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn fetch(http: &Http) -> Result<Application, Error> {
     })
 }
 
-/// What the bot wants to be told, as far as Discord lets it.
+/// Returns the events that the bot asks for, as far as Discord grants them.
 pub(crate) fn intents(application: &Application) -> GatewayIntents {
     let mut intents = GatewayIntents::GUILDS
         | GatewayIntents::GUILD_MESSAGES
@@ -57,16 +57,16 @@ pub(crate) fn intents(application: &Application) -> GatewayIntents {
         intents |= GatewayIntents::MESSAGE_CONTENT;
     } else {
         tracing::warn!(
-            "Discord does not show the bot what is not addressed to it: it hears mentions, replies and DMs alone. \
-             Switch on Message Content on the Bot page of the developer portal to change that"
+            "Discord shows the bot only messages that are addressed to it: mentions, replies and DMs. \
+             To change that, switch on Message Content on the Bot page of the developer portal"
         );
     }
     if application.members {
         intents |= GatewayIntents::GUILD_MEMBERS;
     } else {
         tracing::warn!(
-            "Discord does not tell the bot who is a member of its servers: it asks for each message, and is slower. \
-             Switch on Server Members on the Bot page of the developer portal to change that"
+            "Discord does not tell the bot who is a member of its servers; asking for each message is slower. \
+             To change that, switch on Server Members on the Bot page of the developer portal"
         );
     }
     intents

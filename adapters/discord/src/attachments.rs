@@ -1,4 +1,4 @@
-//! Files that people attach. Text is read, within limits; of everything else the model is told what it is called.
+//! Attached files. Text files are read within limits; for others, the model gets only the name.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use azera_adapter::MAX_GIVEN_BYTES;
 use azera_types::Text;
 use serenity::all::Attachment;
 
-/// Files of one message that are read; the others are named.
+/// Most files of one message that are read; for others, the model gets only the name.
 const MAX_READ: usize = 4;
 
-/// Bytes of a file that are fetched: the rest of a longer one is left alone.
+/// Bytes of a file that are downloaded; the rest of a longer one is ignored.
 const MAX_BYTES: usize = 64 << 10;
 
-/// Characters of a message's files that the model is shown, all together.
+/// Characters of all files of a message that the prompt shows.
 const SHOWN_CHARS: usize = 4_000;
 
-/// Time for one file.
+/// Time limit for one file.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Where Discord keeps files; nothing is fetched from elsewhere.
+/// Discord's file server; files from other hosts are not downloaded.
 pub(crate) const FILES_HOST: &str = "cdn.discordapp.com";
 
-/// Kinds of files, besides text of all kinds, that hold text.
+/// Media types that contain text, besides `text/*`.
 const TEXTUAL: [&str; 6] = [
     "application/json",
     "application/xml",
@@ -31,25 +31,25 @@ const TEXTUAL: [&str; 6] = [
     "application/sql",
 ];
 
-/// Endings of names that mean text where Discord does not say what a file is.
+/// File extensions that mean text when Discord does not give a media type.
 const ENDINGS: [&str; 10] = ["txt", "md", "log", "csv", "json", "toml", "yaml", "yml", "rs", "py"];
 
-/// Characters of a piece of what is not shown at once.
+/// Characters of a chunk of a long file.
 const PIECE_CHARS: usize = 1_200;
 
-/// Pieces of one message that are handed in.
+/// Most chunks of one message.
 const MAX_PIECES: usize = 64;
 
-/// What is attached to a message.
+/// The contents of attached files.
 #[derive(Default)]
 pub(crate) struct Attached {
-    /// What the model is told at once: one note a file, behind it the beginning of the text in it.
+    /// Text for the prompt: one note per file, followed by the beginning of its text.
     pub(crate) notes: Vec<String>,
-    /// The rest of long texts, to be found again when it is asked for.
+    /// Chunks of the rest of long files, for recall.
     pub(crate) pieces: Vec<Text>,
 }
 
-/// Reads what is attached to a message.
+/// Reads the files of a message.
 pub(crate) async fn read(client: &reqwest::Client, attachments: &[Attachment]) -> Attached {
     let mut attached = Attached::default();
     let (mut read, mut left) = (0, SHOWN_CHARS);
@@ -81,7 +81,7 @@ pub(crate) async fn read(client: &reqwest::Client, attachments: &[Attachment]) -
     attached
 }
 
-/// A text in pieces that say where they are from, cut at the ends of lines where it can be.
+/// Splits a text into chunks that name the file, at line ends where possible.
 fn pieces(name: &str, text: &str) -> impl Iterator<Item = Text> {
     let mut pieces: Vec<String> = vec![String::new()];
     for line in text.split_inclusive('\n') {
@@ -117,12 +117,12 @@ fn is_text(attachment: &Attachment) -> bool {
     }
 }
 
-/// The beginning of a file, and whether that is all of it; why not, in words, if it cannot be read.
+/// Returns the beginning of a file and whether that is all of it. The error says why it cannot be read.
 async fn fetch(client: &reqwest::Client, attachment: &Attachment) -> Result<(String, bool), &'static str> {
     let (bytes, whole) = bytes(client, attachment, MAX_BYTES).await?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok((text, whole)),
-        // A long file may be cut off in the middle of a letter.
+        // A long file may be cut in the middle of a character.
         Err(error) if !whole && error.utf8_error().error_len().is_none() => {
             let end = error.utf8_error().valid_up_to();
             let mut bytes = error.into_bytes();
@@ -133,7 +133,8 @@ async fn fetch(client: &reqwest::Client, attachment: &Attachment) -> Result<(Str
     }
 }
 
-/// What a file holds that is given with a command: its text, or a picture as an address that holds it; why not, in words.
+/// Returns the contents of a file given with a command: its text, or a picture as a `data:` address. The error says why
+/// not.
 pub(crate) async fn given(client: &reqwest::Client, attachment: &Attachment) -> Result<String, &'static str> {
     let (bytes, true) = bytes(client, attachment, MAX_GIVEN_BYTES).await? else {
         return Err("it is larger than 8 MB");
@@ -141,7 +142,7 @@ pub(crate) async fn given(client: &reqwest::Client, attachment: &Attachment) -> 
     azera_adapter::given(bytes)
 }
 
-/// The first bytes of a file, and whether that is all of it.
+/// Returns the first bytes of a file, and whether that is all of it.
 async fn bytes(
     client: &reqwest::Client,
     attachment: &Attachment,
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_hold_everything_and_end_with_lines() {
+    fn chunks_contain_everything_and_end_at_line_ends() {
         let cut = |text: &str| pieces("log", text).map(|piece| piece.as_str().to_owned()).collect::<Vec<_>>();
         assert!(cut(" \n").is_empty());
         assert_eq!(cut("one\ntwo\n"), ["log, 2: one\ntwo"]);

@@ -1,4 +1,4 @@
-//! What is offered while somebody types a command.
+//! Suggestions while somebody types a command.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::commands::{Requester, form_of, name};
 use crate::error::in_words;
 use crate::id;
 
-/// Characters of what is offered
+/// Longest suggestion in characters
 /// (<https://discord.com/developers/docs/interactions/application-commands#application-command-object-application-command-option-choice-structure>).
 const CHARS: usize = 100;
 
-/// Tells what may be meant.
+/// Answers a request for suggestions.
 pub(crate) async fn typed(registry: Arc<ChannelRegistry>, commands: &'static [Command], given: CommandInteraction) {
     let Some((kind, typed)) = typing(commands, &given) else { return };
     let by = Requester::gave(&given);
@@ -22,7 +22,7 @@ pub(crate) async fn typed(registry: Arc<ChannelRegistry>, commands: &'static [Co
     let (Some(Ok(chat)), Ok(person)) = (channel.map(id::chat), id::person(given.user.id)) else { return };
     let line = AutocompleteRequest { chat, person, name: name(given.member.as_deref(), &given.user), kind, typed };
     let options = registry.context.host.autocomplete(&registry.context.platform, line).await.unwrap_or_else(|error| {
-        tracing::debug!(%error, "nothing is offered");
+        tracing::debug!(%error, "cannot get suggestions");
         Vec::new()
     });
     let cut = |text: String| text.chars().take(CHARS).collect::<String>();
@@ -31,11 +31,11 @@ pub(crate) async fn typed(registry: Arc<ChannelRegistry>, commands: &'static [Co
     let shown = CreateInteractionResponse::Autocomplete(CreateAutocompleteResponse::new().set_choices(choices));
     let http = &registry.context.http;
     if let Err(error) = http.create_interaction_response(given.id, &given.token, &shown, Vec::new()).await {
-        tracing::debug!(error = in_words(&error), "what may be meant was not shown");
+        tracing::debug!(error = in_words(&error), "cannot show suggestions");
     }
 }
 
-/// What is typed, as far as it is.
+/// Returns kind and text of the option that is being typed.
 fn typing(commands: &[Command], given: &CommandInteraction) -> Option<(OptionKind, String)> {
     let command = commands.iter().find(|command| command.name == given.data.name)?;
     let (form, _) = form_of(command, &given.data.options)?;

@@ -1,28 +1,28 @@
-//! What stands in a message about which part of which reply it is. It stands on Discord and not here, so that it holds for
-//! messages that are years old, and for a bot that lost its disk.
+//! Buttons below replies. The id of a button says which part of which reply the message is. This is stored at Discord
+//! and not here, so that it works for messages that are years old, and for a bot that lost its disk.
 
 use serenity::all::{ActionRowComponent, ButtonKind, ButtonStyle, CreateActionRow, CreateButton, Message};
 
 use crate::id::{ReplyKey, Spot};
 
-/// What a button's id begins with.
+/// Prefix of a button's id.
 const PREFIX: &str = "azera";
 
 /// A part of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PartId {
     pub(crate) reply: ReplyKey,
-    /// Counted from 0.
+    /// Number of the part, from 0.
     pub(crate) part: usize,
 }
 
 impl PartId {
-    /// The id of a button of that message, with what the button does.
+    /// Returns the id of a button of this message, with its action.
     fn custom_id(self, verb: &str) -> String {
         format!("{PREFIX}.{}.{}.{}.{verb}", self.reply.spot, self.reply.number, self.part)
     }
 
-    /// Reads a button's id: the part it stands under, and what it does.
+    /// Parses a button's id into the part of the reply and the action.
     pub(crate) fn read(custom_id: &str) -> Option<(Self, &str)> {
         let mut fields = custom_id.splitn(5, '.');
         if fields.next() != Some(PREFIX) {
@@ -34,7 +34,7 @@ impl PartId {
         Some((Self { reply: ReplyKey { spot, number }, part }, fields.next()?))
     }
 
-    /// The mark of a message of the bot's own.
+    /// Returns the part of a reply that a message of the bot shows, from its buttons.
     pub(crate) fn of(message: &Message) -> Option<Self> {
         let buttons = message.components.iter().flat_map(|row| &row.components);
         let marked = buttons.filter_map(|component| match component {
@@ -47,13 +47,13 @@ impl PartId {
         marked.filter_map(|id| Self::read(id)).map(|(mark, _)| mark).next()
     }
 
-    /// What stands under a part in the making that would bear no other mark.
+    /// Returns the placeholder button of a part that is being generated.
     pub(crate) fn making(self) -> Vec<CreateActionRow> {
         let button = CreateButton::new(self.custom_id("making")).label("\u{2026}").style(ButtonStyle::Secondary);
         vec![CreateActionRow::Buttons(vec![button.disabled(true)])]
     }
 
-    /// What stands under this part of a reply of so many: where one is in it, and under the last what can be done about it.
+    /// Returns the buttons of this part out of `parts`: the page number, and below the last part the actions.
     pub(crate) fn buttons(self, parts: usize) -> Vec<CreateActionRow> {
         let button = |verb: &str, label: &str| {
             CreateButton::new(self.custom_id(verb)).label(label).style(ButtonStyle::Secondary)
@@ -69,17 +69,17 @@ impl PartId {
     }
 }
 
-/// What a button does.
+/// An action of a button.
 pub(crate) struct Action {
     pub(crate) verb: &'static str,
     label: &'static str,
-    /// The line that a person would write to have it done.
+    /// The command line that does the same.
     pub(crate) line: &'static str,
-    /// It can be done about what was written unasked, too: there are no other answers to that.
+    /// True if it also applies to posts. They have no alternatives.
     for_posts: bool,
 }
 
-/// What can be done about a reply.
+/// The actions on a reply.
 pub(crate) const ACTIONS: [Action; 5] = [
     Action { verb: "again", label: "Again", line: "/regenerate", for_posts: false },
     Action { verb: "previous", label: "\u{25c0}", line: "/swipe previous", for_posts: false },
@@ -95,12 +95,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_reads_what_it_writes() {
+    fn a_button_id_is_parsed_as_it_was_written() {
         #[track_caller]
         fn check(spot: Spot, number: u32) {
             let mark = PartId { reply: ReplyKey { spot, number }, part: usize::MAX };
             let id = mark.custom_id("previous");
-            assert!(id.len() <= 100, "Discord takes 100 characters: {id}");
+            assert!(id.len() <= 100, "Discord accepts 100 characters: {id}");
             assert_eq!(PartId::read(&id), Some((mark, "previous")));
         }
         check(Spot::Answers(MessageId::new(u64::MAX)), u32::MAX);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn others_ids_are_no_marks() {
+    fn ids_of_other_buttons_are_ignored() {
         for id in ["", "azera", "azera.0.0.0.why", "azera.x.0.0.why", "azera.1.0.0", "other.1.0.0.why"] {
             assert_eq!(PartId::read(id), None, "{id}");
         }

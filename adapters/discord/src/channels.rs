@@ -1,4 +1,4 @@
-//! What happens in each channel, in its order: live as the gateway tells it, and from the history what was missed.
+//! Handles events per channel, in order: from the gateway, and missed messages from the channel's history.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,33 +26,33 @@ use crate::sync_cursor::SyncCursor;
 use crate::typing::Typing;
 use crate::{Settings, id};
 
-/// Events of one channel that may wait. What comes beyond that is read from the history.
+/// Most queued events of one channel. Later ones are read from the history.
 const MAX_WAITING: usize = 1_000;
 
-/// Time after which a channel in which nothing happens is put away.
+/// A channel's queue is closed after this time without events.
 const QUIET: Duration = Duration::from_secs(600);
 
-/// Channels whose history is read at a time.
+/// Channels whose history is read at the same time.
 const READERS: usize = 4;
 
-/// Pages of history read in one channel after a pause; what is older than that is left unanswered.
+/// Pages of history read in one channel after a pause; messages beyond that stay unanswered.
 const CATCH_UP_PAGES: usize = 5;
 
-/// How often a message is offered that the core has no room for, and the wait before the second time, which doubles.
+/// Attempts to submit a message while the engine is busy, and the wait before the second one, which doubles.
 const ATTEMPTS: u32 = 8;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 
-/// Something that happened in a channel.
+/// An event in a channel.
 pub(crate) enum ChannelEvent {
     Said(Box<Message>),
     Edited(Box<MessageUpdateEvent>),
     Deleted(Vec<MessageId>),
-    /// Something may have been missed: the history is read.
+    /// Events may be missing; read the history.
     Missed,
 }
 
-/// The rest of long texts that a message brought, and with which edit of it.
-struct Brought {
+/// Chunks of long files of a message, and the edit they came with.
+struct MessageChunks {
     version: Option<Timestamp>,
     pieces: Vec<Text>,
 }
@@ -61,12 +61,12 @@ fn version(message: &Message) -> Option<Timestamp> {
     message.edited_timestamp.map(at)
 }
 
-/// What every channel's work needs.
+/// What the work in every channel needs.
 pub(crate) struct ChannelContext {
     pub(crate) platform: PlatformId,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) http: Arc<Http>,
-    /// For what people attach.
+    /// HTTP client for attached files.
     pub(crate) files: reqwest::Client,
     pub(crate) directory: Arc<Directory>,
     pub(crate) shown: Arc<Replies>,
@@ -76,12 +76,12 @@ pub(crate) struct ChannelContext {
     pub(crate) settings: Settings,
 }
 
-/// The channels in which something happens.
+/// The channels with open queues.
 pub(crate) struct ChannelRegistry {
     pub(crate) context: ChannelContext,
     pub(crate) rate_limiter: RateLimiter,
     readers: Semaphore,
-    /// Something did not fit into a queue.
+    /// True if an event did not fit into a queue.
     behind: AtomicBool,
     channels: Mutex<HashMap<ChannelId, mpsc::Sender<ChannelEvent>>>,
 }
@@ -98,12 +98,12 @@ impl ChannelRegistry {
         }
     }
 
-    /// Whether something was left out since this was last asked.
+    /// Returns true if an event was dropped since the last call.
     pub(crate) fn is_behind(&self) -> bool {
         self.behind.swap(false, Ordering::AcqRel)
     }
 
-    /// Puts something in its channel's queue.
+    /// Adds an event to its channel's queue.
     pub(crate) fn dispatch(self: &Arc<Self>, channel: ChannelId, what: ChannelEvent) {
         let mut channels = self.lock();
         let what = match channels.get(&channel) {
@@ -112,9 +112,9 @@ impl ChannelRegistry {
                 Ok(()) => return,
                 Err(mpsc::error::TrySendError::Closed(what)) => what,
                 Err(mpsc::error::TrySendError::Full(what)) => {
-                    tracing::warn!(%channel, "too much happens at once; the rest is read from the history");
+                    tracing::warn!(%channel, "too many events at once; reading the rest from the history later");
                     if let ChannelEvent::Said(message) = what {
-                        // The mark stays before it until it was read.
+                        // The sync cursor stays before this message until it was read.
                         self.context.sync_cursor.taken_up(channel, message.id);
                     }
                     self.behind.store(true, Ordering::Release);
@@ -123,7 +123,7 @@ impl ChannelRegistry {
             },
         };
         let (queue, waiting) = mpsc::channel(MAX_WAITING);
-        // A new queue has room.
+        // A new queue has space.
         queue.try_send(what).ok();
         channels.insert(channel, queue);
         tokio::spawn(self.clone().follow(channel, waiting));
@@ -135,7 +135,7 @@ impl ChannelRegistry {
                 Ok(Some(what)) => what,
                 Ok(None) => return,
                 Err(_) => {
-                    // Nothing can come in while the list is held.
+                    // No event can arrive while the lock is held.
                     let mut channels = self.lock();
                     waiting.close();
                     if waiting.is_empty() {
@@ -157,8 +157,8 @@ impl ChannelRegistry {
         }
     }
 
-    /// Notes a channel in which something is said for the first time. A DM must be on disk before it is answered: after a
-    /// start nobody tells that it is there.
+    /// Records a channel when the first message arrives. A DM must be on disk before it is answered, because after a
+    /// start Discord does not list DMs.
     async fn meet(&self, message: &Message) {
         let (channel, dm) = (message.channel_id, message.guild_id.is_none());
         if dm && is_said(message) {
@@ -169,8 +169,8 @@ impl ChannelRegistry {
         }
     }
 
-    /// Hands a message in. It takes its place in the chat's queue at once, so that messages stay in order; the rest goes on
-    /// by itself.
+    /// Submits a message. It takes its place in the chat's queue at once, so that messages stay in order; the rest runs
+    /// in the background.
     async fn said(self: &Arc<Self>, message: Message) {
         let Some(mut pending) = self.take_up(message).await else { return };
         if pending.as_mut().now_or_never().is_none() {
@@ -178,7 +178,7 @@ impl ChannelRegistry {
         }
     }
 
-    /// What is to be done about a message; nothing if it is none to be taken in.
+    /// Returns the work for a message; `None` if it is not to be received.
     async fn take_up(self: &Arc<Self>, message: Message) -> Option<BoxFuture<'static, ()>> {
         let (channel, said) = (message.channel_id, message.id);
         self.context.sync_cursor.taken_up(channel, said);
@@ -190,12 +190,12 @@ impl ChannelRegistry {
         let inbound = match inbound(&message, &notes, &self.context.directory, &self.context.shown) {
             Ok(inbound) => inbound,
             Err(error) => {
-                tracing::error!(message = %said, %error, "a message cannot be taken in");
+                tracing::error!(message = %said, %error, "cannot receive a message");
                 self.context.sync_cursor.handled(channel, said);
                 return None;
             }
         };
-        let (registry, brought) = (self.clone(), Brought { version: version(&message), pieces });
+        let (registry, brought) = (self.clone(), MessageChunks { version: version(&message), pieces });
         Some(Box::pin(async move {
             let for_bot = is_for_bot(&message, &registry.context.directory);
             let sign = for_bot.then(|| registry.context.typing.start(channel, registry.context.shown.clone()));
@@ -204,7 +204,8 @@ impl ChannelRegistry {
         }))
     }
 
-    /// Whether a message is within what one person and one server may say in a minute. Who says more is told so once.
+    /// Returns true if a message is within the limits per minute of its person and its server. A person over the limit
+    /// gets one notice.
     fn within_limits(self: &Arc<Self>, message: &Message) -> bool {
         match self.rate_limiter.judge(message.author.id, message.guild_id) {
             RateDecision::Fine => true,
@@ -217,7 +218,7 @@ impl ChannelRegistry {
                         CreateMessage::new().content(SLOWER).reference_message(reference).allowed_mentions(nobody());
                     registry.context.shown.pace.turn().await;
                     if let Err(error) = registry.context.http.send_message(channel, Vec::new(), &notice).await {
-                        tracing::debug!(error = in_words(&error), "nobody was told of the limit");
+                        tracing::debug!(error = in_words(&error), "cannot send the notice about the rate limit");
                     }
                 });
                 false
@@ -230,28 +231,28 @@ impl ChannelRegistry {
         channel: ChannelId,
         said: MessageId,
         inbound: azera_types::Inbound,
-        brought: Brought,
+        brought: MessageChunks,
     ) {
         let mut wait = FIRST_WAIT;
         for attempt in 1..=ATTEMPTS {
             match self.context.host.message(&self.context.platform, inbound.clone()).await {
                 Ok(outcome) => {
                     if let Outcome::Skipped(reason) = outcome {
-                        tracing::debug!(message = %said, why = reason.why(), "left unanswered");
+                        tracing::debug!(message = %said, why = reason.why(), "not answered");
                     }
                     self.hand_in(&inbound.id, brought).await;
                     break;
                 }
                 Err(error @ (HostError::Busy | HostError::Full)) if attempt < ATTEMPTS => {
-                    tracing::warn!(message = %said, %error, "offered again later");
+                    tracing::warn!(message = %said, %error, "the engine is busy; trying again later");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
-                // Not taken in: it is read from the history after the next start.
+                // It was not received, so the next start reads it from the history.
                 Err(HostError::Busy | HostError::Full | HostError::Stopping) => return,
                 Err(error) => {
-                    tracing::warn!(message = %said, %error, "a message was not answered");
-                    // It may be in the record all the same.
+                    tracing::warn!(message = %said, %error, "cannot answer a message");
+                    // It may be stored nevertheless.
                     self.hand_in(&inbound.id, brought).await;
                     break;
                 }
@@ -260,17 +261,17 @@ impl ChannelRegistry {
         self.context.sync_cursor.handled(channel, said);
     }
 
-    /// Has the rest of long texts remembered with the message that they came with.
-    async fn hand_in(&self, message: &azera_types::MessageId, Brought { version, pieces }: Brought) {
+    /// Stores the chunks of long files with their message.
+    async fn hand_in(&self, message: &azera_types::MessageId, MessageChunks { version, pieces }: MessageChunks) {
         if pieces.is_empty() {
             return;
         }
         if let Err(error) = self.context.host.attached(&self.context.platform, message, version, pieces).await {
-            tracing::warn!(%message, %error, "the rest of a long file is not remembered");
+            tracing::warn!(%message, %error, "cannot store the rest of a long file");
         }
     }
 
-    /// A message was changed. Discord also tells when a preview was added, which changes nothing that was said.
+    /// Handles an edit. Discord also reports added previews, which change no text.
     async fn edited(self: &Arc<Self>, event: MessageUpdateEvent) {
         let Some((content, edited)) = event.content.zip(event.edited_timestamp) else { return };
         let by_person = event.author.as_ref().is_some_and(|author| !author.bot) && event.webhook_id.flatten().is_none();
@@ -282,7 +283,7 @@ impl ChannelRegistry {
         let Attached { notes, pieces } = read(&self.context.files, &event.attachments.unwrap_or_default()).await;
         let text = with_attached(readable(&content, &mentioned, event.guild_id, &self.context.directory), &notes);
         if text.is_empty() {
-            // Discord does not show what is said to others.
+            // Discord does not show messages that are not addressed to the bot.
             return;
         }
         let (registry, channel) = (self.clone(), event.channel_id);
@@ -291,9 +292,9 @@ impl ChannelRegistry {
             if let Err(error) =
                 registry.context.host.edited(&registry.context.platform, &id, Text::new(text), at(edited)).await
             {
-                tracing::warn!(message = %id, %error, "an edited message was not answered anew");
+                tracing::warn!(message = %id, %error, "cannot answer an edited message again");
             }
-            registry.hand_in(&id, Brought { version: Some(at(edited)), pieces }).await;
+            registry.hand_in(&id, MessageChunks { version: Some(at(edited)), pieces }).await;
             drop(sign);
         });
         if pending.as_mut().now_or_never().is_none() {
@@ -301,7 +302,7 @@ impl ChannelRegistry {
         }
     }
 
-    /// Messages were deleted: what people said is forgotten, and so is what the bot said there.
+    /// Forgets deleted messages of people and of the bot.
     fn deleted(self: &Arc<Self>, channel: ChannelId, messages: Vec<MessageId>) {
         let registry = self.clone();
         tokio::spawn(async move {
@@ -309,13 +310,13 @@ impl ChannelRegistry {
                 let own = registry.context.shown.forget_message(message).map(|reply| reply.id());
                 let Ok(id) = own.unwrap_or_else(|| id::message(message)) else { continue };
                 if let Err(error) = registry.context.host.deleted(&registry.context.platform, &id).await {
-                    tracing::error!(message = %id, %channel, %error, "a deleted message was not forgotten");
+                    tracing::error!(message = %id, %channel, %error, "cannot forget a deleted message");
                 }
             }
         });
     }
 
-    /// Reads what was said in a channel since it was last looked at.
+    /// Reads the messages of a channel since the sync cursor.
     async fn catch_up(self: &Arc<Self>, channel: ChannelId) {
         let Some(mark) = self.context.sync_cursor.mark(channel) else { return };
         let needed = Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY;
@@ -331,10 +332,10 @@ impl ChannelRegistry {
             let Some(messages) = self.page(channel, after).await else { return };
             let whole = messages.len() == usize::from(PAGE);
             let Some(last) = messages.last().map(|message| message.id) else { return };
-            tracing::info!(%channel, messages = messages.len(), "reading what was missed");
+            tracing::info!(%channel, messages = messages.len(), "reading missed messages");
             for mut message in messages {
                 message.guild_id = guild;
-                // One after the other: what is said meanwhile waits behind it.
+                // One after the other; new messages wait.
                 if !self.take_in(message).await {
                     return;
                 }
@@ -344,13 +345,13 @@ impl ChannelRegistry {
                 return;
             }
             if page == CATCH_UP_PAGES {
-                tracing::warn!(%channel, "more was missed here than is read; the rest stays unanswered");
+                tracing::warn!(%channel, "too many missed messages; the rest stays unanswered");
             }
         }
     }
 
-    /// Hands in a message of the history, and waits until it is in the record; it is answered by itself. False if that
-    /// cannot be done now.
+    /// Submits a message of the history and waits until it is stored; the reply follows in the background. Returns
+    /// false if that is not possible now.
     async fn take_in(&self, message: Message) -> bool {
         let (channel, said) = (message.channel_id, message.id);
         self.context.sync_cursor.taken_up(channel, said);
@@ -365,17 +366,17 @@ impl ChannelRegistry {
             let Some(Ok(inbound)) = &inbound else { break };
             match self.context.host.take_in(&self.context.platform, inbound.clone()).await {
                 Ok(_) => {
-                    self.hand_in(&inbound.id, Brought { version: version(&message), pieces }).await;
+                    self.hand_in(&inbound.id, MessageChunks { version: version(&message), pieces }).await;
                     break;
                 }
                 Err(error @ (HostError::Busy | HostError::Full)) if attempt < ATTEMPTS => {
-                    tracing::warn!(message = %said, %error, "offered again later");
+                    tracing::warn!(message = %said, %error, "the engine is busy; trying again later");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
                 Err(HostError::Busy | HostError::Full | HostError::Stopping) => return false,
                 Err(error) => {
-                    tracing::warn!(message = %said, %error, "a message was not taken in");
+                    tracing::warn!(message = %said, %error, "cannot receive a message");
                     break;
                 }
             }
@@ -384,7 +385,7 @@ impl ChannelRegistry {
         true
     }
 
-    /// A page of history, the oldest first.
+    /// Returns a page of history, oldest first.
     async fn page(&self, channel: ChannelId, after: u64) -> Option<Vec<Message>> {
         let mut wait = FIRST_WAIT;
         for attempt in 1..=ATTEMPTS {
@@ -396,12 +397,12 @@ impl ChannelRegistry {
                     return Some(messages);
                 }
                 Err(error) if failure(&error) == Failure::Unknown && attempt < ATTEMPTS => {
-                    tracing::warn!(%channel, error = in_words(&error), "history could not be read, trying again");
+                    tracing::warn!(%channel, error = in_words(&error), "cannot read the history; trying again");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
                 Err(error) => {
-                    tracing::warn!(%channel, error = in_words(&error), "history could not be read");
+                    tracing::warn!(%channel, error = in_words(&error), "cannot read the history");
                     return None;
                 }
             }

@@ -1,4 +1,5 @@
-//! Slash commands, made of the one declaration that every platform shares, and run by the line a person would write.
+//! Slash commands. They are built from the declarations that all platforms share, and run as the line that a person
+//! would type.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,30 +23,31 @@ use crate::modals;
 use crate::replies::nobody;
 use crate::split::split;
 
-/// Characters of what a person writes into an option.
+/// Longest text of an option, in characters.
 const OPTION_CHARS: u16 = 1_500;
 
 /// Buttons in a row.
 const MAX_CHOICES: usize = 5;
 
-/// What the id of a button begins with that gives a line.
+/// Prefix of the id of a button that runs a command line.
 const LINE: &str = "azera-line.";
 
-/// Characters that describe a picture to who does not see it
+/// Longest description of a picture for people who cannot see it
 /// (<https://discord.com/developers/docs/resources/message#attachment-object>).
 const DESCRIPTION_CHARS: usize = 1_024;
 
-/// Messages of an answer; a longer one comes as a file.
+/// Most messages of an answer; a longer answer is sent as a file.
 pub(crate) const MAX_PARTS: usize = 4;
 
-/// Whoever brings the bot: a server, or a person for themselves.
+/// Who can install the bot: a server, or a person for themselves.
 pub(crate) const INSTALLED: [InstallationContext; 2] = [InstallationContext::Guild, InstallationContext::User];
 
-/// Where commands may be given: in servers, in direct messages with the bot, and in those of others by who brought it along.
+/// Where commands are available: in servers, in DMs with the bot, and, for people who installed it for themselves, in
+/// other DMs.
 pub(crate) const WHERE: [InteractionContext; 3] =
     [InteractionContext::Guild, InteractionContext::BotDm, InteractionContext::PrivateChannel];
 
-/// The commands of a declaration as Discord wants them declared. What makes sense in a terminal alone is left out.
+/// Converts declarations to Discord's format, without commands for terminals.
 pub(crate) fn declared(commands: &[Command]) -> Vec<CreateCommand> {
     commands.iter().filter(|command| !command.terminal).map(declare).collect()
 }
@@ -56,7 +58,7 @@ fn declare(command: &Command) -> CreateCommand {
         .kind(CommandType::ChatInput)
         .integration_types(INSTALLED.to_vec())
         .contexts(WHERE.to_vec());
-    // Only what Discord shows: who may is decided by the core.
+    // This affects only what Discord shows; the engine decides about permissions.
     let made = match command.access {
         Access::Member => made,
         Access::Admin | Access::Operator => made.default_member_permissions(Permissions::MANAGE_GUILD),
@@ -72,12 +74,12 @@ fn declare(command: &Command) -> CreateCommand {
     }
 }
 
-/// What is asked for in the menu itself: what fills pages is not.
+/// Returns the options in the menu itself. Long texts are asked for in a modal.
 fn form_options(form: &Form) -> impl Iterator<Item = &CommandOption> {
     form.options.iter().filter(|option| option.kind != OptionKind::Page)
 }
 
-/// The form in which a command is given, and the options that are.
+/// Returns the form of a given command, and its given options.
 pub(crate) fn form_of<'a, 'b>(
     command: &'a Command,
     options: &'b [CommandDataOption],
@@ -91,7 +93,7 @@ pub(crate) fn form_of<'a, 'b>(
     }
 }
 
-/// The form of a command that has one alone.
+/// Returns the form of a command with only one form.
 fn alone(command: &Command) -> Option<&Form> {
     command.forms.first().filter(|form| form.name.is_empty())
 }
@@ -118,10 +120,10 @@ fn option(one: &CommandOption) -> CreateCommandOption {
     }
 }
 
-/// The files that were given with a command, as they stand in its line.
+/// The contents of attached files, as they are put into the command line.
 type Files = HashMap<AttachmentId, String>;
 
-/// The line that a person would have written; `None` for a command that is not declared any more.
+/// Returns the command line that a person would type; `None` if the command is no longer declared.
 fn line(commands: &[Command], name: &str, options: &[CommandDataOption], files: &Files) -> Option<String> {
     let command = commands.iter().find(|command| command.name == name)?;
     let (form, given) = form_of(command, options)?;
@@ -141,7 +143,7 @@ fn written(value: &CommandDataOptionValue, files: &Files) -> Option<String> {
     }
 }
 
-/// Runs a command. That it was heard is said at once, whatever else is under way; what it answers is for the person alone.
+/// Runs a command. It is acknowledged at once; only the person sees the answer.
 pub(crate) async fn run(registry: Arc<ChannelRegistry>, commands: &'static [Command], given: CommandInteraction) {
     let by = Requester::gave(&given);
     if let Some(page) = modals::wanted(commands, &given) {
@@ -165,7 +167,7 @@ pub(crate) async fn run(registry: Arc<ChannelRegistry>, commands: &'static [Comm
     show(&registry, &by, &answer).await;
 }
 
-/// Does what a button says: about the reply it stands under, whenever that was written, or about the channel.
+/// Runs the action of a button: on the reply above it, however old, or on the channel.
 pub(crate) async fn pressed(registry: Arc<ChannelRegistry>, button: ComponentInteraction) {
     let marked = PartId::read(&button.data.custom_id);
     let about = match marked {
@@ -173,7 +175,7 @@ pub(crate) async fn pressed(registry: Arc<ChannelRegistry>, button: ComponentInt
             let action = ACTIONS.iter().find(|action| action.verb == verb);
             action.and_then(|action| Some((action.line, Some(mark.reply.id().ok()?))))
         }
-        // Discord lets nobody press what does not stand there.
+        // Discord only reports buttons that exist.
         None => button.data.custom_id.strip_prefix(LINE).map(|line| (line, None)),
     };
     let Some((line, reply)) = about else { return };
@@ -189,33 +191,34 @@ pub(crate) async fn pressed(registry: Arc<ChannelRegistry>, button: ComponentInt
     obey(&registry, by, line.to_owned(), reply).await;
 }
 
-/// Says why something is not done.
+/// Answers that a request is refused, and why.
 pub(crate) async fn refuse(registry: &ChannelRegistry, by: Requester, why: String) {
     if acknowledge(registry, &by).await {
         show(registry, &by, &refused(why)).await;
     }
 }
 
-/// Who wants something, and how they are answered.
+/// The person who sent an interaction, and how to answer.
 pub(crate) struct Requester {
     pub(crate) interaction: InteractionId,
-    /// Good for a quarter of an hour.
+    /// Valid for 15 minutes.
     pub(crate) token: String,
     channel: ChannelId,
     guild: Option<GuildId>,
-    /// It is wanted in their direct messages with the bot.
+    /// True in the person's DM with the bot.
     direct: bool,
     user: UserId,
     name: String,
 }
 
 impl Requester {
-    /// The channel in which it is wanted. Where the bot is not itself, people who brought it along are answered as in their
-    /// direct messages with it: nobody else sees what they are told. `None` if those cannot be opened now.
+    /// Returns the channel of the request. Outside the bot's servers and DMs, people who installed the bot for
+    /// themselves are answered as in their DM with it, because nobody else sees the answer. `None` if that DM cannot be
+    /// opened now.
     pub(crate) async fn channel(&self, registry: &ChannelRegistry) -> Option<ChannelId> {
         let directory = &registry.context.directory;
         let here = match self.guild {
-            // A server with an outage is one that the bot is in.
+            // The bot is also in servers that have an outage.
             Some(guild) => directory.cache.guild(guild).is_some() || registry.context.sync_cursor.is_in(guild),
             None => self.direct,
         };
@@ -246,7 +249,7 @@ impl Requester {
             token: form.token.clone(),
             channel: form.channel_id,
             guild: form.guild_id,
-            // Forms do not say where they are filled in; the command before them did.
+            // A form does not tell where it is filled in, but the command before it did.
             direct: registry.context.directory.directs.known(form.channel_id) == Some(form.user.id),
             name: name(form.member.as_ref(), &form.user),
             user: form.user.id,
@@ -260,7 +263,7 @@ pub(crate) fn name(member: Option<&Member>, user: &User) -> String {
     name.take(MAX_NAME_CHARS).collect()
 }
 
-/// Says that something was heard, has it done, and shows what came of it.
+/// Acknowledges a request, runs it, and shows the answer.
 pub(crate) async fn obey(registry: &ChannelRegistry, by: Requester, line: String, about: Option<MessageId>) {
     if acknowledge(registry, &by).await {
         let answer = answer(registry, &by, line, about).await;
@@ -268,12 +271,13 @@ pub(crate) async fn obey(registry: &ChannelRegistry, by: Requester, line: String
     }
 }
 
-/// Says that something was heard; false if that is too late.
+/// Acknowledges a request; returns false if it is too late.
 async fn acknowledge(registry: &ChannelRegistry, by: &Requester) -> bool {
-    let heard = CreateInteractionResponse::Defer(CreateInteractionResponseMessage::new().ephemeral(true));
-    let said = registry.context.http.create_interaction_response(by.interaction, &by.token, &heard, Vec::new()).await;
+    let deferred = CreateInteractionResponse::Defer(CreateInteractionResponseMessage::new().ephemeral(true));
+    let said =
+        registry.context.http.create_interaction_response(by.interaction, &by.token, &deferred, Vec::new()).await;
     if let Err(error) = said {
-        tracing::warn!(error = in_words(&error), "a command could not be acknowledged");
+        tracing::warn!(error = in_words(&error), "cannot acknowledge a command");
         return false;
     }
     true
@@ -302,7 +306,7 @@ fn refused(text: String) -> CommandAnswer {
 
 async fn show(registry: &ChannelRegistry, by: &Requester, answer: &CommandAnswer) {
     if let Err(error) = try_to_show(&registry.context.http, &by.token, answer).await {
-        tracing::warn!(error = in_words(&error), "a command's answer was not shown");
+        tracing::warn!(error = in_words(&error), "cannot show the answer to a command");
     }
 }
 
@@ -317,7 +321,7 @@ async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> sereni
         (text, _) => text,
     };
     let parts = split(text);
-    // JSON, or a file that begins with settings.
+    // The answer is JSON, or a file that begins with front matter.
     let is_file = text.starts_with('{') || text.starts_with("---\n");
     if is_file || parts.len() > MAX_PARTS {
         let name = if text.starts_with('{') { "azera.json" } else { "azera.md" };
@@ -333,7 +337,7 @@ async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> sereni
     Ok(())
 }
 
-/// The numbers of an answer as a picture that is described by the answer's text, and what else there is to say.
+/// Returns the chart of an answer as a picture with the answer's text as description, and the caption.
 async fn drawn(answer: &CommandAnswer) -> Option<(CreateAttachment, String)> {
     let chart = answer.chart.clone()?;
     let caption = split(&chart.caption).into_iter().next().unwrap_or_default();
@@ -341,7 +345,7 @@ async fn drawn(answer: &CommandAnswer) -> Option<(CreateAttachment, String)> {
     let picture = match drawing.await.ok()? {
         Ok(picture) => picture,
         Err(error) => {
-            tracing::error!(%error, "numbers are told without a picture");
+            tracing::error!(%error, "cannot draw a chart; answering without it");
             return None;
         }
     };
@@ -350,7 +354,7 @@ async fn drawn(answer: &CommandAnswer) -> Option<(CreateAttachment, String)> {
     Some((CreateAttachment::bytes(picture, "azera.png").description(described), caption))
 }
 
-/// Buttons for what there is to choose.
+/// Returns buttons for the choices.
 pub(crate) fn choices(choices: &[Choice]) -> Vec<CreateActionRow> {
     let buttons: Vec<CreateButton> = choices
         .iter()
@@ -412,9 +416,9 @@ mod tests {
     ];
 
     #[test]
-    fn a_declaration_becomes_a_menu() {
+    fn a_declaration_is_converted_to_a_menu() {
         let made = serde_json::to_value(declared(COMMANDS)).unwrap();
-        assert_eq!(made.as_array().unwrap().len(), 2, "what is for the terminal is left out");
+        assert_eq!(made.as_array().unwrap().len(), 2, "terminal commands are left out");
         assert_eq!(made[0]["options"][0]["type"], 3);
         assert_eq!(made[1]["options"][0]["options"][1]["type"], 4);
         assert_eq!(made[1]["options"][1]["description"], "another way on");
@@ -423,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_chosen_becomes_the_line() {
+    fn chosen_options_become_the_command_line() {
         #[track_caller]
         fn check(name: &str, options: serde_json::Value, want: Option<&str>) {
             let options: Vec<CommandDataOption> = serde_json::from_value(options).unwrap();

@@ -1,5 +1,5 @@
-//! What is called from outside. Boxed here, so that what it is made of is compiled with this crate once: otherwise each binary
-//! that awaits it compiles it again.
+//! The public asynchronous functions. They return boxed futures, so that their code is compiled once in this crate and
+//! not in each binary that awaits them.
 
 use std::sync::Arc;
 
@@ -11,30 +11,32 @@ use crate::discord::Discord;
 use crate::{Error, Settings};
 
 impl Discord {
-    /// Connects, and waits until Discord has described the servers the bot is in. Where Discord is away it is tried again
-    /// until it is there.
+    /// Connects, and waits until Discord has described the bot's servers. Retries while Discord is unreachable.
     ///
     /// # Errors
-    /// [`Error::Token`] if Discord does not know the token; others if it refuses the bot.
+    ///
+    /// [`Error::Token`] if Discord does not know the token; other errors if it refuses the bot.
     #[inline(never)]
     pub fn begin(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(self.begin_now())
     }
 
-    /// Tells the core what happens, until [`Discord::leave`] is called or Discord closes the connection for good.
+    /// Passes events to the engine until [`Discord::leave`] is called or Discord closes the connection for good.
     ///
     /// # Errors
-    /// Why Discord closed it.
+    ///
+    /// The reason why Discord closed the connection.
     #[inline(never)]
     pub fn listen(&self, host: Arc<dyn Host>) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(self.listen_until_closed(host))
     }
 }
 
-/// Asks Discord about the bot of a token.
+/// Asks Discord for the application of a token.
 ///
 /// # Errors
-/// [`Error::Token`] if Discord does not know the token, [`Error::Unreachable`] if it cannot be asked now.
+///
+/// [`Error::Token`] if Discord does not know the token; [`Error::Unreachable`] if Discord cannot be reached.
 #[inline(never)]
 pub fn application(settings: &Settings) -> BoxFuture<'_, Result<Application, Error>> {
     Box::pin(application_now(settings))

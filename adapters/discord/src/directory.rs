@@ -1,4 +1,4 @@
-//! Who may read where, by Discord's word of this moment: guilds, channels, roles and members as the gateway tells them.
+//! Who may read which channel at this moment, from the guilds, channels, roles and members that the gateway sends.
 
 use std::sync::Arc;
 
@@ -13,37 +13,37 @@ use serenity::json::json;
 use crate::error::{Failure, failure, in_words, refusal};
 use crate::{dm_channels::DmChannels, id};
 
-/// Guilds asked one by one about a person where Discord does not tell who their members are. Where there are more, a DM
-/// recalls nothing of the others.
+/// Most guilds that are asked about a person when Discord does not send members. With more guilds, a DM recalls nothing
+/// from the others.
 const MAX_GUILDS_QUERIED: usize = 20;
 
-/// What lets somebody read a channel from its beginning.
+/// Permissions that allow reading a channel from its beginning.
 const READS: Permissions = Permissions::VIEW_CHANNEL.union(Permissions::READ_MESSAGE_HISTORY);
 
-/// Discord as the gateway describes it.
+/// Discord's servers as the gateway describes them.
 pub(crate) struct Directory {
     pub(crate) cache: Arc<Cache>,
     pub(crate) http: Arc<Http>,
-    /// Discord tells of every change of a member.
+    /// True if Discord sends every change of members.
     pub(crate) members_known: bool,
     pub(crate) operators: Vec<UserId>,
     pub(crate) me: UserId,
-    /// When this process began to look.
+    /// When this process connected.
     pub(crate) began: Timestamp,
     pub(crate) directs: DmChannels,
 }
 
-/// A channel with the guild around it.
+/// A channel in a guild.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelLocation {
     pub(crate) guild: GuildId,
-    /// The channel whose permissions count: of a thread, the one it hangs on.
+    /// The channel whose permissions count: for a thread, its parent.
     pub(crate) channel: GuildChannel,
-    /// A thread that only those see who were added to it.
+    /// True for a private thread, which only added people see.
     pub(crate) private_thread: bool,
 }
 
-/// What a channel turned out to be.
+/// The kind of a channel.
 enum Found {
     Guild(Box<ChannelLocation>),
     Direct(UserId),
@@ -51,23 +51,23 @@ enum Found {
 }
 
 impl Directory {
-    /// A channel of a guild.
+    /// Returns a channel of a guild.
     #[expect(deprecated, reason = "the cache knows in which guild it lies; else all of them would be gone through")]
     pub(crate) fn channel(&self, channel: ChannelId) -> Option<GuildChannel> {
         self.cache.channel(channel).map(|found| found.clone())
     }
 
-    /// The name of a role.
+    /// Returns the name of a role.
     pub(crate) fn role_name(&self, guild: GuildId, role: RoleId) -> Option<String> {
         self.cache.guild(guild)?.roles.get(&role).map(|role| role.name.clone())
     }
 
-    /// Where a channel lies; `None` if it is a DM or unknown.
+    /// Returns guild and channel; `None` for a DM or an unknown channel.
     pub(crate) fn locate(&self, channel: ChannelId) -> Option<ChannelLocation> {
         if let Some(found) = self.channel(channel) {
             return Some(ChannelLocation { guild: found.guild_id, channel: found, private_thread: false });
         }
-        // Threads are kept with their guild.
+        // The cache stores threads with their guild.
         self.cache.guilds().into_iter().find_map(|id| {
             let guild = self.cache.guild(id)?;
             let thread = guild.threads.iter().find(|thread| thread.id == channel)?;
@@ -77,7 +77,8 @@ impl Directory {
         })
     }
 
-    /// What a channel is. Discord is asked about what the gateway did not describe: DMs, and threads that sleep.
+    /// Returns what a channel is. Asks Discord about channels that the gateway does not describe: DMs, and inactive
+    /// threads.
     async fn find(&self, channel: ChannelId) -> Result<Found, PlatformError> {
         if let Some(at) = self.locate(channel) {
             return Ok(Found::Guild(Box::new(at)));
@@ -104,14 +105,14 @@ impl Directory {
         }
     }
 
-    /// The member's permissions in the channel; `None` if they do not belong to the guild.
+    /// Returns a person's permissions in a channel; `None` if they are not in the guild.
     async fn permissions(&self, at: &ChannelLocation, user: UserId) -> Result<Option<Permissions>, PlatformError> {
         let Some(member) = self.member(at.guild, user).await? else { return Ok(None) };
         let Some(guild) = self.cache.guild(at.guild) else { return Err(unavailable()) };
         Ok(Some(guild.user_permissions_in(&at.channel, &member)))
     }
 
-    /// The member as they are now.
+    /// Returns the current member.
     pub(crate) async fn member(&self, guild: GuildId, user: UserId) -> Result<Option<Member>, PlatformError> {
         if self.members_known || user == self.me {
             let known = self.cache.guild(guild).and_then(|guild| {
@@ -132,7 +133,7 @@ impl Directory {
         }
     }
 
-    /// The direct messages of a person with the bot; `None` if they cannot be opened now.
+    /// Returns a person's DM channel with the bot; `None` if it cannot be opened now.
     pub(crate) async fn direct_with(&self, user: UserId) -> Option<ChannelId> {
         if let Some(known) = self.directs.of(user) {
             return Some(known);
@@ -143,13 +144,13 @@ impl Directory {
                 Some(dm.id)
             }
             Err(error) => {
-                tracing::debug!(error = in_words(&error), "direct messages could not be opened");
+                tracing::debug!(error = in_words(&error), "cannot open direct messages");
                 None
             }
         }
     }
 
-    /// What the bot itself may do in a channel; everything that a DM knows if it is one.
+    /// Returns the bot's own permissions in a channel; in a DM, all that exist there.
     pub(crate) fn own_permissions(&self, channel: ChannelId) -> Permissions {
         let Some(at) = self.locate(channel) else { return Permissions::dm_permissions() };
         let Some(guild) = self.cache.guild(at.guild) else { return Permissions::empty() };
@@ -171,7 +172,7 @@ impl Directory {
         self.place_at(chat, &at)
     }
 
-    /// What a chat is for all who read it: whoever that is, a channel is the same for all of them.
+    /// Returns what a channel is for all who read it. It is the same for all of them.
     pub(crate) async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
         let Some(channel) = id::channel_of(chat) else { return Ok(None) };
         match self.find(channel).await? {
@@ -189,11 +190,11 @@ impl Directory {
             return place(PlaceKind::Public(realm), None);
         }
         let since = self.horizon(&guild, &at.channel);
-        // Nobody sees a channel of a guild who does not belong to the guild.
+        // Only people in the guild see a channel of the guild.
         place(PlaceKind::Private { realm: Some(realm), all_in_realm: true, realm_since: None }, since)
     }
 
-    /// Whether a person who may read around a thread may read the thread itself.
+    /// Returns true if a person who may read a thread's channel may also read the thread.
     async fn in_thread(
         &self,
         thread: ChannelId,
@@ -208,9 +209,9 @@ impl Directory {
         Ok(members.iter().any(|member| member.user_id == user))
     }
 
-    /// Where somebody sees a channel without being able to scroll back, the time from which all are taken to have read
-    /// along. Discord does not say since when somebody sees a channel, so it is when this process began to look, or
-    /// when the newest of them joined.
+    /// Returns the time from which all readers are taken to have read along, if some see the channel but cannot scroll
+    /// back. Discord does not tell since when a person sees a channel. So this is the start of this process, or the
+    /// time when the newest of them joined, if that is later.
     fn horizon(&self, guild: &Guild, channel: &GuildChannel) -> Option<Timestamp> {
         let mut blind = guild.members.values().filter(|member| member.user.id != self.me).filter(|member| {
             let granted = guild.user_permissions_in(channel, member);
@@ -278,27 +279,27 @@ impl Directory {
         Ok(if manages { Access::Admin } else { Access::Member })
     }
 
-    /// The guild of a channel that is open to all of it.
+    /// Returns the guild of a channel that everyone in it can read.
     pub(crate) fn open_in(&self, channel: ChannelId) -> Option<GuildId> {
         let at = self.locate(channel).filter(|at| !at.private_thread)?;
         let guild = self.cache.guild(at.guild)?;
         open_to_all(&guild, &at.channel).then_some(at.guild)
     }
 
-    /// A role that stands for the bot itself, which people mention as they mention the bot.
+    /// Returns true for the bot's own role; people mention it like the bot.
     pub(crate) fn is_own_role(&self, guild: GuildId, role: RoleId) -> bool {
         let guild = self.cache.guild(guild);
         guild.and_then(|guild| guild.roles.get(&role)?.tags.bot_id) == Some(self.me)
     }
 }
 
-/// Whether everybody in the guild reads the channel from its beginning, and nobody is kept out: only then is what is said
-/// there the guild's. A channel that some may not see is private, whoever they are.
+/// Returns true if everyone in the guild reads the channel from its beginning. Only then do its messages have the
+/// guild's scope. A channel that anyone is excluded from is private.
 pub(crate) fn open_to_all(guild: &Guild, channel: &GuildChannel) -> bool {
     everybodys(guild, channel).contains(READS)
         && channel.permission_overwrites.iter().all(|overwrite| {
             !overwrite.deny.intersects(READS) || {
-                // What everybody is denied was reckoned already.
+                // The permissions of @everyone were checked above.
                 matches!(overwrite.kind, PermissionOverwriteType::Role(role) if role.get() == guild.id.get())
             }
         })
@@ -312,7 +313,7 @@ fn everybody_scrolls_back(guild: &Guild, channel: &GuildChannel) -> bool {
             .all(|overwrite| !overwrite.deny.contains(Permissions::READ_MESSAGE_HISTORY))
 }
 
-/// What somebody without any role may do in the channel.
+/// Returns the permissions of a person without any role.
 fn everybodys(guild: &Guild, channel: &GuildChannel) -> Permissions {
     let everyone = RoleId::new(guild.id.get());
     let base = guild.roles.get(&everyone).map_or(Permissions::empty(), |role| role.permissions);
@@ -326,7 +327,7 @@ fn everybodys(guild: &Guild, channel: &GuildChannel) -> Permissions {
     overwrite.map_or(base, |overwrite| (base & !overwrite.deny) | overwrite.allow)
 }
 
-/// What a DM is.
+/// Returns the place of a DM.
 fn direct(chat: &ChatId, whose: UserId) -> Result<Option<Place>, PlatformError> {
     let kind = PlaceKind::Dm(id::person(whose).map_err(unusable)?);
     Ok(Some(Place { chat: chat.clone(), kind, since: None }))

@@ -37,23 +37,22 @@ use crate::sync_cursor::SyncCursor;
 use crate::typing::Typing;
 use crate::webhooks::{Speaker, Webhooks};
 
-/// Time for Discord to describe the servers the bot is in, at a start.
+/// Time limit for Discord to describe the bot's servers at a start.
 const DESCRIBED: Duration = Duration::from_secs(20);
 
-/// Wait before Discord is tried a second time at a start; it doubles, up to the longest.
+/// Wait before the second attempt to connect at a start; it doubles up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Time between two writings of how far each channel was handled.
+/// Time between two writes of the sync cursor.
 const KEEP: Duration = Duration::from_secs(5);
 
-/// Discord as the core sees it: a platform.
+/// Discord as a platform.
 ///
-/// **Once and only once.** A message's id is Discord's, so that the core knows one it had before, however often Discord
-/// tells of it. How far each channel was handled is kept on disk, and what came later is read from the channel's history
-/// after a start or a new session. A reply's messages bear what they answer; posting one carries an enforced nonce that
-/// follows from the reply and its part, and where an earlier process may have posted it, the channel is looked through
-/// first.
+/// **Exactly once.** A message's id is Discord's, so the engine recognises a message it had before. The sync cursor on
+/// disk stores how far each channel was handled; after a start or a new session, later messages are read from the
+/// channel's history. The messages of a reply say what they answer. Posting one uses an enforced nonce derived from the
+/// reply and its part. If an earlier process may have posted it, the channel's history is searched first.
 pub struct Discord {
     id: PlatformId,
     pub(crate) settings: Settings,
@@ -61,18 +60,18 @@ pub struct Discord {
     commands: &'static [Command],
     actions: &'static [MessageAction],
     pub(crate) sync_cursor: Arc<SyncCursor>,
-    /// The newest snowflake handled before this start: what is newer was made while nobody looked.
+    /// The newest snowflake handled before this start; newer channels were created while the bot was offline.
     handled_before: Option<u64>,
-    /// What there is once Discord said who the bot is.
+    /// Set once Discord said who the bot is.
     connected: OnceLock<Connected>,
     connection: AsyncMutex<Option<Connection>>,
-    /// Where pictures of personas come from.
+    /// The source of persona pictures.
     avatars: Arc<OnceLock<Arc<dyn Avatars>>>,
-    /// Ends [`Discord::listen`].
+    /// Used to end [`Discord::listen`].
     shards: Mutex<Option<Arc<ShardManager>>>,
 }
 
-/// The bot on Discord.
+/// The state of a connected bot.
 struct Connected {
     http: Arc<Http>,
     directory: Arc<Directory>,
@@ -83,7 +82,7 @@ struct Connected {
 }
 
 impl Connected {
-    /// Shows a reply, or what was written unasked at a time.
+    /// Shows a reply, or a post that was written at `at`.
     async fn show(&self, outbound: &Outbound, at: Option<Timestamp>) -> Result<Target, PlatformError> {
         let target = target(&outbound.chat, &outbound.id, at)?;
         let speaker = Speaker { persona: outbound.persona.clone(), name: outbound.persona_name.clone() };
@@ -94,16 +93,17 @@ impl Connected {
 
 struct Connection {
     gateway: Gateway,
-    /// What happened before the core was there to be told.
+    /// Events from before the engine was attached.
     early: Vec<Event>,
 }
 
 impl Discord {
-    /// Discord, not connected yet. `folder` keeps how far each channel was handled; `commands` are offered as slash commands,
-    /// `actions` in the menus of messages.
+    /// Creates the platform without connecting. `folder` stores the sync cursor; `commands` become slash commands, and
+    /// `actions` appear in the menus of messages.
     ///
     /// # Errors
-    /// When the settings or what is kept in the folder cannot be used.
+    ///
+    /// Fails if the settings or the files in the folder cannot be used.
     pub fn new(
         settings: Settings,
         folder: &Path,
@@ -128,7 +128,7 @@ impl Discord {
         })
     }
 
-    /// Says where pictures of personas come from; the first word counts.
+    /// Sets the source of persona pictures; only the first call counts.
     pub fn set_avatars(&self, avatars: Arc<dyn Avatars>) {
         self.avatars.get_or_init(|| avatars);
     }
@@ -138,7 +138,7 @@ impl Discord {
         loop {
             match self.connect().await {
                 Err(error) if error.is_transient() => {
-                    tracing::warn!(%error, seconds = wait.as_secs(), "trying again");
+                    tracing::warn!(%error, seconds = wait.as_secs(), "cannot connect; trying again");
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }
@@ -184,7 +184,7 @@ impl Discord {
             streams,
             presence: Presence::default(),
         });
-        tracing::info!(bot = application.name, "on Discord");
+        tracing::info!(bot = application.name, "connected to Discord");
         Ok(())
     }
 
@@ -208,9 +208,9 @@ impl Discord {
             settings: self.settings.clone(),
         }));
         tokio::spawn(declare_commands(connected.http.clone(), self.commands, self.actions));
-        // Ends with this.
-        let mut beside = JoinSet::new();
-        beside.spawn(self.farewell(&registry).go_on());
+        // The tasks end with this function.
+        let mut background = JoinSet::new();
+        background.spawn(self.farewell(&registry).go_on());
         for event in early {
             self.take(&registry, event);
         }
@@ -236,7 +236,7 @@ impl Discord {
         if left { Ok(()) } else { ended }
     }
 
-    /// Ends the connection. What is under way is shown all the same.
+    /// Ends the connection. Replies in progress are still shown.
     pub async fn leave(&self) {
         let shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(shards) = shards {
@@ -253,7 +253,7 @@ impl Discord {
                     registry.dispatch(channel, ChannelEvent::Missed);
                 }
             }
-            Event::Resumed => tracing::info!("Discord told what happened meanwhile"),
+            Event::Resumed => tracing::info!("Discord repeated the missed events"),
             Event::Guild(guild) => self.guild(registry, &guild),
             Event::GuildGone(guild) => self.left(guild),
             Event::Channel(channel) => self.channel(registry, &channel),
@@ -284,8 +284,8 @@ impl Discord {
         }
     }
 
-    /// A guild as it is at the beginning of a session: what was said since the last one is looked up. In one that was never
-    /// seen the bot says what it is.
+    /// Handles a guild at the beginning of a session: looks for missed messages. In a guild that is new, the bot
+    /// introduces itself.
     fn guild(&self, registry: &Arc<ChannelRegistry>, guild: &Guild) {
         let mut channels = guild.channels.values().chain(&guild.threads);
         let known = channels.any(|channel| self.sync_cursor.mark(channel.id).is_some());
@@ -296,7 +296,7 @@ impl Discord {
         for channel in guild.channels.values().chain(&guild.threads) {
             self.channel(registry, channel);
         }
-        tracing::info!(guild = %guild.id, channels = guild.channels.len(), "in a server");
+        tracing::info!(guild = %guild.id, channels = guild.channels.len(), "received the description of a server");
     }
 
     fn channel(&self, registry: &Arc<ChannelRegistry>, channel: &GuildChannel) {
@@ -304,7 +304,8 @@ impl Discord {
             return;
         }
         let newest = channel.last_message_id.map_or(channel.id.get(), |message| message.get().max(channel.id.get()));
-        // A channel made while nobody looked is read from its beginning; of one that was there before, nothing.
+        // A channel created while the bot was offline is read from its beginning. An older channel that is new to the
+        // bot is not read back.
         let made_meanwhile = self.handled_before.is_some_and(|handled| channel.id.get() > handled);
         let begin = if made_meanwhile { channel.id.get().saturating_sub(1) } else { newest };
         self.sync_cursor.begin(channel.id, begin, Some(channel.guild_id));
@@ -313,7 +314,7 @@ impl Discord {
         }
     }
 
-    /// Lets the presence follow the mood of a reply, where everybody may know it.
+    /// Updates the presence with the mood of a reply, if everyone may know it.
     async fn show_mood(&self, connected: &Connected, channel: ChannelId, outbound: &Outbound) {
         let (Some(mood), Some(guild)) = (&outbound.state.mood, connected.directory.open_in(channel)) else { return };
         let words = connected.presence.said(guild, &outbound.persona, &outbound.persona_name, mood);
@@ -325,7 +326,7 @@ impl Discord {
         }
     }
 
-    /// Looks for what was missed in every channel there is.
+    /// Looks for missed messages in every channel.
     fn look_everywhere(&self, registry: &Arc<ChannelRegistry>) {
         let cache = &registry.context.directory.cache;
         for guild in cache.guilds() {
@@ -343,13 +344,13 @@ impl Discord {
     }
 }
 
-/// Tells Discord which commands there are.
+/// Sends the declarations of commands to Discord.
 async fn declare_commands(http: Arc<Http>, declared: &'static [Command], actions: &'static [MessageAction]) {
     let mut declarations = commands::declared(declared);
     declarations.extend(menus::declared(actions));
     match http.create_global_commands(&declarations).await {
-        Ok(commands) => tracing::debug!(commands = commands.len(), "commands are offered"),
-        Err(error) => tracing::error!(error = in_words(&error), "commands are not offered"),
+        Ok(commands) => tracing::debug!(commands = commands.len(), "declared the commands"),
+        Err(error) => tracing::error!(error = in_words(&error), "cannot declare the commands"),
     }
 }
 
@@ -357,7 +358,7 @@ fn is_talked_in(kind: ChannelType) -> bool {
     !matches!(kind, ChannelType::Category | ChannelType::Forum | ChannelType::Directory)
 }
 
-/// Waits until the first session is described; gives what happened until then.
+/// Waits until the first session is described; returns the events until then.
 async fn described(gateway: &mut Gateway) -> Result<Vec<Event>, Error> {
     let until = tokio::time::Instant::now() + DESCRIBED;
     let mut early = Vec::new();
@@ -373,7 +374,7 @@ async fn described(gateway: &mut Gateway) -> Result<Vec<Event>, Error> {
             Ok(Some(event)) => event,
             Ok(None) => return Err(Error::Refused("its thread ended".to_owned())),
             Err(_) if open.is_some() => {
-                tracing::warn!("some servers have an outage; they are taken up when they are back");
+                tracing::warn!("some servers have an outage; continuing with the others");
                 break;
             }
             Err(_) => return Err(Error::Unreachable("no session was opened".to_owned())),
@@ -435,7 +436,7 @@ impl Platform for Discord {
         connected.streams.finish(reply).await;
         let target = target(chat, reply, Some(at))?;
         if self.sync_cursor.is_left(target.channel) {
-            // It stands where the bot cannot reach it any more.
+            // The bot can no longer reach it.
             return Ok(());
         }
         connected.shown.retract(target).await

@@ -1,14 +1,14 @@
-//! DM channels and whose they are.
+//! Maps DM channels to their people.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serenity::all::{ChannelId, UserId};
 
-/// DM channels whose person is remembered; whose another is, Discord is asked.
+/// Most DM channels in the cache; Discord is asked about others.
 const MAX_KNOWN: usize = 10_000;
 
-/// The person of each DM channel. That never changes, so it may be remembered.
+/// The person of each DM channel. It never changes, so it may be cached.
 #[derive(Default)]
 pub(crate) struct DmChannels(Mutex<HashMap<ChannelId, UserId>>);
 
@@ -21,12 +21,12 @@ impl DmChannels {
         known.insert(channel, user);
     }
 
-    /// Whose DM channel it is, if that is known.
+    /// Returns the person of a DM channel, if known.
     pub(crate) fn known(&self, channel: ChannelId) -> Option<UserId> {
         self.lock().get(&channel).copied()
     }
 
-    /// The DM channel of a person, if that is known.
+    /// Returns the DM channel of a person, if known.
     pub(crate) fn of(&self, user: UserId) -> Option<ChannelId> {
         self.lock().iter().find(|(_, whose)| **whose == user).map(|(channel, _)| *channel)
     }

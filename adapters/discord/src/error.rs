@@ -3,7 +3,7 @@ use serenity::all::ModelError;
 use serenity::http::{HttpError, StatusCode};
 use thiserror::Error as ThisError;
 
-/// Why the bot could not be connected to Discord, or not stay so.
+/// An error of connecting to Discord or of staying connected.
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// Discord does not know the token.
@@ -12,30 +12,30 @@ pub enum Error {
          AZERA__DISCORD__TOKEN"
     )]
     Token,
-    /// The settings cannot be used.
+    /// The settings are invalid.
     #[error("{0}")]
     Settings(String),
-    /// Discord could not be reached, or had a fault of its own; it may work later.
+    /// Discord cannot be reached, or has a fault; it may work later.
     #[error("Discord cannot be reached: {0}")]
     Unreachable(String),
     /// Discord closed the connection for good.
     #[error("Discord refuses the connection: {0}")]
     Refused(String),
-    /// What was handled could not be kept.
+    /// The sync cursor could not be read or written.
     #[error("{path}: {source}")]
     SyncCursor {
-        /// Which file.
+        /// The file.
         path: String,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Something that Discord sent cannot be used.
+    /// Discord sent something that cannot be used.
     #[error("what Discord sent cannot be used: {0}")]
     Unusable(String),
 }
 
 impl Error {
-    /// Whether the same call may succeed later without anybody changing anything.
+    /// Returns true if the same call may succeed later without anyone changing anything.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable(_))
     }
@@ -47,26 +47,26 @@ impl From<azera_types::IdError> for Error {
     }
 }
 
-/// What became of a request.
+/// The kind of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// Discord does not know the token.
     Token,
-    /// What it is about is not there.
+    /// The object of the request does not exist.
     Gone,
-    /// Discord will not do it.
+    /// Discord refuses the request.
     Refused,
-    /// Whether it was done is not known; it may work later.
+    /// The result is unknown; the request may succeed later.
     Unknown,
 }
 
-/// JSON error codes of a message and of a webhook that are not there any more, and of a channel that has all the webhooks it can have
+/// JSON error codes: unknown message, unknown webhook, and a channel with the maximum number of webhooks
 /// (<https://discord.com/developers/docs/topics/opcodes-and-status-codes#json>).
 const UNKNOWN_MESSAGE: isize = 10_008;
 const UNKNOWN_WEBHOOK: isize = 10_015;
 const TOO_MANY_WEBHOOKS: isize = 30_007;
 
-/// Sorts a failure by what can be done about it.
+/// Classifies a failed request.
 pub(crate) fn failure(error: &serenity::Error) -> Failure {
     match error {
         serenity::Error::Http(HttpError::UnsuccessfulRequest(response)) => match response.status_code {
@@ -77,7 +77,7 @@ pub(crate) fn failure(error: &serenity::Error) -> Failure {
             status if status.is_client_error() => Failure::Refused,
             _ => Failure::Unknown,
         },
-        // A webhook that the bot cannot speak through any more.
+        // The bot has no token for this webhook any more.
         serenity::Error::Model(ModelError::NoTokenSet) => Failure::Gone,
         serenity::Error::Http(HttpError::Request(_)) => Failure::Unknown,
         serenity::Error::Http(_) | serenity::Error::Model(_) => Failure::Refused,
@@ -85,7 +85,7 @@ pub(crate) fn failure(error: &serenity::Error) -> Failure {
     }
 }
 
-/// Whether it failed because the webhook is not there that it had to go through.
+/// Returns true if the request failed because its webhook does not exist.
 pub(crate) fn is_webhook_gone(error: &serenity::Error) -> bool {
     match error {
         serenity::Error::Http(HttpError::UnsuccessfulRequest(response)) => response.error.code == UNKNOWN_WEBHOOK,
@@ -94,7 +94,8 @@ pub(crate) fn is_webhook_gone(error: &serenity::Error) -> bool {
     }
 }
 
-/// Whether a webhook was refused because of the channel, whoever speaks: the bot may make none there, or there are too many.
+/// Returns true if a webhook was refused because of the channel: the bot lacks the permission, or there are too many
+/// webhooks.
 pub(crate) fn is_of_the_channel(error: &serenity::Error) -> bool {
     match error {
         serenity::Error::Http(HttpError::UnsuccessfulRequest(response)) => {
@@ -104,7 +105,7 @@ pub(crate) fn is_of_the_channel(error: &serenity::Error) -> bool {
     }
 }
 
-/// The failure in words. Never the address: that of a webhook holds its secret.
+/// Describes the failure without the URL, which for a webhook contains its secret.
 pub(crate) fn in_words(error: &serenity::Error) -> String {
     match error {
         serenity::Error::Http(HttpError::UnsuccessfulRequest(response)) => {
@@ -125,11 +126,11 @@ pub(crate) fn in_words(error: &serenity::Error) -> String {
     }
 }
 
-/// The failure as the core understands it.
+/// Converts the failure to the engine's error.
 pub(crate) fn refusal(error: &serenity::Error) -> PlatformError {
     match failure(error) {
         Failure::Gone | Failure::Refused => PlatformError::Refused(in_words(error)),
-        // A token can be mended; the reply waits for it.
+        // The operator can replace the token; the reply waits for that.
         Failure::Token | Failure::Unknown => PlatformError::Transient(in_words(error)),
     }
 }

@@ -1,7 +1,8 @@
-//! The gateway: what happens on Discord, in the order it happened.
+//! The gateway: Discord's events in order.
 //!
-//! serenity hands each event to a task of its own, and tasks of a pool run in any order. So the gateway has a thread
-//! with a runtime of its own, where they run in the order they were made; each only puts its event in a queue.
+//! serenity runs each event in a task of its own, and a thread pool runs tasks in any order. So the gateway has a
+//! thread with its own runtime, in which they run in the order they were created. Each task only puts its event into a
+//! queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,59 +17,59 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Failure, failure, in_words};
 
-/// Events that may wait. What comes beyond that is looked up in the history of the channels.
+/// Most queued events. Later ones are read from the history of the channels.
 const MAX_EVENTS: usize = 10_000;
 
-/// What a new session tells.
+/// A new session.
 pub(crate) struct Session {
-    /// Every server that it tells of, those with an outage included.
+    /// All servers of the session, including those with an outage.
     pub(crate) servers: Vec<GuildId>,
-    /// Which of the shards it is, counted from 0.
+    /// Number of the shard, from 0.
     shard: u32,
     shards: u32,
 }
 
 impl Session {
-    /// Whether it would tell of a server.
+    /// Returns true if this session's shard covers the server.
     pub(crate) fn covers(&self, server: GuildId) -> bool {
         serenity::utils::shard_id(server, self.shards) == self.shard
     }
 }
 
-/// What happened.
+/// An event on Discord.
 pub(crate) enum Event {
-    /// A new session: nothing of the time before it is repeated.
+    /// A new session: earlier events are not repeated.
     Ready(Session),
-    /// Everything since the connection broke was repeated.
+    /// All events since the connection broke were repeated.
     Resumed,
-    /// A guild as it is now: at the beginning of a session, after an outage, or because the bot was let in.
+    /// A guild's current state: at the beginning of a session, after an outage, or because the bot joined.
     Guild(Box<Guild>),
     /// The bot was removed from a guild.
     GuildGone(GuildId),
-    /// A channel or thread is new, or was changed.
+    /// A channel or thread was created or changed.
     Channel(Box<GuildChannel>),
     Said(Box<Message>),
     Edited(Box<MessageUpdateEvent>),
     Deleted(ChannelId, Vec<MessageId>),
-    /// Somebody gave a command.
+    /// Somebody ran a command.
     Command(Box<CommandInteraction>),
-    /// Somebody types a command.
+    /// Somebody is typing a command.
     Typing(Box<CommandInteraction>),
     /// Somebody pressed a button.
     Pressed(Box<ComponentInteraction>),
-    /// Somebody filled in a form.
+    /// Somebody submitted a form.
     Filled(Box<ModalInteraction>),
     /// Somebody reacted to a message.
     Reacted(Box<Reaction>),
 }
 
-/// The connection to the gateway, until it is dropped.
+/// The connection to the gateway; dropping it ends it.
 pub(crate) struct Gateway {
     pub(crate) cache: Arc<Cache>,
     shards: Arc<ShardManager>,
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) missed: Arc<AtomicBool>,
-    /// Ends with the reason why the connection ended for good.
+    /// Receives the reason when the connection ends for good.
     pub(crate) ended: oneshot::Receiver<Error>,
     runtime: Option<std::thread::JoinHandle<()>>,
 }
@@ -85,7 +86,7 @@ impl Handler {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => {
                 if !self.missed.swap(true, Ordering::AcqRel) {
-                    tracing::warn!("Discord is faster than Azera: what is missed is looked up later");
+                    tracing::warn!("too many events at once; reading missed messages from the history later");
                 }
             }
             // Azera is stopping.
@@ -107,7 +108,7 @@ impl EventHandler for Handler {
     }
 
     async fn guild_create(&self, context: Context, guild: Guild, _: Option<bool>) {
-        // Only who is known can be judged: large guilds tell of their members when they are asked.
+        // Permissions need the members. Large guilds send them only on request.
         if self.members && (guild.members.len() as u64) < guild.member_count {
             context.shard.chunk_guild(guild.id, None, false, ChunkGuildFilter::None, None);
         }
@@ -115,7 +116,7 @@ impl EventHandler for Handler {
     }
 
     async fn guild_delete(&self, _: Context, guild: UnavailableGuild, _: Option<Guild>) {
-        // An outage takes a guild away for a while; only a guild that is gone for good is told without that flag.
+        // An outage makes a guild unavailable for a while; only a guild that is gone for good comes without that flag.
         if !guild.unavailable {
             self.pass(Event::GuildGone(guild.id));
         }
@@ -161,7 +162,7 @@ impl EventHandler for Handler {
 }
 
 impl Gateway {
-    /// Opens the connection and begins to listen. It reconnects and resumes by itself until it is stopped or refused.
+    /// Opens the connection. It reconnects and resumes on its own until it is stopped or refused.
     pub(crate) async fn open(http: Http, intents: GatewayIntents) -> Result<Self, Error> {
         let (events, waiting) = mpsc::channel(MAX_EVENTS);
         let missed = Arc::new(AtomicBool::new(false));
@@ -196,7 +197,7 @@ impl Gateway {
         }
     }
 
-    /// How to end the connection from elsewhere.
+    /// Returns the handle that ends the connection.
     pub(crate) fn shards(&self) -> Arc<ShardManager> {
         self.shards.clone()
     }
@@ -209,7 +210,7 @@ impl Gateway {
     }
 }
 
-/// Why a client ended.
+/// Converts the reason why a client ended.
 fn why(error: &serenity::Error) -> Error {
     match error {
         serenity::Error::Gateway(GatewayError::InvalidAuthentication) => Error::Token,

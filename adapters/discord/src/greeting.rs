@@ -1,4 +1,4 @@
-//! What the bot says when it comes into a server: what it is, what it keeps, and how to have that forgotten.
+//! The greeting in a new server: what the bot is, what it stores, and how to make it forget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::directory::Directory;
 use crate::error::{Failure, failure, in_words};
 use crate::replies::nobody;
 
-/// What can be chosen at once: what a button says, and the line that does it.
+/// Buttons: label and command line.
 const CHOICES: [(&str, &str); 4] = [
     ("Answer everything here", "/answer always"),
     ("Only when addressed", "/answer addressed"),
@@ -20,11 +20,12 @@ const CHOICES: [(&str, &str); 4] = [
     ("Personas", "/persona list"),
 ];
 
-/// How often the message is tried, and the wait before the second time, which doubles.
+/// Attempts to send the greeting, and the wait before the second one, which doubles.
 const ATTEMPTS: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// Where the bot introduces itself: where the server greets, or else in the first channel in which it may speak.
+/// Returns the channel for the greeting: the server's system channel, or else the first channel in which the bot may
+/// write.
 pub(crate) fn place(guild: &Guild, directory: &Directory) -> Option<ChannelId> {
     let needed = Permissions::VIEW_CHANNEL | Permissions::SEND_MESSAGES;
     let mut channels: Vec<_> = guild
@@ -37,7 +38,7 @@ pub(crate) fn place(guild: &Guild, directory: &Directory) -> Option<ChannelId> {
     channels.first().map(|channel| channel.id)
 }
 
-/// Introduces the bot. Told twice to do so in a short time, Discord shows it once.
+/// Sends the greeting. If it is sent twice within a short time, Discord shows it once.
 pub(crate) async fn greet(registry: Arc<ChannelRegistry>, guild: GuildId, channel: ChannelId) {
     let name = registry.context.directory.cache.current_user().display_name().to_owned();
     let pending = CHOICES.map(|(label, line)| Choice { label: label.to_owned(), line: line.to_owned() });
@@ -57,7 +58,7 @@ pub(crate) async fn greet(registry: Arc<ChannelRegistry>, guild: GuildId, channe
                 wait *= 2;
             }
             Err(error) => {
-                tracing::warn!(%guild, error = in_words(&error), "nobody was told what the bot is");
+                tracing::warn!(%guild, error = in_words(&error), "cannot send the greeting");
                 return;
             }
         }
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_fits_into_a_message() {
+    fn the_greeting_fits_into_a_message() {
         assert!(words(&"x".repeat(32)).chars().count() < 2_000);
     }
 }

@@ -1,5 +1,5 @@
-//! Discord's snowflakes as ids of the core, and back. Each begins with the platform's name, so that no other adapter
-//! makes the same.
+//! Converts Discord's snowflakes to the engine's ids and back. Each id begins with the platform's name, so that it
+//! differs from those of other adapters.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use azera_adapter::REPLY_MARK;
 use azera_types::{ChatId, IdError, MessageId, PersonId, RealmId, Timestamp};
 use serenity::model::id as discord;
 
-/// The platform's name, and the first part of every id it makes.
+/// The platform's name, and the first part of every id it creates.
 pub const PLATFORM: &str = "discord";
 
-/// Milliseconds from 1970 to Discord's own beginning of time, the first second of 2015
+/// Milliseconds from 1970 to Discord's epoch, the first second of 2015
 /// (<https://discord.com/developers/docs/reference#snowflakes>).
 const EPOCH_MS: i64 = 1_420_070_400_000;
 
 /// Bits of a snowflake below its time.
 const TIME_SHIFT: u32 = 22;
 
-/// How far this machine's clock may be ahead of Discord's, in milliseconds, so that what was posted is still found.
+/// How far the local clock may be ahead of Discord's, in milliseconds, so that a post is still found.
 const CLOCKS_APART_MS: u64 = 3_600_000;
 
 pub(crate) fn realm(guild: discord::GuildId) -> Result<RealmId, IdError> {
@@ -36,12 +36,12 @@ pub(crate) fn message(message: discord::MessageId) -> Result<MessageId, IdError>
     MessageId::new(format!("{PLATFORM}:{message}"))
 }
 
-/// The channel of a chat; `None` for a chat of another platform.
+/// Returns the channel of a chat; `None` for a chat of another platform.
 pub(crate) fn channel_of(chat: &ChatId) -> Option<discord::ChannelId> {
     snowflake(chat.as_str()).map(discord::ChannelId::new)
 }
 
-/// The user a person is; `None` for a person of another platform.
+/// Returns the user of a person; `None` for a person of another platform.
 pub(crate) fn user_of(person: &PersonId) -> Option<discord::UserId> {
     snowflake(person.as_str()).map(discord::UserId::new)
 }
@@ -51,23 +51,23 @@ fn snowflake(id: &str) -> Option<u64> {
     number.parse().ok().filter(|number| *number != 0)
 }
 
-/// What has a place of its own in a channel.
+/// A place in a channel that one reply or post takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Spot {
-    /// The answers to a message, whichever of them stands there.
+    /// The replies to a message; only one of them is shown.
     Answers(discord::MessageId),
-    /// Something written unasked, by the number that the core gave it.
+    /// A post, by the engine's number.
     Post(u64),
 }
 
-/// What the core calls something written unasked, before its number.
+/// Prefix of the engine's id of a post; its number follows.
 const POST: &str = "post~";
 
-/// What the number of a post begins with where a spot is written.
+/// Prefix of a post's number in a written spot.
 const POST_MARK: &str = "post";
 
 impl Spot {
-    /// Reads what a spot writes.
+    /// Parses a spot from its `Display` form.
     pub(crate) fn read(text: &str) -> Option<Self> {
         match text.strip_prefix(POST_MARK) {
             Some(number) => number.parse().ok().map(Self::Post),
@@ -85,8 +85,8 @@ impl fmt::Display for Spot {
     }
 }
 
-/// Which reply: the message it answers, and how many answers to it were made before. The core makes a reply's id of the
-/// two (`discord:42~r0`), so they say everything about it. Or which post, of which there is one alone (`post~7`).
+/// A reply: the answered message, and the number of earlier replies to it. The engine builds a reply's id from the two
+/// (`discord:42~r0`). Or a post, of which there is only one (`post~7`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ReplyKey {
     pub(crate) spot: Spot,
@@ -94,7 +94,7 @@ pub(crate) struct ReplyKey {
 }
 
 impl ReplyKey {
-    /// The reply of an id of the core; `None` if it is no post and answers no message of Discord.
+    /// Parses the engine's id; `None` if it is neither a post nor a reply to a message on Discord.
     pub(crate) fn of(reply: &MessageId) -> Option<Self> {
         if let Some(number) = reply.as_str().strip_prefix(POST) {
             return Some(Self { spot: Spot::Post(number.parse().ok()?), number: 0 });
@@ -104,7 +104,7 @@ impl ReplyKey {
         Some(Self { spot, number: number.parse().ok()? })
     }
 
-    /// The core's id of the reply.
+    /// Returns the engine's id.
     pub(crate) fn id(self) -> Result<MessageId, IdError> {
         MessageId::new(match self.spot {
             Spot::Answers(question) => format!("{PLATFORM}:{question}{REPLY_MARK}{}", self.number),
@@ -113,7 +113,7 @@ impl ReplyKey {
     }
 }
 
-/// A reply and where it stands: in which channel, and behind which message at the earliest.
+/// A reply, its channel, and a message that comes before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) channel: discord::ChannelId,
@@ -122,8 +122,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Where a reply of the core's stands; `None` if that is not on Discord. For what answers nobody, one must say when it
-    /// was written.
+    /// Returns the target of a reply; `None` if it is not on Discord. A post needs the time at which it was written.
     pub(crate) fn of(chat: &ChatId, reply: &MessageId, at: Option<Timestamp>) -> Option<Self> {
         let (channel, reply) = (channel_of(chat)?, ReplyKey::of(reply)?);
         let since = match reply.spot {
@@ -133,15 +132,15 @@ impl Target {
         Some(Self { channel, reply, since })
     }
 
-    /// Behind which message it stands if the time it was written at is by a clock that is ahead of Discord's; `None` where
-    /// `since` is Discord's own word.
+    /// Returns the message before a post in case the local clock is ahead of Discord's; `None` where `since` is from
+    /// Discord.
     pub(crate) fn since_by_a_fast_clock(self) -> Option<discord::MessageId> {
         let earlier = self.since.get().saturating_sub(CLOCKS_APART_MS << TIME_SHIFT);
         matches!(self.reply.spot, Spot::Post(_)).then(|| discord::MessageId::new(earlier.max(1)))
     }
 }
 
-/// The smallest snowflake of a time, in milliseconds since 1970; for asking what came after it.
+/// Returns the smallest snowflake of a time in milliseconds since 1970. It is used to ask for later messages.
 pub(crate) fn first_of(at_ms: i64) -> u64 {
     u64::try_from(at_ms - EPOCH_MS).unwrap_or(0) << TIME_SHIFT
 }
@@ -151,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_read_what_they_write() {
+    fn ids_are_parsed_as_they_were_written() {
         assert_eq!(channel_of(&chat(discord::ChannelId::new(7)).unwrap()), Some(discord::ChannelId::new(7)));
         assert_eq!(user_of(&person(discord::UserId::new(8)).unwrap()), Some(discord::UserId::new(8)));
         #[track_caller]
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_discord_is_nobody() {
+    fn ids_of_other_platforms_are_refused() {
         #[track_caller]
         fn check(id: &str) {
             assert_eq!(channel_of(&ChatId::new(id).unwrap()), None, "{id}");
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_post_stands_behind_its_time() {
+    fn a_post_is_searched_from_its_time_on() {
         let chat = ChatId::new("discord:9").unwrap();
         let since = |id: &str, at| Target::of(&chat, &MessageId::new(id).unwrap(), at).map(|target| target.since.get());
         let at = Timestamp::from_millisecond(EPOCH_MS + 2).unwrap();
@@ -198,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn a_snowflake_tells_its_time() {
-        // The example of Discord's reference.
+    fn a_time_is_converted_to_its_first_snowflake() {
+        // The example in Discord's reference.
         assert_eq!(first_of(1_462_015_105_796), 175_928_847_299_117_063 >> TIME_SHIFT << TIME_SHIFT);
         assert_eq!(first_of(0), 0);
     }

@@ -1,4 +1,4 @@
-//! What people say, as the core takes it in: Discord's tags become names.
+//! Converts messages of people for the engine. Discord's tags become names.
 
 use azera_types::{IdError, Inbound, MAX_NAME_CHARS, Text, Timestamp};
 use serenity::all::{ChannelId, GuildId, Message, MessageType, RoleId, User, UserId};
@@ -7,14 +7,13 @@ use crate::directory::Directory;
 use crate::id;
 use crate::replies::Replies;
 
-/// Whether somebody said it. Bots and webhooks are not listened to, the bot's own above all; nor are notices such as
-/// "somebody joined".
+/// Returns true if a person wrote the message. Bots and webhooks, including this bot, and system notices do not count.
 pub(crate) fn is_said(message: &Message) -> bool {
     let speaks = matches!(message.kind, MessageType::Regular | MessageType::InlineReply);
     speaks && !message.author.bot && !message.author.system && message.webhook_id.is_none()
 }
 
-/// Whether it is certainly for the bot, so that it may be seen writing at once.
+/// Returns true if the message is certainly for the bot, so that the typing indicator may start at once.
 pub(crate) fn is_for_bot(message: &Message, directory: &Directory) -> bool {
     message.guild_id.is_none() || mentions_bot(message, directory)
 }
@@ -26,7 +25,7 @@ fn mentions_bot(message: &Message, directory: &Directory) -> bool {
             .is_some_and(|guild| message.mention_roles.iter().any(|role| directory.is_own_role(guild, *role)))
 }
 
-/// The message as the core takes it in, with what is attached to it.
+/// Converts a message and its attached files.
 pub(crate) fn inbound(
     message: &Message,
     attached: &[String],
@@ -49,7 +48,7 @@ pub(crate) fn inbound(
         name: name(message, directory),
         text: Text::new(with_attached(said, attached)),
         at: at(message.timestamp),
-        // Who replies to the bot means it, also where nobody knows any more what it said there.
+        // A reply to the bot is addressed to it, even if nobody knows any more what the bot said there.
         mentions_bot: mentions_bot(message, directory) || to_bot.is_some(),
         mentions: others.map(|user| id::person(user.id)).collect::<Result<_, _>>()?,
         reply_to,
@@ -65,12 +64,12 @@ fn name(message: &Message, directory: &Directory) -> String {
     name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect()
 }
 
-/// A time of Discord's.
+/// Converts a time.
 pub(crate) fn at(time: serenity::all::Timestamp) -> Timestamp {
     Timestamp::from_nanosecond(time.unix_timestamp_nanos()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// What was said, and behind it what is attached.
+/// Appends the notes about attached files to a text.
 pub(crate) fn with_attached(mut text: String, attached: &[String]) -> String {
     for note in attached {
         if !text.is_empty() {
@@ -81,7 +80,7 @@ pub(crate) fn with_attached(mut text: String, attached: &[String]) -> String {
     text
 }
 
-/// A text with names in the place of Discord's tags; the bot's own name at its beginning is left out.
+/// Replaces Discord's tags with names, and removes the bot's name at the beginning.
 pub(crate) fn readable(content: &str, mentioned: &[User], guild: Option<GuildId>, directory: &Directory) -> String {
     let own = [format!("<@{}>", directory.me), format!("<@!{}>", directory.me)];
     let content = content.trim();
@@ -92,7 +91,7 @@ pub(crate) fn readable(content: &str, mentioned: &[User], guild: Option<GuildId>
         let (before, tagged) = rest.split_at(begin);
         text.push_str(before);
         let named = tagged.find('>').and_then(|end| Some((tagged.get(1..end)?, tagged.get(end + 1..)?)));
-        match named.and_then(|(tag, after)| Some((spoken(tag, mentioned, guild, directory)?, after))) {
+        match named.and_then(|(tag, after)| Some((tag_text(tag, mentioned, guild, directory)?, after))) {
             Some((name, after)) => {
                 text.push_str(&name);
                 rest = after;
@@ -107,8 +106,8 @@ pub(crate) fn readable(content: &str, mentioned: &[User], guild: Option<GuildId>
     text
 }
 
-/// What the inside of a tag stands for, if it is one.
-fn spoken(tag: &str, mentioned: &[User], guild: Option<GuildId>, directory: &Directory) -> Option<String> {
+/// Returns the text for the inside of a tag; `None` if it is not a tag.
+fn tag_text(tag: &str, mentioned: &[User], guild: Option<GuildId>, directory: &Directory) -> Option<String> {
     if let Some(role) = tag.strip_prefix("@&") {
         let role = RoleId::new(role.parse::<u64>().ok().filter(|id| *id != 0)?);
         return Some(format!("@{}", directory.role_name(guild?, role)?));

@@ -1,11 +1,11 @@
-//! Discord as a platform. It translates and nothing else: what happens on Discord goes to the core through
-//! [`azera_adapter::Host`], what the core says is shown through [`azera_adapter::Platform`].
+//! The Discord adapter. It only translates: events on Discord go to the engine through [`azera_adapter::Host`], and the
+//! engine's replies are shown through [`azera_adapter::Platform`]. Begin with [`Discord`], which also explains how
+//! everything is shown exactly once.
 //!
 //! - A guild is a realm; a channel, a thread, a forum post or a DM is a chat; a user is a person.
-//! - A channel that everybody in the guild can read from its beginning, and nobody is kept out of, is public in its realm;
-//!   every other channel is private to those who can view it at that moment. Permissions come from the gateway, so that a
-//!   change counts at once.
-//! - Everything is shown once: see [`Discord`] for how.
+//! - A channel is public in its realm if everyone in the guild can read it from its beginning and nobody is excluded.
+//!   Every other channel is private to those who can view it at that moment. Permissions come from the gateway, so that
+//!   a change counts at once.
 
 mod application;
 mod attachments;

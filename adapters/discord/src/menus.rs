@@ -1,4 +1,4 @@
-//! What can be done about a message through its menu, and the form that asks for what it needs.
+//! The menu of a message: its actions, and the forms that ask for their option.
 
 use std::sync::Arc;
 
@@ -15,24 +15,25 @@ use crate::error::in_words;
 use crate::id;
 use crate::modals;
 
-/// What the id of a form begins with; behind it come the command and the message it is about.
+/// Prefix of the id of a form; the command and the message follow.
 const FORM: &str = "azera-form";
 
-/// Characters of what is written into a form.
+/// Longest text in a form's field, in characters.
 const FIELD_CHARS: u16 = 100;
 
-/// The entries of a message's menu as Discord wants them declared.
+/// Converts the actions to Discord's declaration of menu entries.
 pub(crate) fn declared(actions: &[MessageAction]) -> impl Iterator<Item = CreateCommand> {
     actions.iter().map(|action| {
         CreateCommand::new(action.name)
             .kind(CommandType::Message)
-            // What others say where the bot is not is not its business.
+            // They are not available outside the bot's servers and DMs: what people say there is not the bot's
+            // business.
             .integration_types(vec![InstallationContext::Guild])
             .contexts(vec![InteractionContext::Guild, InteractionContext::BotDm])
     })
 }
 
-/// Does what was chosen in a message's menu, or asks what it needs to know first.
+/// Runs the chosen action, or asks for its option first.
 pub(crate) async fn chosen(
     registry: Arc<ChannelRegistry>,
     actions: &'static [MessageAction],
@@ -45,7 +46,7 @@ pub(crate) async fn chosen(
     let Some(asks) = action.asks else {
         return obey(&registry, by, action.line.to_owned(), Some(about)).await;
     };
-    // Where it is wanted is known when the form comes back.
+    // This records the channel for the time when the form is submitted.
     by.channel(&registry).await;
     let field = CreateInputText::new(InputTextStyle::Short, asks.help, asks.name).max_length(FIELD_CHARS);
     let form = CreateModal::new(form_id(action, about.as_str()), action.name)
@@ -53,11 +54,11 @@ pub(crate) async fn chosen(
     let shown = CreateInteractionResponse::Modal(form);
     let http = &registry.context.http;
     if let Err(error) = http.create_interaction_response(given.id, &given.token, &shown, Vec::new()).await {
-        tracing::warn!(error = in_words(&error), "a form could not be shown");
+        tracing::warn!(error = in_words(&error), "cannot show a form");
     }
 }
 
-/// Does what a form was for.
+/// Runs the action of a submitted form.
 pub(crate) async fn filled(registry: Arc<ChannelRegistry>, actions: &'static [MessageAction], form: ModalInteraction) {
     let Some(form) = modals::filled(&registry, form).await else { return };
     let Some((action, about)) = read(actions, &form.data.custom_id) else { return };
@@ -70,7 +71,7 @@ pub(crate) async fn filled(registry: Arc<ChannelRegistry>, actions: &'static [Me
     obey(&registry, Requester::filled(&registry, &form), line, Some(about)).await;
 }
 
-/// The core's id of a message that is pointed at: one of a person's, or a reply.
+/// Returns the engine's id of the selected message: a person's, or a reply.
 fn about(registry: &ChannelRegistry, message: &Message) -> Option<azera_types::MessageId> {
     if registry.context.shown.is_own(message) {
         return registry.context.shown.reply_of(message)?.id().ok();
@@ -102,9 +103,9 @@ mod tests {
     ];
 
     #[test]
-    fn a_form_says_what_it_is_for() {
+    fn a_form_id_names_action_and_message() {
         let id = form_id(&ACTIONS[1], "discord:18446744073709551615~r4294967295");
-        assert!(id.len() <= 100, "Discord takes no longer ids");
+        assert!(id.len() <= 100, "the id is too long for Discord");
         let (action, about) = read(ACTIONS, &id).unwrap();
         assert_eq!((action.name, about.as_str()), ("Branch from here", "discord:18446744073709551615~r4294967295"));
         assert!(read(ACTIONS, "azera-form.gone.discord:1").is_none());

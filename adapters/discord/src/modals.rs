@@ -1,4 +1,4 @@
-//! Texts of many lines, which are written in a form: what stands there now, and what is to stand there.
+//! Texts of many lines, which people edit in a form that shows the current text.
 
 use azera_adapter::{Command, Form, OptionKind};
 use serenity::all::{
@@ -10,29 +10,29 @@ use crate::channels::ChannelRegistry;
 use crate::commands::{Requester, answer, form_of, obey, refuse};
 use crate::error::in_words;
 
-/// What the id of a form begins with; behind it comes the line that it completes.
+/// Prefix of the id of a form; the command line that it completes follows.
 const PAGE: &str = "azera-page.";
 
-/// Characters of one field (<https://discord.com/developers/docs/components/reference#text-input>).
+/// Longest text of a field, in characters (<https://discord.com/developers/docs/components/reference#text-input>).
 const FIELD_CHARS: usize = 4_000;
 
 /// Fields of a form.
 const FIELDS: usize = 5;
 
-/// Characters of a form's id.
+/// Longest id of a form, in characters.
 const ID_CHARS: usize = 100;
 
-/// A text that is wanted.
+/// A text to ask for.
 pub(crate) struct TextModal {
-    /// What the form is called.
+    /// Title of the form.
     title: String,
-    /// The line behind which the text belongs; without one it answers what stands there now.
+    /// The command line to which the text is appended. Without the text, it returns the current one.
     line: String,
     /// The command that takes the text as a file, if there is one.
     as_file: Option<String>,
 }
 
-/// The text that a command wants besides what was said with it.
+/// Returns the text that a command still needs.
 pub(crate) fn wanted(commands: &[Command], given: &CommandInteraction) -> Option<TextModal> {
     let command = commands.iter().find(|command| command.name == given.data.name)?;
     let (form, options) = form_of(command, &given.data.options)?;
@@ -46,7 +46,7 @@ pub(crate) fn wanted(commands: &[Command], given: &CommandInteraction) -> Option
     Some(TextModal { title: page.help.to_owned(), line: command.line(form, value), as_file })
 }
 
-/// Opens the form with what stands there now.
+/// Opens the form with the current text.
 pub(crate) async fn open(registry: &ChannelRegistry, by: Requester, page: TextModal) {
     let now = answer(registry, &by, page.line.clone(), None).await;
     let id = format!("{PAGE}{}", page.line);
@@ -66,11 +66,11 @@ pub(crate) async fn open(registry: &ChannelRegistry, by: Requester, page: TextMo
     let shown = CreateInteractionResponse::Modal(form);
     let http = &registry.context.http;
     if let Err(error) = http.create_interaction_response(by.interaction, &by.token, &shown, Vec::new()).await {
-        tracing::warn!(error = in_words(&error), "a form could not be shown");
+        tracing::warn!(error = in_words(&error), "cannot show a form");
     }
 }
 
-/// What is said of a text that no form holds.
+/// Returns the answer for a text that is too long for a form.
 fn too_long(as_file: Option<&str>) -> String {
     match as_file {
         Some(command) => format!("That is too long for a form here: `{command}` takes it as a file."),
@@ -78,7 +78,7 @@ fn too_long(as_file: Option<&str>) -> String {
     }
 }
 
-/// The text cut into fields, at the ends of lines; `None` if there are too many of them, or a line is longer than a field.
+/// Splits the text into fields at line ends; `None` if there are too many fields, or if a line is longer than a field.
 fn fields(text: &str) -> Option<Vec<String>> {
     let mut fields = vec![String::new()];
     for line in text.split_inclusive('\n') {
@@ -95,7 +95,7 @@ fn fields(text: &str) -> Option<Vec<String>> {
     fit.then_some(fields)
 }
 
-/// Does what a form was for; gives it back if it is another's.
+/// Runs the command of a submitted form; returns the form if it belongs elsewhere.
 pub(crate) async fn filled(registry: &ChannelRegistry, form: ModalInteraction) -> Option<ModalInteraction> {
     let Some(line) = form.data.custom_id.strip_prefix(PAGE) else { return Some(form) };
     let fields = form.data.components.iter().flat_map(|row| &row.components);
@@ -103,7 +103,7 @@ pub(crate) async fn filled(registry: &ChannelRegistry, form: ModalInteraction) -
         ActionRowComponent::InputText(text) => text.value.as_deref(),
         _ => None,
     });
-    // Discord takes the blanks around each field away.
+    // Discord trims each field.
     let text = written.map(str::trim_end).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
     obey(registry, Requester::filled(registry, &form), format!("{line} {text}"), None).await;
     None
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_end_with_lines() {
+    fn fields_end_at_line_ends() {
         let line = format!("{}\n", "x".repeat(999));
         let text = line.repeat(9);
         let fields = fields(&text).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_form_holds_is_not_put_into_one() {
+    fn a_text_too_long_for_a_form_is_refused() {
         let full = format!("{}\n", "x".repeat(FIELD_CHARS - 1));
         assert!(fields(&full.repeat(FIELDS)).is_some());
         assert!(fields(&full.repeat(FIELDS + 1)).is_none());

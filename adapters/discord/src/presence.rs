@@ -1,6 +1,6 @@
-//! What the bot's presence shows: the mood of the mind that has most to do.
+//! The bot's presence: the mood of the busiest mind.
 //!
-//! Everybody who shares a server with the bot sees it, so only moods of channels count that are open to their whole server.
+//! Everyone who shares a server with the bot sees it. So only moods in channels count that their whole server can read.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,13 +10,13 @@ use azera_types::PersonaId;
 use serenity::all::GuildId;
 use tokio::time::Instant;
 
-/// Time between two changes.
+/// Shortest time between two changes.
 const BETWEEN: Duration = Duration::from_secs(300);
 
-/// Minds that are counted; those beyond that are not shown.
+/// Most minds that are counted; others are not shown.
 const MAX_MINDS: usize = 1_000;
 
-/// The moods of minds, and what is shown of them.
+/// The moods of minds, and the presence that is shown.
 #[derive(Default)]
 pub(crate) struct Presence(Mutex<State>);
 
@@ -32,7 +32,7 @@ struct Mind {
 }
 
 impl Presence {
-    /// A persona said something in a mood. What is to be shown from now on, if that changes.
+    /// Counts a reply in a mood; returns the new presence if it changes.
     pub(crate) fn said(&self, guild: GuildId, persona: &PersonaId, name: &str, mood: &str) -> Option<String> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mind = (guild, persona.clone());
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_busiest_mind_is_shown_and_seldom_changes() {
+    async fn the_busiest_mind_is_shown_and_rarely_changes() {
         tokio::time::pause();
         let presence = Presence::default();
         let persona = PersonaId::new("azera").unwrap();
@@ -71,7 +71,7 @@ mod tests {
         tokio::time::advance(BETWEEN).await;
         assert_eq!(said(2, "curious").as_deref(), Some("Azera feels curious"));
         tokio::time::advance(BETWEEN).await;
-        assert_eq!(said(2, "curious"), None, "it is shown already");
+        assert_eq!(said(2, "curious"), None, "this mood is already shown");
         assert_eq!(said(2, "happy").as_deref(), Some("Azera feels happy"));
     }
 }

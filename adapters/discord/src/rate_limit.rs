@@ -1,4 +1,4 @@
-//! Limits on what people may have the bot do, so that no flood makes it spend.
+//! Rate limits for people and servers.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,34 +10,34 @@ use tokio::time::Instant;
 
 use crate::Limits;
 
-/// What who says too much is told, once.
+/// The notice to a person over the limit, sent once.
 pub(crate) const SLOWER: &str =
     "That is more than I can follow. I will read on in a minute; what comes until then I leave unread.";
 
-/// The time that limits count over.
+/// The time over which messages are counted.
 const SPAN: Duration = Duration::from_secs(60);
 
-/// Time after which somebody is told again.
+/// Time after which a person gets the notice again.
 const WARN_AGAIN_AFTER: Duration = Duration::from_secs(600);
 
-/// People and servers that are counted at a time. Those counted longest ago begin anew.
+/// Most people and servers that are counted. Those counted longest ago start again.
 const MAX_COUNTED: usize = 10_000;
 
-/// Changed messages that are remembered as such.
+/// Most edited messages that are remembered.
 const MAX_EDITS: usize = 10_000;
 
-/// What is to be done with a message.
+/// The decision about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateDecision {
-    /// It is taken in.
+    /// Receive it.
     Fine,
-    /// It is left alone.
+    /// Ignore it.
     TooMuch,
-    /// It is left alone, and the person is told.
+    /// Ignore it, and notify the person.
     TellThem,
 }
 
-/// What is counted.
+/// The counts.
 pub(crate) struct RateLimiter {
     people: Counts<UserId>,
     guilds: Counts<GuildId>,
@@ -64,16 +64,16 @@ impl RateLimiter {
         }
     }
 
-    /// Counts a message of a person, in a server or a DM.
+    /// Counts a message of a person in a server or a DM.
     pub(crate) fn judge(&self, person: UserId, guild: Option<GuildId>) -> RateDecision {
-        // What is not heard of one person takes nothing from the others.
+        // A person's ignored messages do not count against the server.
         match (self.people.judge(person), guild) {
             (RateDecision::Fine, Some(guild)) => self.guilds.judge(guild),
-            (verdict, _) => verdict,
+            (decision, _) => decision,
         }
     }
 
-    /// Whether a message was changed at that time for the first time that is heard of.
+    /// Returns true if this edit of a message is new.
     pub(crate) fn is_new_edit(&self, message: MessageId, at_ms: i64) -> bool {
         let mut edits = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
         if edits.len() >= MAX_EDITS {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_says_too_much_is_told_once_and_heard_again_a_minute_later() {
+    async fn a_person_over_the_limit_is_notified_once_and_heard_again_after_a_minute() {
         tokio::time::pause();
         let rate_limiter = RateLimiter::new(Limits { messages_per_person: 2, messages_per_server: 2 });
         let (ann, bob, here) = (UserId::new(1), UserId::new(2), Some(GuildId::new(9)));
@@ -129,17 +129,17 @@ mod tests {
         );
         assert_eq!(say(bob), RateDecision::TellThem, "the server's limit is reached");
         assert_eq!(say(bob), RateDecision::TooMuch);
-        assert_eq!(rate_limiter.judge(UserId::new(3), None), RateDecision::Fine, "a DM is no server");
+        assert_eq!(rate_limiter.judge(UserId::new(3), None), RateDecision::Fine, "a DM has no server limit");
         tokio::time::advance(SPAN).await;
         assert_eq!(say(ann), RateDecision::Fine);
     }
 
     #[test]
-    fn an_edit_counts_once() {
+    fn an_edit_is_new_once() {
         let rate_limiter = RateLimiter::new(Limits { messages_per_person: 1, messages_per_server: 1 });
         let message = MessageId::new(5);
         assert!(rate_limiter.is_new_edit(message, 100));
-        assert!(!rate_limiter.is_new_edit(message, 100), "a preview was added");
+        assert!(!rate_limiter.is_new_edit(message, 100), "Discord only added a preview");
         assert!(rate_limiter.is_new_edit(message, 101));
     }
 }

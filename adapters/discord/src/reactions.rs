@@ -1,5 +1,5 @@
-//! Reactions to replies do what their buttons do. Nobody can be answered behind a reaction where others do not see it, so what
-//! there is to say comes by direct message.
+//! Reactions to replies work like their buttons. A reaction cannot be answered privately in the channel, so answers
+//! come as a DM.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::rate_limit::RateDecision;
 use crate::replies::nobody;
 use crate::split::split;
 
-/// Does what somebody's reaction to a reply says, whenever that was written.
+/// Runs the command of a reaction to a reply, however old.
 pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
     let (Some(user), ReactionType::Unicode(emoji)) = (reaction.user_id, &reaction.emoji) else { return };
     let Some(line) = command_of(emoji) else { return };
@@ -28,7 +28,7 @@ pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
     registry.context.shown.pace.turn().await;
     let message = match registry.context.http.get_message(reaction.channel_id, reaction.message_id).await {
         Ok(message) => message,
-        Err(error) => return tracing::debug!(error = in_words(&error), "a reaction was left alone"),
+        Err(error) => return tracing::debug!(error = in_words(&error), "cannot read the message of a reaction"),
     };
     let reply = Some(message).filter(|message| registry.context.shown.is_own(message));
     let Some(Ok(about)) = reply.and_then(|reply| registry.context.shown.reply_of(&reply)).map(|key| key.id()) else {
@@ -44,16 +44,16 @@ pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
         Ok(answer) => answer,
         Err(error) => CommandAnswer { text: format!("That did not work: {error}."), ..CommandAnswer::default() },
     };
-    // What a reply says now can be seen.
+    // The changed reply is visible itself.
     if answer.text.trim().is_empty() || answer.ok && says_itself {
         return;
     }
     if let Err(error) = tell(&registry, user, &answer.text).await {
-        tracing::debug!(%error, "what came of a reaction was not told");
+        tracing::debug!(%error, "cannot send the answer to a reaction");
     }
 }
 
-/// Whether it may be a reply of the bot's own: what other people say is not looked at.
+/// Returns true if the message may be the bot's own; other messages are not fetched.
 fn may_be_own(registry: &ChannelRegistry, reaction: &Reaction) -> bool {
     let directory = &registry.context.directory;
     let Some(author) = reaction.message_author_id.filter(|author| *author != directory.me) else { return true };
@@ -65,7 +65,7 @@ fn is_bot(registry: &ChannelRegistry, user: UserId, reaction: &Reaction) -> bool
     user == registry.context.directory.me || reaction.member.as_ref().is_some_and(|member| member.user.bot)
 }
 
-/// Tells somebody something by direct message.
+/// Sends a DM.
 async fn tell(registry: &ChannelRegistry, user: UserId, text: &str) -> Result<(), PlatformError> {
     let context = &registry.context;
     let Some(dm) = context.directory.direct_with(user).await else { return Ok(()) };

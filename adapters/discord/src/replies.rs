@@ -1,8 +1,7 @@
-//! Replies on Discord: posting them once, making them what they should be, finding them again, taking them back.
+//! Replies on Discord: posts them once, updates, finds and retracts them.
 //!
-//! The answers to one message have one place, whichever of them stands there: another answer takes the messages of the
-//! one before over. Where that place is, is remembered for what was shown lately; for everything else it is looked up
-//! in the channel, where each message bears its mark.
+//! All replies to one message share one place: an alternative reply takes over the messages of the one before. The
+//! places of recent replies are cached. Others are found in the channel, because each message carries its part's id.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,15 +11,15 @@ use serenity::all::{ApplicationId, ChannelId, CreateAllowedMentions, Http, Messa
 use crate::buttons::PartId;
 use crate::error::{Failure, failure, in_words, is_webhook_gone, refusal};
 use crate::id::{ReplyKey, Target};
-use crate::reply_cache::{Answer, Part, ReplyCache};
+use crate::reply_cache::{CachedReply, Part, ReplyCache};
 use crate::request_pacer::RequestPacer;
 use crate::split::split;
 use crate::webhooks::{Speaker, Webhooks};
 
-/// What stands where an answer would that is nothing but blanks.
+/// Shown for a reply that is only whitespace.
 const NOTHING: &str = "…";
 
-/// Replies as they stand on Discord.
+/// Shows replies on Discord.
 pub(crate) struct Replies {
     pub(crate) http: Arc<Http>,
     pub(crate) pace: RequestPacer,
@@ -30,7 +29,7 @@ pub(crate) struct Replies {
     places: Mutex<ReplyCache>,
 }
 
-/// What is to be shown where, and who says it.
+/// A reply to show, and who says it.
 #[derive(Clone, Copy)]
 pub(crate) struct ReplyPart<'a> {
     pub(crate) target: Target,
@@ -42,36 +41,36 @@ impl Replies {
         Self { http, pace: RequestPacer::default(), me, application, webhooks, places: Mutex::default() }
     }
 
-    /// A message was said just now.
+    /// Records that a message is new.
     pub(crate) fn fresh(&self, question: MessageId) {
         self.places().fresh(question);
     }
 
-    /// Whether a message is the bot's own, under its own name or a persona's.
+    /// Returns true if a message is the bot's own, under its own name or a persona's.
     pub(crate) fn is_own(&self, message: &Message) -> bool {
         message.author.id == self.me || message.application_id == Some(self.application)
     }
 
-    /// Makes a reply stand in its channel, whole.
+    /// Shows a complete reply in its channel.
     pub(crate) async fn show(&self, saying: ReplyPart<'_>, text: &str) -> Result<(), PlatformError> {
         let (wanted, spot) = (messages(text), saying.target.reply.spot);
         let mut answer = self.place_of(saying.target).await?;
         let done = self.make(saying, &wanted, &mut answer).await;
         match &done {
             Ok(()) => self.places().remember(spot, answer),
-            // What came of the last request is not known, so the next attempt looks.
+            // The result of the last request is unknown, so the next attempt searches.
             Err(_) => self.places().doubt(spot),
         }
         done
     }
 
-    /// Shows what there is of a reply in the making: the beginning, up to one message. True if somebody can see it now.
+    /// Shows the beginning of a reply that is being generated, up to one message. Returns true if people can see it.
     pub(crate) async fn show_beginning(&self, saying: ReplyPart<'_>, text: &str) -> bool {
         let Some(beginning) = messages(text).into_iter().next() else { return false };
         let Ok(mut answer) = self.place_of(saying.target).await else { return false };
         let reply = saying.target.reply;
         if answer.number.is_some_and(|number| number != reply.number) {
-            // Another answer stands there, whole; it is not replaced by half of one.
+            // Another complete reply is shown there; it is not replaced by a partial one.
             return false;
         }
         answer.number = Some(reply.number);
@@ -80,16 +79,21 @@ impl Replies {
             Ok(()) => self.places().remember(reply.spot, answer),
             Err(error) => {
                 self.places().doubt(reply.spot);
-                tracing::debug!(%error, "a reply in the making is not shown");
+                tracing::debug!(%error, "cannot show a reply that is being generated");
                 return false;
             }
         }
         true
     }
 
-    async fn make(&self, saying: ReplyPart<'_>, wanted: &[String], answer: &mut Answer) -> Result<(), PlatformError> {
+    async fn make(
+        &self,
+        saying: ReplyPart<'_>,
+        wanted: &[String],
+        answer: &mut CachedReply,
+    ) -> Result<(), PlatformError> {
         answer.number = Some(saying.target.reply.number);
-        self.unmask(saying, answer).await?;
+        self.remove_other_names(saying, answer).await?;
         for (part, content) in wanted.iter().enumerate() {
             self.pace.turn().await;
             self.make_part(saying, part, Some(wanted.len()), content, answer).await?;
@@ -102,8 +106,8 @@ impl Replies {
         Ok(())
     }
 
-    /// Removes what stands there under another name: who said a message cannot be changed.
-    async fn unmask(&self, saying: ReplyPart<'_>, answer: &mut Answer) -> Result<(), PlatformError> {
+    /// Removes messages that are shown under another name, because the author of a message cannot be changed.
+    async fn remove_other_names(&self, saying: ReplyPart<'_>, answer: &mut CachedReply) -> Result<(), PlatformError> {
         let channel = saying.target.channel;
         if answer.parts.is_empty() {
             return Ok(());
@@ -117,12 +121,12 @@ impl Replies {
         }
     }
 
-    /// Removes what stands there from a part on. What nobody lets the bot remove stays.
-    async fn clear(&self, channel: ChannelId, answer: &mut Answer, first: usize) -> Result<(), PlatformError> {
+    /// Removes the messages from a part on. Messages that the bot may not remove stay.
+    async fn clear(&self, channel: ChannelId, answer: &mut CachedReply, first: usize) -> Result<(), PlatformError> {
         for part in answer.parts.split_off(first).iter().rev() {
             match self.remove(channel, part).await {
                 Err(error) if !error.is_transient() => {
-                    tracing::warn!(message = %part.id, %error, "what stood there before stays");
+                    tracing::warn!(message = %part.id, %error, "cannot remove an old message");
                 }
                 done => done?,
             }
@@ -136,7 +140,7 @@ impl Replies {
         part: usize,
         of: Option<usize>,
         content: &str,
-        answer: &mut Answer,
+        answer: &mut CachedReply,
     ) -> Result<(), PlatformError> {
         let Target { channel, reply, .. } = saying.target;
         let mark = PartId { reply, part };
@@ -149,12 +153,12 @@ impl Replies {
                     (there.content, there.of) = (content.to_owned(), of);
                     return Ok(());
                 }
-                // Nobody can change it without its webhook. What it says is right, so it stays.
+                // Nobody can change it without its webhook. Its text is right, so it stays.
                 Err(error) if is_webhook_gone(&error) && there.content == content => {
                     there.of = of;
                     return Ok(());
                 }
-                // Somebody deleted it or its webhook: what comes now is new, and so is all behind it.
+                // Somebody deleted it or its webhook. So it and all later parts are posted again.
                 Err(error) if failure(&error) == Failure::Gone => self.clear(channel, answer, part).await?,
                 Err(error) => return Err(refusal(&error)),
             }
@@ -162,7 +166,7 @@ impl Replies {
         let (posted, face) = self.post(saying, mark, of, content).await?;
         let mut made = Part { id: posted.id, content: posted.content, of, face };
         if made.content != content {
-            // Discord knows the nonce: it is the message of an earlier attempt, with what was known then.
+            // Discord knows the nonce: this is the message of an earlier attempt, with the text of that time.
             self.edit(channel, &made, mark, of, content).await.map_err(|error| refusal(&error))?;
             content.clone_into(&mut made.content);
         }
@@ -170,7 +174,7 @@ impl Replies {
         Ok(())
     }
 
-    /// Takes a reply back, if it is the one that stands there.
+    /// Retracts a reply, if it is the one shown.
     pub(crate) async fn retract(&self, target: Target) -> Result<(), PlatformError> {
         let answer = self.place_of(target).await?;
         if answer.number.is_some_and(|number| number != target.reply.number) {
@@ -178,17 +182,17 @@ impl Replies {
         }
         for part in answer.parts.iter().rev() {
             if let Err(error) = self.remove(target.channel, part).await {
-                // It stands there still, though it was put out of mind: the next attempt looks.
+                // The message is still there although it was removed from the cache, so the next attempt searches.
                 self.places().doubt(target.reply.spot);
                 return Err(error);
             }
         }
-        self.places().remember(target.reply.spot, Answer::default());
+        self.places().remember(target.reply.spot, CachedReply::default());
         Ok(())
     }
 
-    /// Where a reply stands, as it is remembered or found.
-    async fn place_of(&self, target: Target) -> Result<Answer, PlatformError> {
+    /// Returns where a reply is shown, from the cache or the channel.
+    async fn place_of(&self, target: Target) -> Result<CachedReply, PlatformError> {
         let known = self.places().known(target.reply.spot);
         match known {
             Some(answer) => Ok(answer),
@@ -196,12 +200,12 @@ impl Replies {
         }
     }
 
-    /// The reply that a message of the bot's own belongs to.
+    /// Returns the reply of one of the bot's messages.
     pub(crate) fn reply_of(&self, message: &Message) -> Option<ReplyKey> {
         PartId::of(message).map(|mark| mark.reply).or_else(|| self.places().reply_of(message.id))
     }
 
-    /// The reply that a message showed which is not there any more, if it was shown lately.
+    /// Removes a deleted message from the cache; returns its reply, if it is recent.
     pub(crate) fn forget_message(&self, message: MessageId) -> Option<ReplyKey> {
         self.places().forget_message(message)
     }
@@ -210,24 +214,24 @@ impl Replies {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows that the bot is writing. Nobody misses it if it does not come.
+    /// Shows the typing indicator; a failure does not matter.
     pub(crate) async fn typing(&self, channel: ChannelId) {
         if self.pace.spare()
             && let Err(error) = self.http.broadcast_typing(channel).await
         {
-            tracing::debug!(error = in_words(&error), "no sign of writing");
+            tracing::debug!(error = in_words(&error), "cannot show the typing indicator");
         }
     }
 }
 
-/// A reply as messages, as Discord keeps them: without blanks around.
+/// Splits a reply into messages, trimmed as Discord stores them.
 fn messages(text: &str) -> Vec<String> {
     let parts = split(text).into_iter().map(|part| part.trim().to_owned());
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { vec![NOTHING.to_owned()] } else { parts }
 }
 
-/// A reply calls nobody, whatever it says.
+/// Replies never mention anyone.
 pub(crate) fn nobody() -> CreateAllowedMentions {
     CreateAllowedMentions::new().replied_user(false)
 }
@@ -237,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_of_blanks_is_shown_as_such() {
+    fn a_reply_of_whitespace_is_shown_as_an_ellipsis() {
         assert_eq!(messages(" \n "), [NOTHING]);
         assert_eq!(messages(" hello\n"), ["hello"]);
     }

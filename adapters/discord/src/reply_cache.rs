@@ -1,4 +1,4 @@
-//! Where answers stand, as far as this process remembers it.
+//! A cache of where replies are shown.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -7,13 +7,13 @@ use serenity::all::MessageId;
 use crate::id::{ReplyKey, Spot};
 use crate::webhooks::WebhookIdentity;
 
-/// Answers whose place is remembered.
+/// Most replies in the cache.
 const MAX_REMEMBERED: usize = 4_096;
 
-/// The messages that show the answer to one message, or a post, in order.
+/// The messages that show a reply or a post, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CachedReply {
-    /// Which of the answers, if the messages say so.
+    /// Number of the reply, if the messages tell.
     pub(crate) number: Option<u32>,
     pub(crate) parts: Vec<Part>,
 }
@@ -22,9 +22,9 @@ pub(crate) struct CachedReply {
 pub(crate) struct Part {
     pub(crate) id: MessageId,
     pub(crate) content: String,
-    /// Of how many parts its buttons say it is one; as long as it is in the making, none.
+    /// Total number of parts according to its buttons; `None` while the reply is being generated.
     pub(crate) of: Option<usize>,
-    /// The webhook that said it, and under which name; `None` if the bot did.
+    /// The webhook and name that it was posted with; `None` for the bot itself.
     pub(crate) face: Option<WebhookIdentity>,
 }
 
@@ -34,18 +34,18 @@ impl CachedReply {
     }
 }
 
-/// What was shown lately.
+/// The cache of recent replies.
 #[derive(Default)]
 pub(crate) struct ReplyCache {
     answers: HashMap<Spot, CachedReply>,
     order: VecDeque<Spot>,
-    /// Messages that were new when this process was told of them, so that nothing of an answer can stand there yet.
+    /// Messages that were new when this process received them; no reply to them can exist yet.
     fresh: HashSet<MessageId>,
     fresh_order: VecDeque<MessageId>,
 }
 
 impl ReplyCache {
-    /// A message was said just now.
+    /// Records that a message is new.
     pub(crate) fn fresh(&mut self, question: MessageId) {
         if self.fresh.insert(question) {
             self.fresh_order.push_back(question);
@@ -57,7 +57,7 @@ impl ReplyCache {
         }
     }
 
-    /// What stands in a place, if that is known.
+    /// Returns the messages shown at a spot, if known.
     pub(crate) fn known(&self, spot: Spot) -> Option<CachedReply> {
         let known = self.answers.get(&spot).cloned();
         known.or_else(|| match spot {
@@ -77,7 +77,7 @@ impl ReplyCache {
         }
     }
 
-    /// What stands there is not known any more.
+    /// Removes a spot, because its messages are unknown.
     pub(crate) fn doubt(&mut self, spot: Spot) {
         self.answers.remove(&spot);
         if let Spot::Answers(question) = spot {
@@ -85,13 +85,13 @@ impl ReplyCache {
         }
     }
 
-    /// The reply that a message shows.
+    /// Returns the reply that a message shows.
     pub(crate) fn reply_of(&self, message: MessageId) -> Option<ReplyKey> {
         let (spot, answer) = self.answers.iter().find(|(_, answer)| answer.shows(message))?;
         Some(ReplyKey { spot: *spot, number: answer.number? })
     }
 
-    /// The reply that a message showed which is not there any more.
+    /// Removes a deleted message; returns its reply.
     pub(crate) fn forget_message(&mut self, message: MessageId) -> Option<ReplyKey> {
         let (spot, answer) = self.answers.iter_mut().find(|(_, answer)| answer.shows(message))?;
         let reply = ReplyKey { spot: *spot, number: answer.number? };

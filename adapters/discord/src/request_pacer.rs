@@ -1,4 +1,4 @@
-//! How fast Azera asks Discord: what matters goes before what only looks nice.
+//! Paces requests to Discord: important ones go before optional ones.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Requests a second that Discord allows a bot in all
-/// (<https://discord.com/developers/docs/topics/rate-limits#global-rate-limit>), less some for what serenity does by itself.
+/// Requests per second that Discord allows a bot
+/// (<https://discord.com/developers/docs/topics/rate-limits#global-rate-limit>), minus some for serenity itself.
 const REQUESTS: usize = 45;
 
-/// Requests a second from which on no reply in the making is shown: the rest is for replies that are complete.
-const NICETIES: usize = 25;
+/// Requests per second above which optional ones are skipped, so that complete replies have the rest.
+const OPTIONAL_REQUESTS: usize = 25;
 
 /// The time over which requests are counted.
 const SPAN: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const SPAN: Duration = Duration::from_secs(1);
 pub(crate) struct RequestPacer(Mutex<VecDeque<Instant>>);
 
 impl RequestPacer {
-    /// Waits until a request may be made, and counts it.
+    /// Waits until a request may be sent, and counts it.
     pub(crate) async fn turn(&self) {
         loop {
             let wait = {
@@ -36,10 +36,10 @@ impl RequestPacer {
         }
     }
 
-    /// Whether there is room for a request that nobody misses; counts it if so.
+    /// Returns true and counts a request if there is capacity for an optional one.
     pub(crate) fn spare(&self) -> bool {
         let mut made = self.recent();
-        let room = made.len() < NICETIES;
+        let room = made.len() < OPTIONAL_REQUESTS;
         if room {
             made.push_back(Instant::now());
         }
@@ -60,15 +60,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn niceties_give_way_before_replies_wait() {
+    async fn optional_requests_are_skipped_before_replies_wait() {
         tokio::time::pause();
         let pace = RequestPacer::default();
         let begun = Instant::now();
-        for _ in 0..NICETIES {
+        for _ in 0..OPTIONAL_REQUESTS {
             assert!(pace.spare());
         }
         assert!(!pace.spare());
-        for _ in NICETIES..REQUESTS {
+        for _ in OPTIONAL_REQUESTS..REQUESTS {
             pace.turn().await;
         }
         assert_eq!(begun.elapsed(), Duration::ZERO);

@@ -1,5 +1,5 @@
-//! Looking for what stands in a channel. Each message of the bot's own bears a mark, so it is found in the channel itself,
-//! whatever became of the process that sent it.
+//! Finds replies in a channel. Each of the bot's messages carries the id of its part. So they are found in the channel
+//! itself, whatever happened to the process that sent them.
 
 use azera_adapter::PlatformError;
 use serenity::all::{ChannelId, Message, MessageId, MessagePagination};
@@ -8,23 +8,22 @@ use crate::buttons::PartId;
 use crate::error::{Failure, failure, refusal};
 use crate::id::{Spot, Target};
 use crate::replies::Replies;
-use crate::reply_cache::{Answer, Part};
+use crate::reply_cache::{CachedReply, Part};
 use crate::webhooks::WebhookIdentity;
 
-/// Messages of one request for history
-/// (<https://discord.com/developers/docs/resources/message#get-channel-messages>).
+/// Messages in one request for history (<https://discord.com/developers/docs/resources/message#get-channel-messages>).
 pub(crate) const PAGE: u8 = 100;
 
-/// Pages of history looked through from where a reply belongs; as many from the end back, for one that was shown late; and as
-/// many before it, for one whose time is by a clock that is ahead.
+/// Pages of history that are searched after the place of a reply; as many from the end back, for a reply that was shown
+/// late; and as many before it, for a post whose time is from a clock that is ahead.
 const PAGES: usize = 10;
 
-/// A part that was found: which it is, of which of the answers, and the message.
+/// A found part: its number, the number of its reply, and the message.
 type Found = (usize, Option<u32>, Message);
 
 impl Replies {
-    /// Looks for what stands where a reply belongs.
-    pub(crate) async fn find(&self, target: Target) -> Result<Answer, PlatformError> {
+    /// Finds the messages of a reply.
+    pub(crate) async fn find(&self, target: Target) -> Result<CachedReply, PlatformError> {
         let Target { channel, reply, since } = target;
         let spot = reply.spot;
         let mut found: Vec<Found> = Vec::new();
@@ -49,7 +48,7 @@ impl Replies {
             whole = before.is_none_or(|oldest| oldest <= after);
             found.extend(self.parts_in(page, spot));
         }
-        // By a clock that is ahead it was written later than Discord has it, and its beginning stands further up.
+        // With a clock that is ahead, its time is later than Discord's, and its first message is further up.
         let earliest = target.since_by_a_fast_clock().filter(|_| found.iter().all(|(part, ..)| *part != 0));
         let mut before = MessageId::new(since.get().saturating_add(1));
         for _ in 0..PAGES {
@@ -63,17 +62,17 @@ impl Replies {
         found.dedup_by_key(|(part, _, _)| *part);
         let number = found.iter().find_map(|(_, number, _)| *number);
         let parts = found.into_iter().enumerate().take_while(|(at, (part, _, _))| at == part);
-        // What their buttons say is not looked at: they are made anew.
+        // Their buttons are ignored, because they are made again.
         let parts = parts.map(|(_, (_, _, message))| {
             let face = message.webhook_id.map(|hook| WebhookIdentity { hook, name: message.author.name });
             Part { id: message.id, content: message.content, of: None, face }
         });
-        Ok(Answer { number, parts: parts.collect() })
+        Ok(CachedReply { number, parts: parts.collect() })
     }
 
     fn parts_in(&self, page: Vec<Message>, spot: Spot) -> impl Iterator<Item = Found> {
         page.into_iter().filter(|message| self.is_own(message)).filter_map(move |message| {
-            let (part, number) = stands_for(&message, spot)?;
+            let (part, number) = part_shown_by(&message, spot)?;
             Some((part, number, message))
         })
     }
@@ -82,16 +81,16 @@ impl Replies {
         self.pace.turn().await;
         match self.http.get_messages(channel, from, Some(PAGE)).await {
             Ok(page) => Ok(page),
-            // Where the bot may not read what was said, it shows what it has to say anew.
+            // Without permission to read the history, the bot posts the reply again.
             Err(error) if failure(&error) == Failure::Refused => Ok(Vec::new()),
             Err(error) => Err(refusal(&error)),
         }
     }
 }
 
-/// Which part of what stands in a place a message of the bot's own is; one that bears no mark is known by what it replies
-/// to, but not which of the answers it is.
-fn stands_for(message: &Message, spot: Spot) -> Option<(usize, Option<u32>)> {
+/// Returns the part and the reply that a message of the bot shows. Without a part id, it is recognised by the message
+/// that it replies to, and the reply's number is unknown.
+fn part_shown_by(message: &Message, spot: Spot) -> Option<(usize, Option<u32>)> {
     match (PartId::of(message), spot) {
         (Some(mark), _) => (mark.reply.spot == spot).then_some((mark.part, Some(mark.reply.number))),
         (None, Spot::Answers(question)) => {

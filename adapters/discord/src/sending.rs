@@ -1,7 +1,7 @@
-//! One part of a reply as one message: the bot's own, or a webhook's under the name and with the face of a persona.
+//! Sends one part of a reply as one message: as the bot, or through a webhook with the name and picture of a persona.
 //!
-//! Discord posts what bears an enforced nonce once, but webhooks take none. What they say bears its mark from its first word,
-//! and where it is not known whether it was said, it is looked for before it is said again.
+//! Discord posts a message with an enforced nonce only once, but webhooks support no nonce. So a webhook's message
+//! carries its part id from the beginning, and if it is unknown whether it was posted, the channel is searched first.
 
 use azera_adapter::PlatformError;
 use serenity::all::{
@@ -17,14 +17,14 @@ use crate::replies::{Replies, ReplyPart, nobody};
 use crate::reply_cache::Part;
 use crate::webhooks::WebhookIdentity;
 
-/// Letters of a nonce; Discord takes 25.
+/// Length of a nonce; Discord allows 25.
 const NONCE_LETTERS: usize = 24;
 
-/// How often a webhook is made anew that somebody deleted meanwhile.
+/// Attempts to recreate a webhook that somebody deleted.
 const ATTEMPTS: usize = 2;
 
 impl Replies {
-    /// Says a part of a reply, in the persona's name if the bot may. Gives the message, and the face it was said with.
+    /// Posts a part of a reply, under the persona's name if possible. Returns the message and the webhook identity.
     pub(crate) async fn post(
         &self,
         saying: ReplyPart<'_>,
@@ -38,7 +38,7 @@ impl Replies {
             let message = ExecuteWebhook::new()
                 .content(content)
                 .allowed_mentions(nobody())
-                .components(self.under_face(channel, mark, of));
+                .components(self.webhook_buttons(channel, mark, of));
             match self.webhooks.say(channel, &face, message).await {
                 Ok(said) => return Ok((said, Some(face))),
                 Err(error) => match failure(&error) {
@@ -57,7 +57,7 @@ impl Replies {
             .components(buttons(mark, of))
             .nonce(Nonce::String(nonce(mark)))
             .enforce_nonce(true);
-        // Discord takes no reply to what the bot may not read.
+        // Discord refuses a reply to a message that the bot may not read.
         if let (0, Spot::Answers(question)) = (mark.part, mark.reply.spot)
             && self.webhooks.reads_history(channel)
         {
@@ -68,7 +68,7 @@ impl Replies {
         Ok((posted.map_err(|error| refusal(&error))?, None))
     }
 
-    /// Makes a message say something else.
+    /// Changes the text of a message.
     pub(crate) async fn edit(
         &self,
         channel: ChannelId,
@@ -84,11 +84,12 @@ impl Replies {
         let edit = EditWebhookMessage::new()
             .content(content)
             .allowed_mentions(nobody())
-            .components(self.under_face(channel, mark, of));
+            .components(self.webhook_buttons(channel, mark, of));
         self.webhooks.change(channel, face.hook, part.id, edit).await
     }
 
-    /// Removes a message. That the bot did so is not taken for somebody's wish to have it forgotten.
+    /// Removes a message. The cache entry goes first, so that this deletion does not count as a person's wish to forget
+    /// it.
     pub(crate) async fn remove(&self, channel: ChannelId, part: &Part) -> Result<(), PlatformError> {
         self.places().forget_message(part.id);
         self.pace.turn().await;
@@ -102,8 +103,8 @@ impl Replies {
         }
     }
 
-    /// What stands under what a webhook says: its mark, and where what it answers is.
-    fn under_face(&self, channel: ChannelId, mark: PartId, of: Option<usize>) -> Vec<CreateActionRow> {
+    /// Returns the buttons below a webhook's message: its part id, and a link to the answered message.
+    fn webhook_buttons(&self, channel: ChannelId, mark: PartId, of: Option<usize>) -> Vec<CreateActionRow> {
         let mut rows = of.map_or_else(|| mark.making(), |parts| mark.buttons(parts));
         if let (0, Spot::Answers(question)) = (mark.part, mark.reply.spot)
             && let Some(link) = self.webhooks.link(channel, question)
@@ -114,12 +115,12 @@ impl Replies {
     }
 }
 
-/// What stands under a message; nothing while the reply is in the making.
+/// Returns the buttons of a message; none while the reply is being generated.
 fn buttons(mark: PartId, of: Option<usize>) -> Vec<CreateActionRow> {
     of.map(|parts| mark.buttons(parts)).unwrap_or_default()
 }
 
-/// The same for the same part of the same reply, so that Discord posts it once.
+/// Returns the same nonce for the same part of a reply, so that Discord posts it once.
 fn nonce(mark: PartId) -> String {
     let source = format!("{}.{}.{}", mark.reply.spot, mark.reply.number, mark.part);
     let digest = Sha256::digest(source);
@@ -134,7 +135,7 @@ mod tests {
     use crate::id::ReplyKey;
 
     #[test]
-    fn a_nonce_follows_from_the_part() {
+    fn a_part_always_has_the_same_nonce() {
         let mark = |number, part| PartId { reply: ReplyKey { spot: Spot::Answers(MessageId::new(42)), number }, part };
         assert_eq!(nonce(mark(0, 0)), nonce(mark(0, 0)));
         assert_ne!(nonce(mark(0, 0)), nonce(mark(1, 0)));

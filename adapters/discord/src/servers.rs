@@ -1,5 +1,4 @@
-//! Servers that the bot is in no more: what was said there is kept for a while, in case it was removed by mistake, and then
-//! forgotten.
+//! Servers that removed the bot. Their messages are kept for some days, in case it was a mistake, and then forgotten.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +13,17 @@ use crate::gateway::Session;
 use crate::id;
 use crate::sync_cursor::SyncCursor;
 
-/// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 3_600 * 1_000;
 
-/// Time between two looks for servers whose time has come.
+/// Interval of the checks for expired servers.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Wait after one could not be forgotten; it doubles, up to the longest.
+/// Wait after a failure to forget a server; it doubles up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
 impl Discord {
-    /// Servers that a new session does not tell of were left while nobody looked.
+    /// Marks servers as left that are missing in a new session.
     pub(crate) fn came_back(&self, session: &Session) {
         for server in self.sync_cursor.servers() {
             if session.covers(server) && !session.servers.contains(&server) {
@@ -34,14 +32,14 @@ impl Discord {
         }
     }
 
-    /// The bot was removed from a server.
+    /// Records that the bot was removed from a server.
     pub(crate) fn left(&self, server: GuildId) {
         let days = self.settings.keep_removed_days;
-        tracing::info!(%server, "the bot was removed from a server; in {days} days what was said there is forgotten");
+        tracing::info!(%server, "the bot was removed from a server; its messages will be forgotten in {days} days");
         self.sync_cursor.left_server(server, self.clock.now());
     }
 
-    /// What has forgotten what was said in servers that the bot left long ago.
+    /// Returns the task that forgets servers after the configured time.
     pub(crate) fn farewell(&self, registry: &Arc<ChannelRegistry>) -> LeaveCleanup {
         LeaveCleanup {
             registry: registry.clone(),
@@ -52,8 +50,7 @@ impl Discord {
     }
 }
 
-/// Has forgotten what was said in servers that the bot left long ago, one server at a time. That may take long, so it has a task
-/// of its own.
+/// Forgets servers that the bot left long ago, one at a time. This may take long, so it runs as a task of its own.
 pub(crate) struct LeaveCleanup {
     registry: Arc<ChannelRegistry>,
     sync_cursor: Arc<SyncCursor>,
@@ -77,29 +74,29 @@ impl LeaveCleanup {
         }
     }
 
-    /// False if one could not be forgotten.
+    /// Forgets all expired servers; returns false if one failed.
     async fn let_go(&self) -> bool {
         let mut all = true;
         for server in self.sync_cursor.left_before(self.before()) {
-            // While the one before was forgotten, this one may have let the bot in again.
+            // This server may have readmitted the bot meanwhile.
             let Some(channels) = self.sync_cursor.to_be_forgotten(server, self.before()) else { continue };
             let chats = channels.into_iter().map(id::chat).collect::<Result<Vec<_>, _>>();
             let (Ok(realm), Ok(chats)) = (id::realm(server), chats) else { continue };
             match self.registry.context.host.left(&self.registry.context.platform, &realm, chats).await {
                 Ok(()) => {
                     self.sync_cursor.forget_server(server);
-                    tracing::info!(%server, "what was said in a server that removed the bot is forgotten");
+                    tracing::info!(%server, "forgot a server that removed the bot");
                 }
                 Err(error) => {
                     all = false;
-                    tracing::warn!(%server, %error, "a server that removed the bot is not forgotten yet");
+                    tracing::warn!(%server, %error, "cannot forget a server that removed the bot; trying again later");
                 }
             }
         }
         all
     }
 
-    /// What was left before this time is forgotten.
+    /// Returns the time before which a server must have been left to be forgotten now.
     fn before(&self) -> Timestamp {
         let before = self.clock.now().as_millisecond().saturating_sub(self.retention_ms);
         Timestamp::from_millisecond(before).unwrap_or(Timestamp::MIN)

@@ -8,38 +8,38 @@ use serenity::all::{ApplicationId, Http, HttpBuilder, Permissions, UserId};
 use crate::attachments::FILES_HOST;
 use crate::error::Error;
 
-/// Where Discord's API is.
+/// Host of Discord's API.
 const API_HOST: &str = "discord.com";
 
-/// Time for a connection, and for an answer.
+/// Time limits for connecting and for an answer.
 const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// How much of the bot's time people and servers get.
+/// Limits on messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Messages of one person that are taken in a minute.
+    /// Messages of one person per minute.
     pub messages_per_person: u32,
-    /// Messages of one server that are taken in a minute.
+    /// Messages of one server per minute.
     pub messages_per_server: u32,
 }
 
-/// How the bot is connected and behaves.
+/// Settings of the bot.
 #[derive(Clone)]
 pub struct Settings {
     /// The bot's token.
     pub token: String,
-    /// Users who run the bot.
+    /// User ids of the operators.
     pub operators: Vec<u64>,
-    /// How long ago what was missed may have been said to be answered still, in hours; 0 answers nothing that was missed.
+    /// Age in hours up to which missed messages are answered; 0 answers none.
     pub catch_up_hours: u32,
-    /// How much of the bot's time people and servers get.
+    /// Limits on messages.
     pub limits: Limits,
-    /// Days for which what was said in a server is kept that removed the bot.
+    /// Days after which the messages of a server that removed the bot are forgotten.
     pub keep_removed_days: u32,
-    /// Where the API is asked instead of Discord's own address, for a proxy of one's own.
+    /// Address to use instead of the API's own, for a local proxy.
     pub api_address: Option<SocketAddr>,
-    /// The certificate (PEM) of the authority that vouches for that proxy.
+    /// Certificate (PEM) of the authority that signed that proxy's certificate.
     pub api_root_certificate: Option<PathBuf>,
 }
 
@@ -57,12 +57,12 @@ impl fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// A client of the API, with serenity's rate limiter.
+    /// Returns a client of the API with serenity's rate limiter.
     pub(crate) fn http(&self) -> Result<Http, Error> {
         Ok(HttpBuilder::new(&self.token).client(self.client()?).build())
     }
 
-    /// A client of Discord's servers.
+    /// Returns a client of Discord's servers.
     pub(crate) fn client(&self) -> Result<reqwest::Client, Error> {
         let settings = |error: &dyn fmt::Display| Error::Settings(error.to_string());
         let mut client = reqwest::Client::builder().use_rustls_tls().connect_timeout(CONNECT).timeout(ANSWER);
@@ -83,9 +83,9 @@ impl Settings {
     }
 }
 
-/// What the bot asks for when it is invited: to see channels, to read on from where it was and find its own messages again, to
-/// speak in channels and threads, to attach an answer that is long, and to make the webhooks through which personas speak under
-/// their own names.
+/// Permissions that an invitation asks for: to see channels; to read the history for missed messages and for the bot's
+/// own messages; to write in channels and threads; to attach long answers as files; and to create webhooks for
+/// personas.
 pub(crate) const PERMISSIONS: Permissions = Permissions::VIEW_CHANNEL
     .union(Permissions::READ_MESSAGE_HISTORY)
     .union(Permissions::SEND_MESSAGES)
@@ -93,7 +93,7 @@ pub(crate) const PERMISSIONS: Permissions = Permissions::VIEW_CHANNEL
     .union(Permissions::ATTACH_FILES)
     .union(Permissions::MANAGE_WEBHOOKS);
 
-/// The address at which an admin lets the bot into a server, with exactly the permissions it needs.
+/// Returns the URL with which an admin adds the bot to a server, with exactly the needed permissions.
 pub fn invite(application: u64) -> String {
     let application = ApplicationId::new(application.max(1));
     format!(
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_invitation_asks_for_no_more_than_it_says() {
+    fn the_invitation_asks_for_exactly_the_needed_permissions() {
         insta::assert_snapshot!(invite(42), @"https://discord.com/oauth2/authorize?client_id=42&scope=bot+applications.commands&permissions=275414879232");
         assert!(!PERMISSIONS.contains(Permissions::ADMINISTRATOR));
     }

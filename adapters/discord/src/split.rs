@@ -1,36 +1,36 @@
-//! Cutting a text into messages without breaking what is in it: code fences and emphasis are closed at the end of one
-//! message and opened again in the next, emoji and mentions stay whole, and a cut falls where a reader would pause.
+//! Splits a text into messages. Code fences and emphasis are closed at the end of a message and opened again in the
+//! next. Emoji and mentions stay whole, and cuts are where a reader would pause.
 
 use std::iter;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Characters of a message (<https://discord.com/developers/docs/resources/message#create-message>).
+/// Longest message in characters (<https://discord.com/developers/docs/resources/message#create-message>).
 pub(crate) const MESSAGE_CHARS: usize = 2_000;
 
-/// Characters kept free for what a cut has to close.
+/// Characters reserved for closing marks.
 const CLOSING_CHARS: usize = 24;
 
-/// Characters of a fence's language that are repeated in the next message.
+/// Longest language of a code block that is repeated in the next message, in characters.
 const LANGUAGE_CHARS: usize = 24;
 
-/// Characters of emoji, mentions and the like (`<:name:42>`) that are kept whole.
+/// Longest emoji, mention or similar tag (`<:name:42>`) that stays whole, in characters.
 const TAG_CHARS: usize = 64;
 
-/// Marks of emphasis, those that begin like others first.
+/// Marks of emphasis; longer ones come before their prefixes.
 const MARKS: [&str; 7] = ["**", "__", "~~", "||", "`", "*", "_"];
 
-/// What is open somewhere in a text.
+/// The open marks at a point in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Open {
-    /// In a code block, of this language.
+    /// The language of an open code block.
     fence: Option<String>,
-    /// Marks of emphasis, the outermost first.
+    /// Open emphasis, outermost first.
     marks: Vec<&'static str>,
 }
 
 impl Open {
-    /// What closes it all.
+    /// Returns the closing marks.
     fn closing(&self) -> String {
         match &self.fence {
             Some(_) => "\n```".to_owned(),
@@ -38,7 +38,7 @@ impl Open {
         }
     }
 
-    /// What opens it all again.
+    /// Returns the marks that open everything again.
     fn opening(&self) -> String {
         match &self.fence {
             Some(language) => format!("```{language}\n"),
@@ -47,7 +47,7 @@ impl Open {
     }
 }
 
-/// The text as messages of at most [`MESSAGE_CHARS`]; one at least.
+/// Splits the text into messages of at most [`MESSAGE_CHARS`]; at least one.
 pub(crate) fn split(text: &str) -> Vec<String> {
     split_at(text, MESSAGE_CHARS)
 }
@@ -78,14 +78,14 @@ fn split_at(text: &str, limit: usize) -> Vec<String> {
     }
 }
 
-/// Marks count as open only where what follows closes them: a lone asterisk is no emphasis.
+/// Keeps only marks that the rest of the paragraph closes: a single asterisk is no emphasis.
 fn still_open(open: Open, after: &str) -> Open {
     let paragraph = after.split("\n\n").next().unwrap_or_default();
     let marks = open.marks.into_iter().filter(|mark| paragraph.contains(mark)).collect();
     Open { fence: open.fence, marks }
 }
 
-/// Where to cut, in bytes: behind `most` characters at the latest, and never before the first.
+/// Returns the byte position of the cut: at most `most` characters in, and never before the first character.
 fn cut(text: &str, open: &Open, most: usize) -> usize {
     let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
     let whole: Vec<usize> = atoms(text).map(|(at, atom)| at + atom.len()).take_while(|at| *at <= end).collect();
@@ -107,13 +107,13 @@ fn cut(text: &str, open: &Open, most: usize) -> usize {
     nice.or_else(usable).unwrap_or(latest)
 }
 
-/// The last line that ends at a byte.
+/// Returns the last line that ends at a byte position.
 fn last_line(text: &str, end: usize) -> &str {
     let before = text.get(..end).unwrap_or_default().trim_end_matches('\n');
     before.rsplit('\n').next().unwrap_or_default()
 }
 
-/// What is open behind a text, if that much was open before it.
+/// Returns the open marks after a text, from those before it.
 fn walk(open: &Open, text: &str) -> Open {
     let mut open = open.clone();
     let mut at = 0;
@@ -159,7 +159,7 @@ fn walk(open: &Open, text: &str) -> Open {
     open
 }
 
-/// A mark closes what it opened; else it opens something, if it stands before a word.
+/// Closes an open mark; otherwise opens one, if a word follows.
 fn mark_at(marks: &mut Vec<&'static str>, mark: &'static str, previous: char, next: char) {
     let within_a_word = mark == "_" && previous.is_alphanumeric() && next.is_alphanumeric();
     if let Some(at) = marks.iter().position(|open| *open == mark) {
@@ -171,14 +171,14 @@ fn mark_at(marks: &mut Vec<&'static str>, mark: &'static str, previous: char, ne
     }
 }
 
-/// The language behind an opening fence, if a line break follows it.
+/// Returns the language after an opening fence, if a line end follows.
 fn language(behind: &str) -> String {
     let word: String = behind.chars().take_while(|c| c.is_ascii_alphanumeric() || "+-#._".contains(*c)).collect();
     let ends = behind.get(word.len()..).is_some_and(|rest| rest.starts_with('\n'));
     if ends && word.len() <= LANGUAGE_CHARS { word } else { String::new() }
 }
 
-/// What must not be cut: characters as people see them, and Discord's tags.
+/// Splits the text into parts that must not be cut: graphemes and Discord's tags.
 fn atoms(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     iter::from_fn(move || {
@@ -190,7 +190,7 @@ fn atoms(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A mention or an emoji of a server at the beginning of a text.
+/// Returns a mention or a server's emoji at the beginning of a text.
 fn tag(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('<')?;
     inside.strip_prefix(['@', '#', ':', 'a', 't', '/'])?;
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_falls_where_a_reader_pauses() {
+    fn cuts_are_where_a_reader_pauses() {
         #[track_caller]
         fn check(text: &str, limit: usize, want: &[&str]) {
             assert_eq!(split_at(text, limit), want);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_block_goes_on_in_its_language() {
+    fn a_code_block_continues_in_its_language() {
         let code: String = (0..40).map(|n| format!("    let x{n} = {n};\n")).collect();
         let parts = split_at(&format!("Look:\n```rust\n{code}```\nThat is it."), 300);
         assert!(parts.len() > 2);
@@ -274,10 +274,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_every_message_fits(
+        fn no_text_is_lost_and_every_message_fits(
             pieces in prop::collection::vec(
                 prop::sample::select(vec![
-                    // No letters that the language of a code block could have: it is repeated.
+                    // These words cannot be part of a code block's language, which is repeated.
                     "wörd", " ", "\n", "\n\n", "```", "```rs\n", "**", "*", "_", "`", "||", "é", "\u{1f44d}\u{1f3fd}",
                     "<@42>", ". ", "löngerwördthatgöesönandön",
                 ]),
@@ -287,7 +287,7 @@ mod tests {
         ) {
             let text = pieces.concat();
             let parts = split_at(&text, limit);
-            // Marks and breaks may be added or dropped at a cut; everything else stays, in its order.
+            // Marks and whitespace may be added or dropped at a cut; everything else stays in order.
             let plain = |text: &str| -> String {
                 text.chars().filter(|c| !c.is_whitespace() && !"`*_|".contains(*c)).collect()
             };

@@ -1,4 +1,4 @@
-//! Replies in the making: a message that grows, at most once a second.
+//! Replies that are being generated: a message that grows at most once per second.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ use crate::replies::{Replies, ReplyPart};
 use crate::typing::Typing;
 use crate::webhooks::Speaker;
 
-/// Time between two changes of one message.
+/// Shortest time between two edits of a message.
 const BETWEEN_EDITS: Duration = Duration::from_secs(1);
 
-/// Replies shown while they are made, at a time. More are shown when they are complete.
+/// Most replies streamed at the same time; others appear when they are complete.
 const MAX_STREAMS: usize = 256;
 
-/// Replies in the making.
+/// The replies that are being generated.
 pub(crate) struct Streams {
     shown: Arc<Replies>,
     typing: Arc<Typing>,
@@ -38,7 +38,7 @@ impl Streams {
         Self { shown, typing, streams: Mutex::default() }
     }
 
-    /// Takes an event of a reply.
+    /// Handles an event of a reply.
     pub(crate) fn event(&self, making: Making<'_>, event: &StreamEvent) {
         let Some(target) = Target::of(making.chat, making.reply, None) else { return };
         match event {
@@ -66,7 +66,7 @@ impl Streams {
         streams.insert(making.reply.clone(), ReplyStream { text, task });
     }
 
-    /// The reply is complete: waits until nothing more comes of its making.
+    /// Ends the streaming of a reply, and waits for its last edit.
     pub(crate) async fn finish(&self, reply: &MessageId) {
         let streams = self.lock().remove(reply);
         if let Some(ReplyStream { text, task }) = streams {
@@ -75,7 +75,7 @@ impl Streams {
         }
     }
 
-    /// Nothing will be delivered: what was seen of it goes.
+    /// Removes the shown beginning of a reply that failed.
     fn break_off(&self, target: Target, reply: &MessageId) {
         let Some(ReplyStream { text, task }) = self.lock().remove(reply) else { return };
         drop(text);
@@ -83,7 +83,7 @@ impl Streams {
         tokio::spawn(async move {
             task.await.ok();
             if let Err(error) = shown.retract(target).await {
-                tracing::warn!(%error, "the beginning of a reply that failed still stands");
+                tracing::warn!(%error, "cannot remove the beginning of a failed reply");
             }
         });
     }
@@ -93,7 +93,7 @@ impl Streams {
     }
 }
 
-/// Shows the beginning of a reply as it grows, until nobody writes on it any more.
+/// Shows the growing beginning of a reply until its sender is dropped.
 async fn grow(
     shown: Arc<Replies>,
     typing: Arc<Typing>,
@@ -121,7 +121,7 @@ async fn grow(
     }
 }
 
-/// Waits until nobody writes any more.
+/// Waits until the sender is dropped.
 async fn over(growing: &mut watch::Receiver<String>) {
     while growing.changed().await.is_ok() {}
 }

@@ -1,5 +1,5 @@
-//! How far each channel was handled, on disk: where to go on reading after a pause. What came before the bot first saw a
-//! channel lies behind its mark from the beginning, and is never answered. And which servers the bot is in.
+//! The sync cursor on disk: how far each channel was handled, so that a restart continues there. A channel's history
+//! from before the bot first saw it counts as handled. It also stores the bot's servers.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write as _;
@@ -12,7 +12,8 @@ use serenity::all::{ChannelId, GuildId, MessageId};
 
 use crate::error::Error;
 
-/// Channels that are kept. Of more, those handled longest ago are dropped, and begin anew when something is said there.
+/// Most channels in the file. Beyond that, those handled longest ago are dropped, and start again with the next
+/// message.
 const MAX_CHANNELS: usize = 50_000;
 
 /// How far every channel was handled.
@@ -28,7 +29,7 @@ struct State {
     changed: bool,
 }
 
-/// What stands on disk.
+/// The contents of the file.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct File {
@@ -36,10 +37,10 @@ struct File {
     servers: HashMap<GuildId, Server>,
 }
 
-/// A server the bot was in.
+/// A server that the bot is or was in.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Server {
-    /// When it was seen that the bot is in it no more, in milliseconds since 1970.
+    /// Time when the bot was found to be removed, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gone_ms: Option<i64>,
 }
@@ -52,27 +53,27 @@ impl Server {
 
 struct ChannelState {
     cursor: ChannelCursor,
-    /// Messages that are under way: the mark stays before the oldest of them.
+    /// Messages in progress; the cursor stays before the oldest.
     under_way: BTreeSet<MessageId>,
-    /// The newest message that was begun.
+    /// The newest message in progress or handled.
     newest: u64,
 }
 
-/// What stands on disk about a channel.
+/// A channel in the file.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct ChannelCursor {
     /// The snowflake up to which everything was handled.
     to: u64,
-    /// A DM: nobody tells of those at a start, so they are asked after.
+    /// True for a DM. Discord does not list DMs at a start, so they are checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     dm: bool,
-    /// The server it lies in.
+    /// Its server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server: Option<GuildId>,
 }
 
 impl SyncCursor {
-    /// Reads the ledger of a folder, if there is one.
+    /// Reads the sync cursor from a folder, if there is one.
     pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join("discord.json");
         let broken = |source| Error::SyncCursor { path: path.display().to_string(), source };
@@ -88,17 +89,17 @@ impl SyncCursor {
         Ok(Self { path, state: Mutex::new(State { channels, servers, changed: false }) })
     }
 
-    /// How far the channel was handled; `None` for one never seen.
+    /// Returns how far the channel was handled; `None` if it was never seen.
     pub(crate) fn mark(&self, channel: ChannelId) -> Option<u64> {
         self.lock().channels.get(&channel).map(|mark| mark.cursor.to)
     }
 
-    /// The newest snowflake that was handled anywhere; `None` if nothing ever was.
+    /// Returns the newest snowflake handled in any channel.
     pub(crate) fn newest(&self) -> Option<u64> {
         self.lock().channels.values().map(|mark| mark.cursor.to).max()
     }
 
-    /// A channel seen for the first time, with what counts as handled in it; false if it is known.
+    /// Records a new channel and how far it counts as handled; returns false if it is known.
     pub(crate) fn begin(&self, channel: ChannelId, to: u64, server: Option<GuildId>) -> bool {
         let mut state = self.lock();
         if state.channels.contains_key(&channel) {
@@ -115,7 +116,7 @@ impl SyncCursor {
         true
     }
 
-    /// A message is taken up.
+    /// Records that a message is in progress.
     pub(crate) fn taken_up(&self, channel: ChannelId, message: MessageId) {
         if let Some(mark) = self.lock().channels.get_mut(&channel) {
             mark.newest = mark.newest.max(message.get());
@@ -125,7 +126,7 @@ impl SyncCursor {
         }
     }
 
-    /// A message is in the record and dealt with, or needs nothing.
+    /// Records that a message was handled, or needs nothing.
     pub(crate) fn handled(&self, channel: ChannelId, message: MessageId) {
         let mut state = self.lock();
         let Some(mark) = state.channels.get_mut(&channel) else { return };
@@ -138,14 +139,14 @@ impl SyncCursor {
         }
     }
 
-    /// The bot is in a server.
+    /// Records that the bot is in a server.
     pub(crate) fn in_server(&self, server: GuildId) {
         let mut state = self.lock();
         let before = state.servers.insert(server, Server::default());
         state.changed |= before.is_none_or(|before| before.gone_ms.is_some());
     }
 
-    /// The bot is in a server no more.
+    /// Records that the bot is no longer in a server.
     pub(crate) fn left_server(&self, server: GuildId, now: Timestamp) {
         let mut state = self.lock();
         if let Some(known) = state.servers.get_mut(&server).filter(|known| known.gone_ms.is_none()) {
@@ -154,24 +155,24 @@ impl SyncCursor {
         }
     }
 
-    /// The servers that the bot is believed to be in.
+    /// Returns the servers that the bot is in.
     pub(crate) fn servers(&self) -> Vec<GuildId> {
         let state = self.lock();
         state.servers.iter().filter(|(_, server)| server.gone_ms.is_none()).map(|(id, _)| *id).collect()
     }
 
-    /// Whether the bot is believed to be in a server.
+    /// Returns true if the bot is in a server.
     pub(crate) fn is_in(&self, server: GuildId) -> bool {
         self.lock().servers.get(&server).is_some_and(|server| server.gone_ms.is_none())
     }
 
-    /// The servers that the bot left before a time.
+    /// Returns the servers that the bot left before a time.
     pub(crate) fn left_before(&self, time: Timestamp) -> Vec<GuildId> {
         let state = self.lock();
         state.servers.iter().filter(|(_, server)| server.was_left_before(time)).map(|(id, _)| *id).collect()
     }
 
-    /// The channels that the bot knew in a server; `None` if it did not leave that before a time.
+    /// Returns the known channels of a server; `None` unless the bot left it before a time.
     pub(crate) fn to_be_forgotten(&self, server: GuildId, time: Timestamp) -> Option<Vec<ChannelId>> {
         let state = self.lock();
         state.servers.get(&server).filter(|known| known.was_left_before(time))?;
@@ -179,7 +180,7 @@ impl SyncCursor {
         Some(state.channels.iter().filter(lies_there).map(|(id, _)| *id).collect())
     }
 
-    /// Nothing is known of a server any more, unless the bot is in it again by now.
+    /// Removes a server, unless the bot is in it again.
     pub(crate) fn forget_server(&self, server: GuildId) {
         let mut state = self.lock();
         if state.servers.get(&server).is_some_and(|known| known.gone_ms.is_none()) {
@@ -190,29 +191,29 @@ impl SyncCursor {
         state.changed = true;
     }
 
-    /// Whether a channel lies in a server that the bot is in no more.
+    /// Returns true if the channel belongs to a server that the bot left.
     pub(crate) fn is_left(&self, channel: ChannelId) -> bool {
         let state = self.lock();
         let server = state.channels.get(&channel).and_then(|mark| mark.cursor.server);
         server.and_then(|server| state.servers.get(&server)).is_some_and(|server| server.gone_ms.is_some())
     }
 
-    /// The DM channels.
+    /// Returns the DM channels.
     pub(crate) fn directs(&self) -> Vec<ChannelId> {
         self.lock().channels.iter().filter(|(_, mark)| mark.cursor.dm).map(|(id, _)| *id).collect()
     }
 
-    /// Writes what changed to disk, off the threads that others wait for.
+    /// Writes changes to disk on a blocking thread.
     pub(crate) async fn keep_soon(self: Arc<Self>) {
         let error = match tokio::task::spawn_blocking(move || self.keep()).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        tracing::error!(error, "how far each channel was handled could not be kept");
+        tracing::error!(error, "cannot write the sync cursor");
     }
 
-    /// Writes what changed to disk, in one step.
+    /// Writes changes to disk atomically.
     fn keep(&self) -> Result<(), Error> {
         let cursor = {
             let mut state = self.lock();
@@ -228,10 +229,10 @@ impl SyncCursor {
     fn write(&self, cursor: &File) -> Result<(), Error> {
         let broken = |source| Error::SyncCursor { path: self.path.display().to_string(), source };
         let bytes = serde_json::to_vec(cursor).map_err(|error| broken(error.into()))?;
-        let beside = self.path.with_extension("json.new");
-        let mut file = std::fs::File::create(&beside).map_err(broken)?;
+        let temporary = self.path.with_extension("json.new");
+        let mut file = std::fs::File::create(&temporary).map_err(broken)?;
         file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(broken)?;
-        std::fs::rename(&beside, &self.path).map_err(broken)
+        std::fs::rename(&temporary, &self.path).map_err(broken)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -251,11 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_stays_before_what_is_under_way() {
+    fn the_cursor_stays_before_messages_in_progress() {
         let folder = tempfile::tempdir().unwrap();
         let sync_cursor = SyncCursor::open(folder.path()).unwrap();
         assert!(sync_cursor.begin(ROOM, 10, SERVER));
-        assert!(!sync_cursor.begin(ROOM, 99, SERVER), "a channel that is known keeps its mark");
+        assert!(!sync_cursor.begin(ROOM, 99, SERVER), "a known channel keeps its cursor");
         for id in [11, 12, 13] {
             sync_cursor.taken_up(ROOM, message(id));
         }
@@ -264,16 +265,20 @@ mod tests {
         sync_cursor.handled(ROOM, message(11));
         assert_eq!(sync_cursor.mark(ROOM), Some(12));
         sync_cursor.keep().unwrap();
-        assert_eq!(SyncCursor::open(folder.path()).unwrap().mark(ROOM), Some(12), "what was under way is read again");
+        assert_eq!(
+            SyncCursor::open(folder.path()).unwrap().mark(ROOM),
+            Some(12),
+            "messages in progress are read again"
+        );
         sync_cursor.handled(ROOM, message(13));
         assert_eq!(sync_cursor.mark(ROOM), Some(13));
         sync_cursor.taken_up(ROOM, message(11));
         sync_cursor.handled(ROOM, message(11));
-        assert_eq!(sync_cursor.mark(ROOM), Some(13), "what is told twice moves nothing back");
+        assert_eq!(sync_cursor.mark(ROOM), Some(13), "a repeated message does not move the cursor back");
     }
 
     #[test]
-    fn only_dms_are_asked_after() {
+    fn only_dms_are_listed() {
         let folder = tempfile::tempdir().unwrap();
         let sync_cursor = SyncCursor::open(folder.path()).unwrap();
         sync_cursor.begin(ROOM, 10, SERVER);
@@ -283,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_was_left_is_forgotten_when_it_is_time_unless_it_comes_back() {
+    fn a_left_server_expires_unless_it_comes_back() {
         let folder = tempfile::tempdir().unwrap();
         let sync_cursor = SyncCursor::open(folder.path()).unwrap();
         let at = |ms| Timestamp::from_millisecond(ms).unwrap();

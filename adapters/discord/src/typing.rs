@@ -1,4 +1,4 @@
-//! The sign that the bot is writing, from when a message is taken up until something of the answer is seen.
+//! The typing indicator, from when a message is handled until part of the reply is visible.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,24 +9,24 @@ use tokio::task::AbortHandle;
 
 use crate::replies::Replies;
 
-/// Discord shows the sign for ten seconds.
+/// Interval between two signals; Discord shows each for ten seconds.
 const AGAIN: Duration = Duration::from_secs(8);
 
-/// How often it is shown for one message: nobody waits longer.
+/// Most signals for one message.
 const TIMES: usize = 40;
 
-/// Channels in which the bot is seen writing.
+/// Channels with a typing indicator.
 #[derive(Default)]
 pub(crate) struct Typing(Mutex<HashMap<ChannelId, AbortHandle>>);
 
-/// The sign in one channel, until this is dropped.
+/// Shows the indicator in a channel until this is dropped.
 pub(crate) struct TypingGuard {
     typing: Arc<Typing>,
     channel: ChannelId,
 }
 
 impl Typing {
-    /// Shows the sign in a channel.
+    /// Starts the indicator in a channel.
     pub(crate) fn start(self: &Arc<Self>, channel: ChannelId, shown: Arc<Replies>) -> TypingGuard {
         let task = tokio::spawn(async move {
             for _ in 0..TIMES {
@@ -40,7 +40,7 @@ impl Typing {
         TypingGuard { typing: self.clone(), channel }
     }
 
-    /// Shows it no more.
+    /// Stops the indicator in a channel.
     pub(crate) fn stop(&self, channel: ChannelId) {
         if let Some(task) = self.lock().remove(&channel) {
             task.abort();

@@ -1,8 +1,8 @@
-//! Who can read what, by the homeserver's word: the state of rooms as the sync keeps it.
+//! Who can read what, according to the homeserver: the state of rooms as the sync stores it.
 //!
-//! A room that anybody may read without coming in (`world_readable`, not encrypted) is public; what was said while it was
-//! stays readable by everybody, by Matrix's own rule. Every other room is its members' alone, or, between the bot and one person,
-//! that person's. A thread is read by whoever reads its room.
+//! A room that anyone can read without joining (`world_readable`, not encrypted) is public. By Matrix's rules, messages
+//! from that time stay readable by everyone. Any other room can be read only by its members; a room of the bot and one
+//! person is a DM of that person. A thread has the readers of its room.
 
 use azera_adapter::Access;
 use azera_types::{ChatId, PersonId, Place, PlaceKind, ReadableScopes, RealmId, Timestamp};
@@ -24,10 +24,10 @@ use crate::ids::{realm_id, user_of};
 use crate::room_upgrades::RoomUpgrades;
 use crate::sync_state::SyncState;
 
-/// The power level from which somebody manages a room: that of moderators, by custom.
+/// Power level from which a person manages a room; by convention that of moderators.
 const MANAGES: i64 = 50;
 
-/// Reads who can read what.
+/// Answers who can read what.
 #[derive(Debug, Clone)]
 pub(crate) struct Audience {
     client: Client,
@@ -36,12 +36,12 @@ pub(crate) struct Audience {
     own: OwnedUserId,
 }
 
-/// How far back those can read who come into a room.
+/// How far back newcomers of a room can read.
 #[derive(Debug, Clone, Copy)]
 enum Past {
     /// Everything.
     Open,
-    /// What was said since they came, or since a time, whichever is earlier.
+    /// Messages since they joined, or since this time if that is earlier.
     Since(Option<Timestamp>),
 }
 
@@ -54,7 +54,7 @@ impl Audience {
         self.succession.room(chat).map(|(room, _)| room)
     }
 
-    /// See [`azera_adapter::Platform::place`].
+    /// Implements [`azera_adapter::Platform::place`].
     pub(crate) async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, Error> {
         let (Some(room), Some(asker)) = (self.room(chat), user_of(asker)) else { return Ok(None) };
         let (people, invited) = self.people(&room).await?;
@@ -64,7 +64,7 @@ impl Audience {
         self.place_of(&room, &people, invited).await
     }
 
-    /// See [`azera_adapter::Platform::place_for_all`]. Where nobody is, nobody reads.
+    /// Implements [`azera_adapter::Platform::place_for_all`]. A room without people has no readers.
     pub(crate) async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, Error> {
         let Some(room) = self.room(chat) else { return Ok(None) };
         let (people, invited) = self.people(&room).await?;
@@ -72,7 +72,7 @@ impl Audience {
     }
 
     async fn place_of(&self, room: &Room, people: &[OwnedUserId], invited: usize) -> Result<Option<Place>, Error> {
-        // Threads have no readers of their own, so what is said in one is remembered as the room's.
+        // Threads have the readers of their room, so their messages are remembered as the room's.
         let chat = self.succession.chat(room.room_id(), None)?;
         if self.is_public(room).await? {
             return Ok(Some(Place { chat, kind: PlaceKind::Public(self.realm(room).await?.0), since: None }));
@@ -89,23 +89,23 @@ impl Audience {
                     }
                 };
                 let realm_since = match &space {
-                    // The realm is the room, and what was public in it is read as far back as the rest.
+                    // The room is its own realm, so its public messages can be read as far back as the others.
                     None => self.since(room, people).await?,
-                    // What is public in a space is open to everybody from its beginning.
+                    // A space's public messages can be read by everyone from the beginning.
                     Some(_) => None,
                 };
                 PlaceKind::Private { realm: Some(realm), all_in_realm, realm_since }
             }
         };
         let since = match kind {
-            // What was ever said to the bot alone, in this room or another, was said by the one who reads here.
+            // In a DM, all messages with the bot alone, in this room or another, are from the person who reads here.
             PlaceKind::Dm(_) => None,
             _ => self.since(room, people).await?,
         };
         Ok(Some(Place { chat, kind, since }))
     }
 
-    /// See [`azera_adapter::Platform::readable_scopes`].
+    /// Implements [`azera_adapter::Platform::readable_scopes`].
     pub(crate) async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, Error> {
         let mut reach = ReadableScopes::default();
         let Some(user) = user_of(person).filter(|user| *user != self.own) else { return Ok(reach) };
@@ -120,14 +120,14 @@ impl Audience {
                 continue;
             }
             let public = self.is_public(&room).await?;
-            // What was public in it once, or is.
+            // This covers messages from a time when the room is or was public.
             reach.realms.push((realm, if public { None } else { since }));
             reach.private_chats.push((self.succession.chat(room.room_id(), None)?, since));
         }
         Ok(reach)
     }
 
-    /// See [`azera_adapter::Platform::access`].
+    /// Implements [`azera_adapter::Platform::access`].
     pub(crate) async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, Error> {
         let (Some(room), Some(user)) = (self.room(chat), user_of(person)) else { return Ok(Access::Member) };
         let (people, invited) = self.people(&room).await?;
@@ -144,13 +144,13 @@ impl Audience {
         })
     }
 
-    /// Whether a room is one person's and the bot's.
+    /// Returns true if a room has one person besides the bot.
     pub(crate) async fn is_direct(&self, room: &Room) -> Result<bool, Error> {
         let (people, invited) = self.people(room).await?;
         Ok(people.len() == 1 && invited == 0 && !self.is_public(room).await?)
     }
 
-    /// Who is in a room besides the bot, and how many more are invited.
+    /// Returns the members of a room without the bot, and the number of invited people.
     pub(crate) async fn people(&self, room: &Room) -> Result<(Vec<OwnedUserId>, usize), Error> {
         if !room.are_members_synced() {
             room.sync_members().await?;
@@ -179,7 +179,8 @@ impl Audience {
         Ok(open && !room.latest_encryption_state().await?.is_encrypted())
     }
 
-    /// The space around a room that both name each other, if the bot is in it; else the room is a realm of its own.
+    /// Returns the room's realm: its space, if both name each other and the bot is in the space; otherwise the room
+    /// itself.
     async fn realm(&self, room: &Room) -> Result<(RealmId, Option<Room>), Error> {
         let mut spaces = Vec::new();
         let mut parents = std::pin::pin!(room.parent_spaces().await?);
@@ -191,7 +192,7 @@ impl Audience {
                 spaces.push(space);
             }
         }
-        // The same one every time.
+        // Sorted, so that the result is always the same.
         spaces.sort_by(|a, b| a.room_id().cmp(b.room_id()));
         match spaces.into_iter().next() {
             Some(space) => Ok((realm_id(&self.succession.origin(space.room_id()))?, Some(space))),
@@ -199,7 +200,8 @@ impl Audience {
         }
     }
 
-    /// The time from which all of these people can read a room, and those before it; `None` is the beginning.
+    /// Returns the time from which all of these people can read a room and the rooms before it; `None` is the
+    /// beginning.
     async fn since(&self, room: &Room, people: &[OwnedUserId]) -> Result<Option<Timestamp>, Error> {
         let past = self.past(room).await?;
         let before = self.succession.before(room.room_id());
@@ -218,7 +220,7 @@ impl Audience {
             };
             let since = match &before {
                 None => since,
-                // Something was said before they came.
+                // There are messages from before they joined.
                 Some(_) if since > first.or(Some(Timestamp::MAX)) => since,
                 Some(old) if self.was_there(old, person).await? => {
                     were_there.push(person.clone());
@@ -234,7 +236,7 @@ impl Audience {
         }
     }
 
-    /// Whether somebody can read a room that went on in another: they are in it, or went by themselves when it was over.
+    /// Returns true if a person can read an upgraded room: they are a member, or left on their own after the upgrade.
     async fn was_there(&self, old: &Room, user: &UserId) -> Result<bool, Error> {
         let Some(RawSyncOrStrippedState::Sync(raw)) = self.member(old, user).await? else { return Ok(false) };
         let Ok(member) = raw.deserialize() else { return Ok(false) };
@@ -251,17 +253,17 @@ impl Audience {
         Ok(was_in && left.sender == left.state_key && over.is_some_and(|over| left.origin_server_ts >= over))
     }
 
-    /// When a room was made.
+    /// Returns when a room was created.
     async fn began(&self, room: &Room) -> Result<Timestamp, Error> {
         let made = room.get_state_event_static::<RoomCreateEventContent>().await?;
         let Some(RawSyncOrStrippedState::Sync(raw)) = made else { return Ok(Timestamp::MAX) };
         Ok(raw.deserialize().map_or(Timestamp::MAX, |made| time(made.origin_server_ts().get().into())))
     }
 
-    /// What a room shows of its past. The rule that held when something was said holds for it, so a room that was closed
-    /// shows what was said since it was opened.
+    /// Returns how far back a room can be read. A message keeps the rule of its time; so a room that became more open
+    /// shows messages since then.
     async fn past(&self, room: &Room) -> Result<Past, Error> {
-        // Who comes into an encrypted room has no keys to what was said before.
+        // Newcomers of an encrypted room have no keys to earlier messages.
         if room.latest_encryption_state().await?.is_encrypted() {
             return Ok(Past::Since(None));
         }
@@ -279,7 +281,7 @@ impl Audience {
         Ok(if replaced { Past::Since(at) } else { Past::Open })
     }
 
-    /// Notes when somebody came into a room, unless it is known.
+    /// Records when a person joined a room, unless it is known.
     pub(crate) async fn note_came(&self, room: &Room, user: &UserId) -> Result<(), Error> {
         if self.sync_state.came(room.room_id(), user).await?.is_none() {
             let came = self.came(room, user).await?;
@@ -288,13 +290,13 @@ impl Audience {
         Ok(())
     }
 
-    /// When somebody came into a room, as well as the bot knows; rather too late than too early.
+    /// Returns when a person joined a room, as far as the bot knows; rather too late than too early.
     async fn came(&self, room: &Room, user: &UserId) -> Result<Timestamp, Error> {
         let Some(RawSyncOrStrippedState::Sync(raw)) = self.member(room, user).await? else { return Ok(Timestamp::MAX) };
         let Ok(member) = raw.deserialize() else { return Ok(Timestamp::MAX) };
         let before = member.as_original().and_then(|member| member.prev_content());
         let seen = match before {
-            // A change of name: when they came was another event.
+            // This event is a change of name; the person joined earlier.
             Some(before) if before.membership == MembershipState::Join => {
                 self.sync_state.came(room.room_id(), user).await?
             }
@@ -305,7 +307,8 @@ impl Audience {
     }
 }
 
-/// A time of the homeserver's; one that cannot be is later than all others, so that nothing is shown by it.
+/// Converts a time from the homeserver. An invalid one becomes the latest possible, so that nothing is shown because of
+/// it.
 fn time(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::MAX)
 }

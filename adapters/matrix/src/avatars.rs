@@ -1,4 +1,4 @@
-//! What the bot and its personas look like: pictures are uploaded once, and named after that.
+//! Pictures of the bot and its personas. Each is uploaded once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,15 +13,15 @@ use crate::Error;
 use crate::media::upload;
 use crate::sync_state::SyncState;
 
-/// A picture as the homeserver has it.
+/// An uploaded picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Uploaded {
-    /// Of the file.
+    /// Digest of the file.
     digest: String,
     url: OwnedMxcUri,
 }
 
-/// Pictures of personas on the homeserver.
+/// Uploads pictures of personas.
 #[derive(Clone)]
 pub(crate) struct AvatarUploads {
     client: Client,
@@ -34,17 +34,17 @@ impl AvatarUploads {
         Self { client, sync_state, avatars: Arc::default() }
     }
 
-    /// Says where pictures come from; the first word counts.
+    /// Sets the source of pictures; only the first call counts.
     pub(crate) fn set_avatar_source(&self, avatars: Arc<dyn Avatars>) {
         self.avatars.get_or_init(|| avatars);
     }
 
-    /// The address of a persona's picture. Without one, or if the homeserver does not take it, its messages have none.
+    /// Returns the address of a persona's picture; `None` if it has none or the upload fails.
     pub(crate) async fn picture(&self, persona: &PersonaId) -> Option<OwnedMxcUri> {
         match self.uploaded(persona).await {
             Ok(url) => url,
             Err(error) => {
-                tracing::warn!(%persona, %error, "a persona's picture could not be uploaded");
+                tracing::warn!(%persona, %error, "cannot upload a persona's picture");
                 None
             }
         }
@@ -62,7 +62,8 @@ impl AvatarUploads {
         Ok(Some(url))
     }
 
-    /// Gives the account the usual persona's name and picture, where it has none of its own; gives the account's name.
+    /// Sets the account's name and picture to those of the default persona, where it has none; returns the account's
+    /// name.
     pub(crate) async fn dress(&self, own: &UserId) -> Result<String, Error> {
         let account = self.client.account();
         let name = account.get_display_name().await?;
@@ -73,7 +74,7 @@ impl AvatarUploads {
         let Some((persona, persona_name)) = usual else {
             return Ok(name.unwrap_or_else(|| own.localpart().to_owned()));
         };
-        // Homeservers name an account after its id as long as nobody names it.
+        // An account without a display name is shown by its id.
         let name = match name.filter(|name| name != own.localpart()) {
             Some(name) => name,
             None => {

@@ -1,4 +1,4 @@
-//! Commands in rooms: what counts as one, and where its answer goes.
+//! Commands in rooms: how they are recognised, and where they are answered.
 
 use azera_adapter::{Access, Choice, CommandLine, Host, HostError};
 use azera_types::{ChatId, MessageId, Text};
@@ -12,36 +12,36 @@ use crate::markdown::{PART_BYTES, parts};
 use crate::media::given_file;
 use crate::{Error, Matrix};
 
-/// Commands whose answers are about the person alone, wherever they are asked: told in their direct chat.
+/// Commands with personal answers, which go to the person's direct chat.
 const PERSONAL: [&str; 4] = ["me", "memory", "why", "chats"];
 
-/// Of those, the ones that are asked there too: with the right of the direct chat, which shows more than a room may.
+/// Those of them that also run in the direct chat, whose read scope is wider than a room's.
 const CONSOLE_ONLY: [&str; 3] = ["me", "memory", "chats"];
 
-/// Commands of the terminal. Rooms and threads are made by people here.
+/// Commands for the terminal. On Matrix, people create rooms and threads themselves.
 const CONSOLE_COMMANDS: [&str; 3] = ["new", "quit", "as"];
 
-/// Commands whose `import` takes a file, too.
+/// Commands whose `import` accepts a file.
 const IMPORTS: [&str; 3] = ["/dream", "/journal", "/garden"];
 
-/// Characters of a prefix that a room chooses.
+/// Longest prefix of a room, in characters.
 const MAX_PREFIX_CHARS: usize = 32;
 
-/// What help says of the commands that only Matrix has.
+/// Help for the commands that only Matrix has.
 const OWN_HELP: &str = "- `/prefix [TEXT | off]`: what a command begins with in this room; admins choose\n- `/doctor`: whether I \
                         can read what is said here, and how my keys are\n";
 
-/// Messages of an answer; a longer one comes as a file.
+/// Most messages of an answer; a longer one is sent as a file.
 const MAX_PARTS: usize = 4;
 
-/// What the bot is called by.
+/// The bot's names.
 pub(crate) struct Names<'a> {
     pub(crate) own: &'a UserId,
     pub(crate) display: Option<&'a str>,
 }
 
 impl Names<'_> {
-    /// What follows if a text begins with one of the names.
+    /// Returns the text after one of the names at its beginning.
     fn after<'t>(&self, text: &'t str) -> Option<&'t str> {
         let local = self.own.localpart();
         let at_local = format!("@{local}");
@@ -53,14 +53,14 @@ impl Names<'_> {
         })
     }
 
-    /// Whether a text calls the bot by its account.
+    /// Returns true if a text mentions the bot's account.
     pub(crate) fn are_in(&self, text: &str) -> bool {
         self.after(text).is_some() || text.contains(self.own.as_str())
     }
 }
 
-/// The command in a text, with a leading slash: behind the prefix, behind the bot's name and a slash or an exclamation mark, or
-/// in a direct chat behind one of these alone.
+/// Returns the command in a text, with a leading slash. It follows the prefix, or the bot's name and a slash or
+/// exclamation mark; in a direct chat a slash or exclamation mark is enough.
 pub(crate) fn line_in(text: &str, prefix: &str, names: &Names<'_>, direct: bool) -> Option<String> {
     let text = text.trim();
     let line = |rest: &str| format!("/{}", rest.trim());
@@ -84,7 +84,7 @@ pub(crate) fn line_in(text: &str, prefix: &str, names: &Names<'_>, direct: bool)
 }
 
 impl Matrix {
-    /// Runs a command of somebody and answers it.
+    /// Runs a command of a person and answers it.
     pub(crate) async fn run_command(
         &self,
         host: &dyn Host,
@@ -135,13 +135,13 @@ impl Matrix {
         self.tell(&here, Some(said), "I have told you in our direct chat.").await
     }
 
-    /// What a command begins with in a room.
+    /// Returns the command prefix of a room.
     pub(crate) async fn prefix_in(&self, room: &Room) -> String {
         let chosen = self.sync_state.prefix(&self.succession.origin(room.room_id())).await;
         chosen.ok().flatten().unwrap_or_else(|| self.settings.prefix.clone())
     }
 
-    /// Shows or chooses what a command begins with in a room.
+    /// Shows or sets the command prefix of a room.
     async fn prefix_command(&self, room: &Room, said: &Said, line: &str) -> Result<String, Error> {
         let chosen = line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
         let origin = self.succession.origin(room.room_id());
@@ -179,7 +179,7 @@ impl Matrix {
         }
     }
 
-    /// What may be said to an answer, as it is written where somebody asked; nothing in a direct chat, where a slash will do.
+    /// Returns the suggested commands as people type them there; empty in a direct chat, where a slash works.
     async fn choices_in(&self, said: &Said, choices: &[Choice]) -> String {
         let Some(room) = self.room_of(said) else { return String::new() };
         if self.audience.is_direct(&room).await.unwrap_or(false) {
@@ -192,7 +192,7 @@ impl Matrix {
         format!("\n\nIn this room: {}.", choices.iter().map(line).collect::<Vec<_>>().join(", "))
     }
 
-    /// Answers a command; an empty answer is none.
+    /// Sends the answer to a command, unless it is empty.
     async fn tell(&self, chat: &ChatId, to: Option<&Said>, text: &str) -> Result<(), Error> {
         if text.trim().is_empty() {
             return Ok(());
@@ -209,8 +209,8 @@ impl Matrix {
         self.replies.notice(chat, about.as_ref(), text, &id).await
     }
 
-    /// A command's line with the file that belongs to it: the one it was sent with, or the one it replies to. Why not, in words,
-    /// if it cannot be had.
+    /// Adds a file to a command's line: the one it was sent with, or the one it replies to. The inner error says why
+    /// not.
     async fn with_file(&self, room: &Room, said: &Said, line: String) -> Result<Result<String, String>, Error> {
         let mut words = line.split_whitespace();
         let (wanted, why) = match (words.next(), words.next(), words.next()) {
@@ -234,7 +234,7 @@ impl Matrix {
         if file.is_none() && !is_upload {
             return Ok(Ok(line));
         }
-        // Nothing is fetched for somebody who may not bring it.
+        // A file is not downloaded for a person without permission.
         let chat = self.succession.chat(room.room_id(), None)?;
         let may = self.audience.access(&chat, &person_id(&said.by)?).await? >= Access::Admin;
         if !may && (is_upload || !self.audience.is_direct(room).await?) {
@@ -252,7 +252,7 @@ impl Matrix {
         })
     }
 
-    /// The direct chat with somebody; `None` if they were invited to a new one just now, or have yet to come in.
+    /// Returns the direct chat with a person; `None` if they were invited to one and have not joined yet.
     async fn direct_chat(&self, user: &OwnedUserId) -> Result<Option<ChatId>, Error> {
         let mut waiting = false;
         for room in self.client.joined_rooms() {
@@ -277,7 +277,7 @@ impl Matrix {
         self.client.get_room(&said.room).filter(|room| room.state() == RoomState::Joined)
     }
 
-    /// The name somebody has in a room; with the account where others have the same.
+    /// Returns a person's name in a room, with the account if others have the same name.
     pub(crate) async fn name_in(&self, said: &Said) -> String {
         let member = match self.room_of(said) {
             Some(room) => room.get_member_no_sync(&said.by).await.ok().flatten(),
@@ -293,11 +293,11 @@ impl Matrix {
     }
 }
 
-/// Whether the answer to a command is for the person alone.
+/// Returns true if the answer is for the person only.
 fn is_personal(line: &str) -> bool {
     let mut words = line.trim_start_matches('/').split_whitespace();
     let name = words.next().unwrap_or_default().to_lowercase();
-    // What is to be forgotten is here.
+    // Forgetting concerns the memories of this room.
     let forgets = name == "memory" && words.next() == Some("forget");
     PERSONAL.contains(&name.as_str()) && !forgets
 }
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_a_command() {
+    fn commands_are_recognised() {
         let own = OwnedUserId::try_from("@azera:example.org").unwrap();
         let names = Names { own: &own, display: Some("Azera") };
         let check = |text: &str, prefix: &str, direct: bool, want: Option<&str>| {

@@ -1,5 +1,5 @@
-//! What is called from outside. Boxed here, so that what it is made of is compiled with this crate once: otherwise each binary
-//! that awaits it compiles it again, which took minutes.
+//! The public asynchronous functions. They return boxed futures, so that their code is compiled once in this crate and
+//! not in each binary that awaits them, which took minutes.
 
 use std::sync::Arc;
 
@@ -12,19 +12,20 @@ use crate::matrix::Matrix;
 use crate::{Error, Settings};
 
 impl Matrix {
-    /// Connects: logs in or takes up the session, and learns the present state of the rooms.
+    /// Connects: logs in or restores the session, and reads the current state of the rooms.
     #[inline(never)]
     pub fn connect(settings: Settings) -> BoxFuture<'static, Result<Arc<Self>, Error>> {
         Box::pin(Self::connect_now(settings))
     }
 
-    /// Learns the present state of the rooms. To be done before anything is delivered; waits for a homeserver that is away.
+    /// Reads the current state of the rooms. Call it before anything is delivered. Waits while the homeserver is
+    /// unavailable.
     #[inline(never)]
     pub fn begin(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(self.begin_now())
     }
 
-    /// Listens until `stop` is cancelled, or the session ends.
+    /// Listens until `stop` is cancelled or the session ends.
     #[inline(never)]
     pub fn listen<'a>(
         self: &'a Arc<Self>,
@@ -35,7 +36,7 @@ impl Matrix {
     }
 }
 
-/// Asks a homeserver whether it is one, and looks whether there is a session. Nothing is changed.
+/// Checks that the address is a homeserver, and whether there is a session. Changes nothing.
 #[inline(never)]
 pub fn look(settings: &Settings) -> BoxFuture<'_, Result<LoginStatus, Error>> {
     Box::pin(look_now(settings))

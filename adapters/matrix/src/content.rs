@@ -1,4 +1,4 @@
-//! What the bot sends, as Matrix wants it.
+//! The contents of the events that the bot sends.
 
 use azera_types::MessageId;
 use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedMxcUri, OwnedTransactionId, OwnedUserId};
@@ -7,42 +7,42 @@ use sha2::{Digest, Sha256};
 
 use crate::markdown::to_html;
 
-/// Where the profile of a single message stands (MSC4144, under its unstable name).
+/// Key of the profile of a single message (MSC4144, under its unstable name).
 const PROFILE: &str = "com.beeper.per_message_profile";
 
-/// What says that no person wrote a message (MSC3955, under its unstable name).
+/// Key that marks a message as automated (MSC3955, under its unstable name).
 pub(crate) const AUTOMATED: &str = "org.matrix.msc3955.automated";
 
-/// What kind of message.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Part of a conversation.
     Text,
-    /// Not part of one: bots do not answer it.
+    /// A notice, which other bots do not answer.
     Notice,
 }
 
-/// What a message is a reaction to.
+/// The relation of a message to others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Relation {
-    /// The message it replies to.
+    /// The message that it replies to.
     pub(crate) reply_to: Option<OwnedEventId>,
-    /// The root of the thread it belongs to.
+    /// The root of its thread.
     pub(crate) thread: Option<OwnedEventId>,
 }
 
-/// Who speaks, where it is not the account itself.
+/// The persona that speaks, if it is not the account itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Speaker {
-    /// Tells one from the other.
+    /// Identifies the persona.
     pub(crate) id: String,
-    /// The name shown.
+    /// The displayed name.
     pub(crate) name: String,
-    /// The picture shown.
+    /// The displayed picture.
     pub(crate) picture: Option<OwnedMxcUri>,
 }
 
-/// A message in the making.
+/// A message to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Message<'a> {
     pub(crate) kind: Kind,
@@ -53,7 +53,7 @@ pub(crate) struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// The message as content of `m.room.message`.
+    /// Returns the content of an `m.room.message` event.
     pub(crate) fn content(&self) -> Value {
         let mut content = self.bare();
         if let Some(relation) = self.relation.content() {
@@ -62,13 +62,13 @@ impl Message<'_> {
         Value::Object(content)
     }
 
-    /// The message as what takes the place of what `event` holds. Nobody is told again.
+    /// Returns the content of an edit of `event`. Edits mention nobody again.
     pub(crate) fn edit_of(&self, event: &EventId) -> Value {
         let new = Self { mentions: &[], ..self.clone() }.bare();
         let mut content = new.clone();
         for key in ["body", "formatted_body"] {
             if let Some(Value::String(text)) = content.get_mut(key) {
-                // For clients that do not know edits.
+                // For clients that do not support edits.
                 text.insert_str(0, "* ");
             }
         }
@@ -111,7 +111,7 @@ impl Message<'_> {
 }
 
 impl Relation {
-    /// The relation as content of `m.relates_to`; `None` if there is none.
+    /// Returns the content of `m.relates_to`; `None` without a relation.
     pub(crate) fn content(&self) -> Option<Value> {
         let in_reply_to = self.reply_to.as_ref().map(|event| json!({ "event_id": event }));
         match (&self.thread, in_reply_to) {
@@ -120,7 +120,7 @@ impl Relation {
             (Some(root), to) => Some(json!({
                 "rel_type": "m.thread",
                 "event_id": root,
-                // For clients that do not know threads.
+                // For clients that do not support threads.
                 "is_falling_back": true,
                 "m.in_reply_to": to.unwrap_or_else(|| json!({ "event_id": root })),
             })),
@@ -132,8 +132,8 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The transaction id of something that is to be sent once: it follows from what it is, so a homeserver that has it already
-/// does nothing.
+/// Returns the transaction id of an event. The same event always has the same id, so that the homeserver accepts it
+/// only once.
 pub(crate) fn transaction(what: &str, about: &MessageId, part: usize) -> OwnedTransactionId {
     let digest = Sha256::digest(format!("{what}\u{1f}{about}\u{1f}{part}"));
     let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
@@ -160,7 +160,7 @@ mod tests {
             relation: &relation,
             mentions: &ann,
         };
-        // Whether JSON objects keep their order depends on what else is built.
+        // The order of JSON objects depends on other crates' features.
         let mut sorted = insta::Settings::clone_current();
         sorted.set_sort_maps(true);
         let _sorted = sorted.bind_to_scope();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_follow_from_what_they_are() {
+    fn the_same_event_has_the_same_transaction_id() {
         let message = MessageId::new("$a").unwrap();
         assert_eq!(transaction("reply", &message, 0), transaction("reply", &message, 0));
         assert_ne!(transaction("reply", &message, 0), transaction("reply", &message, 1));

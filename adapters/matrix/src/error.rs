@@ -5,29 +5,29 @@ use azera_types::IdError;
 use matrix_sdk::ruma::api::error::ErrorKind;
 use thiserror::Error;
 
-/// What goes wrong with Matrix.
+/// An error of the Matrix adapter.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A file of the session could not be read or written.
     #[error("{path}: {source}", path = path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A file of the session holds something else.
+    /// A file of the session is damaged.
     #[error("{path} is damaged: {why}", path = path.display())]
     Damaged {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// The system has no random numbers to give.
+    /// The system provides no random numbers.
     #[error("no random numbers for a key: {0}")]
     Random(getrandom::Error),
-    /// The homeserver cannot be used: no address, no Matrix behind it.
+    /// The homeserver cannot be used: a wrong address, or no Matrix server.
     #[error("the homeserver cannot be used: {0}")]
     Homeserver(Box<matrix_sdk::ClientBuildError>),
     /// There is neither a session nor a way to log in.
@@ -36,20 +36,20 @@ pub enum Error {
          bot's account"
     )]
     NoCredentials,
-    /// The homeserver did not accept user, password or token.
+    /// The homeserver refused the user, password or token.
     #[error("the homeserver refused the login: {0}")]
     Login(String),
-    /// The session ended: logged out elsewhere, or the device was removed.
+    /// The session ended: it was logged out elsewhere, or the device was removed.
     #[error("the homeserver ended the session: log in again with the password (the old session was put aside)")]
     LoggedOut,
-    /// The session is another account's.
+    /// The session belongs to another account.
     #[error("{folder} holds the session of {found}, and the configuration names {wanted}", folder = folder.display())]
     AnotherAccount {
         /// The folder of the session.
         folder: PathBuf,
-        /// Whose it is.
+        /// The session's account.
         found: String,
-        /// Whose it should be.
+        /// The configured account.
         wanted: String,
     },
     /// A call failed.
@@ -58,22 +58,22 @@ pub enum Error {
     /// The store of rooms and keys failed.
     #[error("the store of rooms and keys: {0}")]
     Store(#[from] matrix_sdk::StoreError),
-    /// A note of the adapter's own could not be read.
+    /// A row of the adapter's own state is damaged.
     #[error("a note in the store is damaged: {0}")]
     Note(#[from] serde_json::Error),
-    /// An id is too long for Azera, or holds control characters.
+    /// An id is too long for Azera, or contains control characters.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// The core could not do it.
+    /// The engine returned an error.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// There is no such room, or the bot is not in it.
+    /// The room does not exist, or the bot is not in it.
     #[error("the bot is not in {0}")]
     NoRoom(String),
 }
 
 impl Error {
-    /// Whether the same call may succeed later: a lost connection, a rate limit, a fault of the server.
+    /// Returns true if the same call may succeed later: a lost connection, a rate limit, a fault of the server.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Sdk(error) => sdk_is_transient(error),
@@ -84,7 +84,7 @@ impl Error {
         }
     }
 
-    /// Whether the homeserver no longer knows the session.
+    /// Returns true if the homeserver no longer knows the session.
     pub(crate) fn is_logged_out(&self) -> bool {
         match self {
             Self::Sdk(error) => matches!(error.client_api_error_kind(), Some(ErrorKind::UnknownToken { .. })),
@@ -93,7 +93,7 @@ impl Error {
     }
 }
 
-/// What the homeserver decided stays so; everything else may pass.
+/// Returns true unless the homeserver refused the call.
 fn sdk_is_transient(error: &matrix_sdk::Error) -> bool {
     match error {
         matrix_sdk::Error::Http(http) => match http.as_client_api_error() {

@@ -1,4 +1,4 @@
-//! What events of a room say.
+//! Parses events of rooms.
 
 use azera_types::{Text, Timestamp};
 use matrix_sdk::deserialized_responses::{TimelineEvent, TimelineEventKind};
@@ -14,13 +14,13 @@ use matrix_sdk::ruma::{OwnedEventId, OwnedRoomId, OwnedUserId, RoomId, UserId};
 use crate::content::AUTOMATED;
 use crate::media::Attached;
 
-/// Accounts that one message may mention; more are left out.
+/// Most mentioned accounts of a message; others are ignored.
 const MAX_MENTIONS: usize = 50;
 
-/// What a pill links to.
+/// Prefix of the links of mention pills.
 const PILL: &str = "https://matrix.to/#/";
 
-/// What a person said.
+/// A message of a person.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
     pub(crate) room: OwnedRoomId,
@@ -28,18 +28,18 @@ pub(crate) struct Said {
     pub(crate) by: OwnedUserId,
     pub(crate) text: Text,
     pub(crate) at: Timestamp,
-    /// The root of the thread it was said in.
+    /// The root of its thread.
     pub(crate) thread: Option<OwnedEventId>,
-    /// What it replies to.
+    /// The message that it replies to.
     pub(crate) reply_to: Option<OwnedEventId>,
-    /// Whom it mentions by account.
+    /// The mentioned accounts.
     pub(crate) mentions: Vec<OwnedUserId>,
-    /// The file that was sent.
+    /// The attached file.
     pub(crate) file: Option<Attached>,
 }
 
 impl Said {
-    /// What was said in words: with a file, what was said about it.
+    /// Returns the person's own words: the text, or the caption of a file.
     pub(crate) fn spoken(&self) -> &str {
         match &self.file {
             Some(file) => file.caption.as_deref().unwrap_or_default(),
@@ -47,50 +47,50 @@ impl Said {
         }
     }
 
-    /// A button that somebody pressed, as if they had said something there.
+    /// Returns a pressed button as if the person had sent a message there.
     pub(crate) fn pressed(room: &RoomId, event: OwnedEventId, by: OwnedUserId, thread: Option<OwnedEventId>) -> Self {
         let (room, text, mentions) = (room.to_owned(), Text::default(), Vec::new());
         Self { room, event, by, text, at: Timestamp::UNIX_EPOCH, thread, reply_to: None, mentions, file: None }
     }
 }
 
-/// Something that happened in a room and concerns the bot.
+/// An event in a room that matters to the bot.
 #[derive(Debug, Clone)]
 pub(crate) enum RoomEvent {
-    /// Somebody wrote.
+    /// A message.
     Said(Box<Said>),
-    /// Somebody changed what stands in another event.
+    /// An edit of another event.
     Changed {
-        /// Which.
+        /// The edited event.
         target: OwnedEventId,
-        /// What it says now.
+        /// The new message.
         now: Box<Said>,
     },
-    /// Something was taken away.
+    /// A redacted event.
     Redacted(OwnedEventId),
-    /// Somebody put a sign to a message.
+    /// A reaction to a message.
     Reacted {
-        /// To which.
+        /// The message.
         target: OwnedEventId,
-        /// The sign.
+        /// The reaction.
         key: String,
-        /// Who.
+        /// The person.
         by: OwnedUserId,
     },
-    /// Somebody came into the room who was not in it.
+    /// A person joined the room.
     Came {
-        /// Who.
+        /// The person.
         user: OwnedUserId,
-        /// When, in milliseconds since 1970.
+        /// The time in milliseconds since 1970.
         at: i64,
     },
-    /// The room goes on in another.
+    /// The room was upgraded to this one.
     Upgraded(OwnedRoomId),
-    /// The keys are missing.
+    /// The decryption keys are missing.
     Undecryptable,
 }
 
-/// What an event says; `None` if it is nothing to the bot. What the bot did itself is not told apart here.
+/// Parses an event; `None` if it does not matter to the bot. The bot's own events are not filtered here.
 pub(crate) fn heard(event: &TimelineEvent, room: &RoomId) -> Option<RoomEvent> {
     if let TimelineEventKind::UnableToDecrypt { .. } = &event.kind {
         return Some(RoomEvent::Undecryptable);
@@ -115,13 +115,13 @@ pub(crate) fn heard(event: &TimelineEvent, room: &RoomId) -> Option<RoomEvent> {
             Some(RoomEvent::Reacted { target: relation.event_id, key: relation.key, by: reaction.sender })
         }
         AnySyncTimelineEvent::MessageLike(AnySyncMessageLikeEvent::RoomRedaction(_)) => {
-            // Rooms before version 11 name the target beside the content.
-            let beside = event.raw().get_field::<OwnedEventId>("redacts").ok().flatten();
+            // Rooms before version 11 name the redacted event outside the content.
+            let outside = event.raw().get_field::<OwnedEventId>("redacts").ok().flatten();
             let within = || {
                 let content = event.raw().get_field::<serde_json::Value>("content").ok().flatten()?;
                 OwnedEventId::try_from(content.get("redacts")?.as_str()?).ok()
             };
-            beside.or_else(within).map(RoomEvent::Redacted)
+            outside.or_else(within).map(RoomEvent::Redacted)
         }
         AnySyncTimelineEvent::State(AnySyncStateEvent::RoomMember(member)) => {
             let member = member.as_original()?;
@@ -137,12 +137,12 @@ pub(crate) fn heard(event: &TimelineEvent, room: &RoomId) -> Option<RoomEvent> {
     }
 }
 
-/// When something happened, in milliseconds since 1970.
+/// Returns the time of an event in milliseconds since 1970.
 pub(crate) fn said_at(event: &TimelineEvent) -> i64 {
     event.raw().get_field("origin_server_ts").ok().flatten().unwrap_or(i64::MAX)
 }
 
-/// Whether an event is the bot's own coming into a room, or its invitation: nothing before it was said to the bot.
+/// Returns true if the event is the bot's own joining or invitation. No earlier message was for the bot.
 pub(crate) fn is_beginning(event: &TimelineEvent, own: &UserId) -> bool {
     let Ok(AnySyncTimelineEvent::State(AnySyncStateEvent::RoomMember(member))) = event.raw().deserialize() else {
         return false;
@@ -151,19 +151,19 @@ pub(crate) fn is_beginning(event: &TimelineEvent, own: &UserId) -> bool {
     let was = member.prev_content().map(|before| before.membership.clone());
     match member.content.membership {
         MembershipState::Invite => true,
-        // An invitation comes before, and what was said since counts.
+        // After an invitation, the messages since the invitation count.
         MembershipState::Join => !matches!(was, Some(MembershipState::Join | MembershipState::Invite)),
         _ => false,
     }
 }
 
-/// Whether a bot says of a message that it wrote it.
+/// Returns true if a message is marked as automated.
 fn is_automated(event: &TimelineEvent) -> bool {
     let content = event.raw().get_field::<serde_json::Value>("content").ok().flatten();
     content.is_some_and(|content| content.get(AUTOMATED).is_some_and(|automated| *automated != false))
 }
 
-/// The root of the thread that a message stands in.
+/// Returns the root of a message's thread.
 pub(crate) fn thread_of(event: &TimelineEvent) -> Option<OwnedEventId> {
     let content = event.raw().get_field::<serde_json::Value>("content").ok().flatten()?;
     let relation =
@@ -204,7 +204,7 @@ fn said(message: OriginalSyncRoomMessageEvent, room: &RoomId) -> Option<RoomEven
     said.text = Text::new(text.trim());
     said.mentions = match mentions {
         Some(mentions) => mentions.user_ids.into_iter().take(MAX_MENTIONS).collect(),
-        // Older clients tell by their links whom they mean.
+        // Older clients mention people through links.
         None => html.map(|html| pills(&html)).unwrap_or_default(),
     };
     Some(match target {
@@ -213,7 +213,7 @@ fn said(message: OriginalSyncRoomMessageEvent, room: &RoomId) -> Option<RoomEven
     })
 }
 
-/// What a message says in words, and its HTML. Files are named. `None` for what no person says: notices are how bots speak.
+/// Returns the text of a message and its HTML; files get a description. `None` for notices, which only bots send.
 fn words(msgtype: &MessageType) -> Option<(String, Option<String>)> {
     let html = |formatted: &Option<matrix_sdk::ruma::events::room::message::FormattedBody>| {
         formatted.as_ref().map(|formatted| formatted.body.clone())
@@ -235,7 +235,7 @@ fn words(msgtype: &MessageType) -> Option<(String, Option<String>)> {
     })
 }
 
-/// The file that a message is.
+/// Returns the file of a message.
 fn attached(msgtype: &MessageType) -> Option<Attached> {
     let (source, name, caption, bytes) = match msgtype {
         MessageType::Image(it) => (&it.source, it.filename(), it.caption(), it.info.as_ref().and_then(|it| it.size)),
@@ -248,7 +248,7 @@ fn attached(msgtype: &MessageType) -> Option<Attached> {
     Some(Attached { source: source.clone(), name, bytes, caption })
 }
 
-/// The accounts that the links of a message name.
+/// Returns the accounts in the links of a message.
 fn pills(html: &str) -> Vec<OwnedUserId> {
     let mut users = Vec::new();
     for link in html.split(PILL).skip(1) {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_say() {
+    fn messages_are_parsed() {
         let said = plain(json!({ "msgtype": "m.text", "body": "hello" }));
         assert_eq!((&*said.text, said.by.as_str(), said.at.as_millisecond()), ("hello", "@ann:a", 1_000));
         let reply = json!({
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_change_and_take_away() {
+    fn edits_and_redactions_are_parsed() {
         let edit = message(json!({
             "msgtype": "m.text", "body": "* better", "m.new_content": { "msgtype": "m.text", "body": "better" },
             "m.relates_to": { "rel_type": "m.replace", "event_id": "$first" },
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes() {
+    fn joins_are_parsed() {
         let own = OwnedUserId::try_from("@azera:a").unwrap();
         #[track_caller]
         fn check(was: Option<&str>, is: &str, own: &UserId, came: bool, begins: bool) {

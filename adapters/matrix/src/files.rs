@@ -1,4 +1,4 @@
-//! The files of a session: secrets that their owner alone can read, written whole or not at all.
+//! The files of a session: secrets that only their owner can read, written atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// Bytes that a file of the session may have.
+/// Largest file of the session in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// Where they are.
+/// The folder of the session.
 pub(crate) struct Files<'a>(pub(crate) &'a Path);
 
 impl Files<'_> {
-    /// What the store is encrypted with.
+    /// Returns the path of the store's encryption key.
     pub(crate) fn key(&self) -> PathBuf {
         self.0.join("store.key")
     }
@@ -27,29 +27,30 @@ impl Files<'_> {
         self.0.join("store")
     }
 
-    /// What brings the account's keys back when everything else is lost.
+    /// Returns the path of the recovery key, which restores the account's keys if everything else is lost.
     pub(crate) fn recovery(&self) -> PathBuf {
         self.0.join("recovery.key")
     }
 
-    /// Lies there from the moment a store is found to be lost until its rooms are taken up again.
+    /// Returns the path of the marker that exists from when the store was found to be lost until its rooms are
+    /// restored.
     pub(crate) fn lost(&self) -> PathBuf {
         self.0.join("store.lost")
     }
 
-    /// What an operator should know.
+    /// Returns the path of the health report.
     pub(crate) fn health(&self) -> PathBuf {
         self.0.join("health.json")
     }
 
-    /// Makes the folder, for its owner alone.
+    /// Creates the folder for its owner only.
     pub(crate) fn make(&self) -> Result<(), Error> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(self.0);
         made.map_err(|source| Error::File { path: self.0.to_path_buf(), source })
     }
 }
 
-/// What a file holds, if it is there.
+/// Returns the contents of a file, if it exists.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)) {
@@ -59,7 +60,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// Writes a file that its owner alone can read, whole or not at all.
+/// Writes a file atomically that only its owner can read.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let new = path.with_extension("new");
     let written = || -> std::io::Result<()> {
@@ -72,7 +73,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written().map_err(|source| Error::File { path: path.to_path_buf(), source })
 }
 
-/// Removes a file or a folder, if it is there.
+/// Removes a file or folder, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {

@@ -1,4 +1,4 @@
-//! What an operator should know of a running bot: in its log, and in a file that `azera doctor` reads.
+//! The health of a running bot: in its log, and in a file that `azera doctor` reads.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,24 +12,24 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, Files};
 use crate::{Error, Matrix};
 
-/// How a bot is doing.
+/// The health of a bot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
-    /// Rooms it is in.
+    /// Number of rooms.
     pub rooms: usize,
-    /// Whether other devices can tell that this one is the account's own.
+    /// True if other devices can verify this one as the account's own.
     pub cross_signed: bool,
-    /// Whether the account's keys are backed up and can be recovered.
+    /// True if the account's keys are backed up and recoverable.
     pub recoverable: bool,
-    /// Messages it cannot read yet: their keys have not come, or, in strict mode, whoever wrote them did not verify the
-    /// device. They are tried again.
+    /// Messages that cannot be read yet: their keys are missing or, in strict mode, the sender did not verify the
+    /// device. The bot tries them again.
     pub undecryptable: usize,
-    /// Messages it will not try to read any more, because too many waited.
+    /// Messages that were given up because too many waited.
     pub given_up: u64,
 }
 
 impl Health {
-    /// What should be looked after, if there is anything.
+    /// Returns the problems in words, if there are any.
     pub fn trouble(&self) -> Option<String> {
         let mut troubles = Vec::new();
         if self.undecryptable > 0 {
@@ -53,24 +53,24 @@ fn messages(number: usize) -> String {
     if number == 1 { "1 message".into() } else { format!("{number} messages") }
 }
 
-/// What the bot said of itself last, if it ever ran in this folder.
+/// Returns the last health report in this folder, if there is one.
 pub(crate) fn last_report(folder: &Path) -> Result<Option<Health>, Error> {
     let reported = files::read(&Files(folder).health())?;
     Ok(reported.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
 }
 
-/// What is known between two times it is told.
+/// Health data between two reports.
 #[derive(Debug, Default)]
 pub(crate) struct HealthTracker {
-    /// Undecryptable messages by room, where there are any.
+    /// Number of undecryptable messages by room.
     late: Mutex<HashMap<OwnedRoomId, usize>>,
-    /// Signed by the account, and its keys recoverable.
+    /// Whether the device is cross-signed, and whether the keys are recoverable.
     keys: Mutex<(bool, bool)>,
     reported: tokio::sync::Mutex<Option<Health>>,
 }
 
 impl HealthTracker {
-    /// Notes how many messages of a room cannot be read.
+    /// Records the number of undecryptable messages of a room.
     pub(crate) fn note_late(&self, room: &RoomId, number: usize) {
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         if number == 0 {
@@ -80,14 +80,14 @@ impl HealthTracker {
         }
     }
 
-    /// The rooms where messages cannot be read.
+    /// Returns the rooms with undecryptable messages.
     pub(crate) fn late(&self) -> Vec<OwnedRoomId> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 }
 
 impl Matrix {
-    /// Learns how the keys stand. To be done after whatever changes that.
+    /// Updates the state of the keys. Call it after anything that may change it.
     pub(crate) async fn look_at_keys(&self) {
         let signed = match self.client.encryption().get_own_device().await {
             Ok(Some(device)) => device.is_cross_signed_by_owner(),
@@ -97,7 +97,7 @@ impl Matrix {
         *self.vitals.keys.lock().unwrap_or_else(PoisonError::into_inner) = (signed, recoverable);
     }
 
-    /// How the bot is doing.
+    /// Returns the current health.
     async fn health(&self) -> Result<Health, Error> {
         let (cross_signed, recoverable) = *self.vitals.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let undecryptable = self.vitals.late.lock().unwrap_or_else(PoisonError::into_inner).values().sum();
@@ -105,7 +105,7 @@ impl Matrix {
         Ok(Health { rooms: self.client.joined_rooms().len(), cross_signed, recoverable, undecryptable, given_up })
     }
 
-    /// How the bot is doing in a room, for those who are in it.
+    /// Returns the health in a room as text for its members.
     pub(crate) async fn doctor(&self, room: &Room) -> Result<String, Error> {
         let health = self.health().await?;
         let late = self.sync_state.late(room.room_id()).await?.len();
@@ -127,7 +127,7 @@ impl Matrix {
         Ok(text)
     }
 
-    /// Tells how the bot is doing, if that changed.
+    /// Logs and writes the health, if it changed.
     pub(crate) async fn tell_health(&self) {
         let mut reported = self.vitals.reported.lock().await;
         let done = async {
@@ -140,7 +140,7 @@ impl Matrix {
             Ok::<_, Error>(())
         };
         if let Err(error) = done.await {
-            tracing::warn!(%error, "how the bot is doing could not be noted");
+            tracing::warn!(%error, "cannot write the health report");
         }
     }
 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trouble_is_named() {
+    fn problems_are_named() {
         let well = Health { rooms: 3, cross_signed: true, recoverable: true, ..Health::default() };
         assert_eq!(well.trouble(), None);
         let ill = Health { undecryptable: 1, given_up: 2, recoverable: false, ..well };

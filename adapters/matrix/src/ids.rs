@@ -1,9 +1,9 @@
-//! Ids of Matrix as Azera's ids, and back.
+//! Converts Matrix ids to Azera's ids and back.
 
 use azera_types::{ChatId, IdError, MessageId, PersonId, RealmId};
 use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedRoomId, OwnedUserId, RoomId, UserId};
 
-/// The chat of a room, or of a thread in it.
+/// Returns the chat of a room or a thread.
 pub fn chat_id(room: &RoomId, thread: Option<&EventId>) -> Result<ChatId, IdError> {
     match thread {
         None => ChatId::new(room),
@@ -11,7 +11,7 @@ pub fn chat_id(room: &RoomId, thread: Option<&EventId>) -> Result<ChatId, IdErro
     }
 }
 
-/// The person behind an account.
+/// Returns the person of an account.
 pub fn person_id(user: &UserId) -> Result<PersonId, IdError> {
     PersonId::new(user)
 }
@@ -24,9 +24,9 @@ pub(crate) fn realm_id(room: &RoomId) -> Result<RealmId, IdError> {
     RealmId::new(room)
 }
 
-/// The room of a chat and the thread's root, if it is one; `None` if it is no chat of Matrix.
+/// Returns the room of a chat, and the root if it is a thread; `None` if it is not a chat on Matrix.
 pub(crate) fn place_of(chat: &ChatId) -> Option<(OwnedRoomId, Option<OwnedEventId>)> {
-    // A room's id may not contain a slash followed by an event's mark and still be one of a homeserver's making.
+    // A homeserver's room id does not contain a slash followed by `$`.
     match chat.as_str().split_once("/$") {
         None => Some((RoomId::parse(chat.as_str()).ok()?, None)),
         Some((room, root)) => Some((RoomId::parse(room).ok()?, Some(EventId::parse(format!("${root}")).ok()?))),
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chats_read_what_they_write() {
+    fn chat_ids_are_parsed_as_they_were_written() {
         #[track_caller]
         fn check(room: &str, root: Option<&str>, want: &str) {
             let (room, root) = (RoomId::parse(room).unwrap(), root.map(|root| EventId::parse(root).unwrap()));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_matrix_is_nothing() {
+    fn ids_of_other_platforms_are_refused() {
         assert_eq!(place_of(&ChatId::new("console:ann:main").unwrap()), None);
         assert_eq!(user_of(&PersonId::new("console:ann").unwrap()), None);
         assert_eq!(event_of(&MessageId::new("m1~r0").unwrap()), None);

@@ -1,15 +1,17 @@
-//! Matrix: rooms, threads and direct chats of a homeserver, encrypted ones included, through matrix-sdk.
+//! The Matrix adapter: rooms, threads and direct chats of a homeserver, including encrypted ones, through matrix-sdk.
+//! Begin with [`Matrix`].
 //!
-//! It translates and does nothing else. Ids of Matrix are taken as they are, for each kind bears a mark of its own (`@`, `!`,
-//! `$`); a thread's chat is its room's id and its root's, with a slash between.
+//! It only translates. Matrix ids are used unchanged, because each kind has its own prefix (`@`, `!`, `$`). The chat of
+//! a thread is the room's id, a slash and the root's id.
 //!
-//! Each message is handed in once and its answer shown once, whatever happens in between:
-//! - A room's events go through one worker, in order. The last one handed in is noted ([`sync_state`]), and after each start and
-//!   each gap in the sync the worker pages back to it. What is handed in twice by that, the record knows already.
-//! - The sync's own token is not relied on: matrix-sdk stores it before anybody has seen what came with it.
-//! - The first event of a reply has a transaction id that follows from the message answered, so a homeserver that has it
-//!   already gives the event it made then. Everything after that replaces its content.
-//! - What cannot be decrypted yet is noted, and tried again after each sync.
+//! Each message is received once and its reply shown once, whatever happens in between:
+//! - One worker per room handles its events in order. It stores the last one received ([`sync_state`]), and after each
+//!   start and each gap in the sync it pages back to it. The record recognises messages that arrive twice this way.
+//! - The sync's own token is not used for this: matrix-sdk stores it before anyone has handled the events that came
+//!   with it.
+//! - The first event of a reply has a transaction id derived from the answered message. A homeserver that has the event
+//!   already returns the existing one. Everything after that edits the event.
+//! - Events that cannot be decrypted are stored, and tried again after each sync.
 
 mod audience;
 mod avatars;

@@ -1,4 +1,4 @@
-//! The session: logging in once, taking it up again afterwards.
+//! The session: logs in once, and restores the session afterwards.
 
 use std::path::Path;
 
@@ -16,22 +16,22 @@ use crate::files::{Files, read, remove, write};
 use crate::health::{self, Health};
 use crate::{Error, Settings};
 
-/// What the bot's device is called in the account's list of sessions.
+/// Name of the bot's device in the account's list of sessions.
 const DEVICE: &str = "Azera";
 
-/// Time one request may take, the sync's own waiting apart.
+/// Time limit of a request, without the sync's own waiting time.
 const REQUEST_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Attempts at one request before whoever made it decides.
+/// Attempts of a request before its caller decides.
 const ATTEMPTS: usize = 3;
 
-/// A client that is logged in.
+/// Returns a client that is logged in.
 pub(crate) async fn client(settings: &Settings) -> Result<Client, Error> {
     let files = Files(&settings.folder);
     files.make()?;
     let session = present_session(settings, &files)?;
     if session.is_none() {
-        // What an interrupted login left behind belongs to a device that nobody knows.
+        // The store of an interrupted login belongs to a device that nobody knows.
         remove(&files.store())?;
     }
     let key = store_key(&files.key())?;
@@ -49,14 +49,14 @@ pub(crate) async fn client(settings: &Settings) -> Result<Client, Error> {
     Ok(client)
 }
 
-/// What can be seen without logging in.
+/// The status without logging in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginStatus {
-    /// Whether there is a session, or a way to get one.
+    /// True if there is a session or a way to log in.
     pub may_log_in: bool,
-    /// How the bot was doing when it ran last, or is if it runs.
+    /// Health of the running bot, or of its last run.
     pub health: Option<Health>,
-    /// What was found, in words.
+    /// A description in words.
     pub what: String,
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn look_now(settings: &Settings) -> Result<LoginStatus, Error> 
     Ok(LoginStatus { may_log_in: session.is_some() || login, health, what })
 }
 
-/// The session of the last start, if there is one that can be taken up.
+/// Returns the session of the last start, if it can be restored.
 fn present_session(settings: &Settings, files: &Files<'_>) -> Result<Option<MatrixSession>, Error> {
     let Some(bytes) = read(&files.session())? else { return Ok(None) };
     let session: MatrixSession = serde_json::from_slice(&bytes)
@@ -95,8 +95,8 @@ fn present_session(settings: &Settings, files: &Files<'_>) -> Result<Option<Matr
         return Err(Error::AnotherAccount { folder: files.0.to_path_buf(), found, wanted });
     }
     if !files.store().join("matrix-sdk-crypto.sqlite3").exists() {
-        // A device without its keys can read and write nothing, and others do not know that.
-        tracing::warn!("the keys of the Matrix session are gone: logging in anew");
+        // A device without its keys can neither read nor write, and others do not know that.
+        tracing::warn!("the keys of the Matrix session are gone; logging in again");
         forget_session(&settings.folder)?;
         return Ok(None);
     }
@@ -154,7 +154,7 @@ async fn log_in(client: &Client, settings: &Settings) -> Result<(), Error> {
     client.matrix_auth().restore_session(session, RoomLoadSettings::All).await.map_err(refused)
 }
 
-/// Whose a token is, and of which device; only the homeserver knows. A client asks that keeps nothing and is nobody.
+/// Returns account and device of a token, which only the homeserver knows. Uses a temporary client without an identity.
 async fn owner(client: &Client, tokens: &SessionTokens) -> Result<(OwnedUserId, Option<OwnedDeviceId>), Error> {
     let asking = Client::new(client.homeserver()).await.map_err(|error| Error::Homeserver(Box::new(error)))?;
     let nobody = SessionMeta { user_id: owned_user_id!("@nobody:localhost"), device_id: owned_device_id!("NOBODY") };
@@ -167,7 +167,8 @@ async fn owner(client: &Client, tokens: &SessionTokens) -> Result<(OwnedUserId, 
     Ok((who.user_id, who.device_id))
 }
 
-/// Makes the account's keys recoverable, or recovers them: `recovery.key` in the folder is the key. Needs the first sync.
+/// Makes the account's keys recoverable, or recovers them with `recovery.key` in the folder. Call it after the first
+/// sync.
 pub(crate) async fn make_recoverable(client: &Client, folder: &Path) -> Result<(), Error> {
     let file = Files(folder).recovery();
     let recovery = client.encryption().recovery();
@@ -177,11 +178,14 @@ pub(crate) async fn make_recoverable(client: &Client, folder: &Path) -> Result<(
         (RecoveryState::Disabled, None) => {
             let key = recovery.enable().wait_for_backups_to_upload().await.map_err(failed)?;
             write(&file, key.as_bytes())?;
-            tracing::info!(file = %file.display(), "the account's keys are backed up; this file brings them back, keep a copy");
+            tracing::info!(
+                file = %file.display(),
+                "backed up the account's keys; this file restores them: keep a copy"
+            );
         }
         (_, Some(key)) => {
             recovery.recover(String::from_utf8_lossy(&key).trim()).await.map_err(failed)?;
-            tracing::info!("the account's keys are recovered");
+            tracing::info!("recovered the account's keys");
         }
         (state, None) => {
             tracing::warn!(
@@ -193,7 +197,7 @@ pub(crate) async fn make_recoverable(client: &Client, folder: &Path) -> Result<(
     Ok(())
 }
 
-/// Forgets a session that cannot be taken up again, and that it was there; the next start logs in.
+/// Removes a session that cannot be restored and marks its store as lost; the next start logs in.
 pub(crate) fn forget_session(folder: &Path) -> Result<(), Error> {
     let files = Files(folder);
     if let Some(session) = read(&files.session())? {
@@ -204,17 +208,17 @@ pub(crate) fn forget_session(folder: &Path) -> Result<(), Error> {
     remove(&files.store())
 }
 
-/// Whether the store was lost, and what was in it is to be taken up again.
+/// Returns true if the store was lost and its contents must be restored.
 pub(crate) fn was_lost(folder: &Path) -> Result<bool, Error> {
     Ok(read(&Files(folder).lost())?.is_some())
 }
 
-/// Notes that it is known now what was lost.
+/// Removes the marker of a lost store after its contents were restored.
 pub(crate) fn found_again(folder: &Path) -> Result<(), Error> {
     remove(&Files(folder).lost())
 }
 
-/// The key of the store, made on the first start.
+/// Returns the store's key, and creates it at the first start.
 fn store_key(path: &Path) -> Result<[u8; 32], Error> {
     if let Some(bytes) = read(path)? {
         let why = || Error::Damaged { path: path.to_path_buf(), why: format!("it has {} bytes, not 32", bytes.len()) };

@@ -1,21 +1,21 @@
-//! Markdown as Matrix shows it: HTML that clients render safely, and long texts in parts.
+//! Converts Markdown to HTML that clients render safely, and splits long texts.
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-/// Bytes of one part of a text. An event may have 65,536, and an edit in an encrypted room holds the text four times (as
-/// Markdown and HTML, for old clients and new) a third larger.
+/// Bytes of one part of a text. An event may have 65,536. An edit in an encrypted room contains the text four times
+/// (Markdown and HTML, for old and new clients), enlarged by a third.
 pub(crate) const PART_BYTES: usize = 8_000;
 
-/// Schemes of addresses that may be linked to, by Matrix's recommendation.
+/// URL schemes that may be linked, as recommended by Matrix.
 const SCHEMES: [&str; 5] = ["https:", "http:", "ftp:", "mailto:", "magnet:"];
 
-/// The HTML of a text, or `None` if it is just what it says. What looks like HTML in it is shown, never obeyed: it comes
-/// from a model, and a model repeats what people write.
+/// Returns the HTML of a text; `None` if it is plain text. HTML in the text is escaped: the text comes from a model,
+/// which may repeat what people write.
 pub(crate) fn to_html(text: &str) -> Option<String> {
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
     let mut plain = true;
     let mut paragraphs = 0;
-    // Links and images that are left out, their texts standing; these nest.
+    // Links that are left out, with their texts kept; they can be nested.
     let mut unlinked = Vec::new();
     let events = Parser::new_ext(text, options).filter_map(|event| {
         match &event {
@@ -25,7 +25,7 @@ pub(crate) fn to_html(text: &str) -> Option<String> {
         }
         Some(match event {
             Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
-            // A line's end is meant, in a chat.
+            // In a chat, a line end is intended.
             Event::SoftBreak => Event::HardBreak,
             Event::Start(Tag::Link { ref dest_url, .. }) => {
                 let out = !may_link(dest_url);
@@ -33,7 +33,7 @@ pub(crate) fn to_html(text: &str) -> Option<String> {
                 return (!out).then_some(event);
             }
             Event::End(TagEnd::Link) => return (unlinked.pop() == Some(false)).then_some(event),
-            // Clients load pictures from the homeserver alone; elsewhere they would tell who reads.
+            // Clients load pictures from the homeserver only; other servers would learn who reads.
             Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => return None,
             other => other,
         })
@@ -44,7 +44,7 @@ pub(crate) fn to_html(text: &str) -> Option<String> {
         return None;
     }
     let written = written.trim_end();
-    // One paragraph needs no room around it.
+    // A single paragraph needs no margins.
     let inner = written.strip_prefix("<p>").and_then(|rest| rest.strip_suffix("</p>"));
     Some(inner.filter(|inner| !inner.contains("<p>")).unwrap_or(written).to_owned())
 }
@@ -54,7 +54,7 @@ fn may_link(address: &CowStr<'_>) -> bool {
     SCHEMES.iter().any(|scheme| lower.starts_with(scheme))
 }
 
-/// The language of a code block becomes part of an attribute: nothing but a plain word is taken.
+/// Drops the language of a code block unless it is a plain word, because it becomes part of an attribute.
 fn escaped_code(event: Event<'_>) -> Event<'_> {
     use pulldown_cmark::CodeBlockKind::{Fenced, Indented};
     match event {
@@ -67,13 +67,13 @@ fn escaped_code(event: Event<'_>) -> Event<'_> {
     }
 }
 
-/// A text in parts of at most `limit` bytes, cut where it hurts least: between paragraphs, lines, sentences, words. A code block
-/// that is cut is closed and opened again. A text that grows keeps its earlier parts.
+/// Splits a text into parts of at most `limit` bytes, preferably between paragraphs, then lines, sentences, words. A
+/// code block that is cut is closed and opened again. When a text grows, its earlier parts stay the same.
 pub(crate) fn parts(text: &str, limit: usize) -> Vec<String> {
     let mut parts = Vec::new();
     let mut rest = text.to_owned();
     while rest.len() > limit {
-        // Room for the fences that a cut code block needs.
+        // Space for the fences of a cut code block.
         let room = limit.saturating_sub(FENCE_BYTES);
         let window = rest.get(..rest.floor_char_boundary(room)).unwrap_or_default();
         let cut = cut(window);
@@ -96,20 +96,20 @@ pub(crate) fn parts(text: &str, limit: usize) -> Vec<String> {
     parts
 }
 
-/// Bytes kept free in a part for the fence that closes a code block.
+/// Bytes reserved in a part for the closing fence.
 const FENCE_BYTES: usize = 16;
 
-/// Characters of a fence with its language that are written again in the next part.
+/// Longest fence with its language that is repeated in the next part, in characters.
 const MAX_FENCE: usize = 40;
 
-/// Where to cut so that at most the window stands before: never in its first half if there is any other place.
+/// Returns the position of the cut. It is in the second half of the window, if possible.
 fn cut(window: &str) -> usize {
     let from = window.len() / 2;
     let behind = |mark: &str| window.rfind(mark).map(|at| at + mark.len()).filter(|at| *at > from);
     ["\n\n", "\n", ". ", " "].into_iter().find_map(behind).unwrap_or(window.len())
 }
 
-/// The fence of a code block that begins in the text and does not end there, with its language.
+/// Returns the fence, with its language, of a code block that is still open at the end.
 fn open_fence(text: &str) -> Option<String> {
     let mut open: Option<&str> = None;
     for line in text.lines().map(str::trim_start) {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_between_paragraphs_and_code_goes_on_in_a_block() {
+    fn long_texts_are_cut_between_paragraphs_and_code_continues_in_a_block() {
         #[track_caller]
         fn check(text: &str, limit: usize, want: &[&str]) {
             assert_eq!(parts(text, limit), want, "{text:?}");

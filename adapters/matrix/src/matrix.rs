@@ -19,10 +19,10 @@ use crate::{Error, Settings, login};
 /// The platform's name.
 pub const PLATFORM: &str = "matrix";
 
-/// Messages whose authors are kept in mind; more are looked up.
+/// Most messages whose authors are cached; others are looked up.
 const MAX_AUTHORS: usize = 4_096;
 
-/// The bot's account on a homeserver: a platform.
+/// The bot's account on a homeserver, as a platform.
 pub struct Matrix {
     pub(crate) id: PlatformId,
     pub(crate) client: Client,
@@ -36,7 +36,7 @@ pub struct Matrix {
     pub(crate) gallery: AvatarUploads,
     pub(crate) succession: RoomUpgrades,
     pub(crate) vitals: HealthTracker,
-    /// The store was lost, and its rooms are to be taken up again.
+    /// True if the store was lost and its rooms must be restored.
     pub(crate) lost: AtomicBool,
 }
 
@@ -73,13 +73,13 @@ impl Matrix {
         }))
     }
 
-    /// Says where pictures and names of personas come from. To be done before [`Matrix::begin`].
+    /// Sets the source of persona names and pictures. Call it before [`Matrix::begin`].
     pub fn set_avatars(&self, avatars: Arc<dyn Avatars>) {
         self.gallery.set_avatar_source(avatars);
     }
 }
 
-/// Who wrote the latest messages.
+/// A cache of the authors of recent messages.
 #[derive(Debug, Default)]
 pub(crate) struct Authors(Mutex<HashMap<OwnedEventId, OwnedUserId>>);
 

@@ -1,4 +1,4 @@
-//! Files: what people give with a command, fetched within limits, and answers that are too long for messages.
+//! Files: downloads files for commands within limits, and uploads long answers.
 
 use std::io::{Cursor, Read};
 use std::time::Duration;
@@ -13,22 +13,22 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::content::AUTOMATED;
 
-/// Time for one file.
+/// Time limit for one file.
 const TIME: Duration = Duration::from_secs(30);
 
-/// Where homeservers keep files, as of Matrix 1.11 and before.
+/// Paths of media on homeservers: since Matrix 1.11, and before.
 const PATHS: [&str; 2] = ["_matrix/client/v1/media/download", "_matrix/media/v3/download"];
 
-/// A file that somebody sent.
+/// An attached file.
 #[derive(Clone)]
 pub(crate) struct Attached {
-    /// Where it is, with its key if it is encrypted.
+    /// Its address, with the key if it is encrypted.
     pub(crate) source: MediaSource,
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
-    /// How large it is, as whoever sent it says.
+    /// Its size according to the sender.
     pub(crate) bytes: Option<u64>,
-    /// What was said with it.
+    /// Its caption.
     pub(crate) caption: Option<String>,
 }
 
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Attached {
     }
 }
 
-/// A file as it stands in a command's line; why not, in words, if it cannot.
+/// Returns a file as it is put into a command's line; the error says why not.
 pub(crate) async fn given_file(client: &Client, file: &Attached) -> Result<String, &'static str> {
     if file.bytes.is_some_and(|bytes| bytes > MAX_GIVEN_BYTES as u64) {
         return Err("it is larger than 8 MB");
@@ -50,7 +50,7 @@ pub(crate) async fn given_file(client: &Client, file: &Attached) -> Result<Strin
     let bytes = match tokio::time::timeout(TIME, download(client, url)).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a file could not be fetched");
+            tracing::debug!(%error, "cannot download a file");
             return Err("it could not be fetched");
         }
         Err(_) => return Err("fetching it took too long"),
@@ -73,7 +73,7 @@ fn decrypted(bytes: Vec<u8>, keys: MediaEncryptionInfo) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Reads a file from the homeserver, one byte more than may be given at most: matrix-sdk knows no limit.
+/// Downloads a file, at most one byte more than the limit for files. matrix-sdk has no limit.
 async fn download(client: &Client, url: &MxcUri) -> Result<Vec<u8>, matrix_sdk::reqwest::Error> {
     let Ok((server, id)) = url.parts() else { return Ok(Vec::new()) };
     let (base, token) = (client.homeserver(), client.access_token().unwrap_or_default());
@@ -95,14 +95,14 @@ async fn download(client: &Client, url: &MxcUri) -> Result<Vec<u8>, matrix_sdk::
     Ok(bytes)
 }
 
-/// Uploads something that whoever asks may see; gives its address.
+/// Uploads a public file and returns its address.
 pub(crate) async fn upload(client: &Client, bytes: Vec<u8>, media_type: &str) -> Result<OwnedMxcUri, Error> {
     let kind = media_type.parse().unwrap_or(mime::APPLICATION_OCTET_STREAM);
     let uploaded = client.media().upload(&kind, bytes, None).await?;
     Ok(uploaded.content_uri)
 }
 
-/// A text as a file that the people of a room can read: the content of its message.
+/// Uploads a text as a file for a room; returns the content of its message.
 pub(crate) async fn text_file(client: &Client, room: &Room, name: &str, text: &str) -> Result<Value, Error> {
     let mut content = json!({
         "msgtype": "m.file",

@@ -1,4 +1,4 @@
-//! How much of the bot's time one person and one room get.
+//! Rate limits for people and rooms.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,21 +9,21 @@ use tokio::time::Instant;
 
 use crate::Limits;
 
-/// People and rooms kept in mind; when there are more, those that are at rest are dropped.
+/// Most people and rooms that are tracked; beyond that, inactive ones are dropped.
 const MAX_TRACKED: usize = 10_000;
 
-/// What is to be done with a message.
+/// The decision about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateDecision {
-    /// It is heeded.
+    /// Handle it.
     Yes,
-    /// It is too much, and that is said, once until there is room again.
+    /// Ignore it, and send a notice. There is one notice until messages are accepted again.
     Tell,
-    /// It is too much.
+    /// Ignore it.
     No,
 }
 
-/// A bucket that fills evenly and holds a minute's worth (token bucket).
+/// A token bucket that holds the messages of a minute.
 #[derive(Debug)]
 struct Bucket {
     left: f64,
@@ -59,7 +59,7 @@ enum Who {
     Room(OwnedRoomId),
 }
 
-/// The buckets of everybody.
+/// The buckets of all people and rooms.
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
     limits: Limits,
@@ -71,12 +71,12 @@ impl RateLimiter {
         Self { limits, buckets: Mutex::default() }
     }
 
-    /// Counts a message of somebody in a room.
+    /// Counts a message of a person in a room.
     pub(crate) fn heed(&self, user: &OwnedUserId, room: &OwnedRoomId) -> RateDecision {
         self.heed_at(user, room, Instant::now())
     }
 
-    /// Counts a message that was missed and is heeded in any case.
+    /// Counts a missed message, which is handled in any case.
     pub(crate) fn missed(&self, user: &OwnedUserId, room: &OwnedRoomId) {
         self.missed_at(user, room, Instant::now());
     }
@@ -97,7 +97,7 @@ impl RateLimiter {
     fn buckets(&self, now: Instant) -> MutexGuard<'_, HashMap<Who, Bucket>> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() > MAX_TRACKED {
-            // After a minute at rest a bucket is full, and as good as none.
+            // After a minute of inactivity a bucket is full, and not needed.
             buckets.retain(|_, bucket| now.duration_since(bucket.at) < Duration::from_secs(60));
         }
         buckets
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_much_is_told_once_and_heeded_again_later() {
+    fn a_person_over_the_limit_gets_one_notice_and_is_heard_again_later() {
         let rate_limiter = RateLimiter::new(Limits { person_per_minute: 2, room_per_minute: 3 });
         let user = |name: &str| OwnedUserId::try_from(format!("@{name}:a")).unwrap();
         let room = OwnedRoomId::try_from("!r:a").unwrap();
@@ -132,10 +132,10 @@ mod tests {
         assert_eq!(
             [heed("bob", 1), heed("bob", 1)],
             [RateDecision::Yes, RateDecision::Tell],
-            "the room has had enough"
+            "the room's limit is reached"
         );
         assert_eq!([heed("ann", 40), heed("ann", 41)], [RateDecision::Yes, RateDecision::Tell]);
-        // What was missed counts, and does not use up that it is told.
+        // Missed messages count, but do not use up the notice.
         for _ in 0..3 {
             rate_limiter.missed_at(&user("cid"), &room, now + Duration::from_secs(200));
         }

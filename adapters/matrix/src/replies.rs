@@ -1,7 +1,7 @@
-//! Replies as they stand in rooms: shown while they are made, finished, replaced by others, taken back.
+//! Replies in rooms: shows them while they are generated, completes, replaces and retracts them.
 //!
-//! The first reply to a message makes events; other answers to the same message take their place there by edits. So what
-//! somebody asked has one answer to it in the room, whichever stands.
+//! The first reply to a message creates events. Alternative replies to the same message take their place through edits.
+//! So each message has one reply in the room.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -31,30 +31,30 @@ use crate::room_upgrades::RoomUpgrades;
 use crate::sending::{EDIT_TIMEOUT, Stage, edits_of, redact, send};
 use crate::sync_state::{Shown, SyncState};
 
-/// Time between two edits of a reply that is being made.
+/// Shortest time between two edits of a reply that is being generated.
 const EDIT_EVERY: Duration = Duration::from_secs(1);
 
-/// Time for which others are told that an answer is being written, if nothing else tells them.
+/// How long the typing notice lasts, unless it is renewed.
 const TYPING: Duration = Duration::from_secs(30);
 
-/// Chats whose persona is kept in mind.
+/// Most chats whose persona is cached.
 const MAX_SPEAKERS: usize = 4_096;
 
-/// A reply that is being made or shown.
+/// A reply that is being generated or shown.
 struct Slot {
-    /// What it answers.
+    /// The message that it answers.
     to: MessageId,
     chat: ChatId,
-    /// What there is of it.
+    /// The text so far.
     text: Mutex<String>,
     changed: Notify,
-    /// It is finished or given up: nothing more of its making is shown.
+    /// Cancelled when the reply is complete or failed; no more of its generation is shown.
     closed: CancellationToken,
-    /// Held by whoever shows something.
+    /// Locked while the reply's events change.
     showing: tokio::sync::Mutex<Showing>,
 }
 
-/// What each event of a reply says and in whose name, as far as that is known.
+/// Speaker and text of each event of a reply, as far as known.
 type Showing = Vec<Option<(Option<Speaker>, String)>>;
 
 /// Shows replies.
@@ -68,10 +68,10 @@ struct Inner {
     succession: RoomUpgrades,
     authors: Arc<Authors>,
     gallery: AvatarUploads,
-    /// The account's own display name.
+    /// The account's display name.
     own_name: OnceLock<String>,
     slots: Mutex<HashMap<MessageId, Arc<Slot>>>,
-    /// Who spoke last in a chat: the persona of a reply is told only when it is finished.
+    /// The last speaker in a chat, because the persona of a reply is known only when it is complete.
     speakers: Mutex<HashMap<ChatId, Speaker>>,
 }
 
@@ -97,17 +97,17 @@ impl Replies {
         }))
     }
 
-    /// Sets the account's display name; personas of that name need no profile of their own.
+    /// Sets the account's display name; personas with that name need no profile of their own.
     pub(crate) fn set_own_name(&self, name: String) {
         self.0.own_name.get_or_init(|| name);
     }
 
-    /// The account's display name, if it is known.
+    /// Returns the account's display name, if known.
     pub(crate) fn own_name(&self) -> Option<&str> {
         self.0.own_name.get().map(String::as_str)
     }
 
-    /// What happens while a reply is made.
+    /// Handles an event while a reply is generated.
     pub(crate) fn event(&self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) {
         let Some(to) = answered(reply) else { return };
         match event {
@@ -126,12 +126,12 @@ impl Replies {
                 tokio::spawn(async move {
                     inner.typing(&chat, false).await;
                     if let Err(error) = replies.break_off(&chat, &to).await {
-                        tracing::warn!(%chat, %error, "a piece of a reply that failed still stands");
+                        tracing::warn!(%chat, %error, "cannot remove the beginning of a failed reply");
                     }
                     let text = format!("I could not answer: {message}.");
                     if let Err(error) = inner.notice(&chat, Some(&to), &text, &transaction("trouble", &about, 0)).await
                     {
-                        tracing::warn!(%chat, %error, "trouble could not be told");
+                        tracing::warn!(%chat, %error, "cannot send an error message");
                     }
                 });
             }
@@ -142,12 +142,12 @@ impl Replies {
         }
     }
 
-    /// Shows a finished reply.
+    /// Shows a complete reply.
     pub(crate) async fn deliver(&self, outbound: &Outbound) -> Result<(), Error> {
         self.finish(outbound, Stage::Whole(outbound)).await
     }
 
-    /// Shows a reply in the place of another answer to the same message.
+    /// Shows a reply in place of another reply to the same message.
     pub(crate) async fn show_again(&self, outbound: &Outbound) -> Result<(), Error> {
         self.finish(outbound, Stage::Again(outbound)).await
     }
@@ -169,11 +169,11 @@ impl Replies {
         done
     }
 
-    /// Takes a reply back with everything it ever said.
+    /// Retracts a reply with its whole edit history.
     pub(crate) async fn retract(&self, chat: &ChatId, reply: &MessageId) -> Result<(), Error> {
         let to = answered(reply).unwrap_or_else(|| reply.clone());
         let slot = self.0.close(&to, chat);
-        // Who shows something of it is waited for.
+        // This waits for running edits.
         let _showing = slot.showing.lock().await;
         let Some(shown) = self.0.sync_state.shown(&to).await? else { return Ok(()) };
         let room = self.0.room_of(chat, &shown)?;
@@ -183,7 +183,7 @@ impl Replies {
         for (number, event) in shown.parts.iter().enumerate() {
             let edits = edits_of(&room, event).await?;
             if let Some(stands) = stands {
-                // Another answer stands in events whose past holds this one, so it goes on in new ones.
+                // Another reply is shown in events whose edit history contains this one, so it moves to new events.
                 let content = self.0.moved(&room, &slot, number, event, edits.first()).await?;
                 let id = transaction(&left.making(), stands, number);
                 left.parts.push(send(&room, content, &id, Stage::Moved).await?);
@@ -194,7 +194,7 @@ impl Replies {
         self.0.sync_state.replace_shown(&to, &shown, &left).await
     }
 
-    /// Takes back what was shown of a first reply that failed.
+    /// Retracts the beginning of a first reply that failed.
     async fn break_off(&self, chat: &ChatId, to: &MessageId) -> Result<(), Error> {
         let slot = self.0.close(to, chat);
         let _showing = slot.showing.lock().await;
@@ -208,13 +208,13 @@ impl Replies {
         self.0.sync_state.replace_shown(to, &shown, &shown.taken_back()).await
     }
 
-    /// Tells others that an answer is being written.
+    /// Shows the typing notice.
     pub(crate) fn begin_typing(&self, chat: &ChatId) {
         let (inner, chat) = (self.0.clone(), chat.clone());
         tokio::spawn(async move { inner.typing(&chat, true).await });
     }
 
-    /// Says something that is no conversation, in reply to a message.
+    /// Sends a notice in reply to a message.
     pub(crate) async fn notice(
         &self,
         chat: &ChatId,
@@ -225,7 +225,7 @@ impl Replies {
         self.0.notice(chat, to, text, transaction).await
     }
 
-    /// Says something long, as a file.
+    /// Sends a long text as a file.
     pub(crate) async fn notice_as_file(
         &self,
         chat: &ChatId,
@@ -246,20 +246,21 @@ impl Replies {
 }
 
 impl Inner {
-    /// The room in which a chat goes on, and the thread's root: one in a room before it has no place there.
+    /// Returns the current room of a chat, and the root of its thread. A thread of a room before an upgrade has no root
+    /// in the new one.
     fn place(&self, chat: &ChatId) -> Result<(Room, Option<OwnedEventId>), Error> {
         let (room, thread) = self.succession.room(chat).ok_or_else(|| Error::NoRoom(chat.to_string()))?;
         let moved = place_of(chat).is_none_or(|(origin, _)| origin != room.room_id());
         Ok((room, thread.filter(|_| !moved)))
     }
 
-    /// The room that a reply stands in.
+    /// Returns the room in which a reply is shown.
     fn room_of(&self, chat: &ChatId, shown: &Shown) -> Result<Room, Error> {
         let id = shown.room.clone().or_else(|| place_of(chat).map(|(room, _)| room));
         id.and_then(|id| self.client.get_room(&id)).ok_or_else(|| Error::NoRoom(chat.to_string()))
     }
 
-    /// The slot of a message's reply; the flag says whether it was made just now.
+    /// Returns the slot of the reply to a message, and whether it is new.
     fn slot(&self, to: &MessageId, chat: &ChatId) -> (Arc<Slot>, bool) {
         let mut slots = lock(&self.slots);
         if let Some(slot) = slots.get(to).filter(|slot| !slot.closed.is_cancelled()) {
@@ -281,7 +282,7 @@ impl Inner {
         lock(&self.slots).remove(to);
     }
 
-    /// Ends the showing of a message's reply; gives its slot, which nobody else gets any more.
+    /// Ends the generation of a reply and returns its slot, which nobody else gets any more.
     fn close(&self, to: &MessageId, chat: &ChatId) -> Arc<Slot> {
         let (slot, _) = self.slot(to, chat);
         slot.closed.cancel();
@@ -303,7 +304,7 @@ impl Inner {
         speakers.insert(outbound.chat.clone(), speaker);
     }
 
-    /// Shows a reply while it is made, until it is finished. Where another answer stands, that stays until then.
+    /// Shows a reply while it is generated, until it is complete. If another reply is shown, that one stays until then.
     async fn show_making(self: Arc<Self>, slot: Arc<Slot>) {
         let another = match self.sync_state.shown(&slot.to).await {
             Ok(shown) => shown.is_some_and(|shown| shown.reply.is_some()),
@@ -320,8 +321,8 @@ impl Inner {
                 }
                 let text = lock(&slot.text).clone();
                 if let Err(error) = self.show(&slot, &mut showing, &text, Stage::Making).await {
-                    // What matters comes at its end.
-                    tracing::debug!(chat = %slot.chat, %error, "a piece of a reply was not shown");
+                    // The complete reply follows anyway.
+                    tracing::debug!(chat = %slot.chat, %error, "cannot show a piece of a reply");
                 }
             }
             let next = Instant::now() + EDIT_EVERY;
@@ -336,7 +337,7 @@ impl Inner {
         }
     }
 
-    /// Makes a reply's events say `text`. What they are known to say already is not sent again.
+    /// Makes a reply's events show `text`. Events that are known to show their part already are not sent again.
     async fn show(&self, slot: &Slot, showing: &mut Showing, text: &str, stage: Stage<'_>) -> Result<(), Error> {
         let (room, _) = self.place(&slot.chat)?;
         let speaker = lock(&self.speakers).get(&slot.chat).cloned();
@@ -344,7 +345,7 @@ impl Inner {
         let origin = place_of(&slot.chat).map(|(origin, _)| origin);
         let here = Some(room.room_id().to_owned()).filter(|here| origin.as_ref() != Some(here));
         if shown.room != here {
-            // What stands in a room that was upgraded stays as it is.
+            // Events in a room that was upgraded stay as they are.
             shown = Shown { room: here, ..shown.taken_back() };
             showing.clear();
         }
@@ -359,7 +360,7 @@ impl Inner {
             let event = match shown.parts.get(number) {
                 Some(event) => event.clone(),
                 None => {
-                    // Of an event that may have been made before, only its id is certain.
+                    // The event may have been created by an earlier attempt; then only its id is certain.
                     let first = shown.attempted <= number;
                     if first {
                         shown.attempted = number + 1;
@@ -400,11 +401,11 @@ impl Inner {
         Ok(())
     }
 
-    /// What an event of a reply relates to, and whom it mentions.
+    /// Returns relation and mentions of an event of a reply.
     async fn relation(&self, room: &Room, slot: &Slot, number: usize) -> Result<(Relation, Vec<OwnedUserId>), Error> {
         let (_, thread) = self.place(&slot.chat)?;
         let to = event_of(&slot.to);
-        // Between two, it is plain what is answered.
+        // In a direct chat it is clear what a reply answers.
         if thread.is_none() && self.audience.is_direct(room).await? {
             return Ok((Relation::default(), Vec::new()));
         }
@@ -412,7 +413,7 @@ impl Inner {
         Ok((Relation { reply_to: to, thread }, author.into_iter().collect()))
     }
 
-    /// What an event says after its newest edit, as a message of its own.
+    /// Returns the content of an event after its newest edit, as a message of its own.
     async fn moved(
         &self,
         room: &Room,
@@ -458,7 +459,7 @@ impl Inner {
         let config = RequestConfig::new().disable_retry().timeout(EDIT_TIMEOUT);
         let sent = self.client.send(typing::Request::new(own, room, state)).with_request_config(config).await;
         if let Err(error) = sent {
-            tracing::debug!(%chat, %error, "typing was not told");
+            tracing::debug!(%chat, %error, "cannot send the typing notice");
         }
     }
 }

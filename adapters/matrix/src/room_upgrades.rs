@@ -1,6 +1,7 @@
-//! Rooms that were upgraded: the chat of the old room goes on in the new one, under its old name.
+//! Upgraded rooms: the chat of the old room continues in the new one, under its old id.
 //!
-//! A room is believed to go on in another only if both say so: the old one by its tombstone, the new one by its creation.
+//! An upgrade counts only if both rooms confirm it: the old one with its tombstone, the new one with its creation
+//! event.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,16 +14,16 @@ use crate::Error;
 use crate::ids::{chat_id, place_of};
 use crate::sync_state::SyncState;
 
-/// Upgrades in a row that are followed.
+/// Most consecutive upgrades that are followed.
 const MAX_STEPS: usize = 32;
 
-/// Which room goes on in which.
+/// Upgrades between rooms.
 #[derive(Debug, Clone)]
 pub(crate) struct RoomUpgrades {
     client: Client,
     sync_state: SyncState,
     links: Arc<RwLock<Links>>,
-    /// Held while something is learned.
+    /// Locked while an upgrade is recorded.
     learning: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -52,7 +53,7 @@ fn last(links: &HashMap<OwnedRoomId, OwnedRoomId>, room: &RoomId) -> OwnedRoomId
 }
 
 impl RoomUpgrades {
-    /// Knows what was learned before.
+    /// Loads the recorded upgrades.
     pub(crate) async fn load(client: Client, sync_state: SyncState) -> Result<Self, Error> {
         let mut links = Links::default();
         for (old, new) in sync_state.upgrades().await? {
@@ -65,40 +66,40 @@ impl RoomUpgrades {
         read(&self.links.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The first of the rooms that a room goes on from; itself, if it was never upgraded. Its id is the chat's.
+    /// Returns the first room in a chain of upgrades, which gives the chat its id; the room itself without upgrades.
     pub(crate) fn origin(&self, room: &RoomId) -> OwnedRoomId {
         self.links(|links| last(&links.before, room))
     }
 
-    /// The room that a room goes on in; itself, as a rule.
+    /// Returns the newest room in a chain of upgrades; usually the room itself.
     pub(crate) fn newest(&self, room: &RoomId) -> OwnedRoomId {
         self.links(|links| last(&links.after, room))
     }
 
-    /// The room before this one.
+    /// Returns the room before this one.
     pub(crate) fn before(&self, room: &RoomId) -> Option<Room> {
         let old = self.links(|links| links.before.get(room).cloned())?;
         self.client.get_room(&old)
     }
 
-    /// Whether a room goes on in another.
+    /// Returns true if the room was upgraded to another.
     pub(crate) fn is_over(&self, room: &RoomId) -> bool {
         self.links(|links| links.after.contains_key(room))
     }
 
-    /// The chat of a room, or of a thread in it.
+    /// Returns the chat of a room or a thread.
     pub(crate) fn chat(&self, room: &RoomId, thread: Option<&EventId>) -> Result<ChatId, IdError> {
         chat_id(&self.origin(room), thread)
     }
 
-    /// The room in which a chat goes on, and the thread's root, if the bot is in it.
+    /// Returns the current room of a chat and its thread's root, if the bot is in the room.
     pub(crate) fn room(&self, chat: &ChatId) -> Option<(Room, Option<OwnedEventId>)> {
         let (room, thread) = place_of(chat)?;
         let room = self.client.get_room(&self.newest(&room))?;
         (room.state() == RoomState::Joined).then_some((room, thread))
     }
 
-    /// Learns that a room goes on from another, if it does and nothing was said in it yet.
+    /// Records that a room continues another, if both confirm it and it has no messages yet.
     pub(crate) async fn learn(&self, new: &Room) -> Result<(), Error> {
         let _learning = self.learning.lock().await;
         let Some(old) = new.predecessor_room().and_then(|before| self.client.get_room(&before.room_id)) else {
@@ -121,7 +122,7 @@ impl RoomUpgrades {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .add(old.room_id().to_owned(), new.room_id().to_owned());
-        tracing::info!(old = %old.room_id(), new = %new.room_id(), "a room was upgraded: its chat goes on");
+        tracing::info!(old = %old.room_id(), new = %new.room_id(), "the chat of an upgraded room continues");
         Ok(())
     }
 }
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chains_are_followed_and_circles_end() {
+    fn chains_are_followed_and_cycles_end() {
         let room = |name: &str| RoomId::parse(format!("!{name}:a")).unwrap();
         let mut links = Links::default();
         links.add(room("a"), room("b"));

@@ -1,4 +1,4 @@
-//! One worker a room: what happens there is handed to the core in order, each thing once.
+//! The workers: one per room, so that the engine gets a room's events in order and once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use tokio_util::task::TaskTracker;
 use crate::Matrix;
 use crate::worker::Worker;
 
-/// Pieces of work that wait for one room's worker. When there are more the sync waits.
+/// Most queued work of one room; then the sync waits.
 const MAX_WAITING: usize = 256;
 
-/// Something for a room's worker.
+/// Work for a room's worker.
 pub(crate) enum Work {
-    /// The sync brought these, and there is no gap before them.
+    /// Events of a sync without a gap before them.
     Events(Vec<TimelineEvent>),
-    /// There is a gap, or there may be: everything since the last event handled is to be looked for.
+    /// There may be a gap: find everything since the last handled event.
     CatchUp,
-    /// Keys may have come.
+    /// Decryption keys may have arrived.
     Retry,
 }
 
@@ -41,7 +41,7 @@ impl Rooms {
         Self { matrix, host, stop, workers: HashMap::new(), tasks: TaskTracker::new() }
     }
 
-    /// Gives a room's worker something to do; waits while it has too much.
+    /// Queues work for a room; waits while its queue is full.
     pub(crate) async fn give(&mut self, room: &Room, work: Work) {
         let id = room.room_id();
         let sender = self.workers.entry(id.to_owned()).or_insert_with(|| {
@@ -51,17 +51,17 @@ impl Rooms {
             sender
         });
         if sender.send(work).await.is_err() {
-            // It stopped, as everything does.
+            // The worker stopped, because everything is stopping.
             self.workers.remove(id);
         }
     }
 
-    /// The bot is no longer in a room.
+    /// Ends the worker of a room that the bot left.
     pub(crate) fn drop_room(&mut self, room: &OwnedRoomId) {
         self.workers.remove(room);
     }
 
-    /// Waits for the workers, who do not begin anything new once the token is cancelled.
+    /// Waits for the workers, which start nothing new after the token is cancelled.
     pub(crate) async fn stop(mut self) {
         self.workers.clear();
         self.tasks.close();

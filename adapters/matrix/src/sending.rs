@@ -1,4 +1,4 @@
-//! Making, changing and taking back events.
+//! Sends, edits and redacts events.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Time the homeserver may take to show a piece of a reply. Nothing is repeated: the next edit holds it too.
+/// Time limit for showing a piece of a reply. It is not retried, because the next edit contains it.
 pub(crate) const EDIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pages of edits looked through when a reply is taken back; a page is fifty.
+/// Pages of edits searched when a reply is retracted; a page has fifty.
 const MAX_EDIT_PAGES: usize = 20;
 
-/// How far a reply is.
+/// The stage of a reply.
 #[derive(Clone, Copy)]
 pub(crate) enum Stage<'a> {
-    /// It is being made.
+    /// It is being generated.
     Making,
-    /// It is whole.
+    /// It is complete.
     Whole(&'a Outbound),
-    /// It was whole before, and is wanted again.
+    /// It was complete before, and was chosen again.
     Again(&'a Outbound),
-    /// It is whole, and goes on in another event.
+    /// It is complete, and moves to another event.
     Moved,
 }
 
-/// Sends a message; gives its event. What is only a piece of a reply in the making is not tried again.
+/// Sends a message and returns its event. Pieces of a reply that is being generated are not retried.
 pub(crate) async fn send(
     room: &Room,
     content: Value,
@@ -49,7 +49,7 @@ pub(crate) async fn send(
     Ok(sent.response.event_id)
 }
 
-/// Takes back an event and its edits.
+/// Redacts an event and its edits.
 pub(crate) async fn redact(room: &Room, event: &OwnedEventId, edits: &[TimelineEvent]) -> Result<(), Error> {
     for gone in edits.iter().filter_map(|edit| edit.event_id()).chain([event.clone()]) {
         room.redact(&gone, None, None).await?;
@@ -57,7 +57,7 @@ pub(crate) async fn redact(room: &Room, event: &OwnedEventId, edits: &[TimelineE
     Ok(())
 }
 
-/// Every edit of an event, the newest first: each still holds what it said.
+/// Returns every edit of an event, newest first. Each still contains its text.
 pub(crate) async fn edits_of(room: &Room, event: &OwnedEventId) -> Result<Vec<TimelineEvent>, Error> {
     let mut edits = Vec::new();
     let mut from = None;

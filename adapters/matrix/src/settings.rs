@@ -1,13 +1,13 @@
 use std::path::PathBuf;
 
-/// How the bot gets at its account.
+/// How the bot logs in.
 #[derive(Clone, Default)]
 pub struct Login {
-    /// The account, as in `@azera:example.org`, or the part before the colon.
+    /// The account, such as `@azera:example.org`, or its part before the colon.
     pub user: String,
-    /// Its password; needed once.
+    /// The password; needed once.
     pub password: Option<String>,
-    /// An access token in the place of a password. Its device must be the bot's alone.
+    /// An access token instead of a password. Its device must belong to the bot only.
     pub token: Option<String>,
 }
 
@@ -20,38 +20,38 @@ impl std::fmt::Debug for Login {
 /// Whose invitations are accepted; others are declined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Invites {
-    /// Everybody's.
+    /// Everyone's.
     Anyone,
-    /// Those of accounts on these servers; on the bot's own, if none is named.
+    /// Those of accounts on these servers; if none is named, on the bot's own.
     Servers(Vec<String>),
     /// Those of these accounts.
     Users(Vec<String>),
 }
 
-/// How much of the bot's time people and rooms get.
+/// Rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Messages of one person heeded in a minute.
+    /// Messages of one person per minute.
     pub person_per_minute: u32,
-    /// Messages in one room heeded in a minute.
+    /// Messages in one room per minute.
     pub room_per_minute: u32,
 }
 
-/// Everything the adapter needs to know.
+/// Settings of the adapter.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The homeserver: an address, or a server's name whose well-known file tells it.
+    /// The homeserver: an address, or a server name with a well-known file.
     pub homeserver: String,
     /// The account.
     pub login: Login,
-    /// The folder of the session, the keys and the rooms; the adapter's alone.
+    /// The folder of the session, keys and rooms, used by the adapter only.
     pub folder: PathBuf,
     /// Whose invitations are accepted.
     pub invites: Invites,
-    /// Send keys to devices that their owners have verified, and trust such devices alone.
+    /// True to send keys only to devices that their owners verified, and to trust only those.
     pub strict: bool,
-    /// What a command begins with in a room.
+    /// The default command prefix in rooms.
     pub prefix: String,
-    /// How much is heeded.
+    /// Rate limits.
     pub limits: Limits,
 }

@@ -1,4 +1,4 @@
-//! The sync with the homeserver: what comes is shared out among the rooms' workers.
+//! The sync with the homeserver: passes its events to the rooms' workers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,13 @@ use crate::events::said_at;
 use crate::rooms::{Rooms, Work};
 use crate::{Error, Invites, Matrix, login};
 
-/// Time the homeserver holds a sync open while nothing happens.
+/// How long the homeserver holds a sync open while nothing happens.
 const HELD: Duration = Duration::from_secs(30);
 
-/// The first wait after a sync that failed; it doubles each time.
+/// First wait after a failed sync; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
-/// The longest. A homeserver that is back is noticed within it.
+/// Longest wait, within which a recovered homeserver is noticed.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
 impl Matrix {
@@ -34,9 +34,9 @@ impl Matrix {
             for (room, update) in &response.rooms.joined {
                 let Some(last) = update.timeline.events.last() else { continue };
                 match last.event_id() {
-                    // What was said may be known or not; what was commanded is not done again.
+                    // Messages may be known or not; commands are not run again.
                     _ if lost => self.sync_state.set_lost(room, said_at(last)).await?,
-                    // What stood there before the bot's first start was not said to it.
+                    // Messages from before the bot's first start were not for it.
                     Some(last) => self.sync_state.set_handled(room, &last).await?,
                     None => {}
                 }
@@ -48,7 +48,7 @@ impl Matrix {
         self.tell_health().await;
         match self.gallery.dress(&self.own).await {
             Ok(name) => self.replies.set_own_name(name),
-            Err(error) => tracing::warn!(%error, "the account's own name is not known"),
+            Err(error) => tracing::warn!(%error, "cannot read the account's own name"),
         }
         Ok(())
     }
@@ -77,7 +77,7 @@ impl Matrix {
         };
         let mut readable = self.readable().await;
         let ended = 'listening: loop {
-            // A sync that has begun is awaited: what it brings is brought once.
+            // A running sync is awaited, because its events come only once.
             let mut sync = std::pin::pin!(self.synced(HELD));
             let response = loop {
                 tokio::select! {
@@ -100,24 +100,24 @@ impl Matrix {
     /// Makes the account's keys recoverable, or recovers them.
     async fn make_recoverable(&self) {
         if let Err(error) = login::make_recoverable(&self.client, &self.settings.folder).await {
-            tracing::warn!(%error, "the account's keys are not backed up");
+            tracing::warn!(%error, "cannot back up the account's keys");
         }
         self.look_at_keys().await;
         self.tell_health().await;
     }
 
-    /// After the store was lost: the account's keys, and those of the rooms.
+    /// Restores the account's and the rooms' keys after the store was lost.
     async fn bring_keys_back(&self) {
         self.make_recoverable().await;
         for room in self.client.joined_rooms() {
             let keys = self.client.encryption().backups().download_room_keys_for_room(room.room_id()).await;
             if let Err(error) = keys {
-                tracing::warn!(room = %room.room_id(), %error, "the keys of a room could not be brought back");
+                tracing::warn!(room = %room.room_id(), %error, "cannot restore the keys of a room");
             }
         }
     }
 
-    /// Tells each time that something may be readable which was not: keys came, or somebody verified a device.
+    /// Yields whenever an unreadable message may be readable: keys arrived, or a device was verified.
     async fn readable(&self) -> BoxStream<'static, ()> {
         let encryption = self.client.encryption();
         let keys = encryption.room_keys_received_stream().await.map(|keys| keys.map(drop).boxed());
@@ -140,7 +140,7 @@ impl Matrix {
         }
     }
 
-    /// One sync. What may pass is waited for.
+    /// Runs one sync; retries transient errors.
     async fn synced(&self, held: Duration) -> Result<SyncResponse, Error> {
         let mut wait = FIRST_WAIT;
         loop {
@@ -174,9 +174,9 @@ impl Matrix {
                 continue;
             };
             if self.is_deserted(&room).await {
-                tracing::info!(room = %id, "everybody left: leaving too");
+                tracing::info!(room = %id, "everybody left the room; leaving, too");
                 if let Err(error) = room.leave().await {
-                    tracing::warn!(room = %id, %error, "the room could not be left");
+                    tracing::warn!(room = %id, %error, "cannot leave the room");
                 }
                 rooms.drop_room(&id);
                 continue;
@@ -189,7 +189,7 @@ impl Matrix {
         self.tell_health().await;
     }
 
-    /// Whether nobody is left in a room but the bot, and nobody is about to come.
+    /// Returns true if the bot is alone in a room and nobody is invited.
     async fn is_deserted(&self, room: &Room) -> bool {
         if room.joined_members_count() > 1 || room.is_space() {
             return false;
@@ -201,7 +201,7 @@ impl Matrix {
         let inviter = match room.invite_details().await {
             Ok(invite) => invite.inviter_id,
             Err(error) => {
-                tracing::warn!(room = %room.room_id(), %error, "an invitation tells nobody's name");
+                tracing::warn!(room = %room.room_id(), %error, "cannot read who sent an invitation");
                 return;
             }
         };
@@ -213,10 +213,10 @@ impl Matrix {
         };
         let done = if welcome { room.join().await } else { room.leave().await };
         match done {
-            Ok(()) => tracing::info!(room = %room.room_id(), %inviter, welcome, "an invitation"),
-            // It is there still after the next start.
+            Ok(()) => tracing::info!(room = %room.room_id(), %inviter, welcome, "answered an invitation"),
+            // It is still there after the next start.
             Err(error) => {
-                tracing::warn!(room = %room.room_id(), %inviter, %error, "an invitation could not be answered")
+                tracing::warn!(room = %room.room_id(), %inviter, %error, "cannot answer an invitation")
             }
         }
     }

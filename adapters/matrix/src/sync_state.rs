@@ -1,5 +1,6 @@
-//! The few things the adapter must know again after a restart: what was handed in, where replies stand, what could not be
-//! decrypted. Ids and times alone, in the encrypted store of matrix-sdk, each written before it is relied on.
+//! The adapter's state across restarts: received events, where replies are shown, and events that could not be
+//! decrypted. It contains only ids and times, in the encrypted store of matrix-sdk. Each entry is written before it is
+//! relied on.
 
 use azera_types::{MessageId, PersonaId};
 use matrix_sdk::Client;
@@ -10,38 +11,38 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::avatars::Uploaded;
 
-/// Undecryptable events kept of one room; the oldest are given up first.
+/// Most undecryptable events stored per room; the oldest are given up first.
 const MAX_LATE: usize = 500;
 
-/// A reply as it stands in a room. The alternatives to one message take turns in the same events.
+/// A reply as shown in a room. Alternative replies to a message share the same events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shown {
-    /// The reply that stands there; `None` while the first one is being made.
+    /// The reply shown; `None` while the first one is being generated.
     pub(crate) reply: Option<MessageId>,
-    /// The events it stands in, in order.
+    /// Its events, in order.
     pub(crate) parts: Vec<OwnedEventId>,
-    /// The room it stands in, if that is not the one its chat is named after.
+    /// The room, if it is not the one that its chat is named after.
     #[serde(default)]
     pub(crate) room: Option<OwnedRoomId>,
-    /// How many events were begun to be made; noted before each is.
+    /// Number of events that were started; written before each is sent.
     pub(crate) attempted: usize,
-    /// How often what was shown was taken back. What is shown after that are other events.
+    /// How often its events were retracted. Later ones are different events.
     pub(crate) generation: usize,
 }
 
 impl Shown {
-    /// What is left of it when its events are taken back.
+    /// Returns the state after its events are retracted.
     pub(crate) fn taken_back(&self) -> Self {
         Self { generation: self.generation + 1, ..Self::default() }
     }
 
-    /// What its events are made as.
+    /// Returns the part of the transaction id that names this generation.
     pub(crate) fn making(&self) -> String {
         format!("reply {}", self.generation)
     }
 }
 
-/// Notes in the store of a client.
+/// The state in a client's store.
 #[derive(Debug, Clone)]
 pub(crate) struct SyncState(Client);
 
@@ -65,7 +66,7 @@ impl SyncState {
         Ok(())
     }
 
-    /// Whether the account was in use before: what stood in its rooms at the first start is not answered.
+    /// Returns true if the account was used before. Messages in its rooms from before the first start are not answered.
     pub(crate) async fn has_begun(&self) -> Result<bool, Error> {
         Ok(self.get("begun", "").await?.unwrap_or(false))
     }
@@ -74,7 +75,7 @@ impl SyncState {
         self.put("begun", "", &true).await
     }
 
-    /// The last event of a room that was handed in.
+    /// Returns the last received event of a room.
     pub(crate) async fn handled(&self, room: &RoomId) -> Result<Option<OwnedEventId>, Error> {
         self.get("handled", room.as_str()).await
     }
@@ -83,7 +84,7 @@ impl SyncState {
         self.put("handled", room.as_str(), &event).await
     }
 
-    /// Whether something that must not be done twice was done: a command, a change, a button.
+    /// Returns true if an action that must not be repeated was done: a command, an edit, a button.
     pub(crate) async fn is_done(&self, event: &EventId) -> Result<bool, Error> {
         Ok(self.get("done", event.as_str()).await?.unwrap_or(false))
     }
@@ -92,12 +93,12 @@ impl SyncState {
         self.put("done", event.as_str(), &true).await
     }
 
-    /// Where the reply to a message stands.
+    /// Returns where the reply to a message is shown.
     pub(crate) async fn shown(&self, to: &MessageId) -> Result<Option<Shown>, Error> {
         self.get("shown", to.as_str()).await
     }
 
-    /// Notes where the reply to a message stands, and of each of its events what it answers.
+    /// Stores where the reply to a message is shown, and for each of its events the answered message.
     pub(crate) async fn set_shown(&self, to: &MessageId, shown: &Shown) -> Result<(), Error> {
         for event in &shown.parts {
             self.put("answers", event.as_str(), to).await?;
@@ -105,7 +106,7 @@ impl SyncState {
         self.put("shown", to.as_str(), shown).await
     }
 
-    /// Notes that the reply to a message no longer stands where it stood.
+    /// Stores that the reply to a message moved to other events.
     pub(crate) async fn replace_shown(&self, to: &MessageId, shown: &Shown, left: &Shown) -> Result<(), Error> {
         for event in &shown.parts {
             self.remove("answers", event.as_str()).await?;
@@ -113,18 +114,18 @@ impl SyncState {
         self.set_shown(to, left).await
     }
 
-    /// The reply that stands in an event of the bot's own.
+    /// Returns the reply shown in one of the bot's events.
     pub(crate) async fn reply_in(&self, event: &EventId) -> Result<Option<MessageId>, Error> {
         let Some(to) = self.get::<MessageId>("answers", event.as_str()).await? else { return Ok(None) };
         Ok(self.shown(&to).await?.and_then(|shown| shown.reply))
     }
 
-    /// Events of a room that could not be decrypted yet, oldest first.
+    /// Returns the undecryptable events of a room, oldest first.
     pub(crate) async fn late(&self, room: &RoomId) -> Result<Vec<OwnedEventId>, Error> {
         Ok(self.get("late", room.as_str()).await?.unwrap_or_default())
     }
 
-    /// Notes one; gives how many there are.
+    /// Adds an undecryptable event; returns how many there are.
     pub(crate) async fn add_late(&self, room: &RoomId, event: &EventId) -> Result<usize, Error> {
         let mut late = self.late(room).await?;
         if late.iter().any(|known| known == event) {
@@ -140,7 +141,7 @@ impl SyncState {
         Ok(late.len())
     }
 
-    /// How many events were given up.
+    /// Returns the number of events that were given up.
     pub(crate) async fn given_up(&self) -> Result<u64, Error> {
         Ok(self.get("given-up", "").await?.unwrap_or(0))
     }
@@ -149,7 +150,7 @@ impl SyncState {
         self.put("late", room.as_str(), &late).await
     }
 
-    /// Rooms that go on in others: the old one and the new one, in the order they were learned.
+    /// Returns the room upgrades, old and new room, in the order they were recorded.
     pub(crate) async fn upgrades(&self) -> Result<Vec<(OwnedRoomId, OwnedRoomId)>, Error> {
         Ok(self.get("upgrades", "").await?.unwrap_or_default())
     }
@@ -158,7 +159,7 @@ impl SyncState {
         self.put("upgrades", "", &upgrades).await
     }
 
-    /// When the first message of a room was handed in that goes on from another, in milliseconds since 1970.
+    /// Returns when the first message of a room after an upgrade was received, in milliseconds since 1970.
     pub(crate) async fn first(&self, room: &RoomId) -> Result<Option<i64>, Error> {
         self.get("first", room.as_str()).await
     }
@@ -167,12 +168,12 @@ impl SyncState {
         self.put("first", room.as_str(), &at).await
     }
 
-    /// What a command begins with in a room, if somebody chose.
+    /// Returns the command prefix of a room, if somebody set one.
     pub(crate) async fn prefix(&self, room: &RoomId) -> Result<Option<String>, Error> {
         self.get("prefix", room.as_str()).await
     }
 
-    /// Notes it; `None` takes the choice back.
+    /// Stores the command prefix of a room; `None` removes it.
     pub(crate) async fn set_prefix(&self, room: &RoomId, prefix: Option<&str>) -> Result<(), Error> {
         match prefix {
             Some(prefix) => self.put("prefix", room.as_str(), &prefix).await,
@@ -180,7 +181,7 @@ impl SyncState {
         }
     }
 
-    /// The picture of a persona, as the homeserver has it.
+    /// Returns the uploaded picture of a persona.
     pub(crate) async fn picture(&self, persona: &PersonaId) -> Result<Option<Uploaded>, Error> {
         self.get("picture", persona.as_str()).await
     }
@@ -189,7 +190,7 @@ impl SyncState {
         self.put("picture", persona.as_str(), picture).await
     }
 
-    /// The time up to which what was noted of a room is lost, in milliseconds since 1970.
+    /// Returns the time up to which a room's state is lost, in milliseconds since 1970.
     pub(crate) async fn lost(&self, room: &RoomId) -> Result<Option<i64>, Error> {
         self.get("lost", room.as_str()).await
     }
@@ -198,7 +199,7 @@ impl SyncState {
         self.put("lost", room.as_str(), &until).await
     }
 
-    /// When somebody came into a room, in milliseconds since 1970, where the bot saw it.
+    /// Returns when a person joined a room, in milliseconds since 1970, if the bot saw it.
     pub(crate) async fn came(&self, room: &RoomId, user: &UserId) -> Result<Option<i64>, Error> {
         self.get("came", &format!("{room}/{user}")).await
     }

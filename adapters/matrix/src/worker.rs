@@ -1,4 +1,4 @@
-//! What happens in one room is handed to the core in order, each thing once.
+//! The worker of a room: passes its events to the engine in order, each once.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -23,38 +23,38 @@ use crate::rate_limit::RateDecision;
 use crate::rooms::Work;
 use crate::{Error, Matrix};
 
-/// Events a worker pages back through to find where it left off.
+/// Most events that a worker pages back to find the last handled one.
 const MAX_MISSED: usize = 5_000;
 
-/// Events remembered as handled, for what the sync and paging back both bring.
+/// Handled events that are remembered, because the sync and paging back may both return them.
 const MAX_RECENT: usize = 1_000;
 
-/// Attempts to hand in a message that fails in the core, before it is left to the core's own record.
+/// Attempts to submit a message that fails in the engine. After that, it is left to the engine's own record.
 const ATTEMPTS: usize = 6;
 
-/// The first wait before something is tried again; it doubles each time.
+/// First wait before another attempt; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 
-/// The longest.
+/// Longest wait.
 const LAST_WAIT: Duration = Duration::from_secs(30);
 
-/// A worker.
+/// The worker of a room.
 pub(crate) struct Worker {
     matrix: Arc<Matrix>,
     host: Arc<dyn Host>,
     room: Room,
     stop: CancellationToken,
-    /// The latest events handled.
+    /// The last handled events.
     recent: VecDeque<OwnedEventId>,
-    /// Chats of the room that the core knows.
+    /// Chats of the room that the engine knows.
     opened: HashSet<ChatId>,
-    /// What happened up to then may have been dealt with or not, in milliseconds since 1970.
+    /// Events up to this time may or may not have been handled, in milliseconds since 1970.
     lost_until: Option<i64>,
-    /// The room went on in another: what is said here is said to nobody.
+    /// True if the room was upgraded; messages in it are ignored.
     over: bool,
 }
 
-/// It is time to stop; what is not handled yet will be after the next start.
+/// The worker must stop; unhandled events are handled after the next start.
 struct Stopped;
 
 impl Worker {
@@ -63,7 +63,7 @@ impl Worker {
         Self { matrix, host, room, stop, recent, opened, lost_until: None, over: false }
     }
 
-    /// Does what there is to do until it is time to stop.
+    /// Works until it must stop.
     pub(crate) async fn work(mut self, mut receiver: mpsc::Receiver<Work>) {
         while let Some(work) = tokio::select! {
             work = receiver.recv() => work,
@@ -83,11 +83,11 @@ impl Worker {
     async fn news(&mut self, events: Vec<TimelineEvent>) -> Result<(), Stopped> {
         let late = events.iter().any(|event| event.kind.is_utd());
         self.events(events, true).await?;
-        // The keys may have come before it was noted that they are waited for.
+        // The keys may have arrived before the event was stored as undecryptable.
         if late { self.retry_late().await } else { Ok(()) }
     }
 
-    /// Hands in everything since the last event that was handled.
+    /// Handles everything since the last handled event.
     async fn catch_up(&mut self) -> Result<(), Stopped> {
         self.log(self.matrix.succession.learn(&self.room).await);
         match self.matrix.sync_state.lost(self.room.room_id()).await {
@@ -95,16 +95,16 @@ impl Worker {
             Err(error) => self.log(Err(error)),
         }
         let mut wait = FIRST_WAIT;
-        // Where the bot has come in just now, nothing was missed: it all happens now.
+        // If the bot just joined, nothing was missed: all of it counts as new.
         let (missed, fresh) = loop {
             match self.missed().await {
                 Ok(missed) => break missed,
                 Err(error) if error.is_transient() => {
-                    tracing::warn!(room = %self.room.room_id(), %error, "what was missed could not be read yet");
+                    tracing::warn!(room = %self.room.room_id(), %error, "cannot read missed events; trying again");
                     self.pause(&mut wait).await?;
                 }
                 Err(error) => {
-                    tracing::warn!(room = %self.room.room_id(), %error, "what was missed cannot be read");
+                    tracing::warn!(room = %self.room.room_id(), %error, "cannot read missed events");
                     return Ok(());
                 }
             }
@@ -115,11 +115,11 @@ impl Worker {
         self.retry_late().await
     }
 
-    /// What happened since, and whether nothing was handled in this room before.
+    /// Returns the missed events, and whether nothing was handled in this room before.
     async fn missed(&self) -> Result<(Vec<TimelineEvent>, bool), Error> {
         let handled = self.matrix.sync_state.handled(self.room.room_id()).await?;
         if handled.is_none() {
-            self.note_who_is_there().await?;
+            self.record_members().await?;
         }
         let mut missed = Vec::new();
         let mut from = None;
@@ -142,7 +142,7 @@ impl Worker {
                 break;
             }
             if missed.len() >= MAX_MISSED {
-                tracing::warn!(room = %self.room.room_id(), "too much was missed: what is older is left alone");
+                tracing::warn!(room = %self.room.room_id(), "too many missed events; ignoring older ones");
                 break;
             }
         }
@@ -150,8 +150,9 @@ impl Worker {
         Ok((missed, handled.is_none() && self.lost_until.is_none()))
     }
 
-    /// Before the bot came somebody may have come any number of times, and changed their name since.
-    async fn note_who_is_there(&self) -> Result<(), Error> {
+    /// Records when the present members joined. Before the bot came they may have joined several times, and changed
+    /// their names since.
+    async fn record_members(&self) -> Result<(), Error> {
         let (people, _) = self.matrix.audience.people(&self.room).await?;
         for user in people {
             self.matrix.audience.note_came(&self.room, &user).await?;
@@ -170,8 +171,8 @@ impl Worker {
             }
             self.event(&event, &id, is_live).await?;
             if let Err(error) = self.matrix.sync_state.set_handled(self.room.room_id(), &id).await {
-                // It is looked at once more after a start, and known then.
-                tracing::warn!(room = %self.room.room_id(), %error, "where the room was left is not noted");
+                // After a start it is handled again, and recognised as known.
+                tracing::warn!(room = %self.room.room_id(), %error, "cannot store the last handled event of a room");
             }
             self.recent.push_back(id);
             if self.recent.len() > MAX_RECENT {
@@ -193,7 +194,7 @@ impl Worker {
             _ if own => {}
             RoomEvent::Undecryptable => match self.matrix.sync_state.add_late(self.room.room_id(), id).await {
                 Ok(late) => {
-                    tracing::warn!(room = %self.room.room_id(), event = %id, "a message cannot be decrypted yet");
+                    tracing::warn!(room = %self.room.room_id(), event = %id, "cannot decrypt a message yet");
                     self.matrix.vitals.note_late(self.room.room_id(), late);
                 }
                 Err(error) => self.log(Err(error)),
@@ -203,7 +204,7 @@ impl Worker {
                 let joined = self.matrix.client.join_room_by_id_or_alias((&*to).into(), &via).await;
                 match joined {
                     Ok(new) => self.log(self.matrix.succession.learn(&new).await),
-                    // An invitation may come.
+                    // An invitation may follow.
                     Err(error) => self.log(Err(Error::Sdk(error))),
                 }
                 self.over = true;
@@ -216,7 +217,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Does something that must not be done twice: it is noted before it is begun.
+    /// Runs an action that must not be repeated: it is recorded before it starts.
     async fn once(&self, id: &OwnedEventId, act: impl Future<Output = Result<(), Error>>) {
         match self.matrix.sync_state.is_done(id).await {
             Ok(true) => {}
@@ -254,7 +255,7 @@ impl Worker {
                 return Ok(());
             }
             let act = async {
-                let about = self.pointed_at(&said).await?;
+                let about = self.replied_message(&said).await?;
                 self.matrix.run_command(self.host.as_ref(), &said, line, about).await
             };
             self.once(&said.event, act).await;
@@ -278,8 +279,8 @@ impl Worker {
         Ok(())
     }
 
-    /// What a command that replies to something is about.
-    async fn pointed_at(&self, said: &Said) -> Result<Option<MessageId>, Error> {
+    /// Returns the message that a command replies to.
+    async fn replied_message(&self, said: &Said) -> Result<Option<MessageId>, Error> {
         let Some(target) = &said.reply_to else { return Ok(None) };
         Ok(Some(match self.matrix.sync_state.reply_in(target).await? {
             Some(reply) => reply,
@@ -289,7 +290,7 @@ impl Worker {
 
     async fn inbound(&self, said: &Said, names: &Names<'_>) -> Result<Inbound, Error> {
         let own = &self.matrix.own;
-        let reply_to = self.pointed_at(said).await?;
+        let reply_to = self.replied_message(said).await?;
         let mentions: Result<Vec<PersonId>, _> =
             said.mentions.iter().filter(|user| *user != own).map(|user| person_id(user)).collect();
         Ok(Inbound {
@@ -305,7 +306,7 @@ impl Worker {
         })
     }
 
-    /// Hands a message in, until the core has it; whether it was new to it.
+    /// Submits a message until the engine has it; returns true if it was new.
     async fn hand_in(&mut self, inbound: Inbound) -> Result<bool, Stopped> {
         let mut wait = FIRST_WAIT;
         let mut failures = 0;
@@ -315,12 +316,12 @@ impl Worker {
                 Err(HostError::NotAllowed) => return Ok(false),
                 Err(HostError::Stopping) => return Err(Stopped),
                 Err(HostError::Failed(why)) if failures >= ATTEMPTS => {
-                    tracing::error!(message = %inbound.id, %why, "a message could not be handed in");
+                    tracing::error!(message = %inbound.id, %why, "cannot submit a message");
                     return Ok(false);
                 }
                 Err(error) => {
                     failures += usize::from(matches!(error, HostError::Failed(_)));
-                    tracing::debug!(message = %inbound.id, %error, "a message waits");
+                    tracing::debug!(message = %inbound.id, %error, "cannot submit a message now; trying again");
                     self.pause(&mut wait).await?;
                 }
             }
@@ -337,7 +338,7 @@ impl Worker {
         self.host.take_in(&self.matrix.id, inbound.clone()).await
     }
 
-    /// Notes when talk began in a room that may go on from another: who comes later cannot read all of it.
+    /// Records the first message of a room that may be an upgrade, because later members cannot read all of it.
     async fn note_first(&self, inbound: &Inbound) -> Result<(), Error> {
         let room = self.room.room_id();
         if self.room.predecessor_room().is_some() && self.matrix.sync_state.first(room).await?.is_none() {
@@ -346,7 +347,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Somebody changed a message; only its author can.
+    /// Handles an edit; only the author can edit a message.
     async fn changed(&self, target: &OwnedEventId, now: Said) -> Result<(), Error> {
         let author = match self.matrix.authors.of(target) {
             Some(author) => Some(author),
@@ -359,13 +360,13 @@ impl Worker {
         Ok(())
     }
 
-    /// Something was taken away, and is forgotten: what a person said, or a reply.
+    /// Forgets a redacted message of a person, or a redacted reply.
     async fn redacted(&self, target: &OwnedEventId) {
         let forget = async {
             let message = match self.matrix.sync_state.reply_in(target).await? {
                 Some(reply) => reply,
-                // A sign that somebody takes off again is nothing to forget.
-                None if self.is_sign(target).await => return Ok(()),
+                // A removed reaction is nothing to forget.
+                None if self.is_reaction(target).await => return Ok(()),
                 None => message_id(target)?,
             };
             self.host.deleted(&self.matrix.id, &message).await?;
@@ -374,7 +375,7 @@ impl Worker {
         self.log(forget.await);
     }
 
-    async fn is_sign(&self, event: &OwnedEventId) -> bool {
+    async fn is_reaction(&self, event: &OwnedEventId) -> bool {
         let kind = match self.room.event(event, None).await {
             Ok(event) => event.raw().get_field::<String>("type").ok().flatten(),
             Err(_) => None,
@@ -382,7 +383,7 @@ impl Worker {
         kind.as_deref() == Some("m.reaction")
     }
 
-    /// Somebody pressed a button of a reply.
+    /// Runs the command of a reaction to a reply.
     async fn reacted(
         &self,
         event: &OwnedEventId,
@@ -399,7 +400,7 @@ impl Worker {
         self.matrix.run_command(self.host.as_ref(), &pressed, line.to_owned(), Some(reply)).await
     }
 
-    /// Tries what could not be decrypted.
+    /// Tries again to decrypt events.
     async fn retry_late(&mut self) -> Result<(), Stopped> {
         let late = match self.matrix.sync_state.late(self.room.room_id()).await {
             Ok(late) if !late.is_empty() => late,
@@ -418,7 +419,7 @@ impl Worker {
                 Ok(event) => event,
                 Err(error) => {
                     let error = Error::Sdk(error);
-                    // What the homeserver no longer shows will not be read any more.
+                    // The homeserver no longer returns the event, so it can never be read.
                     if error.is_transient() {
                         left.push(id.clone());
                     }
@@ -449,7 +450,7 @@ impl Worker {
         let (room, event) = (self.room.clone(), said.event.clone());
         tokio::spawn(async move {
             if let Err(error) = room.send_single_receipt(ReceiptType::Read, ReceiptThread::Unthreaded, event).await {
-                tracing::debug!(room = %room.room_id(), %error, "no receipt was sent");
+                tracing::debug!(room = %room.room_id(), %error, "cannot send a read receipt");
             }
         });
     }
@@ -465,7 +466,7 @@ impl Worker {
 
     fn log(&self, done: Result<(), Error>) {
         if let Err(error) = done {
-            tracing::warn!(room = %self.room.room_id(), %error, "an event of a room was not dealt with");
+            tracing::warn!(room = %self.room.room_id(), %error, "cannot handle an event of a room");
         }
     }
 }

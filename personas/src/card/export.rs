@@ -1,13 +1,13 @@
-//! From a persona to a character card.
+//! Converts a persona to a character card.
 
 use serde_json::{Map, Value, json};
 
 use super::{CardData, CardSpec, INSTRUCTIONS_TITLE, PERSONALITY_TITLE, TOP_LEVEL};
 use crate::persona::{ExampleInteraction, Persona, Section, Speaker};
 
-/// The persona as a character card. What cards have no field for (presence, quirks, task behaviours, other sections) goes
-/// under headings into the description; settings such as model, voice and memory have no place in a card. `data` of the
-/// card that the persona came from, if any, goes back in.
+/// Returns the persona as a character card. Parts without a field in cards (presence, quirks, task behaviours, other
+/// sections) go into the description under headings. Settings such as model, voice and memory are left out. `data` of
+/// the card that the persona came from, if any, is included.
 pub fn to_card(persona: &Persona, data: &CardData, spec: CardSpec) -> Value {
     let mut card = data.extras.clone();
     let top_level = card.remove(TOP_LEVEL);
@@ -106,7 +106,8 @@ fn personality(persona: &Persona) -> String {
     text.0
 }
 
-/// `mes_example` as cards write it. What memory brought up has no speaker there and is left out.
+/// Returns `mes_example` in the format of cards. Cards have no speaker for recalled memories, so those turns are left
+/// out.
 fn examples(examples: &[ExampleInteraction]) -> String {
     let mut text = String::new();
     for example in examples {
@@ -123,7 +124,7 @@ fn examples(examples: &[ExampleInteraction]) -> String {
     text
 }
 
-/// Paragraphs, one blank line between two.
+/// Paragraphs separated by blank lines.
 #[derive(Default)]
 struct Text(String);
 

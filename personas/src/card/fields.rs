@@ -1,8 +1,8 @@
-//! Reading loosely typed JSON fields.
+//! Reads loosely typed JSON fields.
 
 use serde_json::Value;
 
-/// A text, or a number written out. `None` for anything else.
+/// Returns a text, or a number as text; `None` for anything else.
 pub(crate) fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -11,7 +11,7 @@ pub(crate) fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// A list of texts. `None` when it is no list or an item is no text.
+/// Returns a list of texts; `None` if it is not a list, or an item is not a text.
 pub(crate) fn texts_of(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(text_of).collect()
 }

@@ -1,4 +1,4 @@
-//! From a character card to a persona.
+//! Converts a character card to a persona.
 
 use serde_json::{Map, Value};
 
@@ -21,13 +21,14 @@ use crate::placeholders::reduce_macros;
 use crate::problem::Problems;
 use crate::slug::PersonaSlug;
 
-/// Reads a character card: JSON of V1, V2 or V3, or a PNG file that carries one (`ccv3` before `chara`).
+/// Reads a character card: JSON of V1, V2 or V3, or a PNG file with one (`ccv3` before `chara`).
 ///
-/// The persona's id is made from the name; the host may have to choose another where that one is taken.
+/// The persona's id is derived from its name; the host may have to choose another if it is taken.
 ///
 /// # Errors
-/// [`Error::NotACard`], [`Error::Json`], [`Error::Png`] and [`Error::Field`] for what cannot be read,
-/// [`Error::TooLarge`] past a limit, [`Error::Invalid`] when what was read makes no persona.
+///
+/// [`Error::NotACard`], [`Error::Json`], [`Error::Png`] and [`Error::Field`] if the card cannot be read,
+/// [`Error::TooLarge`] above a limit, [`Error::Invalid`] if the card does not give a valid persona.
 pub fn import_card(bytes: &[u8]) -> Result<ImportedCard, Error> {
     if bytes.len() > MAX_CARD_BYTES {
         return Err(Error::TooLarge { what: "the card", limit: format!("{} MiB", MAX_CARD_BYTES >> 20) });
@@ -42,7 +43,7 @@ pub fn import_card(bytes: &[u8]) -> Result<ImportedCard, Error> {
     import.run(&json, avatar)
 }
 
-/// Notes and extras gathered on the way.
+/// Notes and extras collected during the import.
 #[derive(Default)]
 struct Import {
     notes: Vec<Note>,
@@ -56,7 +57,7 @@ impl Import {
         }
     }
 
-    /// The JSON inside a PNG; the older form stands in where the newer is damaged.
+    /// Returns the JSON in a PNG; uses the older copy if the newer one is damaged.
     fn card_text(&mut self, png: &PngCard<'_>) -> Result<Vec<u8>, Error> {
         let mut failure = None;
         for text in png.v3.iter().chain(&png.v2) {
@@ -138,7 +139,7 @@ impl Import {
                 Some(book)
             }
         };
-        // By name: whether a JSON object keeps its order depends on who else is in the build.
+        // Sorted by name, because the order of JSON objects depends on other crates' features.
         let mut rest: Vec<_> = card.into_iter().collect();
         rest.sort_by(|a, b| a.0.cmp(&b.0));
         for (field, value) in rest {
@@ -152,7 +153,7 @@ impl Import {
         Ok(ImportedCard { persona, data, avatar, spec, notes: self.notes })
     }
 
-    /// The card's format and the object that holds its fields.
+    /// Returns the card's format, and the object with its fields.
     fn read_json(&mut self, json: &[u8]) -> Result<(CardSpec, Map<String, Value>), Error> {
         if json.len() > MAX_CARD_JSON_BYTES {
             let limit = format!("{} KiB", MAX_CARD_JSON_BYTES >> 10);
@@ -188,7 +189,7 @@ impl Import {
             }
         };
         top.remove("spec_version");
-        // V2 cards often repeat their fields at the top for V1 readers.
+        // V2 cards often repeat their fields at the top level for V1 readers.
         top.retain(|field, value| card.get(field) != Some(value) && !is_blank(value));
         if !top.is_empty() {
             self.note("spec", format!("{} field(s) beside `data` kept for export", top.len()));
@@ -222,7 +223,7 @@ impl Import {
         }
     }
 
-    /// Takes a text field out of the card, cleaned and at most `limit` bytes long. `None` when it is missing or empty.
+    /// Takes a text field out of the card, cleaned and at most `limit` bytes long; `None` if it is missing or empty.
     fn field(
         &mut self,
         card: &mut Map<String, Value>,
@@ -248,7 +249,7 @@ impl Import {
         Some(text)
     }
 
-    /// Takes macros, control tokens and hidden characters out of a text; `{{char}}` and `{{user}}` stay.
+    /// Removes macros, control tokens and hidden characters from a text, except `{{char}}` and `{{user}}`.
     fn clean(&mut self, field: &str, given: &str) -> String {
         let text = unify_line_ends(given);
         let (text, unknown) = reduce_macros(&text);
@@ -262,7 +263,7 @@ impl Import {
         clean.into_owned()
     }
 
-    /// Cuts a text at its limit; `whole` then goes to the extras.
+    /// Cuts a text at its limit; the whole text (`whole`) then goes to the extras.
     fn cut<'a>(&mut self, field: &str, text: &'a str, limit: usize, whole: Value) -> &'a str {
         if text.len() <= limit {
             return text;
@@ -324,7 +325,7 @@ impl Import {
     }
 }
 
-/// The persona as its file will be read.
+/// Returns the persona as it will be read from its file.
 fn settled(persona: &Persona) -> Result<Persona, Error> {
     parse(&persona.to_markdown()).map_err(|problems| Error::Invalid { problems })
 }
@@ -339,7 +340,7 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// The blocks between `<START>` marks, in any case.
+/// Splits a text at `<START>` marks, in any case.
 fn split_examples(text: &str) -> Vec<&str> {
     const MARK: &str = "<start>";
     let lower = text.to_ascii_lowercase();
@@ -353,7 +354,7 @@ fn split_examples(text: &str) -> Vec<&str> {
     blocks
 }
 
-/// Gives a block's first words a speaker if they have none, and code that begins on a label's line a line of its own.
+/// Gives the first line of a block a speaker if it has none, and moves code after a label to a line of its own.
 fn with_labels(block: &str, cast: Cast<'_>) -> String {
     let mut out = String::with_capacity(block.len());
     for text in block.split('\n') {

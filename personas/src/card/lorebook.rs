@@ -1,4 +1,4 @@
-//! Lorebooks: facts that go into a prompt when the talk comes to them.
+//! Lorebooks: facts that enter the prompt when the conversation mentions their keys.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,28 +8,28 @@ use crate::error::Error;
 use crate::hygiene::defuse;
 use crate::limits::MAX_LORE_ENTRIES;
 
-/// A lorebook, as the `character_book` of card V2 and V3. Serializes to that form.
+/// A lorebook: the `character_book` of card V2 and V3, in whose format it serializes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Lorebook {
-    /// What it is called; never in a prompt.
+    /// Its name; never in a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it is about; never in a prompt.
+    /// Its description; never in a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// How many of the newest messages the caller should search for keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan_depth: Option<u64>,
-    /// Tokens that matched entries may take together.
+    /// Most tokens of all matching entries together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_budget: Option<u64>,
-    /// Whether the content of a matched entry may wake others.
+    /// True if the content of a matching entry may activate other entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recursive_scanning: Option<bool>,
     /// The entries, in the card's order.
     pub entries: Vec<LoreEntry>,
-    /// `extensions` and whatever else the card had here.
+    /// `extensions` and all other fields.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
@@ -38,44 +38,46 @@ pub struct Lorebook {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoreEntry {
-    /// Words, or patterns if `use_regex`, any of which wakes the entry.
+    /// Words, or patterns if `use_regex` is set. Any of them activates the entry.
     pub keys: Vec<String>,
-    /// What goes into the prompt, decorator lines (`@@...`) before it; see [`LoreEntry::prompt_text`].
+    /// The text for the prompt, after its decorator lines (`@@...`); see [`LoreEntry::prompt_text`].
     pub content: String,
-    /// Whether it is used at all.
+    /// False if the entry is never used.
     pub enabled: bool,
-    /// Place among the matched entries, lowest first.
+    /// Position among the matching entries, lowest first.
     pub insertion_order: f64,
-    /// Whether upper and lower case differ in keys.
+    /// True if the keys are case-sensitive.
     pub case_sensitive: bool,
-    /// Whether keys are regular expressions.
+    /// True if the keys are regular expressions.
     pub use_regex: bool,
-    /// Whether it needs no key.
+    /// True if the entry needs no key.
     pub constant: bool,
-    /// Whether one of the secondary keys must be there too.
+    /// True if one of the secondary keys is needed, too.
     pub selective: bool,
     /// See `selective`.
     pub secondary_keys: Vec<String>,
-    /// What it is called; never in a prompt.
+    /// Its name; never in a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A remark; never in a prompt.
+    /// A comment; never in a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// When room is short, the lowest are left out first; without it, `insertion_order` counts.
+    /// If there is too little space, entries with the lowest priority are left out first. The default is
+    /// `insertion_order`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<f64>,
-    /// `id`, `position`, `extensions` and whatever else the card had here.
+    /// `id`, `position`, `extensions` and all other fields.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
 impl Lorebook {
-    /// Reads a `character_book`, bearing with the ways cards in the wild depart from the specification: entries as an
-    /// object, keys as one text with commas, numbers as text. Control tokens in contents are defused.
+    /// Reads a `character_book`. Accepts common deviations from the specification: entries as an object, keys as one
+    /// text with commas, numbers as text. Defuses control tokens in contents.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] past [`MAX_LORE_ENTRIES`]; [`Error::Field`] when it is no object or an entry is none.
+    ///
+    /// [`Error::TooLarge`] above [`MAX_LORE_ENTRIES`]; [`Error::Field`] if the book or an entry is not an object.
     pub fn from_json(book: &Value) -> Result<Self, Error> {
         let Value::Object(book) = book else { return Err(no_object("character_book")) };
         let mut rest = book.clone();
@@ -126,8 +128,8 @@ fn no_object(field: &str) -> Error {
     Error::Field { field: field.to_owned(), reason: "must be an object" }
 }
 
-/// Takes a value out of `rest`. What `read` does not understand is kept there under `unread_` and its key, so that
-/// nothing is lost and no key appears twice.
+/// Takes a value out of `rest`. A value that `read` does not understand stays there under `unread_` and its key, so
+/// that nothing is lost and no key appears twice.
 fn take<T>(rest: &mut Map<String, Value>, key: &str, read: impl Fn(&Value) -> Option<T>) -> Option<T> {
     let value = rest.remove(key)?;
     let read = read(&value);
@@ -141,7 +143,7 @@ fn take_text(rest: &mut Map<String, Value>, key: &str) -> Option<String> {
     take(rest, key, text_of)
 }
 
-/// Keys, of which empty ones match nothing and are dropped.
+/// Takes the keys, without empty ones, which match nothing.
 fn take_keys(rest: &mut Map<String, Value>, key: &str) -> Vec<String> {
     let keys = take(rest, key, |value| match value {
         Value::String(text) => Some(text.split(',').map(str::to_owned).collect()),
@@ -157,7 +159,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// A count; `as` takes negative numbers to 0 and keeps huge ones in range.
+/// Converts a number to a count; `as` turns negative numbers into 0 and keeps huge ones in range.
 fn whole(number: f64) -> u64 {
     number as u64
 }

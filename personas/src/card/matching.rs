@@ -1,4 +1,4 @@
-//! Which entries of a lorebook a text wakes.
+//! Finds the entries of a lorebook that a text activates.
 
 use std::cmp::Ordering;
 
@@ -11,64 +11,64 @@ use crate::limits::{
 };
 use crate::words::{Inflection, contains_phrase};
 
-/// Bytes of English text per token, for a lorebook's `token_budget`; the budget is the card author's estimate too.
+/// Bytes of English text per token, for a lorebook's `token_budget`, which is only an estimate of the card's author.
 const BYTES_PER_TOKEN: usize = 4;
 
 impl Lorebook {
-    /// The entries that `text` (the newest messages, as many as `scan_depth` says) wakes, in the order in which they go
-    /// into the prompt.
+    /// Returns the entries that `text` activates, in prompt order. `text` is the newest messages, as many as
+    /// `scan_depth` says.
     ///
-    /// Keys are whole words or phrases in any case, English plurals included, unless the entry says otherwise; see
-    /// [`LoreEntry`]. Of the decorators, `@@activate`, `@@dont_activate`, `@@additional_keys` and `@@exclude_keys` are
-    /// followed. When the count or size limit or the book's own budget is passed, the entries of lowest priority are
+    /// Keys are whole words or phrases in any case, with English plurals, unless the entry says otherwise; see
+    /// [`LoreEntry`]. The decorators `@@activate`, `@@dont_activate`, `@@additional_keys` and `@@exclude_keys` are
+    /// supported. Above the limits of count and size, or the book's own budget, entries with the lowest priority are
     /// left out.
     pub fn matching(&self, text: &str) -> Vec<&LoreEntry> {
         let mut seen = Haystack::new(text);
         let mut effort = Effort { keys: MAX_LORE_KEYS_TRIED, regex_entries: MAX_LORE_REGEX_ENTRIES };
         let mut waiting: Vec<&LoreEntry> = self.entries.iter().filter(|entry| entry.is_usable()).collect();
-        let mut awake: Vec<&LoreEntry> = Vec::new();
+        let mut active: Vec<&LoreEntry> = Vec::new();
         let rounds = if self.recursive_scanning == Some(true) { MAX_LORE_ROUNDS } else { 1 };
         for _ in 0..rounds {
-            let (woken, asleep): (Vec<_>, Vec<_>) =
-                waiting.into_iter().partition(|entry| entry.wakes_on(&seen, &mut effort));
+            let (activated, asleep): (Vec<_>, Vec<_>) =
+                waiting.into_iter().partition(|entry| entry.is_activated_by(&seen, &mut effort));
             waiting = asleep;
-            if woken.is_empty() {
+            if activated.is_empty() {
                 break;
             }
-            for entry in &woken {
+            for entry in &activated {
                 seen.add(&entry.prompt_text());
             }
-            awake.extend(woken);
+            active.extend(activated);
         }
-        self.within_budget(awake)
+        self.within_budget(active)
     }
 
-    fn within_budget<'a>(&self, mut awake: Vec<&'a LoreEntry>) -> Vec<&'a LoreEntry> {
-        awake.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    fn within_budget<'a>(&self, mut active: Vec<&'a LoreEntry>) -> Vec<&'a LoreEntry> {
+        active.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
         let own = self
             .token_budget
             .map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN));
         let mut room = MAX_LORE_MATCH_BYTES.min(own);
-        awake.retain(|entry| match room.checked_sub(entry.prompt_text().len()) {
+        active.retain(|entry| match room.checked_sub(entry.prompt_text().len()) {
             Some(left) => {
                 room = left;
                 true
             }
             None => false,
         });
-        awake.truncate(MAX_LORE_MATCHES);
-        awake.sort_by(|a, b| a.insertion_order.partial_cmp(&b.insertion_order).unwrap_or(Ordering::Equal));
-        awake
+        active.truncate(MAX_LORE_MATCHES);
+        active.sort_by(|a, b| a.insertion_order.partial_cmp(&b.insertion_order).unwrap_or(Ordering::Equal));
+        active
     }
 }
 
-/// What one call may still try.
+/// Attempts that one call has left.
 struct Effort {
     keys: usize,
     regex_entries: usize,
 }
 
-/// Takes one from a budget; false when nothing is left.
+/// Takes one from a budget; returns false if nothing is left.
 fn spend(budget: &mut usize) -> bool {
     budget.checked_sub(1).is_some_and(|left| {
         *budget = left;
@@ -76,7 +76,7 @@ fn spend(budget: &mut usize) -> bool {
     })
 }
 
-/// The text that keys are looked for in, as written and in lower case.
+/// The text to search, as written and in lower case.
 struct Haystack {
     exact: String,
     lower: String,
@@ -100,7 +100,7 @@ impl Haystack {
     }
 
     fn has(&self, key: &str, case_sensitive: bool) -> bool {
-        // A `*` at the end is a letter here, not a wildcard; no lorebook writes one otherwise.
+        // In lorebooks, a `*` at the end is not a wildcard.
         let key = key.trim_end_matches('*');
         if case_sensitive {
             contains_phrase(&self.exact, key, Inflection::Noun)
@@ -111,7 +111,7 @@ impl Haystack {
 }
 
 impl LoreEntry {
-    /// What goes into the prompt: the content without decorator lines.
+    /// Returns the text for the prompt: the content without decorator lines.
     pub fn prompt_text(&self) -> String {
         let lines: Vec<&str> = self.content.lines().filter(|line| !line.trim_start().starts_with("@@")).collect();
         lines.join("\n").trim().to_owned()
@@ -125,7 +125,7 @@ impl LoreEntry {
         self.priority.unwrap_or(self.insertion_order)
     }
 
-    /// The arguments of a decorator: `None` when the entry does not have it.
+    /// Returns the argument of a decorator; `None` if the entry does not have it.
     fn decorator(&self, name: &str) -> Option<&str> {
         self.content.lines().find_map(|line| {
             let line = line.trim().strip_prefix("@@")?;
@@ -134,7 +134,7 @@ impl LoreEntry {
         })
     }
 
-    fn wakes_on(&self, seen: &Haystack, effort: &mut Effort) -> bool {
+    fn is_activated_by(&self, seen: &Haystack, effort: &mut Effort) -> bool {
         if self.decorator("activate").is_some() {
             return true;
         }
@@ -168,8 +168,8 @@ impl LoreEntry {
     }
 }
 
-/// Whether a pattern, bare or as `/pattern/flags`, matches. One that is invalid or too large matches nothing. The regex
-/// crate's time is linear in the text, so no pattern can hang a turn.
+/// Returns true if a pattern matches, bare or as `/pattern/flags`. Invalid and too large patterns match nothing. The
+/// regex crate takes linear time, so no pattern can block a turn.
 fn pattern_matches(key: &str, case_sensitive: bool, text: &str) -> bool {
     let (pattern, flags) = match key.strip_prefix('/').and_then(|rest| rest.rsplit_once('/')) {
         Some((pattern, flags)) => (pattern, flags),
@@ -194,16 +194,16 @@ mod tests {
         LoreEntry { content: content.to_owned(), keys, enabled: true, ..LoreEntry::default() }
     }
 
-    fn woken(entries: Vec<LoreEntry>, recursive: bool, text: &str) -> Vec<String> {
+    fn activated(entries: Vec<LoreEntry>, recursive: bool, text: &str) -> Vec<String> {
         let book = Lorebook { entries, recursive_scanning: Some(recursive), ..Lorebook::default() };
         book.matching(text).into_iter().map(LoreEntry::prompt_text).collect()
     }
 
     #[test]
-    fn entries_wake_by_their_keys() {
+    fn keys_activate_entries() {
         fn check(entry: LoreEntry, text: &str, wakes: bool) {
             let said = format!("{entry:?} on {text:?}");
-            assert_eq!(!woken(vec![entry], false, text).is_empty(), wakes, "{said}");
+            assert_eq!(!activated(vec![entry], false, text).is_empty(), wakes, "{said}");
         }
         let base = || entry("The keep is old.", &["keep", "castle"]);
         check(base(), "We saw the Castle.", true);
@@ -232,24 +232,24 @@ mod tests {
     }
 
     #[test]
-    fn matched_entries_wake_others_only_when_told_to() {
+    fn matching_entries_activate_others_only_if_enabled() {
         let entries = || vec![entry("The keep has a moat.", &["keep"]), entry("The moat has eels.", &["moat"])];
-        assert_eq!(woken(entries(), false, "the keep"), ["The keep has a moat."]);
-        assert_eq!(woken(entries(), true, "the keep"), ["The keep has a moat.", "The moat has eels."]);
+        assert_eq!(activated(entries(), false, "the keep"), ["The keep has a moat."]);
+        assert_eq!(activated(entries(), true, "the keep"), ["The keep has a moat.", "The moat has eels."]);
     }
 
     #[test]
-    fn a_hostile_book_costs_a_bounded_effort() {
+    fn a_hostile_lorebook_takes_bounded_time() {
         let keys: Vec<_> = (0..64).map(|n| format!("absent {n}")).collect();
         let silent = LoreEntry { keys, ..entry("silent", &[]) };
         let mut entries = vec![silent; 4096];
         entries[0] = entry("early", &["k"]);
         entries[4095] = entry("late", &["k"]);
-        assert_eq!(woken(entries, false, &"k ".repeat(100_000)), ["early"]);
+        assert_eq!(activated(entries, false, &"k ".repeat(100_000)), ["early"]);
     }
 
     #[test]
-    fn the_lowest_priority_is_left_out_and_order_is_kept() {
+    fn entries_of_the_lowest_priority_are_left_out() {
         let numbered = |order: f64, priority: f64| LoreEntry {
             insertion_order: order,
             priority: Some(priority),

@@ -1,4 +1,6 @@
-//! Character cards: the V1, V2 and V3 formats by which other programs exchange characters, as JSON or inside a PNG.
+//! Character cards: the formats V1, V2 and V3 in which other programs exchange characters, as JSON or in a PNG.
+//! `import` and `export` convert between cards and personas, and `lorebook` and `matching` handle lorebooks. Persona
+//! files themselves are handled outside of this module.
 //!
 //! Specifications: <https://github.com/malfoyslastname/character-card-spec-v2> and
 //! <https://github.com/kwaroran/character-card-spec-v3>.
@@ -24,7 +26,7 @@ use crate::persona::Persona;
 /// The format of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CardSpec {
-    /// Six flat fields, without a name for itself.
+    /// Six flat fields, without a format name.
     V1,
     /// `chara_card_v2`.
     V2,
@@ -42,8 +44,9 @@ impl fmt::Display for CardSpec {
     }
 }
 
-/// What a card holds beyond the persona. The host keeps it beside the persona (it serializes), puts lorebook entries into
-/// prompts and greetings at the start of chats, and hands it to [`to_card`] so that nothing is lost on export.
+/// The parts of a card that a persona cannot hold. The host stores them with the persona (this type serializes), puts
+/// lorebook entries into prompts and greetings at the start of chats, and passes them to [`to_card`], so that an export
+/// loses nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CardData {
@@ -51,15 +54,15 @@ pub struct CardData {
     pub greetings: Vec<String>,
     /// First messages for chats of several people only.
     pub group_greetings: Vec<String>,
-    /// Facts that come up when the talk comes to them.
+    /// Facts for conversations about their keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lorebook: Option<Lorebook>,
-    /// Fields that have no place in a persona, as they were: creator, tags, notes, assets, `extensions`, unknown ones,
-    /// and the whole of a text that had to be cut.
+    /// Other fields, unchanged: creator, tags, notes, assets, `extensions`, unknown ones, and the whole of a text that
+    /// was cut.
     pub extras: Map<String, Value>,
 }
 
-/// One thing that happened to a card on its way in.
+/// A note about the import of a card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The card's field.
@@ -74,23 +77,23 @@ impl fmt::Display for Note {
     }
 }
 
-/// A card, read.
+/// An imported card.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedCard {
-    /// The persona, valid as [`crate::parse`] has it.
+    /// The persona, valid according to [`crate::parse`].
     pub persona: Persona,
-    /// What else the card held.
+    /// The other parts of the card.
     pub data: CardData,
-    /// Its picture as a PNG file without texts and metadata, if it came with one that is not too large.
+    /// Its picture as a PNG file without texts and metadata, if there is one and it is not too large.
     pub avatar: Option<Vec<u8>>,
-    /// The format it was in.
+    /// The card's format.
     pub spec: CardSpec,
-    /// What was mapped where, and what was changed or dropped, in the order of the card's fields.
+    /// Notes about the mapping, in the order of the card's fields.
     pub notes: Vec<Note>,
 }
 
-/// Key in [`CardData::extras`] of what stood beside `data` at the top of a card.
+/// Key in [`CardData::extras`] of fields next to `data` at the top level of a card.
 const TOP_LEVEL: &str = "card_top_level";
-/// Titles under which texts that our sections do not ask for are kept.
+/// Titles of texts for which persona files have no section.
 const PERSONALITY_TITLE: &str = "Personality";
 const INSTRUCTIONS_TITLE: &str = "Instructions";

@@ -1,7 +1,7 @@
-//! PNG files as far as cards need them: chunks, their checksums, their texts; never pixels.
+//! Reads PNG files as far as cards need it: chunks, their checksums, and texts, but no pixels.
 //!
-//! Written by hand because nothing here decodes an image: a header that promises a hundred megapixels costs nothing, and
-//! compressed text is inflated up to a limit and no further.
+//! The parser is our own because nothing here decodes an image. So a header that promises a hundred megapixels costs
+//! nothing, and compressed text is inflated only up to a limit.
 
 use std::io::Read;
 
@@ -14,16 +14,16 @@ use flate2::read::ZlibDecoder;
 use crate::error::Error;
 use crate::limits::{MAX_AVATAR_PIXELS, MAX_AVATAR_SIDE_PX, MAX_CARD_JSON_BYTES, MAX_CHUNK_TEXT_BYTES};
 
-/// The eight bytes every PNG file begins with (PNG specification, 5.2).
+/// The first eight bytes of every PNG file (PNG specification, 5.2).
 pub(crate) const SIGNATURE: [u8; 8] = [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A];
 
-/// Chunks that make the picture, still or moving. Everything else is left out of an avatar: texts, times, camera data,
-/// and embedded colour profiles, which are compressed and so one more thing to defend against.
+/// Chunks of the picture, still or animated. An avatar contains no others: no texts, times or camera data, and no
+/// embedded colour profiles, which are compressed and thus another risk.
 const PICTURE_CHUNKS: [&[u8; 4]; 13] = [
     b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"bKGD", b"pHYs", b"acTL", b"fcTL", b"fdAT",
 ];
 
-/// Base64 as card writers produce it: padded or not.
+/// Base64 as card writers produce it, padded or not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -31,32 +31,32 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// What a PNG file holds of a card.
+/// The parts of a PNG file that matter for a card.
 #[derive(Debug)]
 pub(crate) struct PngCard<'a> {
-    /// Texts under the keyword `ccv3`, first come first.
+    /// Texts under the keyword `ccv3`, in file order.
     pub(crate) v3: Vec<Text<'a>>,
     /// Texts under the keyword `chara`.
     pub(crate) v2: Vec<Text<'a>>,
-    /// Assets that are embedded as texts of their own.
+    /// Number of assets embedded as texts of their own.
     pub(crate) assets: usize,
-    /// The picture without its texts.
+    /// The picture without texts.
     pub(crate) avatar: Vec<u8>,
     /// Width and height in pixels.
     pub(crate) size: (u32, u32),
-    /// Bytes after the end of the picture.
+    /// Number of bytes after the end of the picture.
     pub(crate) trailing: usize,
 }
 
 impl PngCard<'_> {
-    /// Whether the picture is small enough to be shown.
+    /// Returns true if the picture is small enough to be shown.
     pub(crate) fn shows(&self) -> bool {
         let (width, height) = self.size;
         width.max(height) <= MAX_AVATAR_SIDE_PX && u64::from(width) * u64::from(height) <= MAX_AVATAR_PIXELS
     }
 }
 
-/// The text of a chunk, not yet decoded.
+/// The text of a chunk, still encoded.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     offset: usize,
@@ -67,7 +67,8 @@ pub(crate) struct Text<'a> {
 /// Reads the chunks of a PNG file.
 ///
 /// # Errors
-/// [`Error::Png`] when it is cut off, a checksum is wrong, or it breaks the format.
+///
+/// [`Error::Png`] if it is truncated, a checksum is wrong, or it violates the format.
 pub(crate) fn read_png(bytes: &[u8]) -> Result<PngCard<'_>, Error> {
     let mut card =
         PngCard { v3: Vec::new(), v2: Vec::new(), assets: 0, avatar: SIGNATURE.to_vec(), size: (0, 0), trailing: 0 };
@@ -128,7 +129,7 @@ impl<'a> Chunk<'a> {
         Ok(Self { offset, kind, data: checked.get(4..).unwrap_or_default(), whole })
     }
 
-    /// Files the chunk's text if its keyword is one of a card's.
+    /// Stores the chunk's text if its keyword is one of a card's.
     fn read_text(&self, card: &mut PngCard<'a>) -> Result<(), Error> {
         let malformed = || Error::Png { offset: self.offset, reason: "a text chunk breaks the format" };
         let (keyword, rest) = split_at_nul(self.data).ok_or_else(malformed)?;
@@ -163,7 +164,7 @@ fn split_at_nul(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((bytes.get(..at)?, bytes.get(at + 1..)?))
 }
 
-/// Width and height from the header, which also must name a colour type and depth that exist.
+/// Returns width and height from the header, and checks that its colour type and depth exist.
 fn read_header(chunk: &Chunk<'_>) -> Result<(u32, u32), Error> {
     let [w0, w1, w2, w3, h0, h1, h2, h3, depth, colour, 0, 0, 0 | 1] = *chunk.data else {
         return Err(Error::Png { offset: chunk.offset, reason: "the header breaks the format" });
@@ -183,10 +184,11 @@ fn read_header(chunk: &Chunk<'_>) -> Result<(u32, u32), Error> {
 }
 
 impl Text<'_> {
-    /// The JSON that the text carries, in base64 as the specification says, or bare as some writers do.
+    /// Returns the JSON of the text: in base64, as the specification says, or bare, as some writers do.
     ///
     /// # Errors
-    /// [`Error::Png`] when it is neither, [`Error::TooLarge`] past a limit.
+    ///
+    /// [`Error::Png`] if it is neither, [`Error::TooLarge`] above a limit.
     pub(crate) fn json(&self) -> Result<Vec<u8>, Error> {
         let inflated;
         let text = if self.compressed {

@@ -14,7 +14,7 @@ fn built_in_files_have_no_problem_and_are_in_normal_form() {
 }
 
 #[test]
-fn built_in_personas_are_who_they_are() {
+fn built_in_personas_have_the_expected_profiles() {
     let azera = built_in("azera").expect("built in");
     let areza = built_in("areza").expect("built in");
     let protag = built_in("protag").expect("built in");
@@ -29,7 +29,7 @@ fn built_in_personas_are_who_they_are() {
 }
 
 #[test]
-fn built_in_personas_change_their_manner_under_pressure() {
+fn built_in_personas_change_their_style_under_pressure() {
     let secondary = |id: &str| {
         let persona = built_in(id).expect("built in");
         let layer = persona.style_blend.sentiment.clone().expect("it has one");
@@ -39,11 +39,14 @@ fn built_in_personas_change_their_manner_under_pressure() {
     };
     assert_snapshot!(secondary("azera"), @"irritation from 0.4: Use short sentences. Leave out small talk and compliments. Answer in two sentences at most. Give the answer and nothing else.");
     assert_snapshot!(secondary("areza"), @"tension from 0.3: Let shadows and cold creep into what you describe. Let your jokes turn dry. Make dangers real and their price high. Speak low and slow, like before a storm.");
-    assert!(built_in("protag").expect("built in").style_blend.sentiment.is_none(), "people have their own");
+    assert!(
+        built_in("protag").expect("built in").style_blend.sentiment.is_none(),
+        "the user persona has no style blend"
+    );
 }
 
 #[test]
-fn examples_show_a_memory_used_and_a_gap_admitted() {
+fn examples_show_a_used_memory_and_an_admitted_gap() {
     for built_in in BUILT_INS {
         let persona = built_in.persona();
         let exchanges = persona.exchanges();
@@ -58,12 +61,13 @@ fn examples_show_a_memory_used_and_a_gap_admitted() {
 }
 
 #[test]
-fn full_forms_stay_within_a_small_models_means() {
+fn full_forms_fit_a_small_model() {
     for built_in in BUILT_INS {
         let persona = built_in.persona();
-        // What a prompt can hold of the file: neither settings, nor words for readers, nor the brief that replaces it.
+        // The part of the file that a prompt can contain: no settings, no text for readers, and not the brief, which
+        // replaces it.
         let (_, body) = built_in.markdown.split_once("## Intent").expect("is required");
-        // 3.6 bytes a token is what SmolLM2's vocabulary makes of these files.
+        // With SmolLM2's vocabulary, these files have 3.6 bytes per token.
         let tokens = body.len() * 10 / 36;
         assert!(tokens <= 850, "{} has about {tokens} tokens", built_in.id);
         let words = persona.brief.split_whitespace().count();

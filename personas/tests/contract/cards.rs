@@ -188,7 +188,7 @@ fn cards_in_pictures_are_read_whatever_the_chunk() {
         let card = import_card(file).expect("is a card");
         assert_eq!(card.persona.name, name);
         let avatar = card.avatar.expect("has a picture");
-        assert_eq!(avatar, picture(&[]), "the picture keeps nothing but itself");
+        assert_eq!(avatar, picture(&[]), "the picture keeps no metadata");
     }
     check(&picture(&[text("chara", &json)]), "Captain Rook");
     check(&picture(&[text("chara", &json), text("ccv3", &v3)]), "Captain Three");

@@ -2,7 +2,7 @@ use azera_personas::limits::{MAX_FILE_BYTES, MAX_PROBLEMS};
 use azera_personas::{Persona, Severity, Speaker, check, check_bytes, parse};
 use insta::assert_snapshot;
 
-/// A file with the given extra settings and sections after the required ones.
+/// Returns a file with extra settings and sections after the required ones.
 pub(crate) fn file(settings: &str, sections: &str) -> String {
     format!("---\nid: x\nname: X\n{settings}---\n\n## Intent\n\nServe.\n\n## Core Identity\n\nA servant.\n\n{sections}")
 }
@@ -11,7 +11,7 @@ fn persona(text: &str) -> Persona {
     parse(text).unwrap_or_else(|problems| panic!("{text}\n{problems:#?}"))
 }
 
-/// The errors of a file as `line:column message`.
+/// Returns the errors of a file as `line:column message`.
 fn errors(text: &str) -> Vec<String> {
     let checked = check(text);
     assert_eq!(checked.persona.is_none(), checked.problems.iter().any(|p| p.severity == Severity::Error));
@@ -96,7 +96,7 @@ fn unknown_sections_and_text_before_the_first_are_kept() {
 }
 
 #[test]
-fn headings_in_code_and_comments_are_none() {
+fn headings_in_code_and_comments_are_ignored() {
     let persona = persona(&file("", "## Quirks\n\n<!-- ## Intent -->\n```md\n## Intent\n```\nHums.\n"));
     assert_eq!(persona.quirks, "```md\n## Intent\n```\nHums.");
 }
@@ -150,7 +150,7 @@ fn sentiments_are_the_files_own_or_built_in() {
 }
 
 #[test]
-fn a_style_blend_that_could_not_work_is_refused_with_the_line() {
+fn an_impossible_style_blend_is_refused_with_its_line() {
     let layers = "style_blend:\n  persona: {axis: tensoin, primary: x, secondary: areza, threshold: 0.6}\n  \
                   sentiment: {axis: tension, primary: plain, secondary: hush, threshold: 0.5}\n";
     let section = "## Sentiments\n\nLoose.\n\n### plain\n\n- x\n\n### a b\n\n- x\n\n### cold\n\n### grim\n\n```\ncode\n```\n- y\n\n\
@@ -174,7 +174,7 @@ fn a_style_blend_that_could_not_work_is_refused_with_the_line() {
 }
 
 #[test]
-fn a_persona_mixed_into_another_brings_its_manner() {
+fn a_persona_mixed_into_another_brings_its_directives() {
     let other = persona(&file(
         "",
         &format!(
@@ -196,7 +196,7 @@ fn right_to_left_text_and_emoji_are_text() {
 }
 
 #[test]
-fn many_problems_are_told_at_once() {
+fn many_problems_are_reported_at_once() {
     let text = "---\nid: Night Watch\nmodel: ../../etc/passwd\nmood: sunny\navatar: file:///x\nmemory:\n  top_k: 500\n  bottom: 1\n\
                 style_blend: {persona: {axis: tension, threshold: 2}}\n---\n# Intent\n\n## Quirks\nHums.\n## Quirks\n\
                 ##Tone\n## Psychological Profile\n### MBTI\nWIZARD\n## Example interaction\nHello.\n```\n";
@@ -269,7 +269,7 @@ fn hostile_files_are_refused_with_the_line() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused_with_the_line() {
+fn bytes_that_are_not_utf8_are_refused_with_the_line() {
     let mut bytes = file("", "").into_bytes();
     assert!(check_bytes(&bytes).persona.is_some());
     bytes.extend(b"\xFF\n");

@@ -16,7 +16,7 @@ fn refused(bytes: &[u8], expected: &str) {
 }
 
 #[test]
-fn what_is_no_card_is_refused() {
+fn other_files_are_refused() {
     refused(b"", "no character card");
     refused(b"hello", "no character card");
     refused(b"[]", "no character card");
@@ -105,7 +105,7 @@ fn texts_that_try_to_break_out_stay_text() {
 }
 
 #[test]
-fn long_texts_are_cut_and_kept_whole_beside() {
+fn long_texts_are_cut_and_kept_whole_in_the_extras() {
     let long = "word é ".repeat(8_000);
     let fields = ["description", "personality", "scenario", "system_prompt", "post_history_instructions"];
     let mut data = json!({"name": "Ada", "mes_example": "<START>\n{{user}}: a\n{{char}}: b\n".repeat(2_000)});

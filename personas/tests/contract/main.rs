@@ -1,4 +1,4 @@
-//! The crate's public contracts: persona files, built-ins, task behaviours, character cards.
+//! The crate's public interface: persona files, built-in personas, task behaviours, character cards.
 
 mod builtins;
 mod cards;

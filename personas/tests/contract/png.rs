@@ -25,7 +25,7 @@ pub(crate) fn header(width: u32, height: u32) -> Vec<u8> {
     chunk(b"IHDR", &[&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 0, 0, 0, 0]].concat())
 }
 
-/// A grey 1 x 1 picture with the given chunks between header and pixels.
+/// Returns a grey 1 x 1 picture with the given chunks between header and pixels.
 pub(crate) fn picture(chunks: &[Vec<u8>]) -> Vec<u8> {
     with_header(header(1, 1), chunks)
 }

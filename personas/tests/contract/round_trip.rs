@@ -111,7 +111,7 @@ fn defused_name() -> impl Strategy<Value = String> {
         .prop_map(|text| defuse(&text).into_owned())
 }
 
-/// Whatever parses, reads back equal from its normal form, and the normal form is its own.
+/// Checks that a parsed persona reads back equal from its normal form, and that the normal form is stable.
 fn round_trips(text: &str) -> Result<bool, TestCaseError> {
     let Ok(persona) = parse(text) else { return Ok(false) };
     let normal = persona.to_markdown();
@@ -178,7 +178,7 @@ fn names_that_mean_something_to_a_file_or_a_model_round_trip() {
         assert!(parse(&text).is_ok_and(|persona| persona.wake_names == [wake]), "{text}");
         assert!(round_trips(&text).expect("it reads back"), "{text}");
     }
-    // Any other section's name at the head of a file is still a section in the wrong place.
+    // The title of a section that is not the persona's name is still a misplaced section.
     assert!(parse("---\nid: some-id\nname: Ann\n---\n# Brief\nx\n## Intent\na\n## Core Identity\nb\n").is_err());
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::{WHOLE, answered, fake, record, square, start};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_is_acknowledged_at_once_and_answered_to_the_person_alone() {
+async fn a_command_is_acknowledged_at_once_and_only_the_person_sees_the_answer() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
@@ -36,7 +36,7 @@ async fn a_command_is_acknowledged_at_once_and_answered_to_the_person_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_button_is_about_the_reply_it_stands_under_also_after_a_restart() {
+async fn a_button_acts_on_the_reply_above_it_even_after_a_restart() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
@@ -62,7 +62,7 @@ async fn a_button_is_about_the_reply_it_stands_under_also_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_menu_is_about_the_message_it_was_opened_on() {
+async fn a_menu_acts_on_the_message_it_was_opened_on() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;

@@ -1,10 +1,10 @@
-//! Files that come with messages.
+//! Files attached to messages.
 
 use crate::host::UNANSWERABLE;
 use crate::{PATIENCE, fake, record, square, start};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rest_of_a_long_file_is_brought_also_where_its_message_cannot_be_answered() {
+async fn chunks_of_a_long_file_are_stored_even_if_the_message_cannot_be_answered() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
@@ -14,7 +14,7 @@ async fn the_rest_of_a_long_file_is_brought_also_where_its_message_cannot_be_ans
         fake.world(|world| world.upload(square, ann, text, &[("harbour.log", file.as_bytes())]));
         let mut brought = record.brought.subscribe();
         let some = tokio::time::timeout(PATIENCE, brought.wait_for(|pieces| *pieces > before)).await.is_ok();
-        assert!(some, "nothing is brought after {text:?}");
+        assert!(some, "no text arrived after {text:?}");
     }
     bot.stop().await;
 }

@@ -1,16 +1,16 @@
-//! Coming into a server, what people attach, and what everybody sees of the bot.
+//! The greeting in a new server, attached files, and the presence.
 
 use azera_fake_discord::{FakeDiscord, Invoked};
 
 use crate::{WHOLE, answered, fake, record, square, start};
 
-/// The channel in which a server greets newcomers.
+/// Returns the system channel of a server.
 fn lobby(fake: &FakeDiscord, guild: u64) -> u64 {
     fake.world(|world| world.guilds[&guild].system)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_says_once_in_each_server_what_it_is() {
+async fn the_bot_introduces_itself_once_in_each_server() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (first, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
@@ -21,11 +21,11 @@ async fn it_says_once_in_each_server_what_it_is() {
     };
     for guild in [first, second] {
         let said = greeting(guild)["content"].as_str().unwrap().to_owned();
-        for reported in ["an AI", "What I keep", "/forget me"] {
-            assert!(said.contains(reported), "{reported} is not in: {said}");
+        for part in ["an AI", "What I keep", "/forget me"] {
+            assert!(said.contains(part), "{part} is not in: {said}");
         }
     }
-    // What it offers is done where it was offered.
+    // The greeting's buttons act in the channel of the greeting.
     let message = greeting(second);
     let custom_id = message["components"][0]["components"][1]["custom_id"].as_str().unwrap().to_owned();
     let id = message["id"].as_str().unwrap().parse().unwrap();
@@ -46,7 +46,7 @@ async fn it_says_once_in_each_server_what_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_presence_shows_a_mood_that_everybody_may_know() {
+async fn the_presence_shows_a_mood_that_everyone_may_know() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let dm = fake.world(|world| world.dm(ann));
@@ -62,7 +62,7 @@ async fn its_presence_shows_a_mood_that_everybody_may_know() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn text_that_is_attached_is_read_within_limits() {
+async fn attached_text_is_read_within_limits() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;

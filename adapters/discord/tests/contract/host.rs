@@ -1,4 +1,4 @@
-//! A core that does no more than the contract asks: it knows a message by its id, and delivers a reply until Discord has it.
+//! A minimal engine: it recognises a message by its id, and delivers a reply until Discord has it.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -21,7 +21,7 @@ pub const COMMANDS: &[Command] = &[Command {
     forms: &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }],
 }];
 
-/// What it cannot answer.
+/// A message that it cannot answer.
 pub const UNANSWERABLE: &str = "unanswerable";
 
 pub const ACTIONS: &[MessageAction] = &[
@@ -33,28 +33,28 @@ pub const ACTIONS: &[MessageAction] = &[
     },
 ];
 
-/// What a core keeps over restarts, and how it answers.
+/// The engine's data that survives restarts, and its settings.
 pub struct Record {
     pub answered: Mutex<HashSet<MessageId>>,
-    /// The last message that was for it.
+    /// The last message addressed to the bot.
     pub heard: Mutex<String>,
-    /// Replies do not begin while this is false.
+    /// Replies do not start while this is false.
     pub begin: watch::Sender<bool>,
-    /// Who answers.
+    /// The persona that answers.
     pub persona: String,
-    /// Replies stop in their middle while this is false.
+    /// Replies stop in the middle while this is false.
     pub go_on: watch::Sender<bool>,
-    /// Pieces of files that it was brought.
+    /// Number of chunks received.
     pub brought: watch::Sender<usize>,
-    /// How often it was to forget a server.
+    /// Number of servers it was asked to forget.
     pub left: watch::Sender<usize>,
-    /// It does not come to an end with that while this is false.
+    /// Forgetting a server does not finish while this is false.
     pub forget: watch::Sender<bool>,
 }
 
 pub struct Core {
     pub record: Arc<Record>,
-    /// What this process was given.
+    /// Messages that this process received.
     pub taken: Mutex<HashSet<MessageId>>,
     pub discord: OnceLock<Arc<Discord>>,
     pub myself: Weak<Core>,
@@ -65,8 +65,8 @@ impl Core {
         self.discord.get().expect("it is attached")
     }
 
-    /// Whether this process is to answer a message: what another process took in and did not answer is taken up again, as the
-    /// core does at a start.
+    /// Returns true if this process must answer a message. A message that another process received and did not answer
+    /// is continued, as the engine does at a start.
     fn is_new(&self, id: &MessageId) -> bool {
         self.taken.lock().expect("no test panics while it holds this").insert(id.clone())
             && !self.record.answered.lock().expect("no test panics while it holds this").contains(id)

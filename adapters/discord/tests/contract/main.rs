@@ -1,5 +1,4 @@
-//! The adapter between a Discord of the tests' own and a core that does no more than the contract asks. The whole product is
-//! tested so in `bot/app`.
+//! The adapter between a fake Discord and a minimal engine. `bot/app` tests the whole product in the same way.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -24,10 +23,10 @@ use tokio::task::JoinHandle;
 
 use crate::host::{ACTIONS, COMMANDS, Core, Record};
 
-/// How long it is waited for what the core is asked.
+/// Limit for calls to the engine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A bot that runs.
+/// A running bot.
 struct Running {
     discord: Arc<Discord>,
     task: JoinHandle<()>,
@@ -37,7 +36,7 @@ fn record() -> Arc<Record> {
     record_of("Azera")
 }
 
-/// A core in which that persona answers.
+/// Returns an engine's data with this persona.
 fn record_of(persona: &str) -> Arc<Record> {
     Arc::new(Record {
         persona: persona.to_owned(),
@@ -149,7 +148,7 @@ fn once_each(fake: &FakeDiscord, channel: u64, requests: &[u64]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_talks_in_channels_threads_and_dms() {
+async fn the_bot_talks_in_channels_threads_and_dms() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let (thread, dm) = fake.world(|world| (world.thread(square, "a thread", None), world.dm(ann)));
@@ -169,7 +168,7 @@ async fn it_talks_in_channels_threads_and_dms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_seen_writing_until_something_can_be_read() {
+async fn the_typing_indicator_shows_until_text_is_visible() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
@@ -182,7 +181,7 @@ async fn it_is_seen_writing_until_something_can_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_missed_is_answered_once_and_what_was_before_is_not() {
+async fn missed_messages_are_answered_once_and_older_ones_are_not() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let dm = fake.world(|world| world.dm(ann));
@@ -209,7 +208,7 @@ async fn what_was_missed_is_answered_once_and_what_was_before_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn broken_off_in_the_middle_of_a_reply_it_finishes_that_reply() {
+async fn an_interrupted_reply_is_finished() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
@@ -217,7 +216,7 @@ async fn broken_off_in_the_middle_of_a_reply_it_finishes_that_reply() {
     let requests = fake.world(|world| world.say(square, ann, "Azera, tell me"));
     answered(&fake, square, requests, "Half");
     bot.stop().await;
-    // What hangs belongs to a process that is gone: another core answers.
+    // The interrupted reply belongs to a process that is gone; another engine answers.
     let again = self::record();
     let bot = start(&fake, folder.path(), &again).await;
     answered(&fake, square, requests, WHOLE);
@@ -226,7 +225,7 @@ async fn broken_off_in_the_middle_of_a_reply_it_finishes_that_reply() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_gateway_breaks_in_every_way() {
+async fn nothing_is_lost_or_doubled_when_the_gateway_breaks() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
@@ -247,7 +246,7 @@ async fn the_gateway_breaks_in_every_way() {
         requests.push(say(how));
         fake.wait(how, |world| (world.resumed > resumed).then_some(()));
     }
-    // The session is over: what is said now stands in the history alone.
+    // The session is over, so this message is in the history only.
     fake.world(World::invalidate);
     requests.push(say("op 9"));
     for id in &requests {
@@ -258,7 +257,7 @@ async fn the_gateway_breaks_in_every_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_api_fails_in_every_way() {
+async fn nothing_is_lost_or_doubled_when_the_api_fails() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
@@ -287,7 +286,7 @@ async fn the_api_fails_in_every_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_channel_is_what_its_permissions_say_at_that_moment() {
+async fn a_channel_has_the_audience_of_its_current_permissions() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (guild, open, ann) = square(&fake);
     let (bob, stranger) = fake.world(|world| (world.user("Bob"), world.user("Stranger")));
@@ -313,10 +312,10 @@ async fn a_channel_is_what_its_permissions_say_at_that_moment() {
     assert_eq!(kind(open, bob).await, "public");
     assert_eq!(kind(open, stranger).await, "none");
     assert_eq!(kind(den, bob).await, "private");
-    assert_eq!(kind(muted, bob).await, "private", "somebody is kept out of it");
+    assert_eq!(kind(muted, bob).await, "private", "a member is excluded from the channel");
     assert_eq!(kind(dm, ann).await, "dm");
     assert_eq!(kind(dm, bob).await, "none");
-    let reach = async |who: u64| {
+    let readable_scopes = async |who: u64| {
         let reach = discord.readable_scopes(&PersonId::new(format!("discord:{who}")).unwrap()).await.unwrap();
         let mut chats: Vec<String> = reach.private_chats.iter().map(|(chat, _)| chat.to_string()).collect();
         chats.sort();
@@ -325,7 +324,7 @@ async fn a_channel_is_what_its_permissions_say_at_that_moment() {
     let all = |channels: &[u64]| channels.iter().map(|id| format!("discord:{id}")).collect::<Vec<_>>();
     assert_eq!(readable_scopes(bob).await, (1, all(&[den, muted])));
     assert_eq!(readable_scopes(stranger).await, (0, Vec::new()));
-    // A change counts as soon as Discord tells of it; a message behind it shows that it was told.
+    // A change counts once Discord sends it; an answer to a later message shows that it was sent.
     let change = |act: &dyn Fn(&mut World)| {
         let requests = fake.world(|world| {
             act(world);
@@ -353,13 +352,13 @@ async fn a_channel_is_what_its_permissions_say_at_that_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn first_words_come_at_once() {
+async fn the_first_words_appear_at_once() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
     let mut took = Vec::new();
     for n in 0..20 {
-        // Another channel each time: a person's limit is by the minute, and no answer waits for another.
+        // A different channel each time: a person's limit is per minute, and no reply waits for another.
         let dm = fake.world(|world| {
             let person = world.user(&format!("Person {n}"));
             world.dm(person)
@@ -376,7 +375,7 @@ async fn first_words_come_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_discord_does_not_know_is_said_and_not_shown() {
+async fn an_unknown_token_is_reported_and_not_shown() {
     let (fake, folder) = (fake(), tempfile::tempdir().unwrap());
     let settings = settings(&fake, folder.path(), "a-wrong-secret");
     let discord = Discord::new(settings, folder.path(), Arc::new(SystemClock), COMMANDS, ACTIONS).unwrap();

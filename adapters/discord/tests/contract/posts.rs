@@ -1,4 +1,4 @@
-//! What is written unasked stands once, wherever a process was broken off, and can be taken back by any other.
+//! A post is shown once, wherever a process was interrupted, and any other process can retract it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use azera_types::{ChatId, Clock, MessageId, PersonaId, PlaceKind, SystemClock, T
 
 use crate::{fake, record, square, start};
 
-/// More than is looked through from either end.
+/// More messages than are searched from either end.
 const MUCH: usize = 1_050;
 
 fn post(channel: u64, number: u64, at: Timestamp, text: &str) -> Post {
@@ -17,7 +17,7 @@ fn post(channel: u64, number: u64, at: Timestamp, text: &str) -> Post {
     Post { outbound: outbound(&chat, id, "Azera", text), kind: "dream".to_owned(), sources: Vec::new(), at }
 }
 
-/// Something a persona says.
+/// Returns a reply of a persona.
 pub fn outbound(chat: &ChatId, id: MessageId, name: &str, text: &str) -> Outbound {
     Outbound {
         id,
@@ -30,7 +30,7 @@ pub fn outbound(chat: &ChatId, id: MessageId, name: &str, text: &str) -> Outboun
     }
 }
 
-/// What the bot wrote in a channel: texts, and the labels of the buttons under the last of them.
+/// Returns the bot's texts in a channel, and the labels of the buttons below the last one.
 fn written(world: &World, channel: u64) -> (Vec<String>, Vec<String>) {
     let messages = world.bots_messages(channel);
     let text = |message: &&serde_json::Value| message["content"].as_str().unwrap().to_owned();
@@ -39,7 +39,7 @@ fn written(world: &World, channel: u64) -> (Vec<String>, Vec<String>) {
     (messages.iter().map(text).collect(), labels.collect())
 }
 
-/// Much is said by somebody nobody listens to.
+/// Fills the channel with messages that the bot ignores.
 fn chatter(fake: &FakeDiscord, channel: u64) {
     fake.world(|world| {
         let robot = world.user("Robot");
@@ -51,7 +51,7 @@ fn chatter(fake: &FakeDiscord, channel: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_post_stands_once_and_goes_when_it_is_forgotten() {
+async fn a_post_is_shown_once_and_retracted_when_forgotten() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let dm = fake.world(|world| world.dm(ann));
@@ -68,7 +68,7 @@ async fn a_post_stands_once_and_goes_when_it_is_forgotten() {
         bot.discord.post(&dream).await.unwrap();
         bot.stop().await;
         (0..late).for_each(|_| chatter(&fake, channel));
-        // The second part is missing; it is posted, and nobody knows.
+        // The second part is missing; it is posted, but the request seems to fail.
         let path = format!("/channels/{channel}/messages");
         fake.world(|world| {
             world.forget_nonces();
@@ -84,7 +84,7 @@ async fn a_post_stands_once_and_goes_when_it_is_forgotten() {
         let bot = start(&fake, folder.path(), &record).await;
         bot.discord.post(&dream).await.unwrap();
         let (texts, labels) = fake.world(|world| written(world, channel));
-        assert_eq!(texts.len(), before + 2, "in {channel}, {early} before and {late} behind");
+        assert_eq!(texts.len(), before + 2, "in {channel}, {early} before and {late} after");
         assert!(texts[before].starts_with("I dreamt of the sea."));
         assert_eq!(labels, ["Why?", "Forget"]);
         bot.stop().await;
@@ -97,7 +97,7 @@ async fn a_post_stands_once_and_goes_when_it_is_forgotten() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_is_ahead_of_discords_doubles_and_loses_no_post() {
+async fn a_clock_ahead_of_discords_neither_doubles_nor_loses_a_post() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let at = SystemClock.now().checked_add(Duration::from_secs(1_800)).unwrap();
@@ -122,7 +122,7 @@ async fn a_clock_that_is_ahead_of_discords_doubles_and_loses_no_post() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_is_known_without_anybody_in_it() {
+async fn a_place_is_known_without_asking_for_a_person() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (guild, open, ann) = square(&fake);
     let (den, thread, dm) = fake.world(|world| {

@@ -1,4 +1,4 @@
-//! Personas under their own names and faces.
+//! Personas under their own names and pictures.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{Running, WHOLE, answered, fake, once_each, record, record_of, square, start, start_with};
 
-/// What Nix looks like.
+/// Nix's picture.
 #[derive(Default)]
 struct Looks(Mutex<Vec<u8>>);
 
@@ -27,7 +27,7 @@ impl Avatars for Looks {
     }
 }
 
-/// Who said the answer to a message, and with which picture.
+/// Returns author and picture of the reply to a message.
 fn author(fake: &FakeDiscord, channel: u64, requests: u64) -> (String, Option<String>) {
     fake.world(|world| {
         let author = world.answers(channel, requests)[0]["author"].clone();
@@ -42,7 +42,7 @@ fn ask(fake: &FakeDiscord, channel: u64, who: u64) -> u64 {
     requests
 }
 
-/// How often webhooks were made.
+/// Returns how often webhooks were created.
 fn made(world: &World) -> usize {
     world.requests.iter().filter(|requests| requests.method == "POST" && requests.path.ends_with("/webhooks")).count()
 }
@@ -52,7 +52,7 @@ fn has_buttons(message: &Value) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_persona_has_its_name_and_its_face() {
+async fn a_persona_has_its_own_name_and_picture() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record_of("Nix"));
     let (_, square, ann) = square(&fake);
     let (thread, dm) = fake.world(|world| (world.thread(square, "a thread", None), world.dm(ann)));
@@ -68,7 +68,7 @@ async fn a_persona_has_its_name_and_its_face() {
     assert_eq!(author(&fake, square, in_square[1]), ("Nix".to_owned(), one.clone()));
     assert_eq!(author(&fake, thread, threaded), ("Nix".to_owned(), one.clone()));
     assert_eq!(author(&fake, dm, direct).0, "azera", "there are no webhooks in direct messages");
-    // Nobody hears what it says so, and somebody who answers it is heard.
+    // The bot ignores its own webhook messages, and hears people who reply to them.
     let to_nix = fake.world(|world| {
         let answer = world.answers(square, in_square[1])[0].clone();
         assert!(has_buttons(&answer));
@@ -78,7 +78,7 @@ async fn a_persona_has_its_name_and_its_face() {
     answered(&fake, square, to_nix, WHOLE);
     in_square.push(to_nix);
     bot.stop().await;
-    // Another process finds the webhook, and gives it the picture of now.
+    // Another process finds the webhook, and updates its picture.
     *looks.0.lock().unwrap() = b"two".to_vec();
     let bot = start_with(&fake, folder.path(), &record, Some(looks)).await;
     in_square.push(ask(&fake, square, ann));
@@ -91,7 +91,7 @@ async fn a_persona_has_its_name_and_its_face() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_it_may_make_none_it_speaks_plainly() {
+async fn without_webhooks_the_bot_uses_its_own_name() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record_of("Nix"));
     let (guild, open, ann) = square(&fake);
     let (denied, blind, full, named) = fake.world(|world| {
@@ -105,7 +105,7 @@ async fn where_it_may_make_none_it_speaks_plainly() {
     });
     fake.world(|world| (0..15).for_each(|n| world.others_webhook(full, &format!("feed {n}"))));
     let bot = start(&fake, folder.path(), &record).await;
-    // Where it cannot look for what it said, nothing but an enforced nonce has it said once.
+    // Without the history, only an enforced nonce makes a reply appear once.
     for channel in [denied, blind, full] {
         let requests = ask(&fake, channel, ann);
         assert_eq!(author(&fake, channel, requests).0, "azera");
@@ -114,7 +114,7 @@ async fn where_it_may_make_none_it_speaks_plainly() {
     let requests = ask(&fake, open, ann);
     assert_eq!(author(&fake, open, requests).0, "Nix");
     bot.stop().await;
-    // Discord lets nobody be called so; who is called otherwise loses nothing by it.
+    // Discord does not allow this name; personas with other names are not affected.
     let bot = start(&fake, folder.path(), &record_of("Discordia")).await;
     let requests = ask(&fake, named, ann);
     assert_eq!(author(&fake, named, requests).0, "azera");
@@ -125,7 +125,7 @@ async fn where_it_may_make_none_it_speaks_plainly() {
     bot.stop().await;
 }
 
-/// Has a persona say another answer to a message, and tells under which name it did.
+/// Shows an alternative reply of a persona, and returns the author's name.
 async fn says_as(bot: &Running, fake: &FakeDiscord, channel: u64, requests: u64, name: &str) -> String {
     let chat = ChatId::new(format!("discord:{channel}")).unwrap();
     let reply = MessageId::new(format!("discord:{requests}~r1")).unwrap();
@@ -134,7 +134,7 @@ async fn says_as(bot: &Running, fake: &FakeDiscord, channel: u64, requests: u64,
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_to_one_persona_is_not_refused_to_the_others() {
+async fn a_refusal_for_one_persona_does_not_affect_others() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record_of("Nix"));
     let (guild, square, ann) = square(&fake);
     let other = fake.world(|world| world.channel(guild, "other", Vec::new()));
@@ -152,7 +152,7 @@ async fn what_is_refused_to_one_persona_is_not_refused_to_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_webhook_says_stands_once_whatever_breaks() {
+async fn a_webhooks_message_is_shown_once_despite_failures() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record_of("Nix"));
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
@@ -175,7 +175,7 @@ async fn what_a_webhook_says_stands_once_whatever_breaks() {
         answered(&fake, square, id, WHOLE);
         requests.push(id);
     }
-    // Broken off in the middle, another process finishes it.
+    // Another process finishes an interrupted reply.
     record.go_on.send_replace(false);
     let half = fake.world(|world| world.say(square, ann, "Azera, tell me"));
     answered(&fake, square, half, "Half");
@@ -183,7 +183,7 @@ async fn what_a_webhook_says_stands_once_whatever_breaks() {
     let bot = start(&fake, folder.path(), &record_of("Nix")).await;
     answered(&fake, square, half, WHOLE);
     requests.push(half);
-    // Deleted by somebody who may, it is made anew; what it said before stays.
+    // After somebody deleted the webhook, it is created again; earlier messages stay.
     fake.world(|world| world.remove_webhooks(square));
     requests.push(ask(&fake, square, ann));
     assert_eq!(author(&fake, square, requests[requests.len() - 1]).0, "Nix");
@@ -193,14 +193,14 @@ async fn what_a_webhook_says_stands_once_whatever_breaks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_persona_takes_a_place_over_and_what_is_forgotten_goes() {
+async fn another_persona_takes_over_a_reply_and_forgotten_replies_are_removed() {
     let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
     let (_, square, ann) = square(&fake);
     let bot = start(&fake, folder.path(), &record).await;
     let requests = ask(&fake, square, ann);
     let chat = ChatId::new(format!("discord:{square}")).unwrap();
     let reply = |number: u32| MessageId::new(format!("discord:{requests}~r{number}")).unwrap();
-    // Who said a message cannot be changed, so it is said anew.
+    // The author of a message cannot be changed, so it is posted again.
     for (number, name, shown) in [(1, "Nix", "Nix"), (2, "Fay", "Fay"), (3, "Azera", "azera")] {
         let text = format!("{name} says so.");
         let outbound = crate::posts::outbound(&chat, reply(number), name, &text);
@@ -214,12 +214,12 @@ async fn another_persona_takes_a_place_over_and_what_is_forgotten_goes() {
     let bot = start(&fake, folder.path(), &record).await;
     bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await.unwrap();
     assert!(fake.world(|world| world.bots_messages(square).is_empty()));
-    // What a webhook said that is gone may be deleted by who may delete anything.
+    // A message of a deleted webhook needs the permission to delete messages.
     bot.discord.show_again(&outbound).await.unwrap();
     fake.world(|world| world.remove_webhooks(square));
     let refused = bot.discord.retract(&chat, &reply(1), Timestamp::UNIX_EPOCH).await;
     assert!(refused.is_err_and(|error| !error.is_transient()));
-    // Nor can anybody change it, but it says what it should.
+    // Nobody can edit it either, but its text is right.
     bot.discord.show_again(&outbound).await.unwrap();
     assert_eq!(fake.world(|world| crate::texts(world, square, requests)), ["A word of Nix's."]);
     fake.world(|world| {

@@ -1,4 +1,4 @@
-//! What changes in servers: roles, permissions, who is there.
+//! Changes in servers: roles, permissions and members.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::permissions::{Bits, Overwrite};
 use crate::world::{Guild, World, role_json};
 
 impl World {
-    /// A member gets a role that grants `bits`, or loses it; the gateway tells of it.
+    /// Sets the roles of a member, and sends the event.
     pub fn set_roles(&mut self, guild: u64, user: u64, roles: Vec<u64>) {
         if let Some(member) = self.guilds.get_mut(&guild).and_then(|guild| guild.members.get_mut(&user)) {
             member.roles = roles;
@@ -16,7 +16,7 @@ impl World {
         self.emit("GUILD_MEMBER_UPDATE", member);
     }
 
-    /// A new role.
+    /// Adds a role with these permissions; returns its id.
     pub fn role(&mut self, guild: u64, bits: Bits) -> u64 {
         let id = self.id();
         self.guilds.get_mut(&guild).expect("a server").roles.insert(id, bits);
@@ -25,20 +25,20 @@ impl World {
         id
     }
 
-    /// Changes who sees a channel; the gateway tells of it.
+    /// Sets the overwrites of a channel, and sends the event.
     pub fn set_overwrites(&mut self, channel: u64, overwrites: Vec<Overwrite>) {
         self.channels.get_mut(&channel).expect("a channel").overwrites = overwrites;
         let json = self.channel_json(channel);
         self.emit("CHANNEL_UPDATE", json);
     }
 
-    /// The bot is removed from a server; gives what lets it in again.
+    /// Removes the bot from a server; returns the server for [`World::readmit`].
     pub fn evict(&mut self, guild: u64) -> Guild {
         self.emit("GUILD_DELETE", json!({"id": guild.to_string()}));
         self.guilds.remove(&guild).expect("a server")
     }
 
-    /// The bot is let into a server again.
+    /// Adds the bot to a server again.
     pub fn readmit(&mut self, guild: Guild) {
         let id = guild.id;
         self.guilds.insert(id, guild);
@@ -46,7 +46,7 @@ impl World {
         self.emit("GUILD_CREATE", created);
     }
 
-    /// Somebody leaves a server.
+    /// Removes a member from a server.
     pub fn leave(&mut self, guild: u64, user: u64) {
         self.guilds.get_mut(&guild).expect("a server").members.remove(&user);
         let user = self.user_json(user);

@@ -1,4 +1,4 @@
-//! Requests against Discord's own description.
+//! Checks requests against Discord's own API description.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// Discord's description of its API.
+/// Discord's API description.
 pub(crate) struct Description {
     document: Value,
-    /// One for every operation that was asked for.
+    /// One validator for each operation that was called.
     validators: Mutex<HashMap<String, Option<Arc<Validator>>>>,
 }
 
@@ -21,7 +21,7 @@ impl Description {
         Self { document, validators: Mutex::default() }
     }
 
-    /// What is wrong with a request; its path without the version. Nothing if it is as described.
+    /// Returns what is wrong with a request; `None` if it matches the description. `path` has no version.
     pub(crate) fn problem(
         &self,
         method: &str,
@@ -47,7 +47,7 @@ impl Description {
     fn operation(&self, method: &str, path: &str) -> Option<(String, &Value)> {
         let paths = self.document["paths"].as_object()?;
         let mut fitting: Vec<_> = paths.iter().filter(|(template, _)| fits(template, path)).collect();
-        // One that is spelled out goes before one with a blank.
+        // A literal path goes before one with a parameter.
         fitting.sort_by_key(|(template, _)| template.matches('{').count());
         fitting.into_iter().find_map(|(template, operations)| Some((template.clone(), operations.get(method)?)))
     }
@@ -92,8 +92,8 @@ fn fits(template: &str, path: &str) -> bool {
         && template.zip(path).all(|(wanted, found)| wanted.starts_with('{') || wanted == found)
 }
 
-/// The body as the description has it. serenity writes `attachments[].id` as a number, which Discord takes. And the
-/// permissions of a command are a number there, where the reference has them as text.
+/// Adapts the body to the description. serenity sends `attachments[].id` as a number, which Discord accepts. A
+/// command's permissions are a number in the description, but text in the reference.
 fn as_described(body: &Value) -> Value {
     let mut body = body.clone();
     for command in body.as_array_mut().into_iter().flatten() {

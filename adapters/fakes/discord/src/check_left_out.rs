@@ -1,10 +1,10 @@
-//! Stands in for `check` in a build without the feature `openapi`, which brings a validator of JSON schemas.
+//! Replaces `check` in a build without the feature `openapi`, which needs a JSON schema validator.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// Discord's description of its API. There is none here.
+/// Discord's API description, which this build does not have.
 pub(crate) enum Description {}
 
 impl Description {

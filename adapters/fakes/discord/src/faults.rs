@@ -1,59 +1,59 @@
-//! Trouble, as it is ordered.
+//! Faults that a test can inject.
 
 use std::time::Duration;
 
-/// Whose limit a request ran into.
+/// The scope of a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The bot's own, on this route.
+    /// The bot's own limit on this route.
     User,
-    /// Everybody's together, on this route.
+    /// The limit of all bots on this route.
     Shared,
-    /// The bot's own, over all routes.
+    /// The bot's own limit over all routes.
     Global,
 }
 
-/// What happens to the next request of a kind.
+/// A fault for the next requests of a kind.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// The request's method.
     pub method: &'static str,
-    /// What its path contains.
+    /// A part of its path.
     pub path: String,
-    /// What becomes of it.
+    /// The effect.
     pub what: What,
-    /// To how many requests it happens.
+    /// Number of requests it applies to.
     pub times: usize,
 }
 
-/// What becomes of a request.
+/// The effect of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// It is too much for now.
+    /// A rate limit.
     Limited(Scope, Duration),
-    /// It is not done, and a server's fault is answered.
+    /// The request is not executed, and a server error is returned.
     Fails(u16),
-    /// It is done, and a server's fault is answered all the same.
+    /// The request is executed, but a server error is returned.
     DoneButFails(u16),
 }
 
 impl Fault {
-    /// The next request is answered with 429.
+    /// Answers the next request with 429.
     pub fn limited(method: &'static str, path: &str, scope: Scope, wait: Duration) -> Self {
         Self { method, path: path.to_owned(), what: What::Limited(scope, wait), times: 1 }
     }
 
-    /// The next request fails with a status.
+    /// Fails the next request with a status.
     pub fn fails(method: &'static str, path: &str, status: u16) -> Self {
         Self { method, path: path.to_owned(), what: What::Fails(status), times: 1 }
     }
 
-    /// The next request is done, and fails with a status all the same.
+    /// Executes the next request, but fails it with a status.
     pub fn done_but_fails(method: &'static str, path: &str, status: u16) -> Self {
         Self { method, path: path.to_owned(), what: What::DoneButFails(status), times: 1 }
     }
 
-    /// To so many requests.
+    /// Sets the number of requests.
     pub fn times(self, times: usize) -> Self {
         Self { times, ..self }
     }

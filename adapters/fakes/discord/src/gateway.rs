@@ -1,4 +1,4 @@
-//! The gateway: sessions, what they are told, and how they break.
+//! The gateway: sessions, their events, and how they break.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,22 +24,22 @@ const MESSAGE_CONTENT: u64 = 1 << 15;
 /// Milliseconds between heartbeats.
 const HEARTBEAT_MS: u64 = 41_250;
 
-/// A session, whether or not somebody listens.
+/// A session, with or without a connection.
 pub(crate) struct Session {
     id: String,
     intents: u64,
     seq: u64,
-    /// What was told, for who resumes.
+    /// Sent events, for resuming.
     sent_events: Vec<(u64, Value)>,
     line: Option<UnboundedSender<Out>>,
 }
 
-/// What goes out on a connection.
+/// An outgoing item on a connection.
 enum Out {
     Text(String),
-    /// A close frame, and the end.
+    /// A close frame, then the end.
     Close(u16),
-    /// The end, without a word.
+    /// The end without a close frame.
     Drop,
 }
 
@@ -131,7 +131,7 @@ impl World {
         }
         self.identified += 1;
         let id = format!("session-{}", self.identified);
-        // A bot that begins anew has given the older session up.
+        // A bot that identifies again has given up the older session.
         self.sessions.clear();
         self.sessions.push(Session {
             id: id.clone(),
@@ -181,14 +181,14 @@ impl World {
         self.emit("GUILD_MEMBERS_CHUNK", chunk);
     }
 
-    /// Tells of something in a channel, if the bot sees it.
+    /// Sends an event in a channel, if the bot can see it.
     pub(crate) fn emit_in(&mut self, channel: u64, kind: &str, data: Value) {
         if self.granted(channel, BOT).has(Bits::VIEW) {
             self.emit(kind, data);
         }
     }
 
-    /// Tells every session of something, as far as its intents go.
+    /// Sends an event to every session, according to its intents.
     pub(crate) fn emit(&mut self, kind: &str, data: Value) {
         let message = kind.starts_with("MESSAGE_");
         if message && self.swap {
@@ -237,7 +237,7 @@ impl World {
         }
     }
 
-    /// Whether somebody listens.
+    /// Returns true if a bot is connected.
     pub fn listening(&self) -> bool {
         self.sessions.iter().any(|session| session.line.is_some())
     }
@@ -250,39 +250,39 @@ impl World {
         }
     }
 
-    /// The connection breaks without a word.
+    /// Drops the connections without a close frame.
     pub fn drop_sockets(&mut self) {
         self.to_lines(|| Out::Drop);
     }
 
-    /// The bot is told to connect anew and resume (op 7).
+    /// Tells the bot to reconnect and resume (op 7).
     pub fn ask_to_reconnect(&mut self) {
         self.to_lines(|| payload(7, &Value::Null));
     }
 
-    /// The session is over (op 9), and cannot be resumed.
+    /// Ends the session (op 9), so that it cannot be resumed.
     pub fn invalidate(&mut self) {
         self.to_lines(|| payload(9, &json!(false)));
         self.sessions.clear();
     }
 
-    /// The connection is closed with a code.
+    /// Closes the connection with a code.
     pub fn close(&mut self, code: u16) {
         self.to_lines(|| Out::Close(code));
     }
 
-    /// The next events about messages come twice.
+    /// Sends the next message events twice.
     pub fn tell_twice(&mut self, events: usize) {
         self.duplicates = events;
     }
 
-    /// The next event about a message comes after the one behind it.
+    /// Sends the next message event after the one that follows it.
     pub fn tell_out_of_order(&mut self) {
         self.swap = true;
     }
 }
 
-/// What a bot without the intent sees of a message that is not for it.
+/// Removes what a bot without the intent cannot see of a message that is not for it.
 pub(crate) fn veil(message: &mut Value) {
     let bot = BOT.to_string();
     let mentioned = message["mentions"].as_array().is_some_and(|all| all.iter().any(|user| user["id"] == *bot));

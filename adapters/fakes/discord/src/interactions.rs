@@ -1,61 +1,61 @@
-//! Commands and buttons: what a person does with them, and what the bot answers.
+//! Commands and buttons: what people do with them, and the bot's answers.
 
 use serde_json::{Map, Value, json};
 
 use crate::rest::{Call, File, Reply, id_of, unknown};
 use crate::world::{APPLICATION, World};
 
-/// What a person invokes.
+/// An interaction that a person starts.
 #[derive(Debug, Clone)]
 pub enum Invoked {
-    /// A command with its options, as the gateway tells them.
+    /// A command with its options, in the gateway's format.
     Command {
         /// Its name.
         name: String,
         /// `1` is a slash command, `2` one on a user, `3` one on a message.
         kind: u8,
-        /// Options, subcommands included.
+        /// The options, with subcommands.
         options: Value,
-        /// The message it is invoked on.
+        /// The message it is run on.
         target: Option<u64>,
     },
-    /// Letters were typed into an option.
+    /// Typing in an option.
     Autocomplete {
         /// The command's name.
         name: String,
-        /// Options; the one that is typed into is focused.
+        /// The options; the one being typed is focused.
         options: Value,
     },
-    /// A button under a message.
+    /// A button below a message.
     Button {
         /// The message.
         message: u64,
         /// The button's id.
         custom_id: String,
     },
-    /// A form that was filled in.
+    /// A submitted form.
     Form {
         /// The form's id.
         custom_id: String,
-        /// Fields and what stands in them.
+        /// The fields and their texts.
         fields: Vec<(String, String)>,
     },
 }
 
-/// What the bot answered.
+/// The bot's answer.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
-    /// The kind of the first answer; 5 is "thinking".
+    /// Kind of the first response; 5 is "thinking".
     pub kind: Option<u64>,
-    /// Whether only the person sees it.
+    /// True if only the person sees it.
     pub ephemeral: bool,
-    /// What stands there in the end.
+    /// The final message.
     pub message: Option<Value>,
-    /// What was answered first.
+    /// The first response.
     pub first: Option<Value>,
-    /// What was said behind it.
+    /// Followup messages.
     pub followups: Vec<Value>,
-    /// Files that came with what stands there, with their names and descriptions.
+    /// Files of the final message.
     pub files: Vec<Answered>,
 }
 
@@ -64,28 +64,28 @@ pub struct Answer {
 pub struct Answered {
     /// Its name.
     pub name: String,
-    /// What it is described as to who cannot see it.
+    /// Its description for people who cannot see it.
     pub description: String,
-    /// What is in it.
+    /// Its contents.
     pub bytes: Vec<u8>,
 }
 
-/// Something that a person invoked.
+/// An interaction.
 #[derive(Debug, Clone)]
 pub struct Interaction {
     /// Its id.
     pub id: u64,
     token: String,
     channel: u64,
-    /// What the bot answered.
+    /// The bot's answer.
     pub answer: Answer,
     begun: std::time::Instant,
-    /// How long the first answer took.
+    /// Time until the first response.
     pub acknowledged: Option<std::time::Duration>,
 }
 
 impl World {
-    /// The bot declares its commands.
+    /// Stores the bot's declared commands.
     pub(crate) fn declare(&mut self, call: &Call) -> Reply {
         let declared = call.body.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
         self.commands = declared
@@ -104,12 +104,13 @@ impl World {
         Reply::new(200, json!(self.commands))
     }
 
-    /// A person invokes something in a channel. Gives the interaction's id.
+    /// Starts an interaction of a person in a channel; returns its id.
     pub fn invoke(&mut self, channel: u64, user: u64, what: Invoked) -> u64 {
         self.invoke_in(channel, user, what, false)
     }
 
-    /// A person who brought the bot along invokes something in a server that it is not in: `channel` only lends its shape.
+    /// Starts an interaction of a person who installed the bot for themselves, in a server without the bot; `channel`
+    /// only provides the data.
     pub fn invoke_by_user_install(&mut self, channel: u64, user: u64, what: Invoked) -> u64 {
         self.invoke_in(channel, user, what, true)
     }
@@ -158,7 +159,7 @@ impl World {
         id
     }
 
-    /// A person chooses a file for a command. Gives its id, which the option's value is.
+    /// Stores a file that a person chooses for a command; returns its id, which is the option's value.
     pub fn hand_in(&mut self, name: &str, bytes: &[u8]) -> String {
         let id = self.id();
         let stored = self.keep(id, &[File { name: name.to_owned(), bytes: bytes.to_vec() }]);
@@ -192,7 +193,7 @@ impl World {
             }
             Invoked::Button { message, custom_id } => {
                 let shown = self.channels[&channel].messages.get(&message);
-                // One that only a person sees stands in no channel.
+                // An ephemeral message is in no channel.
                 let answers = self.interactions.iter().filter_map(|one| one.answer.message.as_ref());
                 let message = shown.into_iter().chain(answers).find(|shown| id_of(shown) == message);
                 let message = message.cloned().expect("a message that somebody sees");
@@ -206,12 +207,12 @@ impl World {
         }
     }
 
-    /// The last answer that somebody was shown.
+    /// Returns the last answer that was shown.
     pub fn last_answer(&self) -> Option<Value> {
         self.interactions.iter().rev().find_map(|one| one.answer.message.clone())
     }
 
-    /// What became of an interaction.
+    /// Returns an interaction.
     pub fn interaction(&self, id: u64) -> &Interaction {
         self.interactions.iter().find(|one| one.id == id).expect("an interaction of this peer's")
     }

@@ -1,8 +1,8 @@
-//! A Discord of the tests' own, on loopback: the API over TLS as `discord.com`, the gateway, channels with permissions
-//! that are enforced, webhooks and interactions; and the trouble that the real one makes now and then.
+//! A fake Discord on loopback for tests: the API over TLS as `discord.com`, the gateway, channels with enforced
+//! permissions, webhooks and interactions, and injected faults. Begin with [`FakeDiscord`]; [`World`] is its data.
 //!
-//! It knows no client. Requests are checked against Discord's own description where its file is given, and answered as the
-//! reference says.
+//! It is independent of any client. If Discord's API description is given, requests are checked against it. Answers
+//! follow Discord's reference.
 
 mod changes;
 #[cfg(feature = "openapi")]
@@ -29,15 +29,15 @@ pub use interactions::{Answer, Answered, Interaction, Invoked};
 pub use permissions::{Bits, Overwrite};
 pub use world::{APPLICATION, BOT, Channel, Guild, Kind, Member, RecordedRequest, World};
 
-/// How long something is waited for before a test fails.
+/// Limit for waiting before a test fails.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A running peer.
+/// A running fake Discord.
 pub struct FakeDiscord {
     shared: Arc<Shared>,
-    /// Where the API answers.
+    /// Address of the API.
     pub api: SocketAddr,
-    /// The certificate of the authority that vouches for the API, as PEM.
+    /// Certificate (PEM) of the authority that signed the API's certificate.
     pub root_certificate: String,
     /// The bot's token.
     pub token: String,
@@ -46,7 +46,7 @@ pub struct FakeDiscord {
 
 impl Drop for FakeDiscord {
     fn drop(&mut self) {
-        // A runtime must not be waited for in a test that is async itself.
+        // An asynchronous test must not block on a runtime.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -63,7 +63,7 @@ impl Shared {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the world and tells who waits.
+    /// Changes the world and wakes waiting tests.
     pub(crate) fn change<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         let done = act(&mut self.lock());
         self.changed.notify_all();
@@ -72,9 +72,9 @@ impl Shared {
 }
 
 impl FakeDiscord {
-    /// Starts a peer; `description` is the file of Discord's own description, if there is one.
+    /// Starts a fake Discord; `description` is the file with Discord's API description, if there is one.
     pub fn start(description: Option<&Path>) -> Self {
-        // In a thread of its own: a runtime must not wait for another.
+        // In a thread of its own, because a runtime must not block on another.
         std::thread::scope(|scope| scope.spawn(|| Self::begin(description)).join().expect("the peer starts"))
     }
 
@@ -92,12 +92,12 @@ impl FakeDiscord {
         Self { shared, api, root_certificate, token, runtime: Some(runtime) }
     }
 
-    /// Looks at the world, or changes it.
+    /// Reads or changes the world.
     pub fn world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         self.shared.change(act)
     }
 
-    /// Waits until `look` finds what it looks for.
+    /// Waits until `look` returns a value.
     #[track_caller]
     pub fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut World) -> Option<T>) -> T {
         let until = Instant::now() + PATIENCE;
@@ -107,7 +107,7 @@ impl FakeDiscord {
                 return found;
             }
             let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "waited in vain for {what}; the last requests: {}", world.last_requests());
+            assert!(!left.is_zero(), "timeout while waiting for {what}; the last requests: {}", world.last_requests());
             world = self.shared.changed.wait_timeout(world, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }

@@ -1,61 +1,61 @@
-//! Permissions as the reference reckons them
+//! Permissions, computed as in the reference
 //! (<https://discord.com/developers/docs/topics/permissions#permission-overwrites>).
 
 use crate::world::{Channel, Guild};
 
-/// Permissions as a number.
+/// A set of permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bits(pub u64);
 
 impl Bits {
     /// Everything.
     pub const ADMINISTRATOR: Self = Self(1 << 3);
-    /// To change the server's settings.
+    /// Change the server's settings.
     pub const MANAGE_GUILD: Self = Self(1 << 5);
-    /// To delete what others say.
+    /// Delete messages of others.
     pub const MESSAGES: Self = Self(1 << 13);
-    /// To see a channel.
+    /// See a channel.
     pub const VIEW: Self = Self(1 << 10);
-    /// To speak.
+    /// Write messages.
     pub const SEND: Self = Self(1 << 11);
-    /// To attach files.
+    /// Attach files.
     pub const ATTACH: Self = Self(1 << 15);
-    /// To read what was said before.
+    /// Read the history.
     pub const HISTORY: Self = Self(1 << 16);
-    /// To make webhooks.
+    /// Manage webhooks.
     pub const WEBHOOKS: Self = Self(1 << 29);
-    /// To speak in threads.
+    /// Write in threads.
     pub const SEND_IN_THREADS: Self = Self(1 << 38);
 
-    /// What everybody may do in a new server, as far as this peer knows it.
+    /// Permissions of everyone in a new server, as far as this fake knows them.
     pub const EVERYBODY: Self =
         Self(Self::VIEW.0 | Self::SEND.0 | Self::HISTORY.0 | Self::SEND_IN_THREADS.0 | Self::ATTACH.0);
 
-    /// Both.
+    /// Returns the union of both.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` is there.
+    /// Returns true if all of `other` is included.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// What a channel grants or takes.
+/// A permission overwrite of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overwrite {
-    /// A role's or a user's id; the server's own stands for everybody.
+    /// Id of a role or user; the server's own id means everyone.
     pub id: u64,
-    /// Whether it is a user's.
+    /// True for a user.
     pub user: bool,
-    /// What is granted.
+    /// Granted permissions.
     pub allow: Bits,
-    /// What is taken.
+    /// Denied permissions.
     pub deny: Bits,
 }
 
-/// What a member may do in a channel, or in the server as a whole.
+/// Returns a member's permissions in a channel, or in the server as a whole.
 pub(crate) fn granted(guild: &Guild, channel: Option<&Channel>, user: u64) -> Bits {
     let Some(member) = guild.members.get(&user) else { return Bits::default() };
     let role = |id: u64| guild.roles.get(&id).copied().unwrap_or_default();

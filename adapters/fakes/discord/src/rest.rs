@@ -1,11 +1,11 @@
-//! The API, as far as a bot like this needs it.
+//! The part of the API that this bot needs.
 
 use serde_json::{Map, Value, json};
 
 use crate::permissions::Bits;
 use crate::world::{APPLICATION, BOT, Kind, World};
 
-/// Characters of a message.
+/// Longest message in characters.
 const MESSAGE_CHARS: usize = 2_000;
 
 /// A request.
@@ -18,13 +18,13 @@ pub(crate) struct Call {
     pub(crate) token: Option<String>,
 }
 
-/// A file that came with a request.
+/// A file in a request.
 pub(crate) struct File {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What is answered.
+/// A response.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: Option<Value>,
@@ -45,7 +45,7 @@ impl Reply {
     }
 }
 
-/// No access, missing permission, not there, not as it should be.
+/// Errors: no access, missing permission, not found, invalid.
 pub(crate) fn no_access() -> Reply {
     Reply::failure(403, 50_001, "Missing Access")
 }
@@ -66,7 +66,7 @@ pub(crate) fn handle(world: &mut World, call: &Call) -> Reply {
     world.trim();
     let path: Vec<&str> = call.path.trim_start_matches('/').split('/').collect();
     let number = |at: usize| path.get(at).and_then(|id| id.parse::<u64>().ok()).unwrap_or(0);
-    // Interactions and webhooks are known by a token in the path.
+    // Interactions and webhooks are authorized by a token in the path.
     match (call.method.as_str(), path.as_slice()) {
         ("POST", ["interactions", _, token, "callback"]) => return world.callback(number(1), token, call),
         (_, ["webhooks", _, token, rest @ ..]) => return world.by_webhook(number(1), token, rest, call),
@@ -171,7 +171,7 @@ impl World {
                 messages.range(..before).rev().take(limit).map(|(_, message)| message.clone()).collect()
             }
         };
-        // The newest first, whichever way was asked; and nobody is told a nonce later.
+        // Newest first, whatever the request; the nonce is never returned later.
         found.sort_by_key(|message| std::cmp::Reverse(id_of(message)));
         for message in &mut found {
             if let Some(fields) = message.as_object_mut() {
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// A message of the bot's, as it will stand in a channel.
+    /// Returns a message of the bot as it will appear in a channel.
     pub(crate) fn compose(&mut self, channel: u64, author: u64, body: &Value, call: &Call) -> Result<Value, Reply> {
         let content = body["content"].as_str().unwrap_or_default().trim().to_owned();
         if content.chars().count() > MESSAGE_CHARS {
@@ -242,7 +242,7 @@ impl World {
         Ok(message)
     }
 
-    /// Whom a message really calls, by what it says and what it allows.
+    /// Sets whom a message mentions, from its text and its allowed mentions.
     fn calls(&self, message: &mut Value, body: &Value) {
         let parse = body["allowed_mentions"]["parse"].as_array();
         let allowed = |what: &str| parse.is_none_or(|all| all.iter().any(|one| one == what));
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// A message as the API shows it.
+    /// Returns a message as the API shows it.
     pub(crate) fn message(&self, channel: u64, id: u64, author: u64, content: &str) -> Value {
         let mentioned = self
             .users
@@ -342,7 +342,7 @@ impl World {
         Reply::new(200, message)
     }
 
-    /// Whether a message is somebody's; one that is not there is everybody's to look for.
+    /// Returns true if the user wrote the message, or if it does not exist.
     pub(crate) fn is_by(&self, channel: u64, id: u64, author: u64) -> bool {
         let message = self.channels.get(&channel).and_then(|channel| channel.messages.get(&id));
         message.is_none_or(|message| message["author"]["id"] == *author.to_string())
@@ -365,17 +365,17 @@ impl World {
         self.emit_in(channel, "MESSAGE_DELETE", event);
     }
 
-    /// Somebody says something.
+    /// Sends a message of a user.
     pub fn say(&mut self, channel: u64, user: u64, content: &str) -> u64 {
         self.say_more(channel, user, content, None, &[])
     }
 
-    /// Somebody replies to a message.
+    /// Sends a reply of a user.
     pub fn reply(&mut self, channel: u64, user: u64, content: &str, to: u64) -> u64 {
         self.say_more(channel, user, content, Some(to), &[])
     }
 
-    /// Somebody says something with files.
+    /// Sends a message with files.
     pub fn upload(&mut self, channel: u64, user: u64, content: &str, files: &[(&str, &[u8])]) -> u64 {
         self.say_more(channel, user, content, None, files)
     }
@@ -394,12 +394,12 @@ impl World {
         id
     }
 
-    /// Somebody changes what they said.
+    /// Edits a user's message.
     pub fn edit(&mut self, channel: u64, id: u64, content: &str) {
         self.edit_with(channel, id, |message| message["content"] = json!(content));
     }
 
-    /// Somebody takes back the files that they attached.
+    /// Removes the files of a message.
     pub fn remove_files(&mut self, channel: u64, id: u64) {
         self.edit_with(channel, id, |message| message["attachments"] = json!([]));
     }
@@ -414,7 +414,7 @@ impl World {
         self.emit_in(channel, "MESSAGE_UPDATE", message);
     }
 
-    /// Somebody reacts to a message.
+    /// Adds a reaction of a user.
     pub fn react(&mut self, channel: u64, id: u64, user: u64, emoji: &str) {
         let mut event = json!({"user_id": user.to_string(), "channel_id": channel.to_string(), "message_id": id.to_string(),
             "emoji": {"id": null, "name": emoji}, "burst": false, "type": 0});
@@ -429,7 +429,7 @@ impl World {
         self.emit_in(channel, "MESSAGE_REACTION_ADD", event);
     }
 
-    /// Somebody deletes a message.
+    /// Deletes a message.
     pub fn delete(&mut self, channel: u64, id: u64) {
         self.remove_message(channel, id);
     }
@@ -445,7 +445,7 @@ fn copy(message: &mut Value, body: &Value, fields: &[&str]) {
     }
 }
 
-/// The id of something.
+/// Returns the id of an object.
 pub(crate) fn id_of(value: &Value) -> u64 {
     value["id"].as_str().and_then(|id| id.parse().ok()).unwrap_or(0)
 }

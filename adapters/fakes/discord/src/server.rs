@@ -1,4 +1,4 @@
-//! The API's socket: TLS, and one handler for every path.
+//! The API's socket: TLS, and one handler for all paths.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::faults::{Scope, What};
 use crate::rest::{self, Call, File, Reply};
 use crate::world::RecordedRequest;
 
-/// Bytes of a request that are read.
+/// Largest request in bytes.
 const MAX_BODY: usize = 32 << 20;
 
 struct Tls {
@@ -50,7 +50,7 @@ impl axum::serve::Listener for Tls {
     }
 }
 
-/// An authority of its own, and a certificate of `discord.com` by it.
+/// Creates a certificate authority, and a certificate for `discord.com` signed by it.
 fn certificates() -> (String, ServerConfig) {
     let mut authority = CertificateParams::new(Vec::<String>::new()).expect("parameters");
     authority.distinguished_name.push(DnType::CommonName, "the authority of the tests");
@@ -61,7 +61,7 @@ fn certificates() -> (String, ServerConfig) {
     let key = KeyPair::generate().expect("a key");
     let names = ["discord.com", "cdn.discordapp.com", "127.0.0.1"].map(str::to_owned).to_vec();
     let mut own = CertificateParams::new(names).expect("names");
-    // Of a name that is its authority's some clients believe that it signed itself.
+    // Some clients take a certificate with its authority's name for self-signed.
     own.distinguished_name.push(DnType::CommonName, "discord.com");
     let certificate = own.signed_by(&key, &issuer).expect("a certificate");
     let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
@@ -97,7 +97,7 @@ async fn answer(shared: &Shared, check: Option<&Description>, request: Request) 
     let Some(path) = uri.path().strip_prefix("/api/v10") else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    // Some clients write `@original` so.
+    // Some clients encode `@original` like this.
     let path = path.replace("%40", "@");
     let query = pairs(&uri);
     let (body, files) = match content(&headers, request).await {
@@ -114,7 +114,7 @@ async fn answer(shared: &Shared, check: Option<&Description>, request: Request) 
     respond(wanted)
 }
 
-/// What is answered, with the trouble that was ordered.
+/// Returns the response, after the injected faults.
 fn reply(shared: &Shared, call: &Call, problem: Option<String>) -> Reply {
     let fault = shared.change(|world| {
         if let Some(problem) = problem {
@@ -173,7 +173,7 @@ fn pairs(uri: &Uri) -> Vec<(String, String)> {
     uri.query().unwrap_or_default().split('&').filter_map(pair).collect()
 }
 
-/// The request's JSON, and the files that came with it.
+/// Returns the request's JSON and files.
 async fn content(headers: &HeaderMap, request: Request) -> Result<(Option<Value>, Vec<File>), StatusCode> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let (mut body, mut files) = (None, Vec::new());

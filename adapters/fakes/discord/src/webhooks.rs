@@ -1,4 +1,4 @@
-//! Webhooks, and the answers to interactions that go the same way.
+//! Webhooks, and responses to interactions, which use the same paths.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::permissions::Bits;
 use crate::rest::{Call, Reply, id_of, no_permission, unknown};
 use crate::world::{APPLICATION, BOT, World};
 
-/// Webhooks that a channel may have.
+/// Most webhooks of a channel.
 const PER_CHANNEL: usize = 15;
 
 impl World {
@@ -31,7 +31,7 @@ impl World {
         Reply::new(200, hook)
     }
 
-    /// A webhook gets another name or picture.
+    /// Changes name or picture of a webhook.
     pub(crate) fn change_webhook(&mut self, id: u64, call: &Call) -> Reply {
         let Some(mut hook) = self.webhooks.get(&id).cloned() else { return unknown(10_015, "Webhook") };
         let home = hook["channel_id"].as_str().and_then(|id| id.parse().ok()).unwrap_or(0);
@@ -46,7 +46,7 @@ impl World {
         Reply::new(200, hook)
     }
 
-    /// The picture that comes with a request, as Discord names it.
+    /// Stores the picture in a request, and returns its name.
     fn picture(&mut self, call: &Call) -> Value {
         let given = call.body.as_ref().and_then(|body| body["avatar"].as_str());
         let Some(given) = given.filter(|given| given.starts_with("data:image/")).map(str::to_owned) else {
@@ -57,7 +57,7 @@ impl World {
         json!(name)
     }
 
-    /// Somebody else makes a webhook.
+    /// Creates a webhook of another application.
     pub fn others_webhook(&mut self, channel: u64, name: &str) {
         let id = self.id();
         let hook = json!({"id": id.to_string(), "type": 1, "channel_id": channel.to_string(), "name": name,
@@ -65,12 +65,12 @@ impl World {
         self.webhooks.insert(id, hook);
     }
 
-    /// Somebody who may deletes the webhooks of a channel.
+    /// Deletes the webhooks of a channel.
     pub fn remove_webhooks(&mut self, channel: u64) {
         self.webhooks.retain(|_, hook| hook["channel_id"] != *channel.to_string());
     }
 
-    /// A request that a webhook's token allows.
+    /// Handles a request that is authorized by a webhook's token.
     pub(crate) fn by_webhook(&mut self, id: u64, token: &str, rest: &[&str], call: &Call) -> Reply {
         if id == APPLICATION {
             return self.by_interaction(token, rest, call);
@@ -107,7 +107,7 @@ impl World {
             Ok(message) => message,
             Err(refused) => return refused,
         };
-        // It is an author of its own.
+        // A webhook is an author of its own.
         message["author"] = json!({"id": hook["id"], "username": name, "avatar": hook["avatar"], "discriminator": "0000",
             "public_flags": 0, "flags": 0, "bot": true, "global_name": null});
         message["webhook_id"] = hook["id"].clone();
@@ -116,7 +116,7 @@ impl World {
         if wait { Reply::new(200, message) } else { Reply::done() }
     }
 
-    /// Whether a user may do something in a channel.
+    /// Returns true if a user has these permissions in a channel.
     pub fn may(&self, channel: u64, user: u64, bits: Bits) -> bool {
         self.granted(channel, user).has(bits)
     }

@@ -1,4 +1,4 @@
-//! What there is: users, servers, channels, messages, sessions.
+//! The fake's data: users, servers, channels, messages, sessions.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Instant;
@@ -11,50 +11,50 @@ use crate::gateway::Session;
 use crate::interactions::Interaction;
 use crate::permissions::{Bits, Overwrite, granted};
 
-/// The user that the bot is.
+/// The bot's user id.
 pub const BOT: u64 = 900;
-/// The application that the bot is.
+/// The bot's application id.
 pub const APPLICATION: u64 = 901;
 
-/// Milliseconds from 1970 to the beginning of snowflakes.
+/// Milliseconds from 1970 to the epoch of snowflakes.
 const EPOCH_MS: i64 = 1_420_070_400_000;
 
 /// Flags of an application that may read messages and members.
 const ALL_INTENTS: u64 = (1 << 19) | (1 << 15);
 
-/// Requests kept for looking at.
+/// Most requests that are recorded.
 const MAX_RECORDED_REQUESTS: usize = 100_000;
 
-/// A request that was made.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     /// Its method.
     pub method: String,
-    /// Its path, behind the version.
+    /// Its path without the version.
     pub path: String,
     /// Its JSON.
     pub body: Option<Value>,
-    /// What it was answered with.
+    /// The status of the response.
     pub status: u16,
 }
 
-/// What a channel is.
+/// The kind of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A text channel of a server.
     Text,
-    /// A thread everybody around it sees.
+    /// A thread that everyone in its channel sees.
     Thread,
-    /// A thread that only those see who were added.
+    /// A thread that only added people see.
     PrivateThread,
-    /// One person and the bot.
+    /// A DM of one person with the bot.
     Dm,
 }
 
 /// A member of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Member {
-    /// Ids of roles, without everybody's.
+    /// Ids of roles, without that of everyone.
     pub roles: Vec<u64>,
     /// The name in this server.
     pub nick: Option<String>,
@@ -63,15 +63,15 @@ pub struct Member {
 /// A server.
 #[derive(Debug, Clone)]
 pub struct Guild {
-    /// Its id, which is everybody's role's too.
+    /// Its id, which is also the id of the role of everyone.
     pub id: u64,
-    /// Who owns it.
+    /// The owner.
     pub owner: u64,
     /// Permissions of each role.
     pub roles: HashMap<u64, Bits>,
-    /// Who belongs to it.
+    /// Its members.
     pub members: BTreeMap<u64, Member>,
-    /// The channel in which newcomers are greeted.
+    /// The system channel.
     pub system: u64,
 }
 
@@ -80,26 +80,26 @@ pub struct Guild {
 pub struct Channel {
     /// Its id.
     pub id: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its server, unless it is a DM.
     pub guild: Option<u64>,
     /// Its name.
     pub name: String,
-    /// The channel a thread hangs on.
+    /// The parent channel of a thread.
     pub parent: Option<u64>,
-    /// The person of a DM; who was added to a thread.
+    /// The person of a DM, or the people added to a thread.
     pub people: Vec<u64>,
-    /// What it grants and takes.
+    /// Its permission overwrites.
     pub overwrites: Vec<Overwrite>,
-    /// What was said, in order.
+    /// Its messages, in order.
     pub messages: BTreeMap<u64, Value>,
-    /// The newest message there ever was.
+    /// The newest message ever.
     pub last: Option<u64>,
 }
 
 impl Channel {
-    /// One in which nothing was said yet, and that grants and takes nothing.
+    /// Returns an empty channel without overwrites.
     fn new(id: u64, kind: Kind, guild: Option<u64>, name: &str) -> Self {
         Self {
             id,
@@ -115,7 +115,7 @@ impl Channel {
     }
 }
 
-/// Everything.
+/// All data of the fake.
 pub struct World {
     pub(crate) token: String,
     pub(crate) gateway: String,
@@ -124,41 +124,41 @@ pub struct World {
     pub users: BTreeMap<u64, String>,
     /// Users that are bots.
     pub bots: Vec<u64>,
-    /// Servers by their ids.
+    /// Servers by id.
     pub guilds: BTreeMap<u64, Guild>,
-    /// Channels by their ids.
+    /// Channels by id.
     pub channels: BTreeMap<u64, Channel>,
-    /// The application's flags: which intents it was granted.
+    /// Flags of the application: the granted intents.
     pub flags: u64,
     pub(crate) sessions: Vec<Session>,
     pub(crate) duplicates: usize,
     pub(crate) swap: bool,
     pub(crate) held: Option<(String, Value)>,
-    /// Sessions that were begun.
+    /// Number of sessions started.
     pub identified: usize,
-    /// Sessions that were resumed.
+    /// Number of sessions resumed.
     pub resumed: usize,
-    /// Requests that were made.
+    /// Recorded requests.
     pub requests: Vec<RecordedRequest>,
-    /// Requests that Discord's description does not allow.
+    /// Requests that violate Discord's API description.
     pub violations: Vec<String>,
     faults: Vec<Fault>,
-    /// Requests a second that are allowed over all routes.
+    /// Requests per second allowed over all routes.
     pub limit: Option<usize>,
     recent: VecDeque<Instant>,
     pub(crate) nonces: HashMap<(u64, String), u64>,
-    /// Channels in which the bot was seen writing.
+    /// Channels in which the bot showed the typing indicator.
     pub typing: Vec<u64>,
-    /// Commands as they were declared.
+    /// Declared commands.
     pub commands: Vec<Value>,
     pub(crate) interactions: Vec<Interaction>,
     pub(crate) webhooks: BTreeMap<u64, Value>,
     pub(crate) uploads: HashMap<String, Vec<u8>>,
-    /// Attachments by their ids.
+    /// Attachments by id.
     pub(crate) attached: HashMap<String, Value>,
-    /// What the bot shows of itself.
+    /// The bot's presence.
     pub presence: Option<Value>,
-    /// Pictures of webhooks by their names, as they were given.
+    /// Pictures of webhooks by name, as received.
     pub pictures: BTreeMap<String, String>,
 }
 
@@ -196,7 +196,7 @@ impl World {
         }
     }
 
-    /// A new id, made now.
+    /// Returns a new id for the current time.
     pub fn id(&mut self) -> u64 {
         let now = SystemClock.now().as_millisecond() - EPOCH_MS;
         let first = u64::try_from(now).expect("a time after 2015") << 22;
@@ -204,24 +204,24 @@ impl World {
         self.next
     }
 
-    /// The time now, as Discord writes it.
+    /// Returns the current time in Discord's format.
     pub(crate) fn time() -> String {
         SystemClock.now().strftime("%FT%T%.6f+00:00").to_string()
     }
 
-    /// A new user.
+    /// Adds a user.
     pub fn user(&mut self, name: &str) -> u64 {
         let id = self.id();
         self.users.insert(id, name.to_owned());
         id
     }
 
-    /// A new server of `owner` with the bot in it; everybody may see, speak and scroll back.
+    /// Adds a server of `owner` with the bot in it; everyone may see, write and read the history.
     pub fn guild(&mut self, owner: u64, members: &[u64]) -> u64 {
         let id = self.id();
         let everybody = members.iter().chain([&owner, &BOT]);
         let members = everybody.map(|user| (*user, Member::default())).collect();
-        // What the bot is invited with.
+        // The permissions of the bot's invitation.
         let own_role = self.id();
         let bits = Bits::EVERYBODY.and(Bits::WEBHOOKS);
         let system = self.id();
@@ -239,13 +239,13 @@ impl World {
         id
     }
 
-    /// A new channel of a server.
+    /// Adds a channel to a server.
     pub fn channel(&mut self, guild: u64, name: &str, overwrites: Vec<Overwrite>) -> u64 {
         let id = self.id();
         self.add(Channel { overwrites, ..Channel::new(id, Kind::Text, Some(guild), name) })
     }
 
-    /// A channel that only some see: those people, and the bot.
+    /// Adds a channel that only these people and the bot see.
     pub fn private_channel(&mut self, guild: u64, name: &str, people: &[u64]) -> u64 {
         let hidden = Overwrite { id: guild, user: false, allow: Bits::default(), deny: Bits::VIEW };
         let seen = |id: &u64| Overwrite { id: *id, user: true, allow: Bits::VIEW, deny: Bits::default() };
@@ -253,7 +253,7 @@ impl World {
         self.channel(guild, name, overwrites)
     }
 
-    /// A thread on a channel.
+    /// Adds a thread to a channel.
     pub fn thread(&mut self, parent: u64, name: &str, private_to: Option<&[u64]>) -> u64 {
         let (id, guild) = (self.id(), self.channels[&parent].guild);
         let kind = if private_to.is_some() { Kind::PrivateThread } else { Kind::Thread };
@@ -261,7 +261,7 @@ impl World {
         self.add(Channel { parent: Some(parent), people, ..Channel::new(id, kind, guild, name) })
     }
 
-    /// The DM channel of a user.
+    /// Returns the DM channel of a user.
     pub fn dm(&mut self, user: u64) -> u64 {
         let known = self.channels.values().find(|channel| channel.kind == Kind::Dm && channel.people == [user]);
         if let Some(channel) = known {
@@ -279,13 +279,13 @@ impl World {
         if thread {
             self.emit_in(id, "THREAD_CREATE", json);
         } else {
-            // Bots are told of all channels of a server, also of those they may not see.
+            // Bots get all channels of a server, even those they may not see.
             self.emit("CHANNEL_CREATE", json);
         }
         id
     }
 
-    /// What somebody may do in a channel.
+    /// Returns a user's permissions in a channel.
     pub fn granted(&self, channel: u64, user: u64) -> Bits {
         let Some(channel) = self.channels.get(&channel) else { return Bits::default() };
         let Some(guild) = channel.guild else {
@@ -299,18 +299,18 @@ impl World {
         if hidden && bits != Bits(u64::MAX) { Bits::default() } else { bits }
     }
 
-    /// The messages of a channel, in order.
+    /// Returns the messages of a channel, in order.
     pub fn messages(&self, channel: u64) -> Vec<&Value> {
         self.channels[&channel].messages.values().collect()
     }
 
-    /// What the bot said in a channel, in order.
+    /// Returns the bot's messages in a channel, in order.
     pub fn bots_messages(&self, channel: u64) -> Vec<&Value> {
         let own = |message: &&Value| message["application_id"] == *APPLICATION.to_string();
         self.channels[&channel].messages.values().filter(own).collect()
     }
 
-    /// What the bot said in answer to a message, in order.
+    /// Returns the bot's replies to a message, in order.
     pub fn answers(&self, channel: u64, requests: u64) -> Vec<&Value> {
         let to = requests.to_string();
         let answers = |message: &&Value| {
@@ -319,17 +319,17 @@ impl World {
         self.bots_messages(channel).into_iter().filter(answers).collect()
     }
 
-    /// So much time passes that a nonce counts for nothing any more.
+    /// Expires all nonces, as time would.
     pub fn forget_nonces(&mut self) {
         self.nonces.clear();
     }
 
-    /// Orders trouble.
+    /// Injects a fault.
     pub fn order(&mut self, fault: Fault) {
         self.faults.push(fault);
     }
 
-    /// The trouble that a request runs into.
+    /// Returns the fault that applies to a request.
     pub(crate) fn fault(&mut self, method: &str, path: &str) -> Option<What> {
         let at = self.faults.iter().position(|fault| fault.method == method && path.contains(&fault.path))?;
         let fault = &mut self.faults[at];
@@ -341,7 +341,7 @@ impl World {
         Some(what)
     }
 
-    /// Seconds to wait, if too many requests came within a second.
+    /// Returns the seconds to wait if there were too many requests within a second.
     pub(crate) fn over_the_limit(&mut self) -> Option<f64> {
         let limit = self.limit?;
         while self.recent.front().is_some_and(|at| at.elapsed().as_secs_f64() >= 1.0) {
@@ -355,7 +355,7 @@ impl World {
         None
     }
 
-    /// The last requests, for a test that fails.
+    /// Returns the last requests, for the message of a failed test.
     pub(crate) fn last_requests(&self) -> String {
         let last = self.requests.iter().rev().take(12).rev();
         last.map(|requests| format!("\n  {} {} -> {}", requests.method, requests.path, requests.status)).collect()

@@ -1,4 +1,4 @@
-//! The peer is trusted because a library that knows nothing of it uses it as it uses Discord.
+//! Checks the fake with discord.js, an independent library that uses it like the real Discord.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use azera_fake_discord::{FakeDiscord, Invoked};
 use serde_json::json;
 
-/// A bot, until this is dropped.
+/// A bot that is killed when this is dropped.
 struct Bot(Child);
 
 impl Drop for Bot {
@@ -16,7 +16,7 @@ impl Drop for Bot {
     }
 }
 
-/// Where discord.js is installed, and Discord's own description.
+/// Returns the path in a variable, if it exists: of discord.js, or of Discord's API description.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.exists())
@@ -67,7 +67,7 @@ fn discord_js_logs_in_talks_uploads_and_runs_a_command() {
     assert_eq!((found.kind, found.ephemeral), (Some(5), true));
     assert_eq!(found.message.unwrap()["content"], "ann: again");
 
-    // A connection that breaks is resumed, and what was said meanwhile is told.
+    // A broken connection is resumed, and missed events are sent.
     fake.world(|world| world.drop_sockets());
     answer("are you there?", "You said: are you there?");
     let (resumed, violations) = fake.world(|world| (world.resumed, world.violations.clone()));

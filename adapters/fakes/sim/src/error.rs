@@ -2,29 +2,29 @@ use thiserror::Error;
 
 use crate::{LineError, SessionError};
 
-/// Why a timeline could not be played.
+/// An error of reading or playing a timeline.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A line is not what the format says; nothing was played.
+    /// A line has a wrong format; nothing was played.
     #[error("line {number}: {what}")]
     Line {
-        /// Which line, counted from 1.
+        /// Number of the line, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: LineError,
     },
-    /// The timeline could not be read.
+    /// Reading the timeline failed.
     #[error("the timeline cannot be read: {0}")]
     Read(#[source] std::io::Error),
-    /// What happened could not be written.
+    /// Writing the output failed.
     #[error("the output cannot be written: {0}")]
     Write(#[source] std::io::Error),
-    /// The session could not let time pass or open again.
+    /// The session could not advance the time or reopen.
     #[error("line {number}: {source}")]
     Session {
-        /// The line being played, counted from 1.
+        /// Number of the line being played, from 1.
         number: usize,
-        /// What failed.
+        /// The cause.
         source: SessionError,
     },
 }

@@ -5,84 +5,84 @@ use serde::{Deserialize, Deserializer};
 
 use crate::History;
 
-/// What a line makes happen. Fields unknown here are ignored, for the format grows by adding.
+/// The event of a line. Unknown fields are ignored, so that the format can grow.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// A realm comes to be, or is set anew.
+    /// Creates or replaces a realm.
     Realm(RealmLine),
-    /// A chat comes to be, or gets other members.
+    /// Creates a chat, or changes its members.
     Chat(ChatLine),
-    /// Somebody joins a realm or a private chat.
+    /// A person joins a realm or a private chat.
     Join(Membership),
-    /// Somebody leaves a realm or a private chat.
+    /// A person leaves a realm or a private chat.
     Leave(Membership),
-    /// Somebody says something.
+    /// A person sends a message.
     Message(MessageLine),
-    /// Somebody changes what they said.
+    /// A person edits a message.
     Edit(EditLine),
-    /// Somebody deletes what they said.
+    /// A person deletes a message.
     Delete(DeleteLine),
-    /// Somebody gives a command.
+    /// A person runs a command.
     Command(CommandGiven),
-    /// A recall is asked for by hand.
+    /// A person searches the memories.
     #[serde(rename = "probe")]
     Search(SearchLine),
     /// Time passes.
     Wait(WaitLine),
-    /// Everything is closed and opened again.
+    /// Everything closes and opens again.
     Restart(RestartLine),
 }
 
-/// A realm and who is in it.
+/// A realm and its members.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RealmLine {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Which.
+    /// The realm.
     pub realm: RealmId,
-    /// Who belongs to it from now on.
+    /// Its members from now on.
     pub members: Vec<PersonId>,
-    /// Who manages it; without a word about it its first member, for a realm has an owner.
+    /// Its admins; without this field, its first member, because a realm needs an owner.
     pub admins: Option<Vec<PersonId>>,
-    /// The IANA name of its time zone.
+    /// IANA name of its time zone.
     pub time_zone: Option<String>,
-    /// The chat that dreams and journal entries go to.
+    /// The chat for dreams and journal entries.
     pub journal: Option<ChatId>,
-    /// How far back newcomers can scroll in its public chats. Counts in the realm's first line.
+    /// How far back newcomers can read in its public chats. Only the realm's first line counts.
     #[serde(default)]
     pub history: History,
 }
 
-/// A chat and who may read it.
+/// A chat and its readers.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "RawChat")]
 pub struct ChatLine {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Which.
+    /// The chat.
     pub chat: ChatId,
     /// Who may read it.
     pub kind: ChatKind,
-    /// Who answers there until somebody chooses another.
+    /// Its persona, until somebody chooses another.
     pub persona: Option<PersonaId>,
 }
 
 /// Who may read a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatKind {
-    /// Everybody of a realm.
+    /// Everyone in a realm.
     Public {
         /// The realm.
         realm: RealmId,
     },
-    /// Its members alone, who need not belong to the realm around it.
+    /// Its members only, who need not belong to the realm.
     Private {
-        /// The realm around it.
+        /// The realm it belongs to.
         realm: Option<RealmId>,
-        /// Who is in it.
+        /// Its members.
         members: BTreeSet<PersonId>,
-        /// How far back newcomers can scroll. Counts in the chat's first line.
+        /// How far back newcomers can read. Only the chat's first line counts.
         history: History,
     },
     /// One person and the bot.
@@ -92,19 +92,19 @@ pub enum ChatKind {
     },
 }
 
-/// Somebody comes or goes.
+/// A person joins or leaves.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "RawMembership")]
 pub struct Membership {
-    /// When.
+    /// The time.
     pub at: Timestamp,
     /// What they join or leave.
     pub target: Target,
-    /// Who.
+    /// The person.
     pub person: PersonId,
 }
 
-/// What can be joined and left.
+/// A realm or chat that people join and leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A realm.
@@ -116,89 +116,89 @@ pub enum Target {
 /// A message.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct MessageLine {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Its id; the same id again is the same message.
+    /// Its id; the same id again means the same message.
     pub id: MessageId,
-    /// Where.
+    /// The chat.
     pub chat: ChatId,
-    /// Who says it.
+    /// The person.
     pub person: PersonId,
-    /// The name shown; the person's id if there is none.
+    /// The displayed name; the person's id if missing.
     pub name: Option<String>,
-    /// What is said.
+    /// The text.
     #[serde(deserialize_with = "text")]
     pub text: Text,
-    /// Whether the bot is mentioned.
+    /// True if it mentions the bot.
     pub mentions_bot: Option<bool>,
-    /// Other people mentioned.
+    /// Other people whom it mentions.
     pub mentions: Option<Vec<PersonId>>,
-    /// The message or reply it answers.
+    /// The message or reply that it replies to.
     pub reply_to: Option<MessageId>,
 }
 
-/// A changed message.
+/// An edit.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct EditLine {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Which message.
+    /// The message.
     pub id: MessageId,
-    /// What it says now.
+    /// The new text.
     #[serde(deserialize_with = "text")]
     pub text: Text,
 }
 
-/// A deleted message.
+/// A deletion.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct DeleteLine {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Which message.
+    /// The message.
     pub id: MessageId,
 }
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct CommandGiven {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Where.
+    /// The chat.
     pub chat: ChatId,
-    /// By whom.
+    /// The person.
     pub person: PersonId,
     /// The line as typed, with its slash.
     #[serde(deserialize_with = "text")]
     pub text: Text,
 }
 
-/// A recall by hand.
+/// A search of the memories.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SearchLine {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// In which chat.
+    /// The chat.
     pub chat: ChatId,
-    /// By whom.
+    /// The person.
     pub person: PersonId,
-    /// What is looked for.
+    /// The text to search for.
     #[serde(deserialize_with = "text")]
     pub query: Text,
-    /// Hits at most.
+    /// Most hits.
     pub limit: Option<usize>,
 }
 
-/// Time that passes.
+/// A pause.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct WaitLine {
-    /// Until when.
+    /// The end of the pause.
     pub until: Timestamp,
 }
 
 /// A restart.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RestartLine {
-    /// When; at once if it does not say.
+    /// The time; at once if missing.
     pub at: Option<Timestamp>,
 }
 
@@ -228,7 +228,7 @@ impl TryFrom<RawChat> for ChatLine {
     fn try_from(raw: RawChat) -> Result<Self, Self::Error> {
         let mut members = raw.members.unwrap_or_default().into_iter().collect::<BTreeSet<_>>();
         let kind = match (raw.kind, raw.realm) {
-            // Everybody of the realm reads a public chat; members named beside that say nothing new.
+            // Everyone in the realm reads a public chat, so its `members` are ignored.
             (RawKind::Public, Some(realm)) => ChatKind::Public { realm },
             (RawKind::Public, None) => return Err("a public chat needs a `realm`"),
             (RawKind::Private, realm) => ChatKind::Private { realm, members, history: raw.history },
@@ -263,13 +263,13 @@ impl TryFrom<RawMembership> for Membership {
     }
 }
 
-/// `Text` itself deserializes whatever it is given, for the record; what comes from outside is cut.
+/// Reads a text and cuts it if it is too long. `Text` itself accepts any length, because the record uses it.
 fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Text, D::Error> {
     String::deserialize(from).map(Text::from)
 }
 
 impl Event {
-    /// When it happens, if the line says so.
+    /// Returns the time of the line, if it has one.
     pub fn at(&self) -> Option<Timestamp> {
         match self {
             Self::Realm(line) => Some(line.at),
@@ -287,7 +287,7 @@ impl Event {
 }
 
 impl MessageLine {
-    /// The name shown, cut to [`MAX_NAME_CHARS`].
+    /// Returns the displayed name, cut to [`MAX_NAME_CHARS`].
     pub fn shown_name(&self) -> String {
         let name = self.name.as_deref().filter(|name| !name.trim().is_empty()).unwrap_or(self.person.as_str());
         name.chars().take(MAX_NAME_CHARS).collect()

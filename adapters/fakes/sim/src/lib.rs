@@ -1,13 +1,13 @@
-//! The platform behind `azera replay`: a made-up world of realms, chats and people, driven by a timeline instead of a
-//! network. It answers the core the way a real platform does and knows nothing of what the core does with the answers.
+//! The simulated platform of `azera replay`: a world of realms, chats and people, driven by a timeline instead of a
+//! network. It answers the engine as a real platform does, and knows nothing about the engine.
 //!
-//! A [`Timeline`] is read whole, then [`replay`] plays it line by line against the [`Host`](azera_adapter::Host) that a
-//! [`Session`] opens, on a clock that the session moves. What happened comes out as JSON lines ([`Output`]).
+//! Begin with [`Timeline`], which is read completely first, and [`replay`], which plays it line by line. A [`Session`]
+//! opens the [`Host`](azera_adapter::Host) and moves the clock. The output is JSON lines ([`Output`]).
 //!
 //! Invariants:
-//! - Nothing is played of a timeline that has a bad line.
-//! - The world outlives a restart of the core, as a real platform does: who is where, and which replies were shown.
-//! - A person who cannot read a chat cannot write, edit or give a command there; the core is not even asked.
+//! - A timeline with a bad line is not played at all.
+//! - The world survives a restart of the engine, as a real platform does: its members, and which replies were shown.
+//! - A person who cannot read a chat cannot write, edit or run commands there; the engine is not even called.
 
 mod error;
 mod event;

@@ -3,18 +3,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use azera_types::{PersonId, Timestamp};
 use serde::Deserialize;
 
-/// How far back newcomers can scroll.
+/// How far back newcomers can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum History {
     /// To the beginning.
     #[default]
     Shared,
-    /// To when they came.
+    /// To the time when they joined.
     Joined,
 }
 
-/// Who is in a realm or a private chat, and since when.
+/// The members of a realm or a private chat, and when they joined.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Members {
     history: History,
@@ -26,7 +26,7 @@ impl Members {
         Self { history, came: BTreeMap::new() }
     }
 
-    /// Makes it these people: who is there already has not come anew. Gives who is gone.
+    /// Sets the members; existing ones keep their time of joining. Returns those who are no longer members.
     pub(crate) fn set(&mut self, people: &BTreeSet<PersonId>, at: Timestamp) -> Vec<PersonId> {
         let gone: Vec<_> = self.came.keys().filter(|person| !people.contains(*person)).cloned().collect();
         self.came.retain(|person, _| people.contains(person));
@@ -38,7 +38,7 @@ impl Members {
         self.came.entry(person.clone()).or_insert(at);
     }
 
-    /// Whether the person was there.
+    /// Removes a person; returns true if they were a member.
     pub(crate) fn leave(&mut self, person: &PersonId) -> bool {
         self.came.remove(person).is_some()
     }
@@ -51,7 +51,7 @@ impl Members {
         self.came.keys()
     }
 
-    /// The time from which a member can scroll back; `None` is the beginning.
+    /// Returns the time from which a member can read; `None` is the beginning.
     pub(crate) fn since(&self, person: &PersonId) -> Option<Timestamp> {
         match self.history {
             History::Shared => None,
@@ -59,7 +59,7 @@ impl Members {
         }
     }
 
-    /// The time from which all of these members can.
+    /// Returns the time from which all of these members can read.
     pub(crate) fn since_for_all<'a>(&self, people: impl Iterator<Item = &'a PersonId>) -> Option<Timestamp> {
         people.filter_map(|person| self.since(person)).max()
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::platform::Delivered;
 
-/// What happened, as it is printed: one JSON object a line, `at` beside these fields.
+/// An event of the output: one JSON object per line, with `at` added to these fields.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Output<'a> {
@@ -12,104 +12,104 @@ pub enum Output<'a> {
     Reply {
         /// Its id.
         id: &'a MessageId,
-        /// The message it answers.
+        /// The message that it answers.
         to: Option<&'a MessageId>,
-        /// Where.
+        /// The chat.
         chat: &'a ChatId,
-        /// Who answers.
+        /// The persona.
         persona: &'a PersonaId,
-        /// What is said.
+        /// The text.
         text: &'a str,
-        /// The mood's label; null until minds exist.
+        /// Label of the mood; null without a mind.
         mood: Option<&'a str>,
-        /// 0 (low) to 1 (high); null until minds exist.
+        /// Value of the mood, from 0 (low) to 1 (high); null without a mind.
         mood_value: Option<f32>,
-        /// 0 to 1; null until minds exist.
+        /// Energy from 0 to 1; null without a mind.
         energy: Option<f32>,
-        /// Tokens of the prompt; null, like the three below, if the reply was made before the last start and delivered
+        /// Tokens of the prompt. Null, like the three below, if the reply was generated before a restart and delivered
         /// after it.
         prompt_tokens: Option<usize>,
-        /// Of these, reused from the cache.
+        /// Prompt tokens reused from the cache.
         cached_tokens: Option<usize>,
-        /// Of these, evaluated for this reply.
+        /// Prompt tokens evaluated for this reply.
         evaluated_tokens: Option<usize>,
-        /// Tokens generated.
+        /// Generated tokens.
         completion_tokens: Option<usize>,
-        /// The memories that stood in the prompt.
+        /// The memories in the prompt.
         recalled: &'a [Hit],
     },
-    /// A reply told of before was shown again, because somebody chose it among others. No second `reply`: whoever counts
-    /// those counts deliveries.
+    /// An earlier reply was shown again, because somebody chose it among others. This is not a second `reply`, so that
+    /// counting those counts deliveries.
     ShownAgain {
         /// The reply's id.
         id: &'a MessageId,
-        /// Where.
+        /// The chat.
         chat: &'a ChatId,
     },
-    /// Something a persona wrote unasked was posted.
+    /// A writing was posted.
     Post {
         /// Its id.
         id: &'a MessageId,
-        /// Where.
+        /// The chat.
         chat: &'a ChatId,
-        /// Who wrote it.
+        /// The persona.
         persona: &'a PersonaId,
-        /// What it is: `dream`, `reflection`.
+        /// Its kind: `dream`, `reflection`.
         kind: &'a str,
-        /// What was written.
+        /// The text.
         text: &'a str,
-        /// The messages it rests on.
+        /// Its source messages.
         sources: &'a [MessageId],
     },
-    /// A message was not answered.
+    /// A message got no reply.
     #[serde(rename = "silent")]
     Skipped {
         /// The message.
         to: &'a MessageId,
-        /// Where; left out if the message was said before this replay.
+        /// The chat; missing if the message is from before this replay.
         #[serde(skip_serializing_if = "Option::is_none")]
         chat: Option<&'a ChatId>,
-        /// Why not, in words.
+        /// The reason in words.
         why: &'static str,
     },
-    /// A recall by hand.
+    /// A search of the memories.
     #[serde(rename = "probe")]
     Search {
-        /// What was looked for.
+        /// The text searched for.
         query: &'a str,
-        /// Where.
+        /// The chat.
         chat: &'a ChatId,
-        /// By whom.
+        /// The person.
         person: &'a PersonId,
-        /// What was found, best first.
+        /// The hits, best first.
         hits: &'a [Hit],
     },
     /// A command was answered.
     Command {
-        /// Where.
+        /// The chat.
         chat: &'a ChatId,
-        /// By whom it was given.
+        /// The person.
         person: &'a PersonId,
-        /// Whether it did what it was told.
+        /// True if it succeeded.
         ok: bool,
         /// The answer.
         text: &'a str,
-        /// The chat to go on in, if it made one.
+        /// The chat to continue in, if there is a new one.
         #[serde(skip_serializing_if = "Option::is_none")]
         go_to: Option<&'a ChatId>,
     },
-    /// Something could not be done.
+    /// An event failed.
     Error {
-        /// The message it is about.
+        /// The message.
         #[serde(skip_serializing_if = "Option::is_none")]
         to: Option<&'a MessageId>,
-        /// Where.
+        /// The chat.
         #[serde(skip_serializing_if = "Option::is_none")]
         chat: Option<&'a ChatId>,
-        /// Whose doing it was.
+        /// The person.
         #[serde(skip_serializing_if = "Option::is_none")]
         person: Option<&'a PersonId>,
-        /// What went wrong.
+        /// The error.
         text: String,
     },
 }
@@ -124,7 +124,7 @@ pub(crate) struct OutLine<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// A turn whose reply was delivered.
+    /// Returns the output for a turn with a reply.
     pub fn turn(turn: &'a Turn) -> Self {
         let State { mood, mood_value, energy } = &turn.state;
         Self::Reply {
@@ -144,7 +144,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// A reply that arrived apart from the turn that made it.
+    /// Returns the output for a reply that was delivered outside a turn of this replay.
     pub(crate) fn delivered(delivered: &'a Delivered) -> Self {
         let outbound = &delivered.outbound;
         if delivered.again {
@@ -178,7 +178,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// A message that was left unanswered.
+    /// Returns the output for a message without a reply.
     pub fn skipped(to: &'a MessageId, chat: Option<&'a ChatId>, reason: SkipReason) -> Self {
         Self::Skipped { to, chat, why: reason.why() }
     }

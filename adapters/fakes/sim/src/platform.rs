@@ -10,7 +10,7 @@ use crate::World;
 /// The platform's name.
 pub const PLATFORM: &str = "sim";
 
-/// A [`World`] as the core sees it: a platform.
+/// A [`World`] as a platform.
 pub struct SimPlatform {
     id: PlatformId,
     clock: Arc<dyn Clock>,
@@ -20,50 +20,50 @@ pub struct SimPlatform {
 #[derive(Default)]
 struct State {
     world: World,
-    /// Every reply ever shown, those taken back included: none of them may be shown again.
+    /// Every reply ever shown, including retracted ones; none may be shown again.
     shown: HashSet<MessageId>,
-    /// Replies shown and not yet told of in the output, in order.
+    /// Shown replies that are not in the output yet, in order.
     fresh: Vec<Delivered>,
 }
 
-/// A reply as it arrived.
+/// A delivered reply.
 pub(crate) struct Delivered {
-    /// When.
+    /// The time.
     pub(crate) at: Timestamp,
-    /// Whether it was shown before and chosen again.
+    /// True if it was shown before and chosen again.
     pub(crate) again: bool,
     pub(crate) outbound: Outbound,
-    /// What was written unasked, and what it rests on.
+    /// Kind and sources of a post.
     pub(crate) post: Option<(String, Vec<MessageId>)>,
 }
 
 impl SimPlatform {
-    /// An empty world on a clock that the replay's session moves.
+    /// Creates an empty world on a clock that the session moves.
     pub fn new(clock: Arc<dyn Clock>) -> Result<Self, IdError> {
         Ok(Self { id: PlatformId::new(PLATFORM)?, clock, state: Mutex::default() })
     }
 
-    /// The virtual time.
+    /// Returns the virtual time.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The world, to look at or to change. The guard must not be kept over an await.
+    /// Reads or changes the world. Do not hold the guard across an await.
     pub fn with_world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         act(&mut self.lock().world)
     }
 
-    /// The replies that arrived since the last call, in order.
+    /// Returns the replies delivered since the last call, in order.
     pub(crate) fn take_delivered(&self) -> Vec<Delivered> {
         std::mem::take(&mut self.lock().fresh)
     }
 
-    /// Whether a reply was ever shown.
+    /// Returns true if a reply was ever shown.
     pub(crate) fn was_shown(&self, reply: &MessageId) -> bool {
         self.lock().shown.contains(reply)
     }
 
-    /// Shows something once.
+    /// Shows a reply or post once.
     fn show(&self, outbound: &Outbound, post: Option<(String, Vec<MessageId>)>) {
         let at = self.clock.now();
         let mut state = self.lock();
@@ -83,7 +83,7 @@ impl Platform for SimPlatform {
         &self.id
     }
 
-    /// A chat that no line has made yet may still come: an earlier replay may have left something to be shown there.
+    /// A chat may be created by a later line; an earlier replay may have left a reply for it.
     async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
         let state = self.lock();
         if !state.world.has_chat(chat) {
@@ -135,7 +135,7 @@ impl Platform for SimPlatform {
         Ok(())
     }
 
-    /// The output tells what happened, so a reply taken back stays told; it is not shown again.
+    /// The output cannot be changed, so this only prevents the reply from being shown again.
     async fn retract(&self, _chat: &ChatId, reply: &MessageId, _at: Timestamp) -> Result<(), PlatformError> {
         self.lock().shown.insert(reply.clone());
         Ok(())

@@ -10,38 +10,38 @@ use crate::{
     ChatLine, CommandGiven, DeleteLine, EditLine, Error, Event, MessageLine, Output, SearchLine, SimPlatform, Timeline,
 };
 
-/// What a [`Session`] says went wrong.
+/// The error of a [`Session`].
 pub type SessionError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The product under replay: who opens it, closes it and moves its clock.
+/// The product under replay: opens it, closes it and moves its clock.
 #[async_trait]
 pub trait Session: Send {
-    /// The core as it runs now. The replay keeps it for one line at most, so that [`Session::reopen`] can close all of it.
+    /// Returns the running engine. The replay holds it for one line at most, so that [`Session::reopen`] can close
+    /// everything.
     fn host(&self) -> Arc<dyn Host>;
 
-    /// Lets time pass up to `to`: whatever is due by then happens, each thing at its own time. A time that is past changes
-    /// nothing.
+    /// Advances the time to `to`. Due work runs at its own time. A past time changes nothing.
     async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError>;
 
-    /// Closes everything and opens it again from what is on disk, with the same platform.
+    /// Closes everything and opens it again from disk, with the same platform.
     async fn reopen(&mut self) -> Result<(), SessionError>;
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Played {
-    /// Lines played.
+    /// Number of lines played.
     pub lines: usize,
-    /// Replies told of.
+    /// Number of replies in the output.
     pub replies: usize,
-    /// Errors told of.
+    /// Number of errors in the output.
     pub errors: usize,
 }
 
-/// Plays a timeline and writes what happened, a JSON line each, flushed at once.
+/// Plays a timeline and writes its output, one JSON line per event, flushed at once.
 ///
-/// Errors are what stops the replay: output that cannot be written, a session that cannot go on. What fails inside the
-/// product or is against the rules of the world is a line of the output.
+/// An error stops the replay: the output cannot be written, or the session fails. Failures of the product and
+/// violations of the world's rules are lines of the output.
 pub async fn replay(
     timeline: &Timeline,
     platform: &SimPlatform,
@@ -105,7 +105,7 @@ impl Player<'_> {
             Event::Delete(line) => self.delete(line).await,
             Event::Command(line) => self.command(line).await,
             Event::Search(line) => self.search(line).await,
-            // Time has passed already; a restart is not the host's to do.
+            // The time was advanced already, and a restart is not an event for the engine.
             Event::Wait(_) | Event::Restart(_) => Ok(()),
         }
     }
@@ -179,7 +179,7 @@ impl Player<'_> {
         };
         match self.session.host().command(self.platform.id(), given).await {
             Ok(answer) => {
-                // What the command made to be delivered happened before its answer.
+                // Replies that the command delivered come before its answer.
                 self.tell_delivered()?;
                 self.tell(Output::Command {
                     chat: &line.chat,
@@ -200,13 +200,13 @@ impl Player<'_> {
             query: line.query.clone(),
             limit: line.limit,
         };
-        // The format: who cannot read the chat finds nothing.
+        // By the format, a person who cannot read the chat finds nothing.
         let known = self.platform.with_world(|world| world.has_chat(&line.chat));
-        let probed = match known {
+        let searched = match known {
             true => self.session.host().search(self.platform.id(), request).await,
             false => Ok(Vec::new()),
         };
-        let hits = match probed {
+        let hits = match searched {
             Ok(hits) => hits,
             Err(HostError::NotAllowed) => Vec::new(),
             Err(e) => {
@@ -237,7 +237,7 @@ impl Player<'_> {
         }
     }
 
-    /// Tells of the replies that arrived apart from a turn: left over from before a restart, or made by a command.
+    /// Prints replies that were delivered outside a turn: from before a restart, or by a command.
     fn tell_delivered(&mut self) -> Result<(), Error> {
         for delivered in self.platform.take_delivered() {
             self.tell_at(delivered.at, Output::delivered(&delivered))?;

@@ -6,19 +6,19 @@ use thiserror::Error;
 
 use crate::{Error, Event};
 
-/// Bytes a line may have. Longer than any message that is taken in, so that such a message is cut and not refused.
+/// Longest line in bytes. It is longer than any message, so that a long message is cut and not refused.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Lines a timeline may have.
+/// Most lines of a timeline.
 pub const MAX_LINES: usize = 1_000_000;
 
-/// What is wrong with a line.
+/// The fault of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LineError {
     /// Not UTF-8.
     #[error("not UTF-8")]
     NotUtf8,
-    /// More than [`MAX_LINE_BYTES`].
+    /// Longer than [`MAX_LINE_BYTES`].
     #[error("longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
     /// More than [`MAX_LINES`] lines.
@@ -27,36 +27,36 @@ pub enum LineError {
     /// Not JSON.
     #[error("not JSON: {0}")]
     NotJson(String),
-    /// JSON, but no event of a timeline.
+    /// JSON, but not an event.
     #[error("{0}")]
     NotAnEvent(String),
-    /// Its time lies before the time of a line above.
+    /// Its time is before the time of an earlier line.
     #[error("time runs backwards: {at} after {before}")]
     Backwards {
         /// The line's time.
         at: Timestamp,
-        /// The latest time above it.
+        /// The latest time before it.
         before: Timestamp,
     },
 }
 
-/// What happens in a replay, in order.
+/// The events of a replay, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     lines: Vec<Line>,
 }
 
-/// One line of a timeline.
+/// A line of a timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Its number in the file, counted from 1, empty lines included.
+    /// Its number in the file, from 1, with empty lines.
     pub number: usize,
-    /// What happens.
+    /// The event.
     pub event: Event,
 }
 
 impl Timeline {
-    /// Reads a whole timeline. The first bad line is an error that names it; empty lines count but say nothing.
+    /// Reads a whole timeline and ignores empty lines. The error names the first bad line.
     pub fn read(mut from: impl BufRead) -> Result<Self, Error> {
         let mut lines = Vec::new();
         let mut latest: Option<Timestamp> = None;
@@ -78,18 +78,18 @@ impl Timeline {
         Ok(Self { lines })
     }
 
-    /// Its lines, in order.
+    /// Returns the lines in order.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// The first time it names: where the clock stands at the beginning.
+    /// Returns the first time in the timeline, at which the clock starts.
     pub fn start(&self) -> Option<Timestamp> {
         self.lines.iter().find_map(|line| line.event.at())
     }
 }
 
-/// The next line with its end cut off, `None` at the end of the file.
+/// Reads the next line without its end; `None` at the end of the file.
 fn next_line(from: &mut impl BufRead, number: usize) -> Result<Option<Vec<u8>>, Error> {
     let mut bytes = Vec::new();
     let limit = MAX_LINE_BYTES as u64 + 1;
@@ -102,19 +102,19 @@ fn next_line(from: &mut impl BufRead, number: usize) -> Result<Option<Vec<u8>>, 
     Ok(Some(bytes))
 }
 
-/// The event a line holds, `None` if it is empty.
+/// Parses the event of a line; `None` if the line is empty.
 fn parse(bytes: &[u8]) -> Result<Option<Event>, LineError> {
     let line = std::str::from_utf8(bytes).map_err(|_| LineError::NotUtf8)?;
     let line = line.trim_start_matches('\u{feff}').trim();
     if line.is_empty() {
         return Ok(None);
     }
-    // In two steps, so that what is no JSON and what is no event are told apart.
+    // In two steps, so that "not JSON" and "not an event" are different errors.
     let value: serde_json::Value = serde_json::from_str(line).map_err(|e| LineError::NotJson(within_line(&e)))?;
     Event::deserialize(value).map(Some).map_err(|e| LineError::NotAnEvent(e.to_string()))
 }
 
-/// The parser counts the one line it sees as line 1, which would contradict the number shown before it.
+/// Returns the parser's message without its line number, which is always 1 and would contradict the real one.
 fn within_line(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_refused() {
+    fn bytes_that_are_not_utf8_are_refused() {
         let error = Timeline::read(&b"\n\xff\n"[..]).unwrap_err();
         assert!(matches!(error, Error::Line { number: 2, what: LineError::NotUtf8 }), "{error}");
     }

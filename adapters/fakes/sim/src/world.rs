@@ -7,35 +7,35 @@ use thiserror::Error;
 use crate::members::Members;
 use crate::{ChatKind, ChatLine, MessageLine, RealmLine, Target};
 
-/// Why something cannot happen in the world as it is.
+/// Why an event is impossible in the current world.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WorldError {
-    /// No line made this realm.
+    /// The realm does not exist.
     #[error("there is no realm {0}")]
     NoRealm(RealmId),
-    /// No line made this chat.
+    /// The chat does not exist.
     #[error("there is no chat {0}")]
     NoChat(ChatId),
-    /// The person may not read, so neither write.
+    /// The person cannot read the chat, and thus not write in it.
     #[error("{person} cannot read {chat}")]
     NotReadable {
-        /// Who.
+        /// The person.
         person: PersonId,
-        /// Where.
+        /// The chat.
         chat: ChatId,
     },
-    /// A public chat is read by its realm: who is not in the realm cannot join it.
+    /// A public chat can only be joined through its realm.
     #[error("{person} cannot join the public chat {chat} without joining its realm")]
     NotInRealm {
-        /// Who.
+        /// The person.
         person: PersonId,
-        /// Where.
+        /// The chat.
         chat: ChatId,
     },
     /// Nobody joins or leaves a direct message.
     #[error("nobody can join or leave the direct message {0}")]
     FixedMembers(ChatId),
-    /// A second line for a chat changed more than its members.
+    /// A second line of a chat changes more than its members.
     #[error("{0} cannot change its kind, realm or person")]
     Moved(ChatId),
 }
@@ -45,17 +45,16 @@ pub enum WorldError {
 pub struct Realm {
     members: Members,
     admins: BTreeSet<PersonId>,
-    /// The IANA name of its time zone.
+    /// IANA name of its time zone.
     pub time_zone: Option<String>,
-    /// The chat that dreams and journal entries go to.
+    /// The chat for dreams and journal entries.
     pub journal: Option<ChatId>,
 }
 
-/// Who is where at this moment, and who may read what. Pure: it changes by what a timeline tells it and answers
-/// questions.
+/// The members of realms and chats, and who may read what. It changes only through the timeline.
 ///
-/// Who leaves a realm loses the realm's private chats and the right to manage it; coming back restores neither. Guests
-/// in a private chat, who never belonged to the realm, stay. History is visible to newcomers, unless its realm or private
+/// A person who leaves a realm loses its private chats and the admin role; returning restores neither. Guests in a
+/// private chat, who never belonged to the realm, stay. Newcomers can read the history, unless the realm or private
 /// chat says otherwise ([`crate::History`]).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
@@ -64,7 +63,7 @@ pub struct World {
     said: HashMap<MessageId, Said>,
 }
 
-/// A chat as it is now.
+/// The current state of a chat.
 #[derive(Debug, Clone, PartialEq)]
 enum Chat {
     Public { realm: RealmId },
@@ -72,7 +71,7 @@ enum Chat {
     Dm { person: PersonId },
 }
 
-/// Where a message stands and whose it is.
+/// Chat and author of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Said {
     pub(crate) chat: ChatId,
@@ -80,7 +79,7 @@ pub(crate) struct Said {
 }
 
 impl World {
-    /// Makes a realm, or sets one anew: those it no longer names have left.
+    /// Creates or replaces a realm; members who are missing in the line leave.
     pub fn set_realm(&mut self, line: &RealmLine) {
         let admins: BTreeSet<_> = match &line.admins {
             Some(admins) => admins.iter().cloned().collect(),
@@ -96,7 +95,7 @@ impl World {
         self.realms.insert(line.realm.clone(), realm);
     }
 
-    /// Makes a chat, or gives a private one other members.
+    /// Creates a chat, or sets the members of a private one.
     pub fn set_chat(&mut self, line: &ChatLine) -> Result<(), WorldError> {
         if let ChatKind::Public { realm } | ChatKind::Private { realm: Some(realm), .. } = &line.kind
             && !self.realms.contains_key(realm)
@@ -125,7 +124,7 @@ impl World {
         Ok(())
     }
 
-    /// Somebody comes; who is there already stays.
+    /// Adds a member; nothing changes for an existing one.
     pub fn join(&mut self, target: &Target, person: &PersonId, at: Timestamp) -> Result<(), WorldError> {
         match target {
             Target::Realm(id) => {
@@ -148,8 +147,8 @@ impl World {
         Ok(())
     }
 
-    /// Somebody goes; who was not there is not missed. Leaving a public chat changes nothing, for everybody of the realm
-    /// can still read it.
+    /// Removes a member, if they are one. Leaving a public chat changes nothing, because everyone in the realm can
+    /// still read it.
     pub fn leave(&mut self, target: &Target, person: &PersonId) -> Result<(), WorldError> {
         match target {
             Target::Realm(id) => {
@@ -181,17 +180,17 @@ impl World {
         }
     }
 
-    /// A realm as it is now.
+    /// Returns a realm.
     pub fn realm(&self, realm: &RealmId) -> Option<&Realm> {
         self.realms.get(realm)
     }
 
-    /// Whether a line made this chat.
+    /// Returns true if the chat exists.
     pub fn has_chat(&self, chat: &ChatId) -> bool {
         self.chats.contains_key(chat)
     }
 
-    /// Whether a person can read, and so write in, a chat now.
+    /// Returns true if a person can read, and thus write in, a chat now.
     pub fn can_read(&self, chat: &ChatId, person: &PersonId) -> bool {
         match self.chats.get(chat) {
             None => false,
@@ -205,7 +204,7 @@ impl World {
         self.realms.get(realm).is_some_and(|realm| realm.members.has(person))
     }
 
-    /// [`World::can_read`], with the reason if not.
+    /// Checks [`World::can_read`] and returns the reason if it is false.
     pub fn check_read(&self, chat: &ChatId, person: &PersonId) -> Result<(), WorldError> {
         if !self.chats.contains_key(chat) {
             return Err(WorldError::NoChat(chat.clone()));
@@ -216,12 +215,12 @@ impl World {
         Ok(())
     }
 
-    /// What a chat is for somebody who asks there; `None` if they cannot read it.
+    /// Returns what a chat is for the asker; `None` if they cannot read it.
     pub fn place(&self, chat: &ChatId, asker: &PersonId) -> Option<Place> {
         self.place_for_all(chat).filter(|_| self.can_read(chat, asker))
     }
 
-    /// What a chat is for all who read it.
+    /// Returns what a chat is for everyone who reads it.
     pub fn place_for_all(&self, chat: &ChatId) -> Option<Place> {
         let mut since = None;
         let kind = match self.chats.get(chat)? {
@@ -244,7 +243,7 @@ impl World {
         Some(Place { chat: chat.clone(), kind, since })
     }
 
-    /// Where else a person can read now.
+    /// Returns what else a person can read now.
     pub fn readable_scopes(&self, person: &PersonId) -> ReadableScopes {
         let realms = self.realms.iter().filter(|(_, realm)| realm.members.has(person));
         let private_chats = self.chats.iter().filter_map(|(id, chat)| match chat {
@@ -258,8 +257,8 @@ impl World {
         }
     }
 
-    /// What a person may do in a chat now. A direct message, and a private chat outside any realm, is managed by those
-    /// who are in it.
+    /// Returns what a person may do in a chat now. Direct messages, and private chats outside any realm, are managed by
+    /// their members.
     pub fn access(&self, chat: &ChatId, person: &PersonId) -> Access {
         let manages = match self.chats.get(chat) {
             None => false,
@@ -271,17 +270,17 @@ impl World {
         if manages { Access::Admin } else { Access::Member }
     }
 
-    /// Takes note of a message, if its author may write there.
+    /// Records a message, if its author may write in the chat.
     pub fn say(&mut self, line: &MessageLine) -> Result<(), WorldError> {
         self.check_read(&line.chat, &line.person)?;
         let said = Said { chat: line.chat.clone(), person: line.person.clone() };
-        // A message sent twice is the first one.
+        // A message with a known id is the same message.
         self.said.entry(line.id.clone()).or_insert(said);
         Ok(())
     }
 
-    /// Where a message stands, if its author can still reach it. Messages of before this world are unknown to it, and not
-    /// an error.
+    /// Returns chat and author of a message, if its author can still read the chat. An unknown message from before this
+    /// world is not an error.
     pub(crate) fn reachable(&self, id: &MessageId) -> Result<Option<&Said>, WorldError> {
         let said = self.said.get(id);
         if let Some(said) = said {

@@ -1,4 +1,4 @@
-//! A whole timeline played against a core made for the test.
+//! A whole timeline, played against a fake engine.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use azera_types::{
     ChatId, Clock, Inbound, ManualClock, MemoryId, MessageId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
 };
 
-/// What the core of the test keeps on disk.
+/// The fake engine's data on disk.
 #[derive(Default)]
 struct Disk {
     inbound: HashMap<MessageId, Inbound>,
@@ -24,7 +24,8 @@ struct Disk {
     made: usize,
 }
 
-/// A core that answers what mentions the bot, word for word, and finds every message of a chat the asker can read.
+/// A fake engine that repeats messages which mention the bot, and finds every message of a chat that the asker can
+/// read.
 struct Core {
     platform: Arc<SimPlatform>,
     disk: Arc<Mutex<Disk>>,
@@ -175,7 +176,7 @@ impl Session for TestSession {
     }
 
     async fn reopen(&mut self) -> Result<(), SessionError> {
-        assert_eq!(Arc::strong_count(&self.core), 1, "the replay keeps a core that was to be closed");
+        assert_eq!(Arc::strong_count(&self.core), 1, "the replay still holds the core that must be closed");
         self.core = Arc::new(Core { platform: self.core.platform.clone(), disk: self.core.disk.clone() });
         let left = std::mem::take(&mut self.core.disk.lock().unwrap().outbox);
         for outbound in left {
@@ -196,7 +197,7 @@ async fn play(lines: &str) -> (String, Played) {
     (String::from_utf8(out).unwrap(), played)
 }
 
-/// Lines of a timeline with their times left out: `at` is the line's number in minutes.
+/// Adds times to timeline lines: the line's number in minutes.
 fn timed(lines: &[&str]) -> String {
     let line =
         |(n, line): (usize, &&str)| line.replacen('{', &format!(r#"{{"at":"2026-01-01T00:{n:02}:00Z","type":"#), 1);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Event, Timeline};
 
-/// A world made by lines of a timeline, written without their times, and what it refused.
+/// Builds a world from timeline lines without their times; returns it with the errors.
 fn world(lines: &[&str]) -> (World, Vec<String>) {
     let text: Vec<_> = lines
         .iter()
@@ -40,7 +40,7 @@ fn chat(id: &str) -> ChatId {
     ChatId::new(id).unwrap()
 }
 
-/// One word for what a place is to somebody.
+/// Describes a place for an asker in one word.
 fn place(world: &World, id: &str, asker: &str) -> String {
     let Some(place) = world.place(&chat(id), &person(asker)) else { return "none".into() };
     let since = |since: Option<Timestamp>| since.map_or_else(String::new, |at| at.strftime(" since %M").to_string());
@@ -63,7 +63,7 @@ fn readable_scopes(world: &World, who: &str) -> String {
 }
 
 #[test]
-fn places_follow_who_is_where() {
+fn places_depend_on_current_members() {
     #[track_caller]
     fn check(then: &[&str], id: &str, asker: &str, want: &str) {
         let (world, refused) = world(&[&[GUILD, PUBLIC, PRIVATE, DM], then].concat());
@@ -86,7 +86,7 @@ fn places_follow_who_is_where() {
     check(&[bob_leaves, bob_back], "hall", "bob", "public guild");
     check(&[bob_leaves, bob_back], "den", "bob", "none");
     check(&[bob_leaves, bob_back, r#"{"join","chat":"den","person":"bob"}"#], "den", "bob", "private guild true");
-    // A guest from outside keeps the realm's memories out of the room, until the guest goes or joins the realm.
+    // A guest from outside keeps the realm's memories out of the chat, until the guest leaves or joins the realm.
     check(&[eve_joins_den], "den", "ann", "private guild false");
     check(&[eve_joins_den], "den", "eve", "private guild false");
     check(&[eve_joins_den], "hall", "eve", "none");
@@ -95,12 +95,12 @@ fn places_follow_who_is_where() {
     check(&[r#"{"leave","chat":"den","person":"ann"}"#], "den", "ann", "none");
     check(&[r#"{"leave","chat":"hall","person":"ann"}"#], "hall", "ann", "public guild");
     check(&[r#"{"chat","chat":"room","kind":"private","members":["ann"]}"#], "room", "ann", "private - false");
-    // Setting a realm anew is leaving it for those it leaves out.
+    // Members who are missing in a new line of a realm leave it.
     check(&[r#"{"realm","realm":"guild","members":["ann"]}"#, GUILD], "den", "bob", "none");
 }
 
 #[test]
-fn where_history_begins_with_joining_the_latest_comer_sets_the_horizon() {
+fn with_joined_history_the_newest_member_sets_the_horizon() {
     #[track_caller]
     fn check(then: &[&str], id: &str, asker: &str, want: &str) {
         let guild = r#"{"realm","realm":"guild","members":["ann","bob"],"history":"joined"}"#;
@@ -131,7 +131,7 @@ fn where_history_begins_with_joining_the_latest_comer_sets_the_horizon() {
 }
 
 #[test]
-fn reach_is_what_a_person_reads_apart_from_dms() {
+fn readable_scopes_are_what_a_person_reads_except_dms() {
     #[track_caller]
     fn check(then: &[&str], who: &str, want: &str) {
         let (world, _) = world(&[&[GUILD, PUBLIC, PRIVATE, DM], then].concat());
@@ -145,7 +145,7 @@ fn reach_is_what_a_person_reads_apart_from_dms() {
 }
 
 #[test]
-fn what_cannot_happen_is_refused() {
+fn impossible_events_are_refused() {
     #[track_caller]
     fn check(line: &str, want: &str) {
         let (_, refused) = world(&[GUILD, PUBLIC, PRIVATE, DM, line]);
@@ -166,7 +166,7 @@ fn what_cannot_happen_is_refused() {
 }
 
 #[test]
-fn access_is_the_owner_s_the_admins_and_one_s_own() {
+fn owners_and_admins_manage_realms_and_people_their_own_chats() {
     #[track_caller]
     fn check(realm: &str, then: &[&str], id: &str, who: &str, want: Access) {
         let (world, _) = world(&[&[realm, PUBLIC, PRIVATE, DM], then].concat());
@@ -186,9 +186,9 @@ fn access_is_the_owner_s_the_admins_and_one_s_own() {
 }
 
 #[test]
-fn what_was_said_can_be_changed_only_from_within() {
-    let reported = r#"{"message","id":"m","chat":"den","person":"bob","text":"hi"}"#;
-    let (mut world, _) = world(&[GUILD, PRIVATE, reported]);
+fn a_message_can_be_changed_only_by_a_member() {
+    let message = r#"{"message","id":"m","chat":"den","person":"bob","text":"hi"}"#;
+    let (mut world, _) = world(&[GUILD, PRIVATE, message]);
     let id = MessageId::new("m").unwrap();
     assert_eq!(world.reachable(&id).unwrap().unwrap().chat, chat("den"));
     world.leave(&Target::Chat(chat("den")), &person("bob")).unwrap();
