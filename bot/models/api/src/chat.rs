@@ -8,23 +8,23 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{Error, Lora, LoraId, Scorer};
 
-/// Events an engine may be ahead of the reader of a [`Reply`].
+/// How many events an engine may be ahead of the reader of a [`Reply`].
 pub const REPLY_QUEUE: usize = 256;
 
-/// Who speaks in a [`ChatMessage`].
+/// The speaker of a [`ChatMessage`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Instructions to the model.
     System,
-    /// The people it talks with.
+    /// The people who talk with the model.
     User,
     /// The model itself.
     Assistant,
 }
 
 impl Role {
-    /// The name chat templates use.
+    /// Returns the name that chat templates use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -37,14 +37,14 @@ impl Role {
 /// One message of a prompt, before the model's chat template is applied.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatMessage {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What is said. Engines tokenize it as plain text: control tokens written in it stay harmless text.
+    /// The text. Engines tokenize it as plain text, so control tokens written in it have no effect.
     pub content: String,
 }
 
 impl ChatMessage {
-    /// A message of `role`.
+    /// Creates a message of `role`.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
         Self { role, content: content.into() }
     }
@@ -56,17 +56,17 @@ impl fmt::Debug for ChatMessage {
     }
 }
 
-/// Names a conversation whose evaluated tokens are worth keeping between requests. Opaque to engines.
+/// The name of a conversation whose evaluated tokens an engine keeps between requests. Opaque to engines.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionKey(Arc<str>);
 
 impl SessionKey {
-    /// A key; equal strings mean the same conversation with the same persona.
+    /// Creates a key. Equal strings mean the same conversation with the same persona.
     pub fn new(key: impl Into<Arc<str>>) -> Self {
         Self(key.into())
     }
 
-    /// The key as a string.
+    /// Returns the key as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -75,41 +75,42 @@ impl SessionKey {
 /// Whether a person waits for the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Priority {
-    /// Work nobody waits for; gives way to live chat between decode steps.
+    /// Nobody waits. The engine gives way to live chat between decode steps.
     Background,
     /// A person waits.
     #[default]
     Foreground,
 }
 
-/// How the next token is chosen. Fields follow llama.cpp's samplers; a neutral value switches one off.
+/// How the next token is chosen. The fields follow llama.cpp's samplers. A neutral value disables a sampler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sampling {
-    /// Softmax temperature; 0 is greedy.
+    /// The softmax temperature; 0 is greedy.
     pub temperature: f32,
-    /// Keep the k most likely tokens; 0 keeps all.
+    /// Keep the k likeliest tokens; 0 keeps all.
     pub top_k: u32,
     /// Keep the smallest set of tokens whose probability reaches this; 1 keeps all.
     pub top_p: f32,
-    /// Drop tokens less likely than this share of the likeliest; 0 keeps all.
+    /// Drop tokens that are less likely than this share of the likeliest; 0 keeps all.
     pub min_p: f32,
-    /// Divide the logits of recently seen tokens by this; 1 is neutral.
+    /// Divide the logits of recent tokens by this; 1 is neutral.
     pub repeat_penalty: f32,
-    /// Subtract this from the logit of a recent token for each time it was seen; 0 is neutral.
+    /// Subtract this from the logit of a recent token once for each time it occurred; 0 is neutral.
     pub frequency_penalty: f32,
     /// Subtract this once from the logit of a recent token; 0 is neutral.
     pub presence_penalty: f32,
-    /// How many tokens back the penalties look. They look at the reply alone, never at the prompt: a remembered fact
-    /// must stay sayable.
+    /// How many tokens the penalties look back. They look only at the reply, never at the prompt, so that a remembered
+    /// fact can still be said.
     pub penalty_last_n: u32,
-    /// How strongly going on with a phrase that stands in an earlier reply of this conversation, or earlier in this
-    /// one, is discouraged: subtracted from the logit, times [`Sampling::PHRASE_GROWTH`] for each token the phrase is
-    /// longer than `phrase_tokens`. 0 is neutral. The idea of the DRY sampler, looking at the model's own words alone.
+    /// The penalty for continuing a phrase from an earlier reply of this conversation or from earlier in this reply. It
+    /// is subtracted from the logit, and grows by the factor [`Sampling::PHRASE_GROWTH`] for each token that the phrase
+    /// is longer than `phrase_tokens`; 0 is neutral. This is the idea of the DRY sampler, applied only to the model's
+    /// own words.
     pub phrase_penalty: f32,
-    /// Tokens that may be repeated freely.
+    /// The length of a phrase, in tokens, that may be repeated freely.
     pub phrase_tokens: u32,
-    /// Seed of the sampler; `None` draws one.
+    /// The seed of the sampler; `None` draws a random one.
     pub seed: Option<u32>,
 }
 
@@ -132,54 +133,55 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// Growth of the phrase penalty for each repeated token beyond the free ones (DRY's usual base).
+    /// The growth of the phrase penalty for each repeated token beyond the free ones (the usual base of DRY).
     pub const PHRASE_GROWTH: f32 = 1.75;
 
-    /// The likeliest token each time.
+    /// Returns settings that take the likeliest token each time.
     pub fn greedy() -> Self {
         Self { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, repeat_penalty: 1.0, ..Self::default() }
     }
 }
 
-/// A constraint on the shape of the reply.
+/// A constraint on the form of the reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grammar {
     /// GBNF, llama.cpp's grammar notation, with a rule named `root`.
     Gbnf(String),
-    /// A JSON schema; the reply is one JSON value that satisfies it.
+    /// A JSON schema. The reply is one JSON value that satisfies it.
     JsonSchema(serde_json::Value),
 }
 
-/// One reply asked of a chat model.
+/// A request for one reply from a chat model.
 #[derive(Debug, Clone)]
 pub struct ChatRequest {
-    /// The prompt, oldest first. The last message is the one to answer.
+    /// The prompt, oldest message first. The last message is the one to answer.
     pub messages: Vec<ChatMessage>,
-    /// How many leading messages many conversations share (a persona's prompt). Their evaluation is shared between
-    /// sessions and may be kept on disk, so nothing private may stand in them.
+    /// The number of leading messages that many conversations share (a persona's prompt). Engines share their
+    /// evaluation between sessions and may store it on disk, so they must contain nothing private.
     pub shared_messages: usize,
-    /// The conversation whose evaluated tokens to reuse and keep; `None` keeps nothing.
+    /// The conversation whose evaluated tokens are reused and kept; `None` keeps nothing.
     pub session: Option<SessionKey>,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// Tokens the reply may have at most, thinking included.
+    /// The most tokens in the reply, thinking included.
     pub max_tokens: usize,
-    /// Strings that end the reply; they are not part of it.
+    /// Strings that end the reply. They are not part of it.
     pub stop: Vec<String>,
-    /// A constraint on the reply's shape.
+    /// A constraint on the form of the reply.
     pub grammar: Option<Grammar>,
-    /// Who waits.
+    /// Whether a person waits for the reply.
     pub priority: Priority,
-    /// Whether a model that can think aloud may do so first.
+    /// True if a model that can think may do so first.
     pub thinking: bool,
-    /// Adapters to answer with, on top of those the model itself was loaded with. A reply keeps to the end those it was
-    /// asked with; other adapters take effect with the next one. Nothing that was evaluated under one set of adapters is
-    /// continued under another.
+    /// LoRAs for this request, in addition to those that the model was loaded with. A reply uses the LoRAs of its
+    /// request to the end; others take effect with the next request. Tokens that were evaluated under one set of LoRAs
+    /// are never reused under another.
     pub loras: Vec<Lora>,
 }
 
 impl ChatRequest {
-    /// A live request without session, grammar, adapters or stop strings, with default sampling and 512 tokens of reply.
+    /// Creates a foreground request with default sampling, 512 tokens of reply, and no session, grammar, LoRAs or stop
+    /// strings.
     pub fn new(messages: Vec<ChatMessage>) -> Self {
         Self {
             messages,
@@ -196,52 +198,52 @@ impl ChatRequest {
     }
 }
 
-/// Why a reply ended.
+/// The reason why a reply ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
     /// The model ended it.
     Stop,
-    /// A stop string was met.
+    /// A stop string occurred.
     StopString,
     /// `max_tokens` or the context window was reached.
     Length,
 }
 
-/// What a reply cost.
+/// The cost of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens of the prompt.
+    /// Tokens in the prompt.
     pub prompt_tokens: usize,
-    /// Prompt tokens whose evaluation was reused, as far as the engine tells.
+    /// Prompt tokens whose evaluation was reused, as far as the engine reports it.
     pub cached_tokens: usize,
-    /// Prompt tokens evaluated for this reply; `prompt_tokens - cached_tokens`.
+    /// Prompt tokens evaluated for this reply: `prompt_tokens - cached_tokens`.
     pub evaluated_tokens: usize,
-    /// Tokens generated.
+    /// Generated tokens.
     pub completion_tokens: usize,
-    /// Milliseconds from the request's arrival at the engine to its first token, waiting included.
+    /// Milliseconds from the arrival of the request at the engine to the first token, including the time in the queue.
     pub ttft_ms: f64,
-    /// Generated tokens a second after the first one; 0 when there was only one.
+    /// Generated tokens per second after the first one; 0 if there was only one.
     pub tokens_per_s: f64,
-    /// Why it ended.
+    /// The reason why the reply ended.
     pub finish: FinishReason,
-    /// Whether the counts of tokens are estimates, because the engine told none.
+    /// True if the token counts are estimates because the engine reported none.
     #[serde(default)]
     pub estimated: bool,
 }
 
-/// What happens while a reply is made, in order.
+/// The events of a reply, in order.
 #[derive(Clone, PartialEq)]
 pub enum Event {
-    /// The model begins to think aloud.
+    /// The model begins to think.
     ThinkingStart,
-    /// A piece of its thinking.
+    /// A piece of the thinking.
     Thinking(String),
     /// The thinking is over.
     ThinkingEnd,
-    /// A piece of the reply; never empty, whole characters.
+    /// A piece of the reply: never empty, only whole characters.
     Content(String),
-    /// The reply is complete. Always the last event of a reply that did not fail.
+    /// The reply is complete. This is the last event of every reply that did not fail.
     Done(Usage),
 }
 
@@ -257,7 +259,7 @@ impl fmt::Debug for Event {
     }
 }
 
-/// A reply being made. Dropping it cancels the work.
+/// A reply in progress. Dropping it cancels the work.
 #[derive(Debug)]
 pub struct Reply {
     events: mpsc::Receiver<Result<Event, Error>>,
@@ -265,8 +267,8 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The reader's and the engine's ends: the engine sends events until [`Event::Done`] or an error, and stops early
-    /// when the token is cancelled.
+    /// Creates the engine's end and the reader's end of a reply. The engine sends events until [`Event::Done`] or an
+    /// error, and stops early if the token is cancelled.
     pub fn channel() -> (mpsc::Sender<Result<Event, Error>>, CancellationToken, Self) {
         let (sender, events) = mpsc::channel(REPLY_QUEUE);
         let token = CancellationToken::new();
@@ -274,12 +276,12 @@ impl Reply {
         (sender, token, reply)
     }
 
-    /// The next event; `None` after [`Event::Done`] or an error.
+    /// Returns the next event, or `None` after [`Event::Done`] or an error.
     pub async fn next(&mut self) -> Option<Result<Event, Error>> {
         self.events.recv().await
     }
 
-    /// Waits for the whole reply and gives its content without the thinking.
+    /// Waits for the whole reply and returns its content without the thinking.
     pub async fn collect(mut self) -> Result<(String, Usage), Error> {
         let mut text = String::new();
         while let Some(event) = self.next().await {
@@ -293,49 +295,49 @@ impl Reply {
     }
 }
 
-/// What a chat model is.
+/// Facts about a chat model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
-    /// Its name in the ledger.
+    /// The model's name in the registry.
     pub name: String,
-    /// Its family in the ledger (`smollm2`, `qwen3`, ...); prompt forms are chosen by it.
+    /// The model's family in the registry (`smollm2`, `qwen3`, ...), which selects the prompt form.
     pub family: String,
-    /// Tokens one conversation can hold, prompt and reply together.
+    /// Tokens in one conversation, prompt and reply together.
     pub context_tokens: usize,
-    /// Whether this very model passed the safety check, so that it may speak to somebody in danger. For every other the help
-    /// lines are the whole reply.
+    /// True if this very model passed the safety check, so that it may answer somebody in danger. With any other model,
+    /// the help lines are the whole reply.
     pub trusted_in_danger: bool,
 }
 
 /// A model that answers.
 #[async_trait]
 pub trait ChatModel: Send + Sync {
-    /// What it is.
+    /// Returns facts about the model.
     fn info(&self) -> &ModelInfo;
 
-    /// Tokens of `text` as content of a message, without the template around it. The same text always counts the same;
-    /// where the engine's tokenizer cannot be asked it is an estimate that rather counts too much.
+    /// Returns the number of tokens in `text` as the content of a message, without the template around it. Equal texts
+    /// have equal counts. If the engine's tokenizer cannot be asked, this is an estimate that tends to be too high.
     fn count_tokens(&self, text: &str) -> usize;
 
-    /// Starts a reply. Returns once the request is queued; fails at once when it can never be served.
+    /// Starts a reply. Returns as soon as the request is queued, and fails at once if it can never be served.
     async fn chat(&self, request: ChatRequest) -> Result<Reply, Error>;
 
-    /// How likely it finds texts, where the engine can say so.
+    /// Returns the scorer, if the engine can rate how likely texts are.
     fn scorer(&self) -> Option<&dyn Scorer> {
         None
     }
 
-    /// The adapter with which requests have it read what people say as JSON, where it has one; it is added to those that the model
-    /// was loaded with.
+    /// Returns the LoRA for requests that extract JSON from people's messages, if the model has one. It is added to the
+    /// LoRAs that the model was loaded with.
     fn reading_lora(&self) -> Option<&Lora> {
         None
     }
 
-    /// Drops every evaluated token kept for `session`, in memory and on disk, as far as that is this process's to do.
+    /// Drops every evaluated token that this process keeps for `session`, in memory and on disk.
     async fn forget_session(&self, session: &SessionKey) -> Result<(), Error>;
 
-    /// Drops an adapter that requests named, and everything evaluated under it, as far as that is this process's to do.
-    /// Replies under way keep it to their end. A request that names it later loads it again.
+    /// Drops a LoRA that requests named, and everything that this process evaluated under it. Running replies keep it
+    /// to their end. A later request that names it loads it again.
     async fn forget_lora(&self, _lora: &LoraId) -> Result<(), Error> {
         Ok(())
     }

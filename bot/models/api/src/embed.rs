@@ -2,35 +2,36 @@ use async_trait::async_trait;
 
 use crate::{Error, Priority};
 
-/// What an embedding is for; some models want the two told apart.
+/// The purpose of an embedding. Some models embed queries and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// A text that looks for others.
+    /// A text to search with.
     Query,
     /// A text to be found.
     Document,
 }
 
-/// What an embedding model is.
+/// Facts about an embedding model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbedderInfo {
-    /// Identity of its vectors: name and content of the model. Vectors of two ids are never compared or mixed.
+    /// The identity of its vectors: the model's name and content. Vectors with different ids are never compared or
+    /// mixed.
     pub id: String,
-    /// Components of a vector.
+    /// The number of components in a vector.
     pub dimension: usize,
-    /// Cosine similarity below which a hit means nothing, from the model's ledger entry.
+    /// The cosine similarity below which a hit means nothing, from the model's entry in the registry.
     pub similarity_floor: f32,
-    /// Whether a question gets another vector than a document of the same text.
+    /// True if a query and a document with the same text get different vectors.
     pub asks_otherwise: bool,
 }
 
 /// A model that turns texts into unit vectors.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// What it is.
+    /// Returns facts about the model.
     fn info(&self) -> &EmbedderInfo;
 
-    /// One vector of length 1 for each text, in order; what exceeds the model's window is cut off. An empty text gets
-    /// a vector too.
+    /// Returns one vector of length 1 for each text, in order. Text beyond the model's window is cut off. An empty text
+    /// gets a vector too.
     async fn embed(&self, texts: Vec<String>, purpose: Purpose, priority: Priority) -> Result<Vec<Vec<f32>>, Error>;
 }

@@ -2,44 +2,44 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a model could not do what it was asked.
+/// The reasons why a model cannot serve a request.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The prompt and the reserved reply do not fit the context window.
+    /// The prompt and the reserved reply do not fit in the context window.
     #[error("the prompt has {prompt} tokens and {reply} are reserved for the reply, but the model holds {context}")]
     TooLong {
         /// Tokens of the prompt.
         prompt: usize,
         /// Tokens reserved for the reply.
         reply: usize,
-        /// Tokens the context window holds.
+        /// Tokens in the context window.
         context: usize,
     },
     /// A field of the request is out of range or contradicts another.
     #[error("the request is invalid: {0}")]
     Invalid(String),
-    /// The queue in front of the model is full.
+    /// The queue of the model is full.
     #[error("the model is busy: {waiting} requests are already waiting")]
     Busy {
-        /// Requests waiting at the time.
+        /// Requests that were waiting at the time.
         waiting: usize,
     },
     /// The model file could not be loaded.
     #[error("the model could not be loaded: {0}")]
     Load(String),
-    /// An adapter of the request cannot be used: its file is missing or damaged, is not the one that was named, or was
-    /// made for another model.
+    /// A LoRA of the request cannot be used: its file is missing or damaged, has another hash, or was made for another
+    /// model.
     #[error("the adapter {} cannot be used: {reason}", path.display())]
     Lora {
-        /// Its file.
+        /// The path of its file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
-    /// The engine failed while working.
+    /// The engine failed while it worked.
     #[error("the model failed: {0}")]
     Engine(String),
-    /// The engine runs elsewhere and cannot be reached now, or has too much to do, or broke off.
+    /// The engine is a remote server that is unreachable, is overloaded, or broke off.
     #[error("the model is out of reach: {0}")]
     Unavailable(String),
     /// The engine was shut down.
@@ -48,7 +48,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same request may succeed later without anyone changing anything.
+    /// Returns true if the same request may succeed later with nothing changed.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Busy { .. } | Self::Unavailable(_))
     }

@@ -1,11 +1,14 @@
-//! What a model can be asked to do: chat, score, embed. Contracts only; engines live in `azera-model-llama` and
-//! `azera-model-remote`. Nothing here knows memory, platforms or personas.
+//! The interfaces of models: chat ([`ChatModel`]), score ([`Scorer`]) and embed ([`Embedder`]).
+//!
+//! This crate holds contracts only, and a [`ScriptedModel`] for tests. The engines are in `azera-model-llama` and
+//! `azera-model-remote`. Nothing here knows memory, platforms or personas. Start with [`ChatModel`] and
+//! [`ChatRequest`].
 //!
 //! Invariants:
 //! - Dropping a [`Reply`] cancels the generation within one decode step.
 //! - `Debug` of a type that holds a prompt or a reply shows sizes, never text.
-//! - A [`ChatRequest`] says everything that can change the reply; the same request with the same seed on the same
-//!   engine gives the same reply. A server can only be asked to: what it promises, `azera-model-remote` says.
+//! - A [`ChatRequest`] contains everything that can change the reply. The same request with the same seed on the same
+//!   engine gives the same reply. A remote server may not keep this; `azera-model-remote` says what it guarantees.
 
 mod chat;
 mod embed;

@@ -2,23 +2,23 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Adapters one reply or score can be asked with.
+/// The most LoRAs in one request.
 pub const MAX_LORAS: usize = 8;
 
-/// What an adapter is: the SHA-256 of its file. Two files with equal content are one adapter.
+/// The identity of a LoRA: the SHA-256 of its file. Two files with equal content are the same LoRA.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LoraId([u8; 32]);
 
 impl LoraId {
-    /// Bytes of an id.
+    /// The length of an id, in bytes.
     pub const BYTES: usize = 32;
 
-    /// The id that is this SHA-256.
+    /// Creates an id from a SHA-256.
     pub const fn new(sha256: [u8; Self::BYTES]) -> Self {
         Self(sha256)
     }
 
-    /// The SHA-256.
+    /// Returns the SHA-256.
     pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
@@ -36,7 +36,7 @@ impl fmt::Debug for LoraId {
     }
 }
 
-/// A text is no SHA-256 in hexadecimal.
+/// The error for a text that is not a SHA-256 in hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an adapter is named by 64 hexadecimal digits")]
 pub struct BadLoraId;
@@ -56,20 +56,21 @@ impl FromStr for LoraId {
     }
 }
 
-/// A low-rank adapter: for some of a model's weights `W` two narrow matrices, so that `W x + scale (alpha / rank) B A x`
-/// is computed in the place of `W x` (LoRA, arXiv:2106.09685). Several are added up.
+/// A LoRA (low-rank adaptation, arXiv:2106.09685). For some of a model's weights `W` it has two narrow matrices, so
+/// that the model computes `W x + scale (alpha / rank) B A x` instead of `W x`. The products of several LoRAs are
+/// added.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lora {
-    /// What its file must hash to.
+    /// The SHA-256 that its file must have.
     pub id: LoraId,
-    /// Where the file is: GGUF, in llama.cpp's form of adapters.
+    /// The path of its GGUF file, in llama.cpp's format for LoRAs.
     pub path: PathBuf,
-    /// How strongly it works; 1 is as it was trained. Finite.
+    /// The strength; 1 is the strength of training. Finite.
     pub scale: f32,
 }
 
 impl Lora {
-    /// An adapter at the strength it was trained with.
+    /// Creates a LoRA at the strength it was trained with.
     pub fn new(id: LoraId, path: impl Into<PathBuf>) -> Self {
         Self { id, path: path.into(), scale: 1.0 }
     }
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_read_as_they_are_written() {
+    fn an_id_parses_from_its_own_display() {
         let id = LoraId::new(std::array::from_fn(|at| u8::try_from(at * 7).unwrap()));
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!(id.to_string().to_uppercase().parse(), Ok(id));

@@ -2,35 +2,35 @@ use async_trait::async_trait;
 
 use crate::{ChatMessage, Error, Lora, Priority, SessionKey};
 
-/// How likely a model finds given continuations of a prompt.
+/// Asks how likely a model finds given continuations of a prompt.
 #[derive(Debug, Clone)]
 pub struct ScoreRequest {
-    /// The prompt; its last message is the one the continuations answer or go on from.
+    /// The prompt. The continuations answer or continue its last message.
     pub messages: Vec<ChatMessage>,
-    /// Texts the assistant might say next, or that the last message might go on with.
+    /// Texts that the assistant might say next, or that might continue the last message.
     pub continuations: Vec<String>,
-    /// Whether the continuations belong to the last message, instead of answering it.
+    /// True if the continuations belong to the last message, false if they answer it.
     pub within: bool,
-    /// The conversation it belongs to: what is evaluated of the prompt is taken from there and left there.
+    /// The conversation of the prompt. The engine reuses evaluated tokens from it and stores new ones there.
     pub session: Option<SessionKey>,
-    /// Who waits.
+    /// Whether a person waits for the result.
     pub priority: Priority,
-    /// Adapters to score with, on top of those the model itself was loaded with.
+    /// LoRAs for this request, in addition to those that the model was loaded with.
     pub loras: Vec<Lora>,
 }
 
 /// The score of one continuation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
-    /// Sum over the continuation's tokens of the natural logarithm of their probability.
+    /// The sum of the natural logarithms of the probabilities of the continuation's tokens.
     pub log_prob: f64,
-    /// Tokens of the continuation; `-log_prob / tokens` is its cross-entropy in nats a token.
+    /// Tokens in the continuation; `-log_prob / tokens` is its cross-entropy in nats per token.
     pub tokens: usize,
 }
 
-/// A model that can say how likely a text is, for classification and surprise.
+/// A model that can rate how likely a text is, for classification and surprise.
 #[async_trait]
 pub trait Scorer: Send + Sync {
-    /// One score for each continuation, in order.
+    /// Returns one score for each continuation, in order.
     async fn score(&self, request: ScoreRequest) -> Result<Vec<Score>, Error>;
 }

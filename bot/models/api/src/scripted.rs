@@ -4,11 +4,11 @@ use async_trait::async_trait;
 
 use crate::{ChatMessage, ChatModel, ChatRequest, Error, Event, FinishReason, ModelInfo, Reply, SessionKey, Usage};
 
-/// Decides what a [`ScriptedModel`] says from the prompt it is given.
+/// Returns the reply of a [`ScriptedModel`] to a prompt.
 pub type Script = Arc<dyn Fn(&[ChatMessage]) -> String + Send + Sync>;
 
-/// A chat model that says what a script tells it, word by word, for tests and for timelines in which only memory
-/// matters. Its "tokens" are words; it caches nothing; no adapter changes what it says.
+/// A chat model that says what a script returns, word by word. Tests use it, and simulations in which only memory
+/// matters. Its tokens are words. It caches nothing, and LoRAs do not change its replies.
 #[derive(Clone)]
 pub struct ScriptedModel {
     info: ModelInfo,
@@ -16,7 +16,7 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// A model with a script.
+    /// Creates a model with a script.
     pub fn new(script: Script) -> Self {
         let info = ModelInfo {
             name: "scripted".into(),
@@ -27,7 +27,7 @@ impl ScriptedModel {
         Self { info, script }
     }
 
-    /// A model that always says `text`.
+    /// Creates a model that always says `text`.
     pub fn saying(text: &'static str) -> Self {
         Self::new(Arc::new(move |_| text.to_owned()))
     }
@@ -87,7 +87,7 @@ impl ChatModel for ScriptedModel {
                 finish,
                 estimated: false,
             });
-            // A reader that left no longer wants the end either.
+            // A reader that left does not want the end either.
             events.send(Ok(done)).await.ok();
         });
         Ok(reply)
@@ -104,7 +104,7 @@ mod tests {
     use crate::Role;
 
     #[tokio::test]
-    async fn says_what_the_script_says_and_counts_words() {
+    async fn it_says_the_script_and_counts_words() {
         let model = ScriptedModel::new(Arc::new(|messages| format!("heard {}", messages.len())));
         let request = ChatRequest::new(vec![ChatMessage::new(Role::User, "one two three")]);
         let (text, usage) = model.chat(request).await.unwrap().collect().await.unwrap();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refuses_what_does_not_fit() {
+    async fn a_request_that_does_not_fit_is_rejected() {
         let mut request = ChatRequest::new(vec![ChatMessage::new(Role::User, "word")]);
         request.max_tokens = 10_000;
         let refused = ScriptedModel::saying("never").chat(request).await;

@@ -7,22 +7,22 @@ const THINK_CLOSE: &str = "</think>";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing but white space so far, so a thinking block may still begin.
+    /// Only white space so far, so a thinking block may still begin.
     Opening,
-    /// The prompt already opened the block; its start has not been told yet.
+    /// The prompt has already opened the block, and its start has not been emitted yet.
     Opened,
     Thinking,
-    /// White space between the block and the reply is not part of either.
+    /// The white space between the thinking block and the reply belongs to neither.
     Closed,
     Content,
 }
 
-/// Turns the bytes an engine generates into events: whole characters only, thinking told apart from content, stop
-/// strings cut off. What could be the beginning of a stop string or of a tag is held back until it is decided, so at
-/// most the longest stop string is ever withheld.
+/// Converts the bytes that an engine generates to events. It emits only whole characters, separates thinking from
+/// content, and cuts off stop strings. A possible beginning of a stop string or tag is held back until it is decided,
+/// so this never withholds more than the longest of them.
 pub struct ReplyText {
     state: State,
-    /// Bytes of a character whose end has not come yet; at most three.
+    /// The first bytes of an incomplete character; at most three.
     partial: Vec<u8>,
     held: String,
     stop: Vec<String>,
@@ -35,7 +35,8 @@ impl fmt::Debug for ReplyText {
 }
 
 impl ReplyText {
-    /// `thinks` says whether this model knows thinking blocks, `inside` whether the prompt has already opened one.
+    /// Creates a converter. `thinks` is true if the model uses thinking blocks, `inside` if the prompt has already
+    /// opened one.
     pub fn new(stop: Vec<String>, thinks: bool, inside: bool) -> Self {
         let state = match (inside, thinks) {
             (true, _) => State::Opened,
@@ -45,19 +46,19 @@ impl ReplyText {
         Self { state, partial: Vec::new(), held: String::new(), stop }
     }
 
-    /// Whether what comes next belongs to a thinking block.
+    /// Returns true if the next text belongs to a thinking block.
     pub fn is_thinking(&self) -> bool {
         matches!(self.state, State::Opened | State::Thinking)
     }
 
-    /// Takes some bytes of the reply, cut anywhere; true when a stop string ended the reply.
+    /// Takes some bytes of the reply, cut anywhere. Returns true if a stop string ended the reply.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Event>) -> bool {
         self.partial.extend_from_slice(bytes);
         decode(&mut self.partial, &mut self.held);
         self.advance(out)
     }
 
-    /// Gives out what was held back when the reply ended without a stop string.
+    /// Emits the held-back text when the reply ends without a stop string.
     pub fn finish(&mut self, out: &mut Vec<Event>) {
         if !self.partial.is_empty() {
             self.partial.clear();
@@ -137,7 +138,7 @@ impl ReplyText {
         }
     }
 
-    /// Takes all but the last `keep` bytes of what is held.
+    /// Removes and returns all but the last `keep` bytes of the held text.
     fn release(&mut self, keep: usize) -> String {
         let tail = self.held.split_off(self.held.len() - keep);
         std::mem::replace(&mut self.held, tail)
@@ -150,7 +151,7 @@ fn emit(text: String, event: impl Fn(String) -> Event, out: &mut Vec<Event>) {
     }
 }
 
-/// Bytes at the end of `text` that could be the beginning of one of `marks`.
+/// Returns the number of bytes at the end of `text` that could begin one of `marks`.
 fn undecided<'a>(text: &str, marks: impl IntoIterator<Item = &'a str>) -> usize {
     let begins = |mark: &str| {
         mark.char_indices().map(|(end, _)| end).rev().find(|end| {
@@ -161,7 +162,7 @@ fn undecided<'a>(text: &str, marks: impl IntoIterator<Item = &'a str>) -> usize 
     marks.into_iter().filter_map(begins).max().unwrap_or(0)
 }
 
-/// Moves every complete character from `bytes` to `text`; what can never become one turns into U+FFFD.
+/// Moves every complete character from `bytes` to `text`. Bytes that can never become a character turn into U+FFFD.
 fn decode(bytes: &mut Vec<u8>, text: &mut String) {
     loop {
         match std::str::from_utf8(bytes) {
@@ -191,8 +192,8 @@ mod tests {
 
     use super::*;
 
-    /// Plays tokens and writes the events as one line: `[` and `]` around thinking, `|` between pieces, `!` for a stop
-    /// string.
+    /// Runs tokens through a [`ReplyText`] and writes the events as one line: `[` and `]` around thinking, `|` after
+    /// each piece, `!` for a stop string.
     fn play(tokens: &[&[u8]], stop: &[&str], thinks: bool, inside: bool) -> String {
         let mut text = ReplyText::new(stop.iter().map(|s| (*s).to_owned()).collect(), thinks, inside);
         let mut line = String::new();
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_told_apart() {
+    fn thinking_is_separated_from_content() {
         check(&["<thi", "nk>\nhm", "m</th", "ink>\n\nYes"], &[], true, false, "[\nhm|m|]Yes|");
         check(&["<think>a</think>b"], &["b"], true, false, "[a|]!");
         check(&["I <think>"], &[], true, false, "I <think>|");
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_come_whole() {
+    fn only_whole_characters_are_emitted() {
         let (head, tail) = "🦊".as_bytes().split_at(2);
         assert_eq!(play(&[b"a", head, tail, b"b"], &[], false, false), "a|🦊|b|");
         assert_eq!(play(&[&[0xff], b"b"], &[], false, false), "\u{fffd}|b|");
@@ -266,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_cut_of_the_bytes_changes_the_text(text in ".{0,40}", cuts in prop::collection::vec(0usize..160, 0..8)) {
+        fn cutting_the_bytes_anywhere_does_not_change_the_text(text in ".{0,40}", cuts in prop::collection::vec(0usize..160, 0..8)) {
             let bytes = text.as_bytes();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);

@@ -1,4 +1,4 @@
-//! Lessons: what stands before the model, and what it should say.
+//! Training examples: a prompt, and the reply to learn.
 
 use std::cmp::Reverse;
 
@@ -12,42 +12,42 @@ use crate::scene::{Cast, Scene, recalled};
 use crate::seeds::{Fact, SAYINGS, SEEDS, Saying};
 use crate::writings::{claim, composition};
 
-/// What a lesson is about.
+/// The kind of a training example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The answer stands in a recalled line.
+    /// The answer is in a recalled line.
     Recalled,
-    /// Several people told the same kind of thing; each has their own answer.
+    /// Several people said the same kind of thing, and each has their own answer.
     #[serde(rename = "told_apart")]
     Distinguished,
-    /// Somebody asks what another one told.
+    /// Somebody asks about something that another person said.
     OfAnother,
-    /// It was told twice, and the newer word holds.
+    /// Two recalled lines disagree, and the newer one holds.
     Newer,
-    /// It stands in the conversation itself.
+    /// The answer is in the conversation itself.
     InHistory,
-    /// What is recalled is close to what is asked, and does not answer it.
+    /// The recalled lines are close to the question, but do not answer it.
     Near,
-    /// Nothing recalled has to do with it, or nothing is recalled.
+    /// The recalled lines are unrelated, or there are none.
     Unknown,
-    /// Something is told and taken note of.
+    /// Somebody tells something, and the persona takes note of it.
     Heard,
-    /// The persona is asked what it dreamt or wrote, and carries it with it; or has nothing of the kind.
+    /// The persona is asked for its dreams or writings, and carries one or has none.
     OfItself,
     /// Small talk.
     Talk,
     /// A scene of a dungeon master.
     Scene,
-    /// Notes, diary, dreams and whatever else is written between messages.
+    /// Notes, diary, dreams and other texts between messages.
     Writing,
-    /// Prose that nobody asked for, so that the model keeps its ear for it. It has no prompt.
+    /// Prose without a prompt, so that the model does not forget plain language.
     Plain,
-    /// What somebody says of one thing, read as JSON.
+    /// The model extracts what somebody says about one thing as JSON.
     Claim,
 }
 
-/// How many lessons are of each kind, for every hundred and twelve.
+/// The mixture of kinds: the number of examples of each kind in every 112.
 pub const SHARES: [(usize, Kind); 14] = [
     (27, Kind::Recalled),
     (5, Kind::Distinguished),
@@ -65,28 +65,28 @@ pub const SHARES: [(usize, Kind); 14] = [
     (12, Kind::Claim),
 ];
 
-/// How many of a hundred questions with a recalled answer, or with one beside it, are about one of several things alike.
+/// The percentage of questions about one of several similar things, among [`Kind::Recalled`] and [`Kind::Near`].
 const OF_THINGS_ALIKE: usize = 35;
 
-/// How many of a hundred lines that answer nothing are the closest to the question of as many as [`CANDIDATES`].
+/// The percentage of unrelated lines that are the closest to the question of [`CANDIDATES`] lines, instead of random.
 const CLOSE: usize = 60;
 
 /// See [`CLOSE`].
 const CANDIDATES: usize = 8;
 
-/// One lesson.
+/// One training example.
 #[derive(Clone, PartialEq)]
 pub struct SyntheticExample {
-    /// What it is about.
+    /// Its kind.
     pub kind: Kind,
-    /// The prompt; none for [`Kind::Plain`].
+    /// The prompt; empty for [`Kind::Plain`].
     pub messages: Vec<ChatMessage>,
-    /// What the persona should say.
+    /// The reply to learn.
     pub reply: String,
 }
 
-/// `count` lessons in the prompts of a model family, of each kind as many as `shares` has it: [`SHARES`], or others, which need
-/// not be parts of a hundred. None where these are all 0.
+/// Generates `count` training examples with the prompts of a model family. `shares` sets the mixture of kinds; the
+/// numbers are relative to their sum ([`SHARES`] is the usual mixture). Returns none if all shares are 0.
 pub fn synthetic_examples(family: &str, seed: u64, count: usize, shares: &[(usize, Kind)]) -> Vec<SyntheticExample> {
     let form = form_for(family);
     let cast = Cast::all();
@@ -102,7 +102,8 @@ pub fn synthetic_examples(family: &str, seed: u64, count: usize, shares: &[(usiz
     examples
 }
 
-/// Prose that [`synthetic_examples`] never holds: what learning does to how a model reads can be seen by it.
+/// Returns prose that [`synthetic_examples`] never contains. It shows how training changes the way a model rates plain
+/// text.
 pub fn prose_held_out() -> Vec<SyntheticExample> {
     let prose = |text: &&str| SyntheticExample { kind: Kind::Plain, messages: Vec::new(), reply: (*text).to_owned() };
     SEEDS.held_out.iter().map(prose).collect()
@@ -144,7 +145,7 @@ fn example(draw: &mut Sampler, form: &Form, cast: &[(usize, Cast)], kind: Kind) 
         Kind::Near => at.near()?,
         Kind::Unknown => at.unknown(),
         Kind::Heard => at.heard(),
-        Kind::OfItself => at.of_itself(),
+        Kind::OfItself => at.asked_about_itself(),
         Kind::Talk => at.talk(&SEEDS.talk),
         Kind::Scene => at.talk(&SEEDS.scenes),
         Kind::Writing | Kind::Plain | Kind::Claim => return None,
@@ -152,12 +153,12 @@ fn example(draw: &mut Sampler, form: &Form, cast: &[(usize, Cast)], kind: Kind) 
     Some(SyntheticExample { kind, messages: scene.prompt(form, player.persona())?, reply })
 }
 
-/// One lesson being made.
+/// One training example in the making.
 struct Examples<'a> {
     draw: &'a mut Sampler,
     player: &'a Cast,
     name: String,
-    /// Recalled lines at most.
+    /// The most recalled lines.
     most: usize,
 }
 
@@ -166,7 +167,7 @@ impl Examples<'_> {
         self.draw.of(&SEEDS.facts)
     }
 
-    /// Somebody alone with the persona, who told something, with other things they said around it.
+    /// Starts a scene: one person who has told the persona something, with other things said around it.
     fn begun(&mut self) -> (Scene, StatedFact) {
         let who = self.draw.people(1).remove(0);
         let fact = self.fact();
@@ -176,7 +177,7 @@ impl Examples<'_> {
         (scene, stated)
     }
 
-    /// The one who speaks, or in a group now and then somebody else.
+    /// Returns the speaker, or in a group sometimes somebody else.
     fn somebody(&mut self, scene: &Scene) -> String {
         if scene.group && self.draw.chance(50) { self.draw.people(1).remove(0) } else { scene.speaker.clone() }
     }
@@ -185,7 +186,7 @@ impl Examples<'_> {
         if self.draw.chance(25) {
             scene.history = self.draw.small_talk(&scene.speaker, &self.name);
         }
-        // Talk in which one thing after another is told: what was told last is what the next answer is to.
+        // Several facts are told one after another, so that the next reply must answer the last.
         if self.draw.chance(15) {
             for _ in 0..=self.draw.below(3) {
                 let who = self.somebody(scene);
@@ -206,7 +207,7 @@ impl Examples<'_> {
         }
     }
 
-    /// Something that was said about another thing than `kind`.
+    /// Returns a line about something other than `kind`.
     fn distracting(&mut self, who: &str, kind: &str) -> RecalledMemory {
         if self.draw.chance(35) {
             return self.draw.chatter(who);
@@ -223,7 +224,7 @@ impl Examples<'_> {
             if fact.kind != kind {
                 let stated = self.draw.stated(fact, who, &[who.to_owned()]);
                 let mut line = recalled(&stated);
-                // What was asked is remembered, too, and answers nothing.
+                // A past question is also remembered, and answers nothing.
                 if self.draw.chance(15) {
                     line.text = self.ask(&stated);
                 }
@@ -232,9 +233,9 @@ impl Examples<'_> {
         }
     }
 
-    /// Lines that do not answer, around those that do. Like the product's recall it finds what is close to the message of the
-    /// scene: what does not answer it mostly shares words with it all the same. The best is mostly, not always, the first; and mostly
-    /// there are many, few where one is much better than the rest.
+    /// Adds lines that do not answer the question around those that do. Like the product's recall, most of these lines
+    /// share words with the scene's message. The best line is mostly, but not always, the first. There are mostly many
+    /// lines, and few if one is much better than the rest.
     fn recall(&mut self, scene: &mut Scene, answers: Vec<RecalledMemory>, kind: &str) {
         let most = self.most.saturating_sub(answers.len());
         let count = if self.draw.chance(30) { self.draw.below(3) } else { 3 + self.draw.below(6) }.min(most);
@@ -258,7 +259,7 @@ impl Examples<'_> {
         self.draw.typed(&question, &self.name)
     }
 
-    /// The persona's way to say a plain answer.
+    /// Formulates a plain answer in the persona's way.
     fn say(&mut self, bare: &str) -> String {
         let answer = capital(&ended(bare));
         let templates = if self.player.is_areza() { &SEEDS.openers_areza } else { &SEEDS.answers };
@@ -289,13 +290,14 @@ impl Examples<'_> {
         Some((scene, reply))
     }
 
-    /// Something said in passing, as it is recalled.
+    /// Returns a remark as a recalled line.
     fn passing(&mut self, who: &str, said: String) -> RecalledMemory {
         let text = self.draw.in_passing(said);
         RecalledMemory { came: MemoryOrigin::Said, speaker: Some(who.to_owned()), text, at: self.draw.time() }
     }
 
-    /// The same was said of several things, and one of them is asked about: what is said of the others is no answer.
+    /// The same was said of several things, and the question is about one of them. The lines about the others are no
+    /// answer.
     fn among_alike(&mut self, known: bool) -> Option<(Scene, String)> {
         let who = self.draw.people(1).remove(0);
         let askable: Vec<&Saying> = SAYINGS.iter().filter(|saying| !saying.questions.is_empty()).collect();
@@ -327,7 +329,7 @@ impl Examples<'_> {
         Some((scene, reply))
     }
 
-    /// Several people in a place, who told the same kind of thing, and one of them asks.
+    /// Several people in one place told the same kind of thing, and one of them asks.
     fn distinguished(&mut self) -> Option<(Scene, String)> {
         let people = self.draw.people(3);
         let fact = self.fact();
@@ -407,7 +409,7 @@ impl Examples<'_> {
         (scene, reply)
     }
 
-    /// Says plainly that something is not known, naming it where that is possible.
+    /// Says plainly that something is not known, and names it if possible.
     fn not_known(&mut self, about: Option<&str>) -> String {
         let all = if self.player.is_areza() { &SEEDS.unknown_areza } else { &SEEDS.unknown };
         loop {
@@ -420,7 +422,7 @@ impl Examples<'_> {
         }
     }
 
-    /// What is said to what was told: mostly as one answers just that, sometimes said back plainly.
+    /// Returns the reply to a statement: mostly a direct reaction, sometimes the statement repeated plainly.
     fn hear(&mut self, stated: &StatedFact) -> String {
         if !stated.fact.heard.is_empty() && self.draw.chance(90) {
             return sentences(&stated.fill(self.draw.text(&stated.fact.heard)));
@@ -438,8 +440,9 @@ impl Examples<'_> {
         (scene, reply)
     }
 
-    /// What it dreamt or wrote is asked for, which stands before the conversation; with nothing of the kind it says so.
-    fn of_itself(&mut self) -> (Scene, String) {
+    /// Asks for a dream or writing of the persona, which stands before the conversation. Without one, the persona says
+    /// so.
+    fn asked_about_itself(&mut self) -> (Scene, String) {
         let (mut scene, stated) = self.begun();
         scene.carried.clear();
         let dreams = self.draw.chance(70);
@@ -468,7 +471,7 @@ impl Examples<'_> {
         (scene, reply)
     }
 
-    /// A dream or an entry of its diary.
+    /// Returns a dream or an entry of the diary.
     fn wrote(&mut self, dreams: bool) -> RecalledMemory {
         let (came, texts) =
             if dreams { (MemoryOrigin::Dreamt, &SEEDS.dreams) } else { (MemoryOrigin::Diary, &SEEDS.diary) };
@@ -480,7 +483,7 @@ impl Examples<'_> {
         let who = self.draw.people(1).remove(0);
         let mut scene = Scene { speaker: who, group: self.draw.chance(35), ..Scene::default() };
         self.surround(&mut scene);
-        // What a dungeon master says is said by one alone.
+        // Only one person talks in a dungeon master's scene.
         let exchange = self.draw.of(exchanges);
         scene.message = self.draw.typed(&exchange.said.replace("{persona}", &self.name), &self.name);
         if self.draw.chance(60) {

@@ -1,12 +1,14 @@
-//! What a small model is taught so that it knows its job as a persona: lessons drawn from the seeds and templates in
-//! `lessons/`, in exactly the prompts the product makes.
+//! Training examples that teach a small model its job as a persona. They are generated from the seeds and templates in
+//! `seeds/`, in exactly the prompts that the product makes.
+//!
+//! This crate does not train. Start with [`synthetic_examples`]; `example.rs` has one function per [`Kind`].
 //!
 //! Invariants:
-//! - A lesson's prompt comes from the product's own code: `azera-prompt` for turns, `azera-engine` for what is written between
-//!   them. There is no second form of it here.
-//! - The same family, seed, count and shares give the same lessons.
-//! - No name and no wording of `eval/` stands in a lesson; a test holds them against each other.
-//! - What stands in `lessons/held_out.txt` is no lesson either: learning is examined by it.
+//! - The prompts come from the product's own code: `azera-prompt` for turns, `azera-engine` for texts between them.
+//!   There is no copy of it here.
+//! - The same family, seed, count and shares give the same examples.
+//! - No example contains a name or a wording of `eval/`; a test compares them.
+//! - The prose in `seeds/held_out.txt` is no training example either, because it evaluates the training.
 
 mod example;
 mod perspective;

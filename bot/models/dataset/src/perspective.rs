@@ -1,6 +1,7 @@
-//! What is said to somebody about themselves, or asked by them, said and asked about them by somebody else.
+//! Converts text between perspectives: a statement to somebody about themselves, or a question of theirs, becomes one
+//! about them.
 
-/// Verbs that change otherwise than by an ending, in the present.
+/// Verbs with an irregular third person, in the present.
 const IRREGULAR: [(&str, &str); 6] =
     [("are", "is"), ("have", "has"), ("do", "does"), ("don't", "doesn't"), ("go", "goes"), ("were", "was")];
 
@@ -10,14 +11,14 @@ const REGULAR: [&str; 26] = [
     "dislike", "come", "boil", "sit", "react", "love", "leave", "eat", "call", "bake", "prefer", "keep",
 ];
 
-/// Verbs that stay as they are: past ones, and those before another verb.
+/// Verbs that do not change: past forms, and those before another verb.
 const UNCHANGED: [&str; 29] = [
     "promised", "wished", "waited", "took", "studied", "stopped", "planted", "paid", "lost", "found", "finished",
     "dreamed", "decided", "chose", "bought", "won't", "won", "went", "wanted", "saw", "said", "ran", "left", "gave",
     "danced", "can't", "will", "did", "grew",
 ];
 
-/// What asks for a verb in a question of one's own, and what it becomes.
+/// Verbs before `I` in a question, with their third person.
 const ASKING: [(&str, &str); 9] = [
     ("do", "does"),
     ("don't", "doesn't"),
@@ -36,7 +37,8 @@ fn third_person(verb: &str) -> Option<String> {
     irregular.or_else(regular).or_else(|| UNCHANGED.contains(&verb).then(|| verb.to_owned()))
 }
 
-/// `your boat` as `Mara's boat`, `you take them` as `Mara takes them`. `None` where more than that would have to change.
+/// Converts `your boat` to `Mara's boat`, and `you take them` to `Mara takes them`. `None` if more would have to
+/// change.
 pub(crate) fn about(text: &str, who: &str) -> Option<String> {
     let mut words: Vec<String> = Vec::new();
     let mut named = false;
@@ -60,8 +62,8 @@ pub(crate) fn about(text: &str, who: &str) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// `what's my fern called?` as `what's Mara's fern called?`, `which bus do I take?` as `which bus does Mara take?`. `None` where
-/// more than that would have to change, or where it is about nobody.
+/// Converts `what's my fern called?` to `what's Mara's fern called?`, and `which bus do I take?` to
+/// `which bus does Mara take?`. `None` if more would have to change, or if the question is about nobody.
 pub(crate) fn question_about(question: &str, who: &str) -> Option<String> {
     let mut words: Vec<String> = Vec::new();
     let mut named = false;
@@ -90,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_yours_is_theirs() {
+    fn statements_to_a_person_become_statements_about_them() {
         let about = |text| about(text, "Mara");
         assert_eq!(about("your boat is called Petrel").unwrap(), "Mara's boat is called Petrel");
         assert_eq!(about("you take your drops at noon").unwrap(), "Mara takes their drops at noon");
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_i_ask_is_asked_about_me() {
+    fn questions_of_a_person_become_questions_about_them() {
         let questions = |text| question_about(text, "Mara");
         assert_eq!(questions("what's my fern called?").unwrap(), "what's Mara's fern called?");
         assert_eq!(

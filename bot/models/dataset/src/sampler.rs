@@ -1,4 +1,4 @@
-//! Drawing at random, and filling templates.
+//! Random choices, and filling of templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use azera_types::Timestamp;
 use crate::perspective;
 use crate::seeds::{Fact, SEEDS, Saying};
 
-/// The first day anything is told on, 2026-01-01, and how many follow, in seconds.
+/// The first day of all statements, 2026-01-01, and the length of the period, in seconds.
 const FIRST_SECOND: i64 = 1_767_225_600;
 const SECONDS: i64 = 330 * 86_400;
 
-/// Where everything random comes from.
+/// The source of all randomness.
 pub(crate) struct Sampler(fastrand::Rng);
 
 impl Sampler {
@@ -31,7 +31,7 @@ impl Sampler {
         &all[self.0.usize(..all.len())]
     }
 
-    /// One of some texts.
+    /// Returns one of some texts.
     pub(crate) fn text(&mut self, all: &[&'static str]) -> &'static str {
         self.of::<&str>(all)
     }
@@ -45,17 +45,17 @@ impl Sampler {
         Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
-    /// Names of people, all different.
+    /// Returns `count` different names of people.
     pub(crate) fn people(&mut self, count: usize) -> Vec<String> {
         let mut names: Vec<&str> = SEEDS.slots.get("name").cloned().unwrap_or_default();
         self.shuffle(&mut names);
         names.into_iter().take(count).map(str::to_owned).collect()
     }
 
-    /// A kind of fact, told by somebody.
+    /// Generates a statement of a kind of fact by `who`.
     pub(crate) fn stated(&mut self, fact: &'static Fact, who: &str, taken: &[String]) -> StatedFact {
         let mut values = BTreeMap::new();
-        let texts = fact.stated.iter().chain(&fact.question).chain(&fact.near).chain([&fact.answer, &fact.about]);
+        let texts = fact.stated.iter().chain(&fact.questions).chain(&fact.near).chain([&fact.answer, &fact.about]);
         for slot in texts.flat_map(|text| slots(text)) {
             if !values.contains_key(slot) {
                 let value = self.value(slot, taken);
@@ -66,19 +66,19 @@ impl Sampler {
         StatedFact { fact, who: who.to_owned(), text, at: self.time(), values }
     }
 
-    /// A text with its blanks filled, the same one alike all over it.
+    /// Fills the blanks of a text. The same blank gets the same value everywhere.
     pub(crate) fn filled(&mut self, text: &'static str) -> String {
         let values: BTreeMap<_, _> = slots(text).map(|slot| (slot, self.value(slot, &[]))).collect();
         fill(text, &values)
     }
 
-    /// Something said in passing, of none of the things that are `taken`.
+    /// Generates a remark about none of the things in `taken`.
     pub(crate) fn said(&mut self, saying: &'static Saying, taken: &[String]) -> Option<Remark> {
         let stated = self.text(&saying.stated);
         let all = || [stated, saying.about, saying.value].into_iter().flat_map(slots);
         let base = |slot: &'static str| slot.strip_suffix('0').filter(|_| !saying.words.contains_key(slot));
         let mut values: BTreeMap<&str, String> = BTreeMap::new();
-        // The one that holds, before the other one of its kind.
+        // Fill the blank that holds first, then the other one of its kind.
         for slot in all().filter(|slot| base(slot).is_none()).chain(all().filter(|slot| base(slot).is_some())) {
             if values.contains_key(slot) {
                 continue;
@@ -101,7 +101,7 @@ impl Sampler {
         Some(Remark { saying, text, about: fill(saying.about, &values), value, values })
     }
 
-    /// What was said, with what people say before and after it; what is kept holds another sentence now and then.
+    /// Returns a remark with what people say before and after it, sometimes with a second sentence.
     pub(crate) fn in_passing(&mut self, said: String) -> String {
         let mut text = said;
         if self.chance(18) {
@@ -125,7 +125,7 @@ impl Sampler {
         text
     }
 
-    /// One that is not taken.
+    /// Returns a word that is not taken.
     fn one_of(&mut self, words: &[&str], taken: &[String]) -> String {
         loop {
             let word = *self.of(words);
@@ -144,7 +144,7 @@ impl Sampler {
         }
     }
 
-    /// A message as people type it: with or without capitals and marks, and now and then an opening.
+    /// Returns a message as people type it: with or without capitals and punctuation, sometimes with an opening.
     pub(crate) fn typed(&mut self, text: &str, persona: &str) -> String {
         let mut text = text.to_owned();
         if self.chance(12) {
@@ -163,7 +163,7 @@ impl Sampler {
     }
 }
 
-/// `a` before what begins with a vowel is `an`.
+/// Turns `a` before a vowel into `an`.
 fn with_articles(text: &str) -> String {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     for index in 1..words.len() {
@@ -175,7 +175,7 @@ fn with_articles(text: &str) -> String {
     words.join(" ")
 }
 
-/// Something told.
+/// A statement of a fact by a person.
 #[derive(Debug, Clone)]
 pub(crate) struct StatedFact {
     pub(crate) fact: &'static Fact,
@@ -190,7 +190,7 @@ impl StatedFact {
         with_articles(&fill(template, &self.values))
     }
 
-    /// The answer about the one who told it, said to somebody else: no capital, no full stop.
+    /// Returns the answer about the person who stated the fact, for somebody else: without a capital or a full stop.
     pub(crate) fn of_other(&self) -> Option<String> {
         match self.fact.of_other {
             Some(template) => Some(self.fill(template).replace("{who}", &self.who)),
@@ -198,8 +198,8 @@ impl StatedFact {
         }
     }
 
-    /// What the answer says of what was asked for, as it stands in what was told: its blanks that the question does not name, with
-    /// what follows them if that stands there, too.
+    /// Returns the part of the answer that the question asks for, as the statement contains it: the blanks that the
+    /// question does not name, with the words after them if the statement contains those too.
     pub(crate) fn value(&self) -> Option<String> {
         let answer = self.fact.answer;
         let own = |slot: &&str| !self.fact.about.contains(&format!("{{{slot}}}"));
@@ -210,37 +210,37 @@ impl StatedFact {
         parts.into_iter().flatten().map(|part| self.fill(part)).find(|value| self.text.contains(value.as_str()))
     }
 
-    /// What was asked for, when somebody else asks.
+    /// Returns the subject of the question when somebody else asks.
     pub(crate) fn about_other(&self) -> Option<String> {
         perspective::about(&self.fill(self.fact.about), &self.who).filter(|about| about.contains(&self.who))
     }
 }
 
-/// Something said in passing.
+/// A remark in passing.
 #[derive(Debug, Clone)]
 pub(crate) struct Remark {
     pub(crate) saying: &'static Saying,
     pub(crate) text: String,
-    /// What it is about.
+    /// The subject of the remark.
     pub(crate) about: String,
-    /// What it says of that, as it stands in the text.
+    /// What the remark says about its subject, as the text contains it.
     pub(crate) value: String,
     values: BTreeMap<&'static str, String>,
 }
 
 impl Remark {
-    /// A text of its block about it.
+    /// Fills a template of the same seed with the remark's values.
     pub(crate) fn fill(&self, template: &str) -> String {
         with_articles(&fill(template, &self.values))
     }
 
-    /// The thing it is said of; what is said of no thing is said of what it is about.
+    /// Returns the thing that the remark is about, or its subject if there is no thing.
     pub(crate) fn thing(&self) -> &str {
         slots(self.saying.about).next().and_then(|slot| self.values.get(slot)).unwrap_or(&self.about)
     }
 }
 
-/// The names in braces.
+/// Iterates over the names in braces.
 pub(crate) fn slots(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(slot, _)| slot))
 }
@@ -254,7 +254,7 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Each sentence with a capital: what fills a blank may stand at its beginning.
+/// Capitalizes each sentence, because the value of a blank may stand at its beginning.
 pub(crate) fn sentences(text: &str) -> String {
     let cased = text
         .split_inclusive(['.', '!', '?'])
@@ -266,7 +266,8 @@ pub(crate) fn sentences(text: &str) -> String {
     capital(&cased)
 }
 
-/// How many words two texts have in common: those of more than three letters, by how they begin, so that `sailed` is `sailing`.
+/// Counts the words that two texts share. Only words of more than three letters count, by their first five letters, so
+/// that `sailed` equals `sailing`.
 pub(crate) fn shared_words(one: &str, other: &str) -> usize {
     let stems = |text: &str| -> BTreeSet<String> {
         let words = text.split(|letter: char| !letter.is_alphanumeric());
@@ -278,7 +279,7 @@ pub(crate) fn shared_words(one: &str, other: &str) -> usize {
     stems(one).intersection(&stems(other)).count()
 }
 
-/// With a full stop, unless it has an end.
+/// Adds a full stop, unless the text has an end.
 pub(crate) fn ended(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '*', '"']) { text.to_owned() } else { format!("{text}.") }
 }

@@ -1,4 +1,4 @@
-//! The product's prompts, for a conversation that was made up.
+//! The product's prompts for made-up conversations.
 
 use azera_model_api::ChatMessage;
 use azera_personas::Persona;
@@ -7,20 +7,20 @@ use azera_prompt::{Budget, Form, Line, MemoryOrigin, PromptParts, RecalledMemory
 use crate::sampler::{Sampler, StatedFact};
 use crate::seeds::SEEDS;
 
-/// Room enough for every lesson, so that nothing is cut.
+/// Enough room for every training example, so that nothing is cut.
 const BUDGET: Budget = Budget { context_tokens: 8192, reply_tokens: 512 };
 
-/// Who teaches by example.
+/// The persona that replies in an example.
 #[derive(Clone)]
 pub(crate) enum Cast {
-    /// Azera, or somebody of another name who talks alike.
+    /// Azera, or a persona with another name and the same way to talk.
     Plain(Box<Persona>),
     /// Areza.
     Areza(Box<Persona>),
 }
 
 impl Cast {
-    /// Every persona of the lessons with its share of them in percent.
+    /// Returns every persona with its share of the examples, in percent.
     pub(crate) fn all() -> Vec<(usize, Self)> {
         let built_in = |id: &str| azera_personas::built_in(id).map(Box::new);
         let mut all = Vec::new();
@@ -51,9 +51,9 @@ impl Cast {
 #[derive(Default)]
 pub(crate) struct Scene {
     pub(crate) group: bool,
-    /// Speaker and text, the oldest first; no speaker is the persona.
+    /// Speaker and text, oldest first; `None` is the persona.
     pub(crate) history: Vec<(Option<String>, String)>,
-    /// The best first.
+    /// Recalled lines, best first.
     pub(crate) recalled: Vec<RecalledMemory>,
     pub(crate) carried: Vec<RecalledMemory>,
     pub(crate) notes: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// The messages the product would hand to the model.
+    /// Returns the messages that the product would send to the model.
     pub(crate) fn prompt(&self, form: &Form, persona: &Persona) -> Option<Vec<ChatMessage>> {
         let line = |(depth, (speaker, text)): (usize, &(Option<String>, String))| Line {
             depth: depth as u64,
@@ -80,12 +80,12 @@ impl Scene {
             recalled: &self.recalled,
             ..PromptParts::new(persona, &message)
         };
-        // Lessons are far from any limit, so an estimate of the tokens does.
+        // The examples are far below any limit, so an estimate of the tokens is enough.
         compose(form, &parts, BUDGET, &|text| text.len() / 3 + 1).ok().map(|prompt| prompt.messages)
     }
 }
 
-/// What was told, as it is recalled.
+/// Returns a statement as a recalled line.
 pub(crate) fn recalled(stated: &StatedFact) -> RecalledMemory {
     RecalledMemory {
         came: MemoryOrigin::Said,
@@ -96,7 +96,7 @@ pub(crate) fn recalled(stated: &StatedFact) -> RecalledMemory {
 }
 
 impl Sampler {
-    /// Something said that has nothing to do with anything.
+    /// Returns an unrelated line.
     pub(crate) fn chatter(&mut self, who: &str) -> RecalledMemory {
         let (speaker, text) = if self.chance(12) {
             let exchange = self.of(&SEEDS.talk);
@@ -107,7 +107,7 @@ impl Sampler {
         RecalledMemory { came: MemoryOrigin::Said, speaker, text, at: self.time() }
     }
 
-    /// A turn or two of small talk before the message.
+    /// Returns one or two exchanges of small talk before the message.
     pub(crate) fn small_talk(&mut self, who: &str, persona: &str) -> Vec<(Option<String>, String)> {
         let mut history = Vec::new();
         for _ in 0..=self.below(2) {

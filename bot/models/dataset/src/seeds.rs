@@ -1,4 +1,4 @@
-//! The seeds and templates in `lessons/`, read.
+//! Parses the seeds and templates in `seeds/`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,34 +7,34 @@ const FACTS: &str = include_str!("../seeds/facts.txt");
 const SLOTS: &str = include_str!("../seeds/slots.txt");
 const OF_ITSELF: &str = include_str!("../seeds/of_itself.txt");
 
-/// One kind of thing that people tell.
+/// One kind of fact that people tell.
 #[derive(Debug, Default)]
 pub(crate) struct Fact {
     pub(crate) kind: &'static str,
     pub(crate) stated: Vec<&'static str>,
     pub(crate) questions: Vec<&'static str>,
-    /// Questions beside it.
+    /// Questions that are close, but not answered by the fact.
     pub(crate) near: Vec<&'static str>,
     /// The plain answer, without a capital or a full stop.
     pub(crate) answer: &'static str,
-    /// What was asked for, as a noun.
+    /// The subject of the question, as a noun.
     pub(crate) about: &'static str,
-    /// The answer about somebody else, where it cannot be made of the other.
+    /// The answer about somebody else, if it cannot be derived from `answer`.
     pub(crate) of_other: Option<&'static str>,
-    /// What is said right when it is told.
+    /// Direct reactions to the statement.
     pub(crate) heard: Vec<&'static str>,
-    /// Whether reading it as JSON is not taught.
+    /// True if no [`crate::Kind::Claim`] example uses this fact.
     pub(crate) not_read: bool,
 }
 
-/// Something said, and good answers to it.
+/// A message and good replies to it.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
     pub(crate) said: &'static str,
     pub(crate) answers: Vec<&'static str>,
 }
 
-/// Everything lessons are drawn from.
+/// All seeds of the training examples.
 #[derive(Debug)]
 pub(crate) struct Seeds {
     pub(crate) facts: Vec<Fact>,
@@ -46,24 +46,24 @@ pub(crate) struct Seeds {
     pub(crate) openers_areza: Vec<&'static str>,
     pub(crate) answers: Vec<&'static str>,
     pub(crate) heard: Vec<&'static str>,
-    /// What the persona dreamt, and what it wrote into its diary.
+    /// Dreams and diary entries of the persona.
     pub(crate) dreams: Vec<&'static str>,
     pub(crate) diary: Vec<&'static str>,
-    /// How the persona is asked for its dreams and its diary, and what it says when there is none.
+    /// Questions for dreams and diary entries, and replies if there are none.
     pub(crate) dream_questions: Vec<&'static str>,
     pub(crate) diary_questions: Vec<&'static str>,
     pub(crate) no_dream: Vec<&'static str>,
     pub(crate) no_diary: Vec<&'static str>,
     pub(crate) chatter: Vec<&'static str>,
-    /// Prose of many kinds, a passage a line.
+    /// Prose of many kinds, one passage per line.
     pub(crate) plain: Vec<&'static str>,
-    /// Such passages that are no lessons.
+    /// Prose passages that are never training examples.
     pub(crate) held_out: Vec<&'static str>,
     /// Names and briefs.
     pub(crate) personas: Vec<(&'static str, &'static str)>,
 }
 
-/// The seeds.
+/// The parsed seeds.
 pub(crate) static SEEDS: LazyLock<Seeds> = LazyLock::new(|| Seeds {
     facts: facts(),
     slots: lines(SLOTS)
@@ -93,7 +93,7 @@ fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("# "))
 }
 
-/// The lines that begin with a mark, without it.
+/// Returns the lines that begin with a mark, without the mark.
 fn marked(text: &'static str, mark: &'static str) -> impl Iterator<Item = &'static str> {
     lines(text).filter_map(|line| line.split_once(' ')).filter(move |(it, _)| *it == mark).map(|(_, text)| text)
 }
@@ -133,25 +133,25 @@ fn exchanges(text: &'static str) -> Vec<Exchange> {
     exchanges
 }
 
-/// One thing that people say of many.
+/// A kind of remark that people make about many things.
 #[derive(Debug, Default)]
 pub(crate) struct Saying {
     pub(crate) name: &'static str,
-    /// What its blanks stand for, before those of all.
+    /// The words for its blanks. They take precedence over the common ones.
     pub(crate) words: BTreeMap<&'static str, Vec<&'static str>>,
     pub(crate) stated: Vec<&'static str>,
-    /// What it is about, said to the one who says it.
+    /// The subject, as said to the person who makes the remark.
     pub(crate) about: &'static str,
     pub(crate) value: &'static str,
-    /// How it is asked for later; empty if it is not.
+    /// Later questions about it; may be empty.
     pub(crate) questions: Vec<&'static str>,
     /// The plain answer, without a capital or a full stop.
     pub(crate) answer: &'static str,
-    /// What it is not asked of.
+    /// Things that no question is about.
     pub(crate) off_topic: Vec<&'static str>,
 }
 
-/// What people say in passing.
+/// The remarks that people make in passing.
 pub(crate) static SAYINGS: LazyLock<Vec<Saying>> = LazyLock::new(|| {
     let mut all: Vec<Saying> = Vec::new();
     for line in lines(include_str!("../seeds/claims.txt")) {
@@ -174,16 +174,16 @@ pub(crate) static SAYINGS: LazyLock<Vec<Saying>> = LazyLock::new(|| {
     all
 });
 
-/// Something a persona writes between messages.
+/// A text that a persona writes between messages.
 #[derive(Debug, Default)]
 pub(crate) struct Composition {
     pub(crate) kind: &'static str,
-    /// Speakers and what they say, with `{a}`, `{b}` for people and `{p}` for the persona.
+    /// Speakers and their messages, with `{a}` and `{b}` for people and `{p}` for the persona.
     pub(crate) lines: Vec<(&'static str, &'static str)>,
     pub(crate) text: &'static str,
 }
 
-/// What personas write.
+/// The texts that personas write.
 pub(crate) static COMPOSITIONS: LazyLock<Vec<Composition>> = LazyLock::new(|| {
     let mut all: Vec<Composition> = Vec::new();
     for line in lines(include_str!("../seeds/writings.txt")) {

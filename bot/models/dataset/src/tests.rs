@@ -16,7 +16,7 @@ fn words(text: &str) -> Vec<String> {
     text.to_lowercase().split(letters).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Everything a lesson draws on, and what comes of it.
+/// Returns the seeds, and the examples that they give.
 fn taught() -> String {
     let made: String = sample().iter().map(text).collect();
     format!("{made}{SEEDS:?}{:?}", *SAYINGS)
@@ -26,7 +26,7 @@ fn sample() -> Vec<SyntheticExample> {
     synthetic_examples("smollm2", 7, 3000, &SHARES)
 }
 
-/// What a lesson adds to what its persona's prompts always say.
+/// Returns an example's own part of the prompt, and its reply.
 fn text(example: &SyntheticExample) -> String {
     let said = example.messages.last().map_or("", |message| &message.content);
     format!("{said}\n{}\n", example.reply)
@@ -35,7 +35,7 @@ fn text(example: &SyntheticExample) -> String {
 #[test]
 fn no_wording_of_the_evaluation_is_taught() {
     let taught = taught();
-    // What stands in quotation marks, or on a line of its own, is one text.
+    // A text is what stands in quotation marks or on a line of its own.
     let texts = |text: &str| text.split(['"', '\n']).map(words).collect::<Vec<_>>();
     let taught = texts(&taught);
     let runs: BTreeSet<&[String]> = taught.iter().flat_map(|words| words.windows(6)).collect();
@@ -59,7 +59,7 @@ fn no_name_of_the_evaluation_is_taught() {
     }
 }
 
-/// What every question is made of, whatever it is about.
+/// Words of any question, whatever its subject.
 const COMMON: &str = "a about again all am an and any are as at be been before being between big by called came can cold come could day \
     days did do does don't end every for form from get give go going good had has have having hey how i i'm if in is it it's just keep kind \
     know last left like live long make man many me mine much must my myself name need new no not now number of on one open or our \
@@ -67,7 +67,7 @@ const COMMON: &str = "a about again all am an and any are as at be been before b
     their them these they this through time to today too two up us want was way we what what's when where which who whom whose \
     why will with word words work would write year you your";
 
-/// What a question is about: its words, without what every question is made of and without their endings.
+/// Returns the subjects of a question: its words without common ones and without endings.
 fn subjects(question: &str) -> BTreeSet<String> {
     let common: BTreeSet<&str> = COMMON.split_whitespace().collect();
     let stem = |word: String| {
@@ -90,7 +90,7 @@ fn evaluated() -> Vec<ManneredMessage> {
     lines_of(&EVALUATIONS[..2])
 }
 
-/// A sentence, what it is about and its value, or a pair of sentences, which has neither.
+/// A sentence with its subject and its value, or a pair of sentences, which has neither.
 #[derive(serde::Deserialize)]
 struct StatedFact {
     #[serde(default)]
@@ -108,7 +108,7 @@ fn lines_of<T: serde::de::DeserializeOwned>(files: &[&str]) -> Vec<T> {
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Words of which everybody has the same few: days, months, numbers.
+/// Words from small sets that everybody uses: days, months, numbers.
 const COUNTED: &str = "tuesday wednesday thursday february may october four six nine ten light lift";
 
 #[test]
@@ -147,7 +147,7 @@ fn no_topic_of_the_evaluation_is_taught() {
 fn no_answer_of_the_evaluation_is_taught() {
     let values: String =
         SEEDS.slots.values().flatten().map(|value| format!("\n{}\n", words(value).join(" "))).collect();
-    // What is said in passing has longer values, so those do not hold one either.
+    // The values of remarks are longer, so they must not contain an answer either.
     let said = SAYINGS.iter().flat_map(|saying| saying.words.iter().filter(|(name, _)| saying.value.contains(**name)));
     let said: String = said.flat_map(|(_, all)| all).map(|value| format!(" {} \n", words(value).join(" "))).collect();
     let claimed = lines_of::<StatedFact>(&EVALUATIONS[2..]).into_iter().flat_map(|it| it.value);
@@ -163,11 +163,11 @@ fn no_answer_of_the_evaluation_is_taught() {
     assert!(alike.is_empty(), "{alike:?} are said");
 }
 
-/// What may be said of anything.
+/// Words that can be said of anything.
 const SAID_OF: &str = "price cost date colour size code age address temperature length weight old";
 
 #[test]
-fn nothing_that_the_evaluation_is_about_is_read_as_json() {
+fn no_subject_of_the_evaluation_is_in_a_claim_example() {
     let common: Vec<&str> = SAID_OF.split(' ').chain(COMMON.split_whitespace()).collect();
     let tells_nothing = |key: &str| {
         let bare = |word: &str| word.trim_end_matches('s').to_owned();
@@ -212,7 +212,7 @@ fn nothing_that_the_evaluation_is_about_is_read_as_json() {
 }
 
 #[test]
-fn what_is_said_in_passing_has_its_words_and_its_value() {
+fn remarks_have_enough_words_and_contain_their_value() {
     for saying in SAYINGS.iter() {
         let known = |slot: &str| saying.words.get(slot).or_else(|| SEEDS.slots.get(slot)).map_or(0, Vec::len);
         let value = saying.value.trim_matches(['{', '}']);
@@ -228,7 +228,7 @@ fn what_is_said_in_passing_has_its_words_and_its_value() {
         if saying.questions.is_empty() {
             continue;
         }
-        // The one that is asked about, two others, and one that a text names besides.
+        // One for the question, two others, and one more that a text may name.
         for slot in
             crate::sampler::slots(saying.about).chain([value]).filter(|slot| !matches!(*slot, "n2" | "n3" | "n4"))
         {
@@ -240,7 +240,7 @@ fn what_is_said_in_passing_has_its_words_and_its_value() {
 }
 
 #[test]
-fn examples_are_varied_and_whole() {
+fn examples_are_varied_and_complete() {
     let examples = sample();
     let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
     let mut replies = BTreeSet::new();
@@ -287,7 +287,7 @@ fn the_same_seed_gives_the_same_examples() {
 }
 
 #[test]
-fn what_is_held_out_is_no_example() {
+fn held_out_prose_is_never_an_example() {
     let held_out = crate::prose_held_out();
     assert!(held_out.len() >= 8 && held_out.iter().all(|prose| prose.reply.len() > 400));
     let prose = [(1, Kind::Plain)];
@@ -303,8 +303,8 @@ fn other_shares_give_other_examples() {
 }
 
 #[test]
-fn what_is_asked_for_stands_in_the_prompt_or_is_not_known() {
-    // Small talk answers from what everybody knows ("what's 12 times 12"), prose is asked by nobody.
+fn a_reply_contains_nothing_that_the_prompt_does_not() {
+    // Small talk uses general knowledge ("what's 12 times 12"), and prose has no prompt.
     for example in sample().into_iter().filter(|example| !matches!(example.kind, Kind::Plain | Kind::Talk)) {
         let prompt: String = example.messages.last().unwrap().content.to_lowercase();
         let numbers = example.reply.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() > 2);

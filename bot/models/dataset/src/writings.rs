@@ -1,4 +1,4 @@
-//! Lessons that answer no message: what somebody says read as JSON, and what is written between messages.
+//! Training examples that answer no message: extraction of claims as JSON, and texts between messages.
 
 use azera_affect::Mood;
 use azera_engine::{Claim, WritingKind, claim_prompt, writing_prompt};
@@ -8,7 +8,7 @@ use crate::sampler::{Sampler, capital, ended};
 use crate::scene::Cast;
 use crate::seeds::{COMPOSITIONS, SAYINGS, SEEDS};
 
-/// Something told, read as JSON: mostly in passing, of one of very many things.
+/// Generates an example of a claim as JSON: mostly from a remark about one of very many things.
 pub(crate) fn claim(draw: &mut Sampler) -> Option<SyntheticExample> {
     let who = draw.people(1).remove(0);
     let (text, about, value) = if draw.chance(75) {
@@ -23,18 +23,18 @@ pub(crate) fn claim(draw: &mut Sampler) -> Option<SyntheticExample> {
         (stated.text, about, value)
     };
     let text = draw.in_passing(text);
-    // It stands in the text as it is, and a text may begin with it.
+    // The value must occur in the text exactly, and a text may begin with it.
     let value = if text.contains(&value) { value } else { capital(&value) };
     let reply = serde_json::to_string(&Claim { about, value }).ok()?;
     Some(SyntheticExample { kind: Kind::Claim, messages: claim_prompt(&who, &text), reply })
 }
 
-/// Notes, a diary entry, a dream or another writing.
+/// Generates notes, a diary entry, a dream or another text between messages.
 pub(crate) fn composition(draw: &mut Sampler, player: &Cast) -> Option<SyntheticExample> {
     let people = draw.people(2);
     let name = player.persona().name.as_str();
     let named = |text: &str| text.replace("{a}", &people[0]).replace("{b}", &people[1]).replace("{p}", name);
-    // Half of them are notes, which can be made of any facts.
+    // Two in five are notes, which can be made of any facts.
     if draw.chance(40) {
         let mut said = Vec::new();
         let mut known = Vec::new();

@@ -1,30 +1,30 @@
-//! Why a file is no GGUF file.
+//! Errors of reading a GGUF file.
 
 use std::io;
 
-/// Why a file is not a readable GGUF file.
+/// The reasons why a file is not a readable GGUF file.
 #[derive(Debug, thiserror::Error)]
 pub enum GgufError {
     /// The file does not start with `GGUF`.
     #[error("it does not start with the letters GGUF")]
     Magic,
-    /// A version this program does not read.
+    /// The version is not supported.
     #[error("it is GGUF version {0}; versions 2 and 3 are read")]
     Version(u32),
     /// The file ends inside its header or before its last tensor.
     #[error("it ends too early: the file is incomplete")]
     Truncated,
-    /// A count, length or offset past its limit.
+    /// A count, length or offset exceeds its limit.
     #[error("its {what} is {value}, more than the limit of {limit}")]
     TooLarge {
-        /// What is too large.
+        /// The name of the value.
         what: &'static str,
-        /// What the file says.
+        /// The value in the file.
         value: u64,
-        /// What is accepted.
+        /// The limit.
         limit: u64,
     },
-    /// A value that the format does not allow.
+    /// The format does not allow a value.
     #[error("its {0} is not valid")]
     Invalid(&'static str),
     /// The file could not be read.

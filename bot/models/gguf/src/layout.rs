@@ -1,4 +1,4 @@
-//! Where everything stands in a GGUF file: what reading its weights needs.
+//! The layout of a GGUF file: where its tensors and their bytes are.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -6,40 +6,40 @@ use std::io::Read;
 use crate::read::{Counts, MAX_DIMENSIONS, MAX_KEY_BYTES, Reader, RetainedValue, limited};
 use crate::{ALIGNMENT, GgufError, TensorType, align, value_type};
 
-/// Where things stand in a file.
+/// The metadata and tensor positions of a file.
 #[derive(Debug)]
 pub struct Layout {
-    /// Whole numbers and truth values of the metadata, by their keys.
+    /// Integers and booleans of the metadata, by key.
     pub numbers: BTreeMap<String, u64>,
-    /// Other numbers.
+    /// Floating-point numbers of the metadata, by key.
     pub reals: BTreeMap<String, f64>,
-    /// Texts that are not too long to keep: at most a KiB each.
+    /// Strings of the metadata, by key, if they have at most a KiB.
     pub texts: BTreeMap<String, String>,
-    /// Where the descriptions of the tensors begin.
+    /// The position of the tensor descriptions.
     pub(crate) tensors_at: u64,
-    /// Where the value of `general.file_type` stands, if there is one of four bytes.
+    /// The position of the value of `general.file_type`, if there is one of four bytes.
     pub(crate) file_type_at: Option<u64>,
-    /// The tensors, in their order.
+    /// The tensors, in file order.
     pub tensors: Vec<TensorAt>,
-    /// Where their bytes begin.
+    /// The position of the tensor data.
     pub data_at: u64,
 }
 
-/// A tensor's description.
+/// The description of a tensor.
 #[derive(Debug, Clone)]
 pub struct TensorAt {
-    /// Its name, in whatever encoding.
+    /// The name, in any encoding.
     pub name: Vec<u8>,
-    /// Elements in each dimension, the fastest-moving one first.
+    /// The number of elements in each dimension, the fastest-moving dimension first.
     pub dimensions: Vec<u64>,
-    /// How it is stored.
+    /// The storage type.
     pub tensor_type: TensorType,
-    /// Where its bytes begin, after those of the first.
+    /// The position of its bytes, relative to the start of the tensor data.
     pub offset: u64,
 }
 
 impl TensorAt {
-    /// Bytes it takes, or `None` for an unknown type or a shape that overflows.
+    /// Returns the size in bytes, or `None` for an unknown type or a shape that overflows.
     pub fn byte_size(&self) -> Option<u64> {
         let elements = self.dimensions.iter().try_fold(1_u64, |product, count| product.checked_mul(*count));
         elements.and_then(|elements| self.tensor_type.byte_size(elements))
@@ -47,10 +47,11 @@ impl TensorAt {
 }
 
 impl Layout {
-    /// Reads it, of a file with the usual alignment. Memory and time are bounded as for [`crate::GgufHeader::read`].
+    /// Reads the layout of a file with the default alignment. Memory and time are bounded as in
+    /// [`crate::GgufHeader::read`].
     ///
     /// # Errors
-    /// What is wrong with the header; the tensors' bytes are not looked at.
+    /// [`GgufError`] if the header is invalid. The tensor data is not read.
     pub fn read(source: impl Read) -> Result<Self, GgufError> {
         let (mut reader, Counts { tensors: tensor_count, pairs, .. }) = Reader::start(source)?;
         let mut file_type_at = None;

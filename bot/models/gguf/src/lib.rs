@@ -1,8 +1,11 @@
-//! The GGUF model file format, version 3: a bounded reader of headers, a writer, and Q8_0 quantisation.
+//! The GGUF model file format, version 3: a bounded reader of headers, a writer, and conversion to Q8_0.
 //!
-//! A file is: magic, version, tensor count, pair count, metadata pairs, tensor descriptions, then the tensors' bytes,
-//! each at a multiple of the alignment. Everything is little endian. The format is described in ggml's
-//! `docs/gguf.md` and `include/gguf.h`.
+//! A file consists of magic, version, tensor count, pair count, metadata pairs, tensor descriptions, and the tensors'
+//! bytes, each at a multiple of the alignment. Everything is little-endian. ggml's `docs/gguf.md` and `include/gguf.h`
+//! describe the format.
+//!
+//! This crate does not run models. Start with [`GgufHeader`] for facts about a model, [`Layout`] to find its tensors,
+//! and [`GgufFile`] to write one.
 
 mod error;
 mod layout;
@@ -24,12 +27,12 @@ pub use write::{GgufFile, Tensor, Value};
 
 /// The first four bytes of every GGUF file.
 const MAGIC: [u8; 4] = *b"GGUF";
-/// The version written, and the newest one read.
+/// The version that is written, and the newest that is read.
 const VERSION: u32 = 3;
-/// Alignment of tensor data in bytes where a file names no other.
+/// The alignment of tensor data, in bytes, if the file sets no other.
 const ALIGNMENT: u64 = 32;
 
-/// The number of each metadata value type, as `include/gguf.h` has them.
+/// The number of each metadata value type, from `include/gguf.h`.
 mod value_type {
     pub(crate) const U8: u32 = 0;
     pub(crate) const I8: u32 = 1;
@@ -46,7 +49,7 @@ mod value_type {
     pub(crate) const F64: u32 = 12;
 }
 
-/// `value` rounded up to a multiple of `alignment`, or `None` past `u64::MAX`.
+/// Rounds `value` up to a multiple of `alignment`; `None` past `u64::MAX`.
 fn align(value: u64, alignment: u64) -> Option<u64> {
     value.checked_next_multiple_of(alignment)
 }

@@ -1,4 +1,4 @@
-//! Reading the header of a GGUF file from anywhere: bounded in time and memory whatever the bytes say.
+//! Reads the header of a GGUF file. Time and memory are bounded for any input.
 
 use std::{
     collections::BTreeMap,
@@ -7,63 +7,62 @@ use std::{
 
 use crate::{ALIGNMENT, GgufError, MAGIC, TensorType, VERSION, align, tensor_type::file_type_name, value_type};
 
-/// The most bytes of header that are read. Real ones reach 12 MiB, nearly all of it the vocabulary.
+/// The largest header that is read, in bytes. Real ones reach 12 MiB, nearly all of it the vocabulary.
 pub const MAX_HEADER_BYTES: u64 = 128 << 20;
-/// The most metadata pairs of a header; real files have 20 to 60.
+/// The most metadata pairs in a header. Real files have 20 to 60.
 pub const MAX_METADATA_PAIRS: u64 = 4_096;
-/// The most tensors of a header; large mixture models have some 2,000.
+/// The most tensors in a header. Large mixture-of-experts models have about 2,000.
 pub const MAX_TENSORS: u64 = 65_536;
-/// The longest key, as the format has it.
+/// The longest key that the format allows, in bytes.
 pub(crate) const MAX_KEY_BYTES: u64 = 65_535;
-/// The longest string whose text is kept; longer ones are skipped.
+/// The longest string that is kept, in bytes. Longer ones are skipped.
 const MAX_RETAINED_BYTES: u64 = 1_024;
 /// The most dimensions of a tensor in ggml.
 pub(crate) const MAX_DIMENSIONS: u32 = 4;
 
-/// What a GGUF file says about its model.
+/// The facts about a model in its GGUF header.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GgufHeader {
-    /// The format's version.
+    /// The version of the format.
     pub version: u32,
     /// The architecture, such as `llama`, `qwen3` or `bert`.
     pub architecture: String,
-    /// The model's own name for itself.
+    /// The model's name in the file.
     pub name: Option<String>,
-    /// The licence the file names.
+    /// The licence in the file.
     pub licence: Option<String>,
-    /// For an adapter, the SHA-256 of the model file it was learnt on, where it says so.
+    /// For a LoRA: the SHA-256 of the model file that it was trained on, if the file contains it.
     pub base_sha256: Option<String>,
-    /// The context it was trained for, in tokens.
+    /// The context length of the training, in tokens.
     pub context_length: Option<u64>,
-    /// The width of its hidden states, which for an embedding model is its vectors' dimension.
+    /// The width of the hidden states. For an embedding model this is the dimension of its vectors.
     pub embedding_length: Option<u64>,
-    /// How token vectors become one, where the file says so: 0 none, 1 mean, 2 first token, 3 last token, 4 rank.
+    /// How token vectors are pooled, if the file says so: 0 none, 1 mean, 2 first token, 3 last token, 4 rank.
     pub pooling_type: Option<u64>,
-    /// The quantisation's name, such as `Q4_K_M`, where it is a known one.
+    /// The name of the quantization, such as `Q4_K_M`, if it is known.
     pub quantization: Option<&'static str>,
-    /// Whether it carries a chat template.
+    /// True if the file contains a chat template.
     pub has_chat_template: bool,
-    /// How many files the model is split over; 1 for a whole model.
+    /// The number of files that the model is split into; 1 for a whole model.
     pub split_count: u64,
     /// The number of weights.
     pub parameters: u64,
-    /// How long the file must be at least for its tensors to be whole, in bytes.
+    /// The least length of the file, in bytes, for all its tensors to be complete.
     pub expected_bytes: u64,
 }
 
-/// A metadata value that was worth keeping.
+/// A metadata value that the reader keeps.
 #[derive(Debug)]
 pub(crate) enum RetainedValue {
     Number(u64),
     Real(f64),
     Text(String),
-    /// Present, but of no interest or too long to keep.
+    /// Present, but not needed or too long.
     Skipped,
 }
 
 impl GgufHeader {
-    /// Reads a header from the start of `source`. Memory stays under about a MiB, and no more than
-    /// [`MAX_HEADER_BYTES`] are read.
+    /// Reads a header from the start of `source`. Uses about a MiB of memory and reads at most [`MAX_HEADER_BYTES`].
     pub fn read(source: impl Read) -> Result<Self, GgufError> {
         let (mut reader, Counts { version, tensors: tensor_count, pairs: pair_count }) = Reader::start(source)?;
         let mut retained = BTreeMap::new();
@@ -124,28 +123,28 @@ pub(crate) fn limited(what: &'static str, value: u64, limit: u64) -> Result<u64,
     if value > limit { Err(GgufError::TooLarge { what, value, limit }) } else { Ok(value) }
 }
 
-/// What a file says it holds.
+/// The counts at the start of a file.
 pub(crate) struct Counts {
     pub(crate) version: u32,
     pub(crate) tensors: u64,
     pub(crate) pairs: u64,
 }
 
-/// What the tensor descriptions add up to.
+/// The totals of the tensor descriptions.
 struct Tensors {
     parameters: u64,
-    /// Where the last tensor ends, counted from the start of the tensor data.
+    /// The end of the last tensor, relative to the start of the tensor data.
     data_bytes: u64,
 }
 
-/// Reads what a header is made of, and counts the bytes.
+/// Reads the values of a header, and counts the bytes.
 pub(crate) struct Reader<R> {
     source: BufReader<R>,
     pub(crate) position: u64,
 }
 
 impl<R: Read> Reader<R> {
-    /// At the start of a file: past the magic, the version, and the counts of tensors and of metadata pairs.
+    /// Reads the start of a file: the magic, the version, and the counts of tensors and metadata pairs.
     pub(crate) fn start(source: R) -> Result<(Self, Counts), GgufError> {
         let mut reader = Self { source: BufReader::new(source), position: 0 };
         if reader.array::<4>()? != MAGIC {
@@ -186,7 +185,7 @@ impl<R: Read> Reader<R> {
         if skipped == bytes { Ok(()) } else { Err(GgufError::Truncated) }
     }
 
-    /// `length` bytes, grown as they arrive, so that a claimed length alone allocates nothing.
+    /// Reads `length` bytes. The buffer grows as they arrive, so that a claimed length alone allocates nothing.
     pub(crate) fn bytes(&mut self, length: u64) -> Result<Vec<u8>, GgufError> {
         self.advance(length)?;
         let mut bytes = Vec::new();
@@ -217,7 +216,7 @@ impl<R: Read> Reader<R> {
                     self.skip(length)?;
                     RetainedValue::Skipped
                 } else {
-                    // A name in a broken encoding is no reason to refuse a model.
+                    // A name with invalid UTF-8 is no reason to reject a model.
                     RetainedValue::Text(String::from_utf8_lossy(&self.bytes(length)?).into_owned())
                 }
             }
@@ -236,7 +235,7 @@ impl<R: Read> Reader<R> {
 
     fn skip_array(&mut self) -> Result<(), GgufError> {
         let element_type = self.u32()?;
-        // Every element takes at least a byte, so a count past the header's limit cannot be true.
+        // Every element takes at least one byte, so a count above the header limit cannot be true.
         let count = limited("array length", self.u64()?, MAX_HEADER_BYTES)?;
         if element_type == value_type::STRING {
             for _ in 0..count {
@@ -245,7 +244,7 @@ impl<R: Read> Reader<R> {
             }
             return Ok(());
         }
-        // Arrays in arrays are allowed on paper, but ggml reads none either.
+        // The format allows arrays of arrays, but ggml does not read them either.
         let size = scalar_bytes(element_type).ok_or(GgufError::Invalid("array element type"))?;
         self.skip(count.saturating_mul(size))
     }
@@ -265,7 +264,7 @@ impl<R: Read> Reader<R> {
             }
             let tensor_type = TensorType(self.u32()?);
             let offset = self.u64()?;
-            // A type that is not in the table counts as empty: its start must still lie within the file.
+            // A type that is not in the table counts as empty, but its start must lie within the file.
             let end = offset
                 .checked_add(tensor_type.byte_size(elements).unwrap_or(0))
                 .ok_or(GgufError::Invalid("tensor offset"))?;
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_was_written() {
+    fn a_written_header_is_read_back() {
         let bytes = sample();
         let header = GgufHeader::read(bytes.as_slice()).unwrap();
         // The last tensor ends 30 bytes before the padded end of the file.
@@ -353,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_model() {
+    fn an_invalid_header_is_rejected_with_a_reason() {
         fn check(bytes: &[u8], said: &str) {
             let error = GgufHeader::read(bytes).unwrap_err().to_string();
             assert!(error.contains(said), "{error:?} should say {said:?}");
@@ -379,16 +378,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..512)) {
+        fn random_bytes_are_rejected(bytes in prop::collection::vec(any::<u8>(), 0..512)) {
             prop_assert!(GgufHeader::read(bytes.as_slice()).is_err());
             let headed = [b"GGUF\x03\0\0\0".as_slice(), &bytes].concat();
             prop_assert!(GgufHeader::read(headed.as_slice()).is_err());
         }
 
         #[test]
-        fn every_cut_is_noticed(cut in any::<prop::sample::Index>()) {
+        fn every_truncated_header_is_detected(cut in any::<prop::sample::Index>()) {
             let bytes = sample();
-            // The tensor data takes 162 bytes, and up to 31 of padding lie before it.
+            // The tensor data takes 162 bytes, after at most 31 bytes of padding.
             let header_end = GgufHeader::read(bytes.as_slice()).unwrap().expected_bytes as usize - 162 - 31;
             let result = GgufHeader::read(&bytes[..cut.index(header_end)]);
             prop_assert!(matches!(result, Err(GgufError::Truncated)), "{result:?}");
@@ -405,8 +404,8 @@ mod tests {
         }
 
         #[test]
-        fn an_endless_text_ends(length in MAX_HEADER_BYTES..=u64::MAX) {
-            // A header that promises `length` bytes of text, with as many zeros behind it as anybody wants.
+        fn an_endless_string_is_rejected(length in MAX_HEADER_BYTES..=u64::MAX) {
+            // A header that promises `length` bytes of text, followed by endless zeros.
             let start = [
                 b"GGUF\x03\0\0\0".as_slice(), &0_u64.to_le_bytes(), &1_u64.to_le_bytes(), &1_u64.to_le_bytes(), b"k",
                 &8_u32.to_le_bytes(), &length.to_le_bytes(),

@@ -1,4 +1,4 @@
-//! A model's header without its words.
+//! A model's header without its vocabulary.
 
 use std::io::{Read, Seek};
 
@@ -6,23 +6,23 @@ use crate::read::{Counts, Reader};
 use crate::write::{put_string, put_value};
 use crate::{ALIGNMENT, GgufError, Layout, MAGIC, Value, align};
 
-/// A model without its vocabulary and its weights: what tells the shape of everything in it.
+/// A model without its vocabulary and weights: the shape of everything in it.
 #[derive(Debug)]
 pub struct Skeleton {
-    /// A whole header, up to the first byte of the tensors.
+    /// A complete header, up to the first byte of the tensors.
     pub header: Vec<u8>,
-    /// Bytes of a file with this header and the tensors.
+    /// The size in bytes of a file with this header and the tensors.
     pub file_bytes: u64,
-    /// What the model's own header says.
+    /// The layout of the model's own header.
     pub layout: Layout,
 }
 
 impl Skeleton {
-    /// Reads a model's header. In the place of its vocabulary stands one without words, as large as the token embedding
-    /// has rows: llama.cpp reads such a file as it does the model, but for the words.
+    /// Reads a model's header and replaces its vocabulary by one without words, as large as the token embedding has
+    /// rows. llama.cpp reads such a file like the model, except for the words.
     ///
     /// # Errors
-    /// What is wrong with the header; a missing token embedding too.
+    /// [`GgufError`] if the header is invalid or has no token embedding.
     pub fn read(mut model: impl Read + Seek) -> Result<Self, GgufError> {
         let layout = Layout::read(&mut model)?;
         model.rewind()?;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_but_the_words_and_the_weights_is_kept() {
+    fn a_skeleton_keeps_all_but_vocabulary_and_weights() {
         let skeleton = Skeleton::read(Cursor::new(model("token_embd.weight"))).unwrap();
         let read = Layout::read(skeleton.header.as_slice()).unwrap();
         assert_eq!(read.data_at, skeleton.header.len() as u64);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_model_has_none() {
+    fn an_invalid_model_has_no_skeleton() {
         assert!(matches!(Skeleton::read(Cursor::new(model("embd"))), Err(GgufError::Invalid("token embedding"))));
         let whole = model("token_embd.weight");
         assert!(matches!(Skeleton::read(Cursor::new(&whole[..60])), Err(GgufError::Truncated)));

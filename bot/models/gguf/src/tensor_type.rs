@@ -1,6 +1,6 @@
-//! How tensors are stored, by ggml's numbers.
+//! The storage types of tensors, by ggml's numbers.
 
-/// A tensor's storage type: ggml's number of it, with the block layout where it is known.
+/// A tensor's storage type: ggml's number, and the block layout if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorType(
     /// ggml's number.
@@ -12,13 +12,13 @@ impl TensorType {
     pub const F32: Self = Self(0);
     /// 16-bit floats.
     pub const F16: Self = Self(1);
-    /// Blocks of 32 numbers of 4 bits under a 16-bit scale, above a 16-bit minimum.
+    /// Blocks of 32 numbers of 4 bits, with a 16-bit scale and a 16-bit minimum.
     pub const Q4_1: Self = Self(3);
-    /// Blocks of 32 signed bytes under one 16-bit scale.
+    /// Blocks of 32 signed bytes with one 16-bit scale.
     pub const Q8_0: Self = Self(8);
 
-    /// Elements and bytes of one block, from the block structures in ggml's `ggml-common.h`. `None` for a type this
-    /// table does not know, which a newer llama.cpp may well read.
+    /// Returns the elements and bytes of one block, from the structs in ggml's `ggml-common.h`. `None` for a type that
+    /// this table does not know; a newer llama.cpp may read it.
     fn block(self) -> Option<(u64, u64)> {
         Some(match self.0 {
             0 | 26 => (1, 4),
@@ -50,14 +50,14 @@ impl TensorType {
         })
     }
 
-    /// Bytes that `elements` take, or `None` for an unknown type or a number of elements that overflows.
+    /// Returns the size of `elements` in bytes, or `None` for an unknown type or a size that overflows.
     pub fn byte_size(self, elements: u64) -> Option<u64> {
         let (block_elements, block_bytes) = self.block()?;
         elements.div_ceil(block_elements).checked_mul(block_bytes)
     }
 }
 
-/// The name people know a file's quantisation by, from `general.file_type` (llama.cpp's `llama_ftype`).
+/// Returns the usual name of a file's quantization, from `general.file_type` (llama.cpp's `llama_ftype`).
 pub(crate) fn file_type_name(file_type: u64) -> Option<&'static str> {
     Some(match file_type {
         0 => "F32",

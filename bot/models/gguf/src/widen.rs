@@ -1,22 +1,22 @@
-//! Q4_1 to Q8_0. llama.cpp multiplies Q8_0 by many vectors at once, and Q4_1 by one after the other, so that a model in Q8_0
-//! reads prompts twice as fast on a processor and serves several chats for little more than one. The weights stay what they
-//! were but for the rounding to a 127th of each block's largest.
+//! Converts Q4_1 to Q8_0. llama.cpp multiplies Q8_0 by many vectors at once, and Q4_1 by one at a time. So a Q8_0 model
+//! reads prompts twice as fast on a processor, and serves several chats for little more than the cost of one. The
+//! weights keep their values except for rounding to 1/127 of the largest in each block.
 
 use half::f16;
 
 use crate::{ALIGNMENT, GgufError, Layout, TensorAt, TensorType, align, quantize_q8_0};
 
-/// Weights of a block.
+/// The weights in a block.
 const BLOCK: usize = 32;
 
-/// Bytes of a Q4_1 block: scale and minimum as 16-bit floats, then 32 numbers of 4 bits, those of the first half of the
-/// block in the low halves of the bytes.
+/// The bytes of a Q4_1 block: scale and minimum as 16-bit floats, then 32 numbers of 4 bits. The low halves of the
+/// bytes hold the first half of the block.
 const BLOCK_BYTES: usize = 20;
 
-/// `general.file_type` of a file that is mostly Q8_0.
+/// The value of `general.file_type` for a file that is mostly Q8_0.
 const FILE_TYPE_Q8_0: u32 = 7;
 
-/// The same file with its Q4_1 tensors as Q8_0. What else it holds stays byte for byte.
+/// Returns the same file with its Q4_1 tensors as Q8_0. The other content stays the same, byte for byte.
 pub fn q4_1_to_q8_0(file: &[u8]) -> Result<Vec<u8>, GgufError> {
     let layout = Layout::read(file)?;
     let cut = |from: usize, length: usize| {
@@ -49,7 +49,7 @@ pub fn q4_1_to_q8_0(file: &[u8]) -> Result<Vec<u8>, GgufError> {
     Ok(header)
 }
 
-/// The weights of Q4_1 blocks.
+/// Returns the weights of Q4_1 blocks.
 fn weights(bytes: &[u8]) -> Vec<f32> {
     let mut weights = Vec::with_capacity(bytes.len() / BLOCK_BYTES * BLOCK);
     for block in bytes.chunks_exact(BLOCK_BYTES) {
@@ -73,7 +73,7 @@ mod tests {
     use crate::{GgufFile, GgufHeader, Tensor, Value};
 
     #[test]
-    fn weights_stay_what_they_were() {
+    fn widened_weights_keep_their_values() {
         let block = [f16::from_f32(0.25).to_le_bytes(), f16::from_f32(-1.5).to_le_bytes()].concat();
         let numbers: Vec<u8> = (0..16).map(|number| number | (15 - number) << 4).collect();
         let mut file = GgufFile::default();

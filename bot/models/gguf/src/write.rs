@@ -1,4 +1,4 @@
-//! Writing GGUF files, byte for byte the same for the same content.
+//! Writes GGUF files. The same content always gives the same bytes.
 
 use std::io::{self, Write};
 
@@ -7,39 +7,39 @@ use crate::{ALIGNMENT, MAGIC, TensorType, VERSION, align, value_type};
 /// A metadata value.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A whole number.
+    /// An integer.
     U32(u32),
-    /// A number.
+    /// A floating-point number.
     F32(f32),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A text.
+    /// A string.
     String(String),
-    /// Whole numbers.
+    /// An array of integers.
     I32s(Vec<i32>),
-    /// Texts.
+    /// An array of strings.
     Strings(Vec<String>),
 }
 
 /// A tensor with its bytes.
 #[derive(Clone, Debug)]
 pub struct Tensor {
-    /// ggml's name of it.
+    /// ggml's name for the tensor.
     pub name: String,
-    /// Elements in each dimension, the fastest-moving one first (the reverse of a row-major shape).
+    /// The number of elements in each dimension, the fastest-moving dimension first (the reverse of a row-major shape).
     pub dimensions: Vec<u64>,
-    /// How `data` is stored.
+    /// The storage type of `data`.
     pub tensor_type: TensorType,
     /// The stored bytes.
     pub data: Vec<u8>,
 }
 
-/// A whole file in memory: fit for the small models that are converted here.
+/// A whole file in memory, for the small models that are converted here.
 #[derive(Clone, Debug, Default)]
 pub struct GgufFile {
-    /// Metadata in the order it is written.
+    /// The metadata, in the order in which it is written.
     pub metadata: Vec<(String, Value)>,
-    /// Tensors in the order they are written.
+    /// The tensors, in the order in which they are written.
     pub tensors: Vec<Tensor>,
 }
 
@@ -49,7 +49,7 @@ impl GgufFile {
         self.metadata.push((key.into(), value));
     }
 
-    /// Writes the file. Errors are those of `out`, or `InvalidInput` for sizes past what the format holds.
+    /// Writes the file. Returns the errors of `out`, or `InvalidInput` for sizes that the format cannot hold.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut header = Vec::new();
         header.extend_from_slice(&MAGIC);
@@ -89,7 +89,7 @@ fn too_large() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "more than a GGUF file can hold")
 }
 
-/// Zeros that bring `written` bytes up to the alignment.
+/// Writes zeros up to the next multiple of the alignment.
 fn pad(out: &mut impl Write, written: usize) -> io::Result<()> {
     let alignment = ALIGNMENT as usize;
     let zeros = [0_u8; ALIGNMENT as usize];

@@ -9,7 +9,7 @@ use llama_cpp_2::{LogOptions, send_logs_to_tracing};
 
 static BACKEND: OnceLock<Result<LlamaBackend, String>> = OnceLock::new();
 
-/// llama.cpp, initialised once for the process; its log lines go to `tracing`.
+/// Returns llama.cpp, initialized once for the process. Its log lines go to `tracing`.
 pub(crate) fn backend() -> Result<&'static LlamaBackend, Error> {
     let made = BACKEND.get_or_init(|| {
         send_logs_to_tracing(LogOptions::default());
@@ -18,7 +18,7 @@ pub(crate) fn backend() -> Result<&'static LlamaBackend, Error> {
     made.as_ref().map_err(|error| Error::Load(error.clone()))
 }
 
-/// Opens a GGUF file.
+/// Loads a GGUF file.
 pub(crate) fn load(path: &Path, gpu_layers: Option<u32>) -> Result<LlamaModel, Error> {
     if !path.is_file() {
         return Err(Error::Load(format!("there is no file {}", path.display())));
@@ -27,14 +27,14 @@ pub(crate) fn load(path: &Path, gpu_layers: Option<u32>) -> Result<LlamaModel, E
         .map_err(|_| Error::Load(format!("llama.cpp cannot read {}; its log says why", path.display())))
 }
 
-/// Opens a GGUF file for its vocabulary and template alone.
+/// Loads only the vocabulary and template of a GGUF file.
 pub(crate) fn vocabulary(path: &Path) -> Result<LlamaModel, Error> {
     let params = LlamaModelParams::default().with_vocab_only(true);
     LlamaModel::load_from_file(backend()?, path, &params)
         .map_err(|_| Error::Load(format!("llama.cpp cannot read {}; its log says why", path.display())))
 }
 
-/// How models are opened.
+/// Returns the parameters for loading models.
 pub(crate) fn params(gpu_layers: Option<u32>) -> LlamaModelParams {
     let params = LlamaModelParams::default();
     match gpu_layers {
@@ -43,34 +43,33 @@ pub(crate) fn params(gpu_layers: Option<u32>) -> LlamaModelParams {
     }
 }
 
-/// How much a thread that nobody waits for gives way to others: a third of a core is left to it, if all cores are wanted
-/// (nice(1)).
+/// The niceness of background threads. If all cores are busy, such a thread still gets a third of one (nice(1)).
 pub(crate) const BACKGROUND_NICENESS: i32 = 5;
 
-/// Makes this thread, and those it starts, give way to others who want the processor.
+/// Lowers the priority of this thread and of those that it starts.
 pub(crate) fn give_way(niceness: i32) {
-    // Elsewhere than on Linux this would slow down the whole process.
+    // On systems other than Linux, this would slow down the whole process.
     #[cfg(target_os = "linux")]
     if niceness > 0
         && let Err(error) = rustix::process::setpriority_process(None, niceness)
     {
-        tracing::debug!(%error, "a thread cannot give way to others");
+        tracing::debug!(%error, "cannot lower a thread's priority");
     }
     #[cfg(not(target_os = "linux"))]
     let _ = niceness;
 }
 
-/// Threads an embedding model takes at most: its texts are short, and more threads wait longer for one another than
-/// they save.
+/// The most threads of an embedding model. Its texts are short, and more threads wait longer for each other than they
+/// save.
 const EMBEDDING_THREADS: usize = 4;
 
-/// Threads to compute with: what was asked for, or what this process may use.
+/// Returns the number of threads: the requested one, or as many as this process may use.
 pub(crate) fn threads(requested: Option<usize>) -> i32 {
     i32::try_from(requested.unwrap_or_else(cores).max(1)).unwrap_or(i32::MAX)
 }
 
-/// Threads to embed with: half of the cores at most. Threads that compute together wait for the slowest of them, so two
-/// models on all cores would each wait for the other's.
+/// Returns the number of threads for embedding: at most half of the cores. Threads that compute together wait for the
+/// slowest, so two models on all cores would delay each other.
 pub(crate) fn embedding_threads(requested: Option<usize>) -> i32 {
     let most = (cores() / 2).clamp(1, EMBEDDING_THREADS);
     threads(Some(requested.unwrap_or(most).min(most)))

@@ -9,11 +9,12 @@ use crate::lora::LoraSetKey;
 use crate::prompt::{PrefixKey, Shared};
 use crate::swap::{KvSwap, SwapKey, SwappedKv};
 
-/// Shared prefixes in the key-value cache at the same time.
+/// The most shared prefixes in the key-value cache.
 pub const SHARED_PREFIXES: usize = 8;
 
-/// Tokens of resting conversations that stay in the key-value cache while others work. Attention looks past every token
-/// in there, whomever it belongs to, so the rest is moved to main memory, from where it is back in milliseconds.
+/// The most tokens of resting conversations in the key-value cache while others run. Attention skips over every token
+/// in the cache, whoever it belongs to, so the rest is swapped out to main memory, from where it returns in
+/// milliseconds.
 pub const RESTING_TOKENS: usize = 2_048;
 
 /// A sequence in use, with the cells reserved for it.
@@ -22,18 +23,18 @@ pub(crate) struct Lease {
     pub(crate) sequence: i32,
     base: Option<PrefixKey>,
     base_len: usize,
-    /// Cells beyond the base that this lease may fill.
+    /// The reserved cells, in addition to those of the base.
     reserved: usize,
 }
 
-/// What a lease is asked for.
+/// A request for a lease.
 pub(crate) struct Want<'a> {
     pub(crate) session: Option<&'a SessionKey>,
     pub(crate) prompt: &'a [LlamaToken],
     pub(crate) shared: Option<Shared>,
-    /// The adapters it is evaluated with; what was evaluated with others is of no use.
+    /// The LoRAs of the request. Tokens that were evaluated under others cannot be used.
     pub(crate) set: Option<&'a LoraSetKey>,
-    /// Tokens the sequence will hold at most, `prompt` included.
+    /// The most tokens in the sequence, `prompt` included.
     pub(crate) room: usize,
 }
 
@@ -57,12 +58,12 @@ struct Prefix {
     sequence: i32,
     tokens: Vec<LlamaToken>,
     set: Option<LoraSetKey>,
-    /// Leases and resting conversations built on it; it stays in the cache as long as there are any.
+    /// The number of leases and resting conversations that build on it. It stays in the cache while there are any.
     users: usize,
     used: u64,
-    /// Whether nothing is to be written any more: it is on disk, may not be, or could not be written.
+    /// True if it must not be written any more: it is on disk, is not allowed there, or could not be written.
     settled: bool,
-    /// Whether it goes with its last user.
+    /// True if it must be dropped with its last user.
     forgotten: bool,
 }
 
@@ -73,19 +74,19 @@ pub(crate) struct Keep {
     pub(crate) set: Option<LoraSetKey>,
 }
 
-/// Decides what the key-value cache holds: running sequences, resting conversations, shared prefixes. Cells are counted
-/// so that a lease, once given, can always be filled.
+/// Decides what the key-value cache holds: running sequences, resting conversations, shared prefixes. Cells are
+/// counted, so that a lease can always be filled.
 pub(crate) struct Cache<'m> {
     pub(crate) kv: Kv<'m>,
     cells: usize,
     reserved: usize,
     resting: Vec<Resting>,
     prefixes: Vec<Prefix>,
-    lot: KvSwap,
+    swap: KvSwap,
     disk: Option<PrefixDisk>,
-    /// The adapters the model was loaded with.
+    /// The LoRAs that the model was loaded with.
     own: Option<LoraSetKey>,
-    /// False for models whose state cannot be cut back to an earlier token; nothing is kept for them.
+    /// False for models whose state cannot be cut back to an earlier token. Nothing is kept for them.
     cuttable: bool,
     clock: u64,
 }
@@ -105,7 +106,7 @@ impl<'m> Cache<'m> {
             reserved: 0,
             resting: Vec::new(),
             prefixes: Vec::new(),
-            lot: KvSwap::new(parked_bytes),
+            swap: KvSwap::new(parked_bytes),
             disk,
             own,
             cuttable,
@@ -113,10 +114,10 @@ impl<'m> Cache<'m> {
         }
     }
 
-    /// A sequence that already holds as much of the prompt as is kept anywhere, always short of its last token, and how
-    /// many tokens that is. `None` when there is no room now.
+    /// Returns a sequence with as many tokens of the prompt as are kept anywhere, except its last, and the number of
+    /// these tokens. `None` if there is no room now.
     pub(crate) fn acquire(&mut self, want: &Want<'_>) -> Result<Option<(Lease, usize)>, Error> {
-        self.rest_in_swap(want.session)?;
+        self.limit_resting(want.session)?;
         let limit = want.prompt.len().saturating_sub(1);
         let shared = want.shared.filter(|shared| self.cuttable && self.has_prefix(&shared.key));
         let shared_len = shared.map_or(0, |shared| shared.len.min(limit));
@@ -133,19 +134,19 @@ impl<'m> Cache<'m> {
                 self.drop_lease(resting.lease);
             }
             let key = SwapKey::Session(session.clone());
-            if let Some(parked) = self.lot.take(&key).filter(|parked| parked.set.as_ref() == want.set) {
+            if let Some(parked) = self.swap.take(&key).filter(|parked| parked.set.as_ref() == want.set) {
                 let common = common(&parked.tokens, want.prompt).min(limit);
                 if common > shared_len.max(parked.base_len) {
-                    match self.unpark(&parked, want.room)? {
-                        Unparked::Lease(mut lease) => {
+                    match self.swap_in(&parked, want.room)? {
+                        SwapIn::Lease(mut lease) => {
                             self.cut(&mut lease, common, want.room)?;
                             return Ok(Some((lease, common)));
                         }
-                        Unparked::NoRoom => {
-                            self.lot.put(key, parked);
+                        SwapIn::NoRoom => {
+                            self.swap.put(key, parked);
                             return Ok(None);
                         }
-                        Unparked::Lost => {}
+                        SwapIn::Lost => {}
                     }
                 }
             }
@@ -162,7 +163,7 @@ impl<'m> Cache<'m> {
         Ok(self.fresh(want.room)?.map(|lease| (lease, 0)))
     }
 
-    /// Ends a lease. What is to be kept stays for its conversation.
+    /// Ends a lease. With `keep`, its tokens stay for their conversation.
     pub(crate) fn release(&mut self, lease: Lease, keep: Option<Keep>) {
         match keep.filter(|keep| self.cuttable && keep.tokens.len() > lease.base_len) {
             Some(Keep { session, tokens, set }) => {
@@ -174,7 +175,7 @@ impl<'m> Cache<'m> {
         }
     }
 
-    /// Ends a lease for a while: its `tokens`, evaluated with `set`, leave the key-value cache.
+    /// Suspends a lease: its `tokens`, evaluated under `set`, leave the key-value cache.
     pub(crate) fn suspend(
         &mut self,
         lease: Lease,
@@ -186,20 +187,20 @@ impl<'m> Cache<'m> {
             return Ok(None);
         }
         self.kv.trim(lease.sequence, tokens.len())?;
-        self.park(lease, tokens, set).map(Some)
+        self.swap_out(lease, tokens, set).map(Some)
     }
 
-    /// Takes a suspended sequence up again with room for `room` tokens, and tells how many of its tokens are evaluated.
-    /// `None` when there is no room now.
+    /// Resumes a suspended sequence with room for `room` tokens. Returns it with the number of its evaluated tokens, or
+    /// `None` if there is no room now.
     pub(crate) fn resume(&mut self, parked: &SwappedKv, room: usize) -> Result<Option<(Lease, usize)>, Error> {
-        match self.unpark(parked, room)? {
-            Unparked::Lease(lease) => Ok(Some((lease, parked.tokens.len()))),
-            Unparked::NoRoom => Ok(None),
-            Unparked::Lost => Ok(self.fresh(room)?.map(|lease| (lease, 0))),
+        match self.swap_in(parked, room)? {
+            SwapIn::Lease(lease) => Ok(Some((lease, parked.tokens.len()))),
+            SwapIn::NoRoom => Ok(None),
+            SwapIn::Lost => Ok(self.fresh(room)?.map(|lease| (lease, 0))),
         }
     }
 
-    /// Lets others share the first tokens of a lease, which are all evaluated, with `set`.
+    /// Lets others share the first tokens of a lease, which are all evaluated under `set`.
     pub(crate) fn publish(
         &mut self,
         lease: &mut Lease,
@@ -215,9 +216,9 @@ impl<'m> Cache<'m> {
         }
         let Some(sequence) = self.kv.alloc() else { return Ok(()) };
         self.kv.share(lease.sequence, sequence, tokens.len())?;
-        // What lies on an older prefix is counted with both of them until that one leaves: too much, never too little.
+        // Cells on an older prefix are counted twice until that prefix is dropped: too many, but never too few.
         let own = tokens.len() - lease.base_len;
-        self.leave(lease.base.replace(key));
+        self.release_base(lease.base.replace(key));
         lease.base_len = tokens.len();
         lease.reserved -= own;
         self.reserved -= own;
@@ -228,26 +229,26 @@ impl<'m> Cache<'m> {
         Ok(())
     }
 
-    /// Whether a shared prefix is kept anywhere.
+    /// Returns true if a shared prefix is kept anywhere.
     pub(crate) fn has_prefix(&self, key: &PrefixKey) -> bool {
         self.prefixes.iter().any(|prefix| prefix.key == *key)
-            || self.lot.get(&SwapKey::Prefix(*key)).is_some()
+            || self.swap.get(&SwapKey::Prefix(*key)).is_some()
             || self.disk.as_ref().is_some_and(|disk| disk.has(key))
     }
 
-    /// Writes one shared prefix that is not on disk yet; false when there is none.
+    /// Writes one shared prefix that is not on disk yet. Returns false if there is none.
     pub(crate) fn write_prefix(&mut self) -> bool {
         let Some(disk) = &self.disk else { return false };
         let Some(prefix) = self.prefixes.iter_mut().find(|prefix| !prefix.settled) else { return false };
         if let Err(error) = disk.save(&prefix.key, |path| self.kv.save_file(path, prefix.sequence, &prefix.tokens)) {
-            tracing::warn!(%error, "a prefix stays in memory only");
+            tracing::warn!(%error, "cannot write a prefix; it stays in memory only");
         }
-        // One that cannot be written is not tried again and again.
+        // A prefix that cannot be written is not tried again.
         prefix.settled = true;
         true
     }
 
-    /// An empty sequence for tokens that the caller's lease has reserved.
+    /// Returns an empty sequence for tokens that the caller's lease has reserved.
     pub(crate) fn branch(&mut self) -> Result<Option<i32>, Error> {
         Ok(if self.make_room(0, 1)? { self.kv.alloc() } else { None })
     }
@@ -264,7 +265,7 @@ impl<'m> Cache<'m> {
         Ok(Some((lease, common)))
     }
 
-    /// Keeps the first `len` tokens of a lease and reserves cells for `room`.
+    /// Keeps the first `len` tokens of a lease, and reserves cells for `room`.
     fn cut(&mut self, lease: &mut Lease, len: usize, room: usize) -> Result<(), Error> {
         self.kv.trim(lease.sequence, len)?;
         lease.base_len = lease.base_len.min(len);
@@ -284,12 +285,12 @@ impl<'m> Cache<'m> {
         }))
     }
 
-    /// A lease on top of a prefix that is in the cache.
+    /// Returns a lease on top of a prefix in the cache.
     fn build_on(&mut self, at: usize, len: usize, room: usize) -> Result<Option<Lease>, Error> {
         let key = self.prefixes[at].key;
         self.prefixes[at].users += 1;
         let made = self.make_room(room - len, 1);
-        // Making room may have moved the others.
+        // Making room may have moved the other prefixes.
         let Some(at) = self.prefixes.iter().position(|prefix| prefix.key == key) else { return Ok(None) };
         let sequence = match made {
             Ok(true) => self.kv.alloc(),
@@ -309,7 +310,7 @@ impl<'m> Cache<'m> {
         Ok(Some(Lease { sequence, base: Some(key), base_len: len, reserved: room - len }))
     }
 
-    /// Sees to it that a prefix is in the cache, with room for `room` tokens on top of nothing else.
+    /// Ensures that a prefix is in the cache, with room for `room` tokens on top of it.
     fn bring_prefix(
         &mut self,
         key: &PrefixKey,
@@ -338,15 +339,15 @@ impl<'m> Cache<'m> {
         }
     }
 
-    /// Whether a prefix is not to be written to disk: there is none, it is there, or it was evaluated with adapters that a
-    /// request named. Those may have been taught by what people said.
+    /// Returns true if a prefix must not be written to disk: there is no disk, it is there already, or it was evaluated
+    /// under LoRAs that a request named. Those may have been trained on people's messages.
     fn is_settled(&self, key: &PrefixKey, set: Option<&LoraSetKey>) -> bool {
         self.disk.as_ref().is_none_or(|disk| set != self.own.as_ref() || disk.has(key))
     }
 
     /// Fills an empty sequence with a prefix from main memory or disk.
     fn read_prefix(&mut self, key: &PrefixKey, sequence: i32, len: usize) -> Option<Vec<LlamaToken>> {
-        if let Some(parked) = self.lot.take(&SwapKey::Prefix(*key)) {
+        if let Some(parked) = self.swap.take(&SwapKey::Prefix(*key)) {
             let loaded = parked.tail.as_ref().map(|tail| self.kv.load_tail(tail, sequence));
             if let Some(Ok(())) = loaded {
                 return Some(parked.tokens);
@@ -357,63 +358,63 @@ impl<'m> Cache<'m> {
         match self.kv.load_file(&path, sequence, len) {
             Ok(tokens) if tokens.len() == len => Some(tokens),
             Ok(_) | Err(_) => {
-                tracing::warn!(path = %path.display(), "a prefix file does not fit this model and will be made again");
+                tracing::warn!(path = %path.display(), "a prefix file does not match this model; it will be written again");
                 disk.discard(key);
                 None
             }
         }
     }
 
-    /// Brings parked tokens back. `room` counts from the first token.
-    fn unpark(&mut self, parked: &SwappedKv, room: usize) -> Result<Unparked, Error> {
+    /// Brings swapped-out tokens back. `room` counts from the first token.
+    fn swap_in(&mut self, parked: &SwappedKv, room: usize) -> Result<SwapIn, Error> {
         let room = room.max(parked.tokens.len());
         let lease = match &parked.base {
             Some(key) => match self.bring_prefix(key, parked.set.as_ref(), parked.base_len, room)? {
                 Found::Here(at) => self.build_on(at, parked.base_len, room)?,
                 Found::NoRoom => None,
-                Found::Lost => return Ok(Unparked::Lost),
+                Found::Lost => return Ok(SwapIn::Lost),
             },
             None => self.fresh(room)?,
         };
-        let Some(lease) = lease else { return Ok(Unparked::NoRoom) };
+        let Some(lease) = lease else { return Ok(SwapIn::NoRoom) };
         if let Some(tail) = &parked.tail
             && let Err(error) = self.kv.load_tail(tail, lease.sequence)
         {
-            tracing::warn!(%error, "parked tokens could not be brought back");
+            tracing::warn!(%error, "cannot bring swapped-out tokens back");
             self.drop_lease(lease);
-            return Ok(Unparked::Lost);
+            return Ok(SwapIn::Lost);
         }
-        Ok(Unparked::Lease(lease))
+        Ok(SwapIn::Lease(lease))
     }
 
-    fn park(&mut self, lease: Lease, tokens: Vec<LlamaToken>, set: Option<LoraSetKey>) -> Result<SwappedKv, Error> {
+    fn swap_out(&mut self, lease: Lease, tokens: Vec<LlamaToken>, set: Option<LoraSetKey>) -> Result<SwappedKv, Error> {
         let (base, base_len) = (lease.base.filter(|_| lease.base_len > 0), lease.base_len);
         let tail = (tokens.len() > base_len).then(|| self.kv.save_tail(lease.sequence, base_len)).transpose();
         self.drop_lease(lease);
         Ok(SwappedKv { tokens, set, base, base_len, tail: tail? })
     }
 
-    /// Moves resting conversations other than `session` out until few enough tokens of them are left.
-    fn rest_in_swap(&mut self, session: Option<&SessionKey>) -> Result<(), Error> {
+    /// Swaps out resting conversations except `session`, until at most [`RESTING_TOKENS`] of their tokens are left.
+    fn limit_resting(&mut self, session: Option<&SessionKey>) -> Result<(), Error> {
         loop {
             let others = self.resting.iter().filter(|resting| Some(&resting.key) != session);
-            if others.map(Resting::cells).sum::<usize>() <= RESTING_TOKENS || !self.park_resting(session)? {
+            if others.map(Resting::cells).sum::<usize>() <= RESTING_TOKENS || !self.swap_out_resting(session)? {
                 return Ok(());
             }
         }
     }
 
-    /// Parks the resting conversation that was used longest ago; false when there is none.
-    fn park_resting(&mut self, except: Option<&SessionKey>) -> Result<bool, Error> {
+    /// Swaps out the least recently used resting conversation. Returns false if there is none.
+    fn swap_out_resting(&mut self, except: Option<&SessionKey>) -> Result<bool, Error> {
         let candidates = self.resting.iter().enumerate().filter(|(_, resting)| Some(&resting.key) != except);
         let Some((at, _)) = candidates.min_by_key(|(_, resting)| resting.used) else { return Ok(false) };
         let resting = self.resting.remove(at);
-        let parked = self.park(resting.lease, resting.tokens, resting.set)?;
-        self.lot.put(SwapKey::Session(resting.key), parked);
+        let parked = self.swap_out(resting.lease, resting.tokens, resting.set)?;
+        self.swap.put(SwapKey::Session(resting.key), parked);
         Ok(true)
     }
 
-    /// Takes the unused prefix that was used longest ago out of the cache; false when there is none.
+    /// Removes the least recently used of the unused prefixes from the cache. Returns false if there is none.
     fn evict_prefix(&mut self) -> Result<bool, Error> {
         let unused = self.prefixes.iter().enumerate().filter(|(_, prefix)| prefix.users == 0);
         let Some((at, _)) = unused.min_by_key(|(_, prefix)| prefix.used) else { return Ok(false) };
@@ -422,19 +423,20 @@ impl<'m> Cache<'m> {
             let tail = self.kv.save_tail(prefix.sequence, 0)?;
             let parked =
                 SwappedKv { tokens: prefix.tokens, set: prefix.set, base: None, base_len: 0, tail: Some(tail) };
-            self.lot.put(SwapKey::Prefix(prefix.key), parked);
+            self.swap.put(SwapKey::Prefix(prefix.key), parked);
         }
         self.kv.release(prefix.sequence);
         Ok(true)
     }
 
-    /// Frees cells and sequences by moving out what rests; false when running leases hold too much.
+    /// Frees cells and sequences by swapping out resting conversations and unused prefixes. Returns false if running
+    /// leases hold too many.
     fn make_room(&mut self, cells: usize, sequences: usize) -> Result<bool, Error> {
         loop {
             if self.used() + cells <= self.cells && self.kv.free_sequences() >= sequences {
                 return Ok(true);
             }
-            if !self.park_resting(None)? && !self.evict_prefix()? {
+            if !self.swap_out_resting(None)? && !self.evict_prefix()? {
                 return Ok(false);
             }
         }
@@ -448,11 +450,11 @@ impl<'m> Cache<'m> {
 
     fn drop_lease(&mut self, lease: Lease) {
         self.reserved -= lease.reserved;
-        self.leave(lease.base);
+        self.release_base(lease.base);
         self.kv.release(lease.sequence);
     }
 
-    fn leave(&mut self, base: Option<PrefixKey>) {
+    fn release_base(&mut self, base: Option<PrefixKey>) {
         if let Some(prefix) = base.and_then(|key| self.prefixes.iter_mut().find(|prefix| prefix.key == key)) {
             prefix.users -= 1;
         }
@@ -471,13 +473,13 @@ enum Found {
     Lost,
 }
 
-enum Unparked {
+enum SwapIn {
     Lease(Lease),
     NoRoom,
     Lost,
 }
 
-/// Tokens two sequences begin with in common.
+/// Returns the length of the common beginning of two sequences.
 fn common(a: &[LlamaToken], b: &[LlamaToken]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

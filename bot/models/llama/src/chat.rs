@@ -29,22 +29,22 @@ use crate::template::ChatTemplate;
 use crate::tokenizer::Tokenizer;
 use crate::worker::{Inbox, Ticket, Worker};
 
-/// Stop strings a request may have.
+/// The most stop strings in a request.
 pub const MAX_STOP_STRINGS: usize = 16;
 
-/// Bytes of a stop string; so much of a reply may be held back.
+/// The longest stop string, in bytes. As much of a reply may be held back.
 pub const MAX_STOP_BYTES: usize = 256;
 
-/// Commands other than requests that may be on their way to the engine.
+/// The most commands other than requests in the channel to the engine.
 const CONTROL_COMMANDS: usize = 16;
 
 /// A chat model in llama.cpp, on a thread of its own.
 ///
-/// Many requests run at once in one decode loop. The same request with the same seed gives the same reply when it runs
-/// alone on the engine; with others beside it, or with another part of its prompt cached, sums are taken in another
-/// order and a near tie between two tokens may fall the other way.
+/// Many requests run at once in one decode loop. The same request with the same seed gives the same reply if it runs
+/// alone on the engine. With other requests beside it, or with another part of its prompt cached, sums are computed in
+/// another order, and a near tie between two tokens may be decided differently.
 ///
-/// Dropping it ends what runs with [`Error::Stopped`] and waits for the thread, at most one decode step.
+/// Dropping it fails running requests with [`Error::Stopped`], and waits for the thread for at most one decode step.
 #[derive(Debug)]
 pub struct LlamaChat {
     info: ModelInfo,
@@ -58,10 +58,10 @@ pub struct LlamaChat {
 }
 
 impl LlamaChat {
-    /// Loads a model and starts its engine. Blocks until it is ready, which takes as long as reading the file does.
+    /// Loads a model and starts its engine. Blocks until it is ready, which takes as long as reading the file.
     ///
     /// # Errors
-    /// [`Error::Load`] when the file cannot be read as a chat model or a limit makes no sense.
+    /// [`Error::Load`] if the file cannot be read as a chat model, or a limit is invalid.
     pub fn load(config: LlamaChatConfig) -> Result<Arc<Self>, Error> {
         check_limits(&config)?;
         let mut model = backend::load(&config.path, config.gpu_layers)?;
@@ -95,18 +95,18 @@ impl LlamaChat {
         }
     }
 
-    /// Tokens of the model's own replies in a prompt.
+    /// Returns the tokens of the model's own replies in a prompt.
     fn said(&self, messages: &[ChatMessage]) -> Vec<Vec<LlamaToken>> {
         let own = messages.iter().filter(|message| message.role == Role::Assistant);
         own.map(|message| self.prompter.tokenizer.content(&message.content)).collect()
     }
 
-    /// The adapters that a request is served with, read from their files if they are not in memory.
+    /// Returns the LoRAs of a request, and reads them from their files if they are not in memory.
     async fn lora(&self, loras: &[Lora]) -> Result<Option<Arc<LoadedLoras>>, Error> {
         let lora = self.pool.set(loras).await?;
         if self.pool.make_room(lora.as_ref().map(|lora| &lora.key)) {
-            // An engine that has no room for this is not idle.
-            self.worker.commands()?.try_send(Command::LetGo).ok();
+            // If the channel is full, the engine is not idle and needs no wake-up.
+            self.worker.commands()?.try_send(Command::ReleaseLoras).ok();
         }
         Ok(lora)
     }
@@ -277,7 +277,7 @@ pub(crate) fn template(model: &LlamaModel) -> Result<ChatTemplate, Error> {
         .map_err(|error| Error::Load(format!("the model's chat template cannot be read: {error}")))
 }
 
-/// The engine's thread: makes the context and works until it is stopped.
+/// The body of the engine's thread: creates the context and runs the engine until it is stopped.
 fn run(
     model: &LlamaModel,
     config: &LlamaChatConfig,
@@ -287,10 +287,10 @@ fn run(
 ) -> Result<(), Error> {
     let disk = config.prefix_dir.clone().and_then(|dir| {
         PrefixDisk::open(dir, config.prefix_disk_bytes)
-            .inspect_err(|error| tracing::warn!(%error, "prefixes are kept in memory only"))
+            .inspect_err(|error| tracing::warn!(%error, "cannot open the prefix folder; prefixes stay in memory only"))
             .ok()
     });
-    // Running and resting conversations, shared prefixes, branches of a score, and the one tokens are moved through.
+    // Running and resting conversations, shared prefixes, branches of a score, and the scratch sequence.
     let sequences = position(2 * config.slots + SHARED_PREFIXES + SCORE_BRANCHES + 1)?;
     let batch = position(STEP_TOKENS)?;
     let threads = backend::threads(config.threads);

@@ -2,84 +2,84 @@ use std::path::PathBuf;
 
 use azera_model_api::Lora;
 
-/// Replies generated at the same time when nothing else is configured.
+/// The default number of replies generated at the same time.
 pub const DEFAULT_SLOTS: usize = 8;
 
-/// Most replies that can be generated at the same time. Twice as many conversations, the shared prefixes and the
+/// The most replies that can be generated at the same time. Twice as many conversations, the shared prefixes and the
 /// branches of a score must stay below llama.cpp's 256 sequences.
 pub const MAX_SLOTS: usize = 64;
 
-/// Requests that may wait for a slot when nothing else is configured.
+/// The default number of requests that may wait for a slot.
 pub const DEFAULT_QUEUE: usize = 64;
 
-/// Tokens one conversation may hold when nothing else is configured, prompt and reply together.
+/// The default number of tokens in one conversation, prompt and reply together.
 pub const DEFAULT_CONTEXT_TOKENS: usize = 4_096;
 
-/// Conversations of full length the key-value cache has room for when nothing else is configured. Conversations that
-/// share a prefix hold it once, so far more of them fit than this.
+/// The default number of conversations of full length that fit in the key-value cache. Conversations that share a
+/// prefix store it once, so far more of them fit.
 pub const DEFAULT_FULL_CONVERSATIONS: usize = 4;
 
-/// Bytes of main memory for the evaluated tokens of conversations that had to leave the key-value cache.
+/// The default size, in bytes of main memory, of swapped-out conversations.
 pub const DEFAULT_SWAP_BYTES: usize = 512 << 20;
 
-/// Bytes of evaluated prefixes kept on disk.
+/// The default size, in bytes, of evaluated prefixes on disk.
 pub const DEFAULT_PREFIX_DISK_BYTES: u64 = 1 << 30;
 
-/// Bytes of adapters that requests named and that are kept in memory for the next request.
+/// The default size, in bytes of memory, of LoRAs that requests named and that are kept for the next request.
 pub const DEFAULT_LORA_BYTES: u64 = 512 << 20;
 
-/// Prompt tokens evaluated in one step when nobody waits for a next token.
+/// The most prompt tokens in one step while nobody waits for a next token.
 pub const STEP_TOKENS: usize = 512;
 
-/// Texts that may wait for their embedding.
+/// The default number of texts that may wait for their embedding.
 pub const DEFAULT_EMBED_QUEUE: usize = 4_096;
 
-/// What a [`crate::LlamaChat`] is loaded from, and its limits.
+/// The model file of a [`crate::LlamaChat`], and its limits.
 #[derive(Debug, Clone)]
 pub struct LlamaChatConfig {
     /// The GGUF file.
     pub path: PathBuf,
-    /// The model's name in the ledger.
+    /// The model's name in the registry.
     pub name: String,
-    /// The model's family in the ledger.
+    /// The model's family in the registry.
     pub family: String,
-    /// Whether this file passed the safety check.
+    /// True if this file passed the safety check.
     pub trusted_in_danger: bool,
-    /// What tells this file from every other, such as its SHA-256. Prefixes on disk are only used with the file they
-    /// were made by.
+    /// An identifier of the file's content, such as its SHA-256. Prefixes on disk are used only with the file that they
+    /// were made with.
     pub identity: String,
-    /// Tokens one conversation may hold, prompt and reply together. Cut to what the model was trained on.
+    /// Tokens in one conversation, prompt and reply together. Limited to the model's trained context.
     pub context_tokens: usize,
-    /// Tokens the key-value cache holds for all conversations together; at least `context_tokens`.
+    /// Tokens in the key-value cache for all conversations together; at least `context_tokens`.
     pub cache_tokens: usize,
     /// Replies generated at the same time, 1 to [`MAX_SLOTS`].
     pub slots: usize,
-    /// Requests that may wait for a slot; more are refused as busy.
+    /// The most requests that may wait for a slot. More are rejected as busy.
     pub queue: usize,
-    /// Threads that compute; `None` takes as many as the machine lets this process run.
+    /// Threads that compute; `None` uses as many as the process may run on.
     pub threads: Option<usize>,
-    /// Layers put on a GPU; `None` puts all there that such a build can.
+    /// Layers on the GPU; `None` puts all of them there, in a build with GPU support.
     pub gpu_layers: Option<u32>,
-    /// Bytes of main memory for conversations that had to leave the key-value cache.
+    /// Bytes of main memory for swapped-out conversations.
     pub parked_bytes: usize,
-    /// Where evaluated prefixes are kept across restarts; `None` keeps them in memory only.
+    /// The folder for evaluated prefixes, which survive a restart there; `None` keeps them only in memory.
     pub prefix_dir: Option<PathBuf>,
-    /// Bytes `prefix_dir` may hold; the least recently used prefixes go first.
+    /// The largest size of `prefix_dir`, in bytes. The least recently used prefixes are deleted first.
     pub prefix_disk_bytes: u64,
-    /// Adapters that everything is done with.
+    /// The LoRAs of every request.
     pub loras: Vec<Lora>,
-    /// What [`azera_model_api::ChatModel::reading_lora`] names. It is loaded when a request comes with it, for which there must be
-    /// room: `adaptable`, or adapters of the model's own.
+    /// The LoRA that [`azera_model_api::ChatModel::reading_lora`] returns. It is loaded when a request names it. This
+    /// needs `adaptable`, or LoRAs in `loras`.
     pub reading_lora: Option<Lora>,
-    /// Whether requests may name adapters of their own. Room for them is made when the model is loaded: two bytes for
+    /// True if requests may name LoRAs of their own. Room for them is reserved when the model is loaded: two bytes for
     /// every row and column of its weights.
     pub adaptable: bool,
-    /// Bytes of requests' adapters that are kept in memory; those used longest ago go first.
+    /// The largest size, in bytes of memory, of the requests' LoRAs. The least recently used are dropped first.
     pub lora_bytes: u64,
 }
 
 impl LlamaChatConfig {
-    /// The defaults for a model file.
+    /// Returns the defaults for a model file.
     pub fn new(path: impl Into<PathBuf>, name: impl Into<String>, family: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -105,31 +105,31 @@ impl LlamaChatConfig {
     }
 }
 
-/// What a [`crate::LlamaEmbedder`] is loaded from, and its limits.
+/// The model file of a [`crate::LlamaEmbedder`], and its limits.
 #[derive(Debug, Clone)]
 pub struct LlamaEmbedderConfig {
     /// The GGUF file.
     pub path: PathBuf,
-    /// Identity of the vectors: the model's name and content. See [`azera_model_api::EmbedderInfo::id`].
+    /// The identity of the vectors: the model's name and content. See [`azera_model_api::EmbedderInfo::id`].
     pub id: String,
-    /// Cosine similarity below which a hit means nothing, from the model's ledger entry.
+    /// The cosine similarity below which a hit means nothing, from the model's registry entry.
     pub similarity_floor: f32,
-    /// Put before every text that looks for others, for models trained so.
+    /// The prefix of every query, for models that were trained with one.
     pub query_prefix: String,
-    /// Put before every text to be found, for models trained so.
+    /// The prefix of every document, for models that were trained with one.
     pub document_prefix: String,
-    /// Tokens of a text that are looked at; cut to what the model was trained on.
+    /// The most tokens that are read of a text. Limited to the model's trained context.
     pub window_tokens: usize,
-    /// Texts that may wait; more are refused as busy.
+    /// The most texts that may wait. More are rejected as busy.
     pub queue: usize,
-    /// Threads that compute, half of the machine's cores and four at most; `None` takes these.
+    /// Threads that compute, at most half of the cores and four; `None` uses that many.
     pub threads: Option<usize>,
-    /// Layers put on a GPU; `None` puts all there that such a build can.
+    /// Layers on the GPU; `None` puts all of them there, in a build with GPU support.
     pub gpu_layers: Option<u32>,
 }
 
 impl LlamaEmbedderConfig {
-    /// The defaults for a model file.
+    /// Returns the defaults for a model file.
     pub fn new(path: impl Into<PathBuf>, id: impl Into<String>) -> Self {
         Self {
             path: path.into(),

@@ -11,8 +11,8 @@ use crate::prompt::PrefixKey;
 const EXTENSION: &str = "kv";
 const DIGEST_BYTES: u64 = 32;
 
-/// Evaluated prefixes on disk: one file each, named by its key and ending with the SHA-256 of what precedes. Files are
-/// made beside and moved into place. A file that does not match its checksum is deleted, to be written again.
+/// Evaluated prefixes on disk. Each has a file, named by its key, that ends with the SHA-256 of its content. Files are
+/// written under a temporary name and then renamed. A file with a wrong checksum is deleted, and written again later.
 #[derive(Debug)]
 pub(crate) struct PrefixDisk {
     dir: PathBuf,
@@ -25,7 +25,7 @@ impl PrefixDisk {
         let disk = Self { dir, limit_bytes };
         for entry in fs::read_dir(&disk.dir)? {
             let path = entry?.path();
-            // What a killed process left half written.
+            // The remains of a killed process.
             if path.extension().is_some_and(|extension| extension == "tmp") {
                 fs::remove_file(path)?;
             }
@@ -33,29 +33,29 @@ impl PrefixDisk {
         Ok(disk)
     }
 
-    /// Whether there is a file for this prefix.
+    /// Returns true if the prefix has a file.
     pub(crate) fn has(&self, key: &PrefixKey) -> bool {
         self.path(key).is_file()
     }
 
-    /// The file of a prefix, if it is there and whole.
+    /// Returns the file of a prefix, if it exists and is intact.
     pub(crate) fn find(&self, key: &PrefixKey) -> Option<PathBuf> {
         let path = self.path(key);
         match is_whole(&path) {
             Ok(true) => {
                 if let Err(error) = self.touch(&path) {
-                    tracing::warn!(%error, "a prefix file could not be marked as used");
+                    tracing::warn!(%error, "cannot mark a prefix file as used");
                 }
                 Some(path)
             }
             Ok(false) => {
-                tracing::warn!(path = %path.display(), "a prefix file is damaged and will be made again");
+                tracing::warn!(path = %path.display(), "a prefix file is damaged; it will be written again");
                 self.discard(key);
                 None
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                tracing::warn!(%error, path = %path.display(), "a prefix file cannot be read");
+                tracing::warn!(%error, path = %path.display(), "cannot read a prefix file");
                 None
             }
         }
@@ -66,33 +66,33 @@ impl PrefixDisk {
         if let Err(error) = fs::remove_file(self.path(key))
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, "a prefix file cannot be deleted");
+            tracing::warn!(%error, "cannot delete a prefix file");
         }
     }
 
-    /// Writes the file of a prefix by `write`, then makes room by deleting the least recently used others.
+    /// Writes the file of a prefix with `write`. Then deletes the least recently used files above the limit.
     pub(crate) fn save(&self, key: &PrefixKey, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
         let failed = |error: io::Error| Error::Engine(format!("the prefix file could not be written: {error}"));
         let path = self.path(key);
-        let half = path.with_extension("tmp");
-        write(&half).and_then(|()| self.seal(&half, &path).map_err(failed)).inspect_err(|_| {
-            // The first error is what matters; what is left here goes at the next start.
-            fs::remove_file(&half).ok();
+        let partial = path.with_extension("tmp");
+        write(&partial).and_then(|()| self.seal(&partial, &path).map_err(failed)).inspect_err(|_| {
+            // The first error matters; the rest of the file is deleted at the next start.
+            fs::remove_file(&partial).ok();
         })
     }
 
-    fn seal(&self, half: &Path, path: &Path) -> io::Result<()> {
-        let digest = digest(File::open(half)?)?;
-        let mut file = OpenOptions::new().append(true).open(half)?;
+    fn seal(&self, partial: &Path, path: &Path) -> io::Result<()> {
+        let digest = digest(File::open(partial)?)?;
+        let mut file = OpenOptions::new().append(true).open(partial)?;
         file.write_all(&digest)?;
         file.sync_all()?;
-        fs::rename(half, path)?;
+        fs::rename(partial, path)?;
         self.touch(path)?;
         self.prune()
     }
 
-    /// Makes a file the most recently used one. Times of files serve as a counter: one past the newest, whatever the
-    /// clock says.
+    /// Makes a file the most recently used one. The modification times serve as a counter: the new one is just after
+    /// the newest, whatever the clock says.
     fn touch(&self, path: &Path) -> io::Result<()> {
         let newest = self.files()?.into_iter().map(|file| file.used).max().unwrap_or(SystemTime::UNIX_EPOCH);
         OpenOptions::new().append(true).open(path)?.set_modified(newest + Duration::from_millis(1))
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_files_are_found_and_damaged_ones_are_not() {
+    fn intact_files_are_found_and_damaged_ones_are_not() {
         let dir = tempfile::tempdir().unwrap();
         let disk = PrefixDisk::open(dir.path().join("deep"), 1_000).unwrap();
         assert_eq!(disk.find(&key(1)), None);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_goes_first() {
+    fn the_least_recently_used_file_is_deleted_first() {
         let dir = tempfile::tempdir().unwrap();
         let disk = PrefixDisk::open(dir.path().to_owned(), 300).unwrap();
         put(&disk, 1, 100);
@@ -203,7 +203,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let disk = PrefixDisk::open(dir.path().to_owned(), 300).unwrap();
         disk.save(&key(1), |path| {
-            fs::write(path, b"half").unwrap();
+            fs::write(path, b"partial").unwrap();
             Err(Error::Engine("full".into()))
         })
         .unwrap_err();

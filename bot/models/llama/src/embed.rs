@@ -17,20 +17,20 @@ use crate::config::LlamaEmbedderConfig;
 use crate::kv::position;
 use crate::worker::{Inbox, Ticket, Worker};
 
-/// Texts embedded in one step.
+/// The most texts in one step.
 pub const EMBED_STEP_TEXTS: usize = 64;
 
-/// Tokens embedded in one step, unless one text alone has more. Encoders let every token of a step look at every other
-/// before what belongs to other texts is masked out, so more of them cost more than they save.
+/// The most tokens in one step, unless a single text has more. In an encoder, every token of a step looks at every
+/// other before the tokens of other texts are masked out, so larger steps cost more than they save.
 pub const EMBED_STEP_TOKENS: usize = 512;
 
-/// Requests that may be on their way to the engine.
+/// The most requests in the channel to the engine.
 const COMMANDS: usize = 256;
 
-/// An embedding model in llama.cpp, with a thread for live texts and one for background texts: a person who asks does not
-/// wait for what was said before to be embedded. Texts of different requests share steps.
+/// An embedding model in llama.cpp, with one thread for foreground texts and one for background texts. So a person's
+/// query does not wait until earlier messages are embedded. Texts of different requests share steps.
 ///
-/// Dropping it ends what waits with [`Error::Stopped`] and waits for the threads, at most one step.
+/// Dropping it fails waiting requests with [`Error::Stopped`], and waits for the threads for at most one step.
 #[derive(Debug)]
 pub struct LlamaEmbedder {
     info: EmbedderInfo,
@@ -48,7 +48,7 @@ impl LlamaEmbedder {
     /// Loads a model and starts its engine. Blocks until it is ready.
     ///
     /// # Errors
-    /// [`Error::Load`] when the file cannot be read as an embedding model.
+    /// [`Error::Load`] if the file cannot be read as an embedding model.
     pub fn load(config: LlamaEmbedderConfig) -> Result<Arc<Self>, Error> {
         if config.window_tokens < 2 {
             return Err(Error::Load("window_tokens is less than 2".into()));
@@ -92,7 +92,7 @@ impl LlamaEmbedder {
         }))
     }
 
-    /// The tokens of a text with what the model wants around it, cut to the window. Never empty.
+    /// Returns the tokens of a text with its prefix and the model's special tokens, cut to the window. Never empty.
     fn tokens(&self, text: &str, purpose: Purpose) -> Vec<LlamaToken> {
         let vocab = self.model.vocab();
         let prefix = match purpose {
@@ -157,7 +157,7 @@ struct Request {
 
 impl Request {
     fn answer(self, error: Option<Error>) {
-        // Whoever left needs no answer.
+        // A caller that left needs no result.
         self.result.send(error.map_or(Ok(self.vectors), Err)).ok();
     }
 }
@@ -195,7 +195,7 @@ impl<'m> Engine<'m> {
     fn run(mut self) {
         while self.listen() {
             self.queue.retain(|request| !request.result.is_closed());
-            // Whoever asked may have left.
+            // The callers may have left.
             if !self.queue.is_empty() {
                 self.step();
             }
@@ -205,7 +205,7 @@ impl<'m> Engine<'m> {
         }
     }
 
-    /// Takes in what has arrived, waiting when there is nothing to do; false when the engine shall end.
+    /// Receives requests, and waits if there is no work. Returns false if the engine must stop.
     fn listen(&mut self) -> bool {
         loop {
             if self.inbox.is_stopped() {
@@ -223,7 +223,7 @@ impl<'m> Engine<'m> {
         }
     }
 
-    /// Embeds as many of the first texts as fit into one step.
+    /// Embeds as many of the first texts as fit in one step.
     fn step(&mut self) {
         let mut taken: Vec<Request> = Vec::new();
         // For each sequence, the request in `taken` and the text in it.
@@ -233,7 +233,7 @@ impl<'m> Engine<'m> {
         let mut full = false;
         while !full && let Some(mut request) = self.queue.pop_front() {
             while let Some(text) = request.texts.get(request.next) {
-                // A text longer than the step is a step of its own.
+                // A text longer than a step is a step of its own.
                 let fits = tokens == 0 || tokens + text.len() <= EMBED_STEP_TOKENS;
                 full = places.len() == EMBED_STEP_TEXTS || !fits;
                 if full {

@@ -15,13 +15,13 @@ use crate::queue::Queue;
 use crate::rotation::LoraRotation;
 use crate::worker::Inbox;
 
-/// A job that holds a sequence.
+/// A job with a sequence.
 struct Running {
     job: Job,
     lease: Lease,
-    /// How many of the job's tokens are in the key-value cache.
+    /// The number of the job's tokens in the key-value cache.
     evaluated: usize,
-    /// A score's prompt is evaluated, and its continuations are under way.
+    /// True if the prompt of a score is evaluated and its continuations are running.
     branching: bool,
 }
 
@@ -30,15 +30,15 @@ impl Running {
         self.job.tokens.len() - self.evaluated
     }
 
-    /// Whether someone waits for the next token of a reply that has begun.
+    /// Returns true if a reply has begun and waits for its next token.
     fn is_generating(&self) -> bool {
         self.left() == 1 && matches!(&self.job.work, Work::Reply(reply) if reply.generated > 0)
     }
 }
 
-/// The decode loop of a chat model. Each step evaluates one batch: the newest token of every reply under way and a
-/// share of the prompts that wait. Background work is in the batch only while no live work runs. Work with different
-/// adapters is never in one batch; the sets of adapters take turns.
+/// The decode loop of a chat model. Each step evaluates one batch: the newest token of every running reply, and a share
+/// of the waiting prompts. Background work is in the batch only while no foreground work runs. Work with different
+/// LoRAs is never in one batch; the sets of LoRAs take turns.
 pub(crate) struct Engine<'m> {
     model: &'m LlamaModel,
     cache: Cache<'m>,
@@ -48,9 +48,9 @@ pub(crate) struct Engine<'m> {
     running: Vec<Running>,
     slots: usize,
     pace: Pace,
-    rota: LoraRotation,
+    rotation: LoraRotation,
     scratch: LlamaTokenDataArray,
-    /// Rows of the batch whose logits choose a next token: the index in `running` and in the batch.
+    /// The batch rows whose logits choose a next token: the index in `running`, and the row in the batch.
     rows: Vec<(usize, i32)>,
 }
 
@@ -65,13 +65,13 @@ impl<'m> Engine<'m> {
             running: Vec::new(),
             slots,
             pace: Pace::new(),
-            rota: LoraRotation::new(Instant::now()),
+            rotation: LoraRotation::new(Instant::now()),
             scratch: LlamaTokenDataArray::new(Vec::new(), false),
             rows: Vec::new(),
         }
     }
 
-    /// Works until it is stopped.
+    /// Runs until it is stopped.
     pub(crate) fn run(mut self) {
         while self.listen() {
             self.sweep();
@@ -95,7 +95,7 @@ impl<'m> Engine<'m> {
         while self.cache.write_prefix() {}
     }
 
-    /// Takes in what has arrived, waiting when there is nothing to do; false when the engine shall end.
+    /// Receives commands, and waits if there is no work. Returns false if the engine must stop.
     fn listen(&mut self) -> bool {
         loop {
             if self.inbox.is_stopped() {
@@ -105,11 +105,11 @@ impl<'m> Engine<'m> {
             let command = match self.inbox.commands.try_recv() {
                 Ok(command) => command,
                 Err(_) if !idle => return true,
-                // Time nobody waits for is when prefixes go to disk.
+                // Prefixes are written to disk while nobody waits.
                 Err(_) if self.cache.write_prefix() => continue,
                 Err(_) => {
-                    if let Err(error) = self.cache.kv.let_go() {
-                        tracing::error!(%error, "adapters stay in memory that nobody needs");
+                    if let Err(error) = self.cache.kv.release_unused_loras() {
+                        tracing::error!(%error, "cannot remove unused LoRAs from memory");
                     }
                     match self.inbox.commands.blocking_recv() {
                         Some(command) => command,
@@ -121,15 +121,15 @@ impl<'m> Engine<'m> {
                 Command::Work(job) => self.queue.push(job.priority, job),
                 Command::Forget(session, done) => {
                     self.forget(&session);
-                    // Whoever left needs no answer.
+                    // A caller that left needs no answer.
                     done.send(()).ok();
                 }
                 Command::ForgetLora(lora, done) => {
                     self.forget_lora(&lora);
-                    // Nor here.
+                    // A caller that left needs no answer.
                     done.send(()).ok();
                 }
-                Command::LetGo => {}
+                Command::ReleaseLoras => {}
             }
         }
     }
@@ -160,7 +160,7 @@ impl<'m> Engine<'m> {
         });
     }
 
-    /// Drops what nobody waits for any more.
+    /// Drops jobs that nobody waits for any more.
     fn sweep(&mut self) {
         self.queue.retain_mut(|job| !job.is_cancelled());
         for at in (0..self.running.len()).rev() {
@@ -170,7 +170,7 @@ impl<'m> Engine<'m> {
         }
     }
 
-    /// Gives sequences to those who wait.
+    /// Gives sequences to waiting jobs.
     fn admit(&mut self) {
         while self.queue.has(Priority::Foreground) {
             if self.running.len() >= self.slots && !self.preempt() {
@@ -201,7 +201,8 @@ impl<'m> Engine<'m> {
         let (running, cache) = (&self.running, &self.cache);
         let may_go = |job: &Job| {
             running.iter().all(|other| {
-                // One session runs one request at a time, and a prefix that is just being evaluated is worth waiting for.
+                // A session runs one request at a time, and waiting for a prefix that another job evaluates is cheaper
+                // than evaluating it twice.
                 let same_session = job.session.is_some() && job.session == other.job.session;
                 let same_prefix = match (job.shared, other.job.shared) {
                     (Some(mine), Some(theirs)) => {
@@ -255,7 +256,7 @@ impl<'m> Engine<'m> {
         }
     }
 
-    /// Takes the newest background job off its sequence; false when there is none.
+    /// Preempts the newest background job. Returns false if there is none.
     fn preempt(&mut self) -> bool {
         let Some(at) = self.running.iter().rposition(|running| running.job.priority == Priority::Background) else {
             return false;
@@ -277,7 +278,7 @@ impl<'m> Engine<'m> {
         true
     }
 
-    /// Evaluates one batch and takes its results.
+    /// Evaluates one batch and handles its results.
     fn step(&mut self) -> Result<(), Error> {
         let prompt_tokens = self.fill()?;
         if self.batch.n_tokens() == 0 {
@@ -286,7 +287,7 @@ impl<'m> Engine<'m> {
         let start = Instant::now();
         self.cache.kv.decode(&mut self.batch)?;
         self.publish()?;
-        // The logits are waited for with the first of them, so this is when the batch is done.
+        // Reading the first logits waits for the batch, so the time is measured after it.
         if let Some((_, row)) = self.rows.first() {
             self.cache.kv.logits(*row);
             self.pace.observe(prompt_tokens, start.elapsed().as_secs_f64() * 1_000.0);
@@ -314,7 +315,7 @@ impl<'m> Engine<'m> {
         Ok(())
     }
 
-    /// Puts a batch together and tells how many prompt tokens are in it.
+    /// Fills the batch. Returns the number of prompt tokens in it.
     fn fill(&mut self) -> Result<usize, Error> {
         self.batch.clear();
         self.rows.clear();
@@ -325,7 +326,7 @@ impl<'m> Engine<'m> {
         }
         let with_set = self.choose(may_go)?;
         let eligible = |running: &Running| may_go(running) && running.job.set() == with_set.as_ref();
-        // Those with other adapters wait for their next token just as well.
+        // Jobs with other LoRAs also wait for their next token.
         let mut busy = self.running.iter().any(|running| may_go(running) && running.is_generating());
         for (at, running) in self.running.iter_mut().enumerate().filter(|(_, running)| eligible(running)) {
             if running.is_generating() {
@@ -365,17 +366,17 @@ impl<'m> Engine<'m> {
         Ok(prompt_tokens)
     }
 
-    /// Sets the adapters of the next batch, and tells which.
+    /// Chooses the LoRAs of the next batch, and sets them.
     fn choose(&mut self, may_go: impl Fn(&Running) -> bool) -> Result<Option<LoraSetKey>, Error> {
         let with_work = self.running.iter().filter(|running| may_go(running)).map(|running| running.job.set());
-        let set = self.rota.next(with_work, Instant::now()).cloned();
+        let set = self.rotation.next(with_work, Instant::now()).cloned();
         let mut loras = self.running.iter().filter_map(|running| running.job.lora.as_ref());
         let lora = loras.find(|lora| Some(&lora.key) == set.as_ref());
-        self.cache.kv.adapt(lora)?;
+        self.cache.kv.set_loras(lora)?;
         Ok(set)
     }
 
-    /// Shares prefixes that are now evaluated.
+    /// Shares prefixes whose evaluation is complete.
     fn publish(&mut self) -> Result<(), Error> {
         for running in &mut self.running {
             if let Some(shared) = running.job.shared
@@ -389,7 +390,7 @@ impl<'m> Engine<'m> {
         Ok(())
     }
 
-    /// Takes the result of a row: a reply's next token, or the start of a score's branches.
+    /// Handles the result of a row: a reply's next token, or the start of a score's continuations.
     fn take_token(&mut self, at: usize, row: i32) -> Result<Option<FinishReason>, Error> {
         let Some(running) = self.running.get_mut(at) else { return Ok(None) };
         let logits = self.cache.kv.logits(row);
@@ -410,7 +411,7 @@ impl<'m> Engine<'m> {
         }
     }
 
-    /// Ends a job as planned, or with an error of its own.
+    /// Ends a job, successfully or with an error of its own.
     fn finish(&mut self, at: usize, end: Result<Option<FinishReason>, Error>) {
         let Running { job, lease, evaluated, .. } = self.running.remove(at);
         let set = job.set().cloned();
@@ -427,7 +428,7 @@ impl<'m> Engine<'m> {
         }
     }
 
-    /// Ends a job nobody waits for. What it evaluated stays with its session.
+    /// Ends a job that nobody waits for. Its evaluated tokens stay with its session.
     fn end(&mut self, at: usize) {
         let Running { mut job, lease, evaluated, .. } = self.running.remove(at);
         if let Work::Score(score) = &mut job.work {
@@ -439,7 +440,7 @@ impl<'m> Engine<'m> {
         self.cache.release(lease, job.session.filter(|_| job.keep).map(|session| Keep { session, tokens, set }));
     }
 
-    /// Ends everything that runs; after a failed step nobody knows what the sequences hold.
+    /// Fails every running job. After a failed step, the content of the sequences is unknown.
     fn fail_running(&mut self, error: &Error) {
         for mut running in std::mem::take(&mut self.running) {
             if let Work::Score(score) = &mut running.job.work {
@@ -454,11 +455,11 @@ impl<'m> Engine<'m> {
 enum Admitted {
     Yes,
     NoRoom,
-    /// Everybody who waits waits for someone who runs.
+    /// Every waiting job waits for a running one.
     NoneMayGo,
 }
 
-/// Adds the next `count` tokens of a job to the batch, asking for logits after its last.
+/// Adds the next `count` tokens of a job to the batch, and requests logits after its last.
 fn add(batch: &mut LlamaBatch<'_>, running: &mut Running, count: usize) -> Result<(), Error> {
     let last = running.job.tokens.len();
     for (at, token) in running.job.tokens.iter().enumerate().skip(running.evaluated).take(count) {
@@ -476,7 +477,7 @@ fn room(batch: &LlamaBatch<'_>) -> Result<usize, Error> {
     Ok(STEP_TOKENS.saturating_sub(used))
 }
 
-/// The bytes of a token. The tags around thinking are text here even where they are control tokens.
+/// Returns the bytes of a token. The tags around thinking count as text, even if they are control tokens.
 fn piece(model: &LlamaModel, token: LlamaToken) -> Vec<u8> {
     let vocab = model.vocab();
     let bytes = vocab.token_to_piece(token, false, None);

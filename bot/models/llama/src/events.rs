@@ -1,9 +1,9 @@
 use azera_model_api::{Error, Event, Usage};
 use tokio::sync::mpsc;
 
-/// Room always left in a reply's channel for its last events. A reader that falls behind gets longer pieces, never a
-/// lost one: pieces of one kind are joined, so at most one start, one thought, one end, one content and the final event
-/// can be outstanding.
+/// The room in a reply's channel that is reserved for its last events. A slow reader gets longer pieces and never loses
+/// one: pieces of the same kind are joined, so at most one start, one thought, one end, one content and the final event
+/// are pending.
 const RESERVED: usize = 8;
 
 /// The engine's end of a reply's channel. It never blocks.
@@ -18,7 +18,7 @@ impl EventSink {
         Self { sender, pending: Vec::new() }
     }
 
-    /// Sends `events`, or keeps them for later while the reader is behind.
+    /// Sends `events`, or keeps them for later while the reader is slow.
     pub(crate) fn send(&mut self, events: impl IntoIterator<Item = Event>) {
         for event in events {
             match (self.pending.last_mut(), event) {
@@ -53,7 +53,7 @@ impl EventSink {
 }
 
 fn push(sender: &mpsc::Sender<Result<Event, Error>>, event: Result<Event, Error>) {
-    // Only a reader that left makes this fail, since room is reserved; it wants no more events.
+    // Room is reserved, so this fails only if the reader left, who wants no more events.
     sender.try_send(event).ok();
 }
 

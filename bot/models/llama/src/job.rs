@@ -14,39 +14,39 @@ use crate::score::ScoreWork;
 use crate::swap::SwappedKv;
 use crate::worker::Ticket;
 
-/// What a chat engine is told.
+/// A command to a chat engine.
 pub(crate) enum Command {
     Work(Box<Job>),
     Forget(SessionKey, oneshot::Sender<()>),
     ForgetLora(LoraId, oneshot::Sender<()>),
-    /// Adapters may have left the shelf: an idle engine shall not keep the last of them.
-    LetGo,
+    /// LoRAs may have left the pool: an idle engine must not keep the last of them in memory.
+    ReleaseLoras,
 }
 
-/// A request on its way through the engine.
+/// A request in the engine.
 pub(crate) struct Job {
     pub(crate) priority: Priority,
     pub(crate) arrived: Instant,
-    /// Its place in the queue, until it is taken up for the first time.
+    /// The request's place in the queue, until it first runs.
     pub(crate) ticket: Option<Ticket>,
     pub(crate) session: Option<SessionKey>,
-    /// Whether its tokens may be kept for the session afterwards.
+    /// True if its tokens may be kept for the session afterwards.
     pub(crate) keep: bool,
-    /// The prompt and what has been generated.
+    /// The tokens of the prompt, then those of the reply.
     pub(crate) tokens: Vec<LlamaToken>,
     pub(crate) prompt_len: usize,
     pub(crate) shared: Option<Shared>,
-    /// The adapters it is done with.
+    /// The LoRAs of the request.
     pub(crate) lora: Option<Arc<LoadedLoras>>,
-    /// Tokens its sequence holds at most.
+    /// The most tokens in its sequence.
     pub(crate) room: usize,
-    /// Its evaluated tokens while it gives way to others.
+    /// Its evaluated tokens while it is preempted.
     pub(crate) parked: Option<SwappedKv>,
     pub(crate) work: Work,
 }
 
 impl Job {
-    /// Whether nobody waits for it any more.
+    /// Returns true if nobody waits for the result any more.
     pub(crate) fn is_cancelled(&self) -> bool {
         match &self.work {
             Work::Reply(reply) => reply.cancelled.is_cancelled(),
@@ -54,12 +54,12 @@ impl Job {
         }
     }
 
-    /// The adapters it is done with, by their name.
+    /// Returns the key of its LoRAs.
     pub(crate) fn set(&self) -> Option<&LoraSetKey> {
         self.lora.as_ref().map(|lora| &lora.key)
     }
 
-    /// Ends it with an error.
+    /// Fails the job with an error.
     pub(crate) fn fail(self, error: Error) {
         match self.work {
             Work::Reply(reply) => reply.sink.fail(error),
@@ -68,13 +68,13 @@ impl Job {
     }
 }
 
-/// What a job is for.
+/// The work of a job.
 pub(crate) enum Work {
     Reply(Box<ReplyWork>),
     Score(Box<ScoreWork>),
 }
 
-/// A reply in the making.
+/// A reply in progress.
 pub(crate) struct ReplyWork {
     pub(crate) sampler: Sampler,
     pub(crate) text: ReplyText,
@@ -82,14 +82,14 @@ pub(crate) struct ReplyWork {
     pub(crate) cancelled: CancellationToken,
     pub(crate) max_tokens: usize,
     pub(crate) generated: usize,
-    /// Prompt tokens that needed no evaluation; `None` before it was first taken up.
+    /// Prompt tokens that needed no evaluation; `None` before the job first runs.
     pub(crate) cached: Option<usize>,
     pub(crate) first_token: Option<Instant>,
 }
 
 impl ReplyWork {
-    /// Takes the next token: `end` if the model ended its reply with it, else its text. Tells why the reply is over, if
-    /// it is.
+    /// Adds the next token: the end of the reply if `end` is true, else its text. Returns the finish reason if the
+    /// reply is over.
     pub(crate) fn take(&mut self, end: bool, piece: &[u8], now: Instant) -> Option<FinishReason> {
         self.first_token.get_or_insert(now);
         self.generated += 1;

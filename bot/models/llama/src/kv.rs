@@ -10,47 +10,47 @@ use llama_cpp_2::token::LlamaToken;
 
 use crate::lora::LoadedLoras;
 
-/// The sequences of a llama.cpp context: who holds which id, and how evaluated tokens move between them.
+/// The sequences of a llama.cpp context: it hands out their ids, and moves evaluated tokens between them.
 pub(crate) struct Kv<'m> {
     context: LlamaContext<'m>,
     free: Vec<i32>,
-    /// Never holds tokens between two calls.
+    /// A sequence that is empty between two calls.
     scratch: i32,
-    /// The adapters that batches are evaluated with.
+    /// The LoRAs under which batches are evaluated.
     lora: Option<Arc<LoadedLoras>>,
 }
 
 impl<'m> Kv<'m> {
-    /// Takes over a context made for `sequences` sequences, at least two.
+    /// Takes over a context that was created for `sequences` sequences, at least two.
     pub(crate) fn new(context: LlamaContext<'m>, sequences: i32) -> Self {
         Self { context, free: (1..sequences).rev().collect(), scratch: 0, lora: None }
     }
 
-    /// Sequences that hold nothing.
+    /// Returns the number of free sequences.
     pub(crate) fn free_sequences(&self) -> usize {
         self.free.len()
     }
 
-    /// An empty sequence.
+    /// Hands out an empty sequence.
     pub(crate) fn alloc(&mut self) -> Option<i32> {
         self.free.pop()
     }
 
-    /// Gives a sequence back with all it holds.
+    /// Frees a sequence and its content.
     pub(crate) fn release(&mut self, sequence: i32) {
         // Only the removal of a part can fail.
         if let Err(error) = self.context.kv_cache_seq_rm(sequence, None, None) {
-            tracing::error!(%error, sequence, "a sequence could not be emptied");
+            tracing::error!(%error, sequence, "cannot empty a sequence");
         }
         self.free.push(sequence);
     }
 
-    /// Keeps the first `len` tokens of a sequence.
+    /// Keeps only the first `len` tokens of a sequence.
     pub(crate) fn trim(&mut self, sequence: i32, len: usize) -> Result<(), Error> {
         self.context.kv_cache_seq_rm(sequence, Some(position(len)?), None).map_err(|error| engine("trim", &error))
     }
 
-    /// Lets `to` hold the first `len` tokens of `from` too; they lie in memory once.
+    /// Lets `to` share the first `len` tokens of `from`. They are in memory once.
     pub(crate) fn share(&mut self, from: i32, to: i32, len: usize) -> Result<(), Error> {
         self.copy(from, to, 0, Some(len))
     }
@@ -60,7 +60,7 @@ impl<'m> Kv<'m> {
         self.context.kv_cache_seq_cp(from, to, Some(position(start)?), end).map_err(|error| engine("share", &error))
     }
 
-    /// The evaluated tokens of a sequence from `start` on, in main memory.
+    /// Copies the evaluated tokens of a sequence from `start` on to main memory.
     pub(crate) fn save_tail(&mut self, sequence: i32, start: usize) -> Result<SeqState, Error> {
         self.copy(sequence, self.scratch, start, None)?;
         let state = self.context.state_seq_get(self.scratch, LlamaStateSeqFlags::empty());
@@ -84,7 +84,7 @@ impl<'m> Kv<'m> {
         self.context.state_seq_save_file(path, sequence, tokens).map(|_| ()).map_err(|error| engine("write", &error))
     }
 
-    /// Fills an empty sequence from a file of at most `max_tokens` tokens and tells them.
+    /// Fills an empty sequence from a file of at most `max_tokens` tokens, and returns these.
     pub(crate) fn load_file(
         &mut self,
         path: &Path,
@@ -97,13 +97,12 @@ impl<'m> Kv<'m> {
             .map_err(|error| engine("read", &error))
     }
 
-    /// Sets the adapters that batches are evaluated with from now on. llama.cpp lays its graphs out anew for each change,
-    /// with the next batch.
-    pub(crate) fn adapt(&mut self, wanted: Option<&Arc<LoadedLoras>>) -> Result<(), Error> {
+    /// Sets the LoRAs for the next batches. llama.cpp rebuilds its graphs with the first batch after each change.
+    pub(crate) fn set_loras(&mut self, wanted: Option<&Arc<LoadedLoras>>) -> Result<(), Error> {
         if wanted.map(|wanted| &wanted.key) == self.lora.as_ref().map(|present| &present.key) {
             return Ok(());
         }
-        // The last batch may still be computed with those that go.
+        // The last batch may still be running with the LoRAs to be removed.
         self.context.synchronize();
         if let Some(wanted) = wanted {
             let mut lora = wanted.lora.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,10 +115,10 @@ impl<'m> Kv<'m> {
         Ok(())
     }
 
-    /// Takes adapters away that nobody else has any more.
-    pub(crate) fn let_go(&mut self) -> Result<(), Error> {
+    /// Removes the LoRAs if nobody else uses them any more.
+    pub(crate) fn release_unused_loras(&mut self) -> Result<(), Error> {
         match &self.lora {
-            Some(present) if Arc::strong_count(present) == 1 => self.adapt(None),
+            Some(present) if Arc::strong_count(present) == 1 => self.set_loras(None),
             _ => Ok(()),
         }
     }
@@ -129,13 +128,13 @@ impl<'m> Kv<'m> {
         self.context.decode(batch).map_err(|error| engine("decode", &error))
     }
 
-    /// The logits of the batch's token `index`, which must have asked for them.
+    /// Returns the logits of the batch's token `index`, which must have requested them.
     pub(crate) fn logits(&self, index: i32) -> &[f32] {
         self.context.get_logits_ith(index)
     }
 }
 
-/// A number of tokens as a position.
+/// Converts a number of tokens to a position.
 pub(crate) fn position(len: usize) -> Result<u32, Error> {
     u32::try_from(len).map_err(|_| Error::Engine("a position does not fit".into()))
 }

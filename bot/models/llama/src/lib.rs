@@ -1,14 +1,18 @@
-//! llama.cpp behind the contracts of `azera-model-api`: chat, scores and embeddings from GGUF files, each model on an OS
-//! thread of its own behind a bounded queue.
+//! llama.cpp behind the interfaces of `azera-model-api`: chat, scores and embeddings from GGUF files.
+//!
+//! Each model runs on an OS thread of its own behind a bounded queue. Start with [`LlamaChat`] and [`LlamaEmbedder`].
+//! `engine.rs` is the decode loop of a chat model, `cache.rs` decides what its key-value cache holds, and `lora/` loads
+//! LoRAs.
 //!
 //! Invariants:
-//! - Contents of messages never become control tokens; only the model's own template does.
-//! - Nothing of a conversation is written to disk. Shared prefixes (see [`azera_model_api::ChatRequest::shared_messages`])
-//!   are.
+//! - The content of a message never becomes a control token. Only the model's own template can contain control tokens.
+//! - Nothing of a conversation is written to disk. Only shared prefixes are (see
+//!   [`azera_model_api::ChatRequest::shared_messages`]).
 //! - A running sequence never lacks room: its cells are reserved before it starts.
-//! - Live work is never in a batch with background work.
-//! - Work with different adapters is never in one batch, and what was evaluated with some is never continued with others.
-//! - What was evaluated with adapters that a request named is not written to disk.
+//! - Foreground work is never in a batch with background work.
+//! - Work with different LoRAs is never in one batch, and tokens evaluated under one set of LoRAs are never reused
+//!   under another.
+//! - Tokens evaluated under LoRAs that a request named are not written to disk.
 
 mod backend;
 mod cache;

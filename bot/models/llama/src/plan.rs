@@ -1,6 +1,6 @@
-/// Shares a step's prompt tokens among the prompts that wait for their evaluation, given oldest first by what is left of
-/// them. The oldest gets at least half, so that it ends; the rest goes to the shortest, so that a short prompt does not
-/// wait for a long one.
+/// Divides a step's prompt tokens among the waiting prompts, given by their remaining tokens, oldest first. The oldest
+/// gets at least half, so that it finishes. The rest goes to the shortest, so that a short prompt does not wait for a
+/// long one.
 pub(crate) fn share(budget: usize, left: &[usize]) -> Vec<usize> {
     let mut given = vec![0; left.len()];
     let mut budget = budget;
@@ -18,41 +18,41 @@ pub(crate) fn share(budget: usize, left: &[usize]) -> Vec<usize> {
     given
 }
 
-/// Prompt tokens to evaluate in a step in which others wait for their next token.
+/// The number of prompt tokens in a step during which others wait for their next token.
 #[derive(Debug)]
 pub(crate) struct Pace {
     tokens_per_ms: f64,
 }
 
-/// How long a step may keep those who wait for their next token waiting for other people's prompts, in milliseconds.
+/// The longest time, in milliseconds, that other prompts may delay the next token of a running reply.
 const STALL_MS: f64 = 120.0;
 
-/// Prompt tokens that are evaluated in any step, however slow the machine.
-const LEAST_TOKENS: usize = 16;
+/// The least prompt tokens in any step, however slow the machine.
+const MIN_TOKENS: usize = 16;
 
-/// Steps with fewer prompt tokens say nothing about speed.
-const TELLING_TOKENS: usize = 32;
+/// Steps with fewer prompt tokens are too short to measure the speed.
+const MIN_MEASURED_TOKENS: usize = 32;
 
-/// Weight of the newest step in the moving average.
-const NEWEST: f64 = 0.3;
+/// The weight of the newest step in the moving average.
+const NEWEST_WEIGHT: f64 = 0.3;
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        // A cautious guess until the first prompt has been seen.
+        // A cautious guess until the first prompt has been measured.
         Self { tokens_per_ms: 0.5 }
     }
 
-    /// Learns from a step.
+    /// Updates the speed with the measured time of a step.
     pub(crate) fn observe(&mut self, tokens: usize, ms: f64) {
-        if tokens >= TELLING_TOKENS && ms > 0.0 {
-            self.tokens_per_ms += NEWEST * (tokens as f64 / ms - self.tokens_per_ms);
+        if tokens >= MIN_MEASURED_TOKENS && ms > 0.0 {
+            self.tokens_per_ms += NEWEST_WEIGHT * (tokens as f64 / ms - self.tokens_per_ms);
         }
     }
 
-    /// Tokens to evaluate, at most `most`.
+    /// Returns the number of tokens to evaluate, at most `most`.
     pub(crate) fn tokens(&self, most: usize) -> usize {
-        // Truncation towards zero is what is meant, and a negative speed cannot be.
-        ((self.tokens_per_ms * STALL_MS) as usize).clamp(LEAST_TOKENS.min(most), most)
+        // Truncation towards zero is intended, and the speed is never negative.
+        ((self.tokens_per_ms * STALL_MS) as usize).clamp(MIN_TOKENS.min(most), most)
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_for_the_oldest_and_the_rest_for_the_shortest() {
+    fn the_oldest_gets_half_and_the_shortest_the_rest() {
         let check = |budget, left: &[usize], expected: &[usize]| assert_eq!(share(budget, left), expected, "{left:?}");
         check(100, &[], &[]);
         check(100, &[30], &[30]);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pace_follows_the_machine() {
+    fn the_pace_follows_the_measured_speed() {
         let mut pace = Pace::new();
         assert_eq!(pace.tokens(512), 60);
         pace.observe(8, 1.0);
@@ -87,13 +87,13 @@ mod tests {
         for _ in 0..50 {
             pace.observe(32, 3_200.0);
         }
-        assert_eq!(pace.tokens(512), LEAST_TOKENS);
+        assert_eq!(pace.tokens(512), MIN_TOKENS);
         assert_eq!(pace.tokens(4), 4);
     }
 
     proptest! {
         #[test]
-        fn the_budget_is_spent_and_not_overspent(budget in 0usize..600, left in prop::collection::vec(0usize..900, 0..9)) {
+        fn exactly_the_budget_is_spent(budget in 0usize..600, left in prop::collection::vec(0usize..900, 0..9)) {
             let given = share(budget, &left);
             prop_assert!(given.iter().zip(&left).all(|(given, left)| given <= left));
             prop_assert_eq!(given.iter().sum::<usize>(), budget.min(left.iter().sum()));

@@ -8,14 +8,14 @@ use crate::lora::LoraSetKey;
 use crate::template::{ChatTemplate, Part};
 use crate::tokenizer::Tokenizer;
 
-/// Shared prefixes shorter than this are not worth a sequence of their own, in tokens.
+/// A shared prefix with fewer tokens is not worth a sequence of its own.
 pub const MIN_SHARED_TOKENS: usize = 32;
 
-/// Changes whenever evaluated tokens of one version cannot be read by the other: llama.cpp's, through its crate, and
-/// that of the files here.
+/// Changes whenever evaluated tokens of one version cannot be read by another: the version of llama.cpp's crate, and
+/// that of the files written here.
 pub(crate) const STATE_FORMAT: &str = "llama-cpp-2 0.1.160, file 1";
 
-/// Names an evaluated prefix: the model and its adapters, the format of its state, and its tokens.
+/// Identifies an evaluated prefix: the model and its LoRAs, the format of its state, and its tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PrefixKey([u8; 32]);
 
@@ -29,7 +29,7 @@ impl PrefixKey {
         for token in tokens {
             hasher.update(token.0.to_le_bytes());
         }
-        // After a token as no vocabulary has it, so that no tokens read the same.
+        // This value is no token of any vocabulary, so no sequence of tokens gives the same input.
         if let Some(set) = set {
             hasher.update(i32::MIN.to_le_bytes());
             hasher.update(set.digest());
@@ -50,7 +50,7 @@ impl fmt::Debug for PrefixKey {
     }
 }
 
-/// The part of a prompt that many conversations begin with.
+/// The part of a prompt with which many conversations begin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shared {
     pub(crate) key: PrefixKey,
@@ -61,11 +61,11 @@ pub(crate) struct Shared {
 pub(crate) struct Prompt {
     pub(crate) tokens: Vec<LlamaToken>,
     pub(crate) shared: Option<Shared>,
-    /// The prompt ends inside a thinking block.
+    /// True if the prompt ends inside a thinking block.
     pub(crate) inside_thinking: bool,
 }
 
-/// Turns messages into tokens by the model's template.
+/// Converts messages to tokens with the model's template.
 #[derive(Debug)]
 pub(crate) struct PromptTokenizer {
     pub(crate) template: ChatTemplate,
@@ -73,16 +73,16 @@ pub(crate) struct PromptTokenizer {
     pub(crate) model_identity: String,
 }
 
-/// What of a request shapes its prompt.
+/// The parts of a request that determine its prompt.
 pub(crate) struct PromptRequest<'a> {
     pub(crate) messages: &'a [ChatMessage],
     pub(crate) shared_messages: usize,
     pub(crate) thinking: bool,
-    /// Whether a thinking model must think first, because a grammar will leave no choice later.
+    /// True if a thinking model must think first, because a grammar constrains the reply.
     pub(crate) must_think: bool,
-    /// Whether it ends with the last message's content, so that this can go on.
+    /// True if the prompt ends with the last message's content, so that the model can continue it.
     pub(crate) within: bool,
-    /// The adapters it is evaluated with.
+    /// The LoRAs under which the prompt is evaluated.
     pub(crate) set: Option<&'a LoraSetKey>,
 }
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_format_names_the_version_in_use() {
+    fn the_state_format_names_the_crates_version() {
         let lock = include_str!("../../../../Cargo.lock");
         let version = STATE_FORMAT.split([' ', ',']).nth(1).unwrap();
         assert!(

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use azera_model_api::Priority;
 
-/// What waits: first in, first out within a priority, live before background.
+/// Waiting requests: first in, first out within a priority, foreground before background.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     foreground: VecDeque<T>,
@@ -18,12 +18,12 @@ impl<T> Queue<T> {
         self.lane(priority).push_back(item);
     }
 
-    /// Puts back what had been taken, before all others of its priority.
+    /// Puts an item back at the front of its priority.
     pub(crate) fn push_front(&mut self, priority: Priority, item: T) {
         self.lane(priority).push_front(item);
     }
 
-    /// Takes the first item of a priority that may go.
+    /// Takes the first item of a priority for which `may_go` is true.
     pub(crate) fn take(&mut self, priority: Priority, may_go: impl Fn(&T) -> bool) -> Option<T> {
         let lane = self.lane(priority);
         let first = lane.iter().position(may_go)?;
@@ -47,7 +47,7 @@ impl<T> Queue<T> {
         self.foreground.is_empty() && self.background.is_empty()
     }
 
-    /// Empties the queue, live items first.
+    /// Empties the queue, foreground items first.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.foreground.drain(..).chain(self.background.drain(..))
     }

@@ -2,17 +2,17 @@ use std::time::{Duration, Instant};
 
 use crate::lora::LoraSetKey;
 
-/// How long one set of adapters is served before another's turn, if steps are that short; a longer one is a turn of its
-/// own. Each change costs a new layout of llama.cpp's graphs.
+/// How long a set of LoRAs is served before another set's turn. A longer step is a turn of its own. Each change makes
+/// llama.cpp rebuild its graphs.
 const TURN: Duration = Duration::from_millis(30);
 
-/// Decides which set of adapters the next step is evaluated with. Every set that has work gets its turn, the one first
-/// that has waited longest.
+/// Decides under which set of LoRAs the next step is evaluated. Every set with work gets a turn, the one that has
+/// waited longest first.
 #[derive(Debug)]
 pub(crate) struct LoraRotation {
     now: Option<LoraSetKey>,
     since: Instant,
-    /// The sets that have been served, the last one last.
+    /// The sets that have been served, the latest one last.
     served: Vec<Option<LoraSetKey>>,
 }
 
@@ -21,8 +21,8 @@ impl LoraRotation {
         Self { now: None, since: now, served: Vec::new() }
     }
 
-    /// The set of the next step; `with_work` tells the set of every job that has something to evaluate, in any order, and
-    /// is not empty.
+    /// Returns the set of the next step. `with_work` contains the set of every job with tokens to evaluate, in any
+    /// order, and is not empty.
     pub(crate) fn next<'a>(
         &mut self,
         with_work: impl Iterator<Item = Option<&'a LoraSetKey>> + Clone,
@@ -32,7 +32,7 @@ impl LoraRotation {
         let alone = with_work.clone().all(|set| set == self.now.as_ref());
         if alone || goes_on && time.duration_since(self.since) < TURN {
             if alone {
-                // A turn begins with those who wait for it.
+                // A turn begins only when another set waits for it.
                 self.since = time;
             }
             return self.now.as_ref();
@@ -61,15 +61,15 @@ mod tests {
         (n > 0).then(|| LoraSetKey::of(&[Lora::new(LoraId::new([n; 32]), "")]))
     }
 
-    /// Plays steps of some milliseconds, each with the sets that have work, and tells which were served.
+    /// Simulates steps of `ms` milliseconds, each with the sets that have work. Returns the sets that were served.
     fn play(ms: u64, steps: &[&[u8]]) -> Vec<u8> {
         let mut time = Instant::now();
-        let mut rota = LoraRotation::new(time);
+        let mut rotation = LoraRotation::new(time);
         steps
             .iter()
             .map(|with_work| {
                 let sets: Vec<_> = with_work.iter().map(|n| set(*n)).collect();
-                let next = rota.next(sets.iter().map(Option::as_ref), time).cloned();
+                let next = rotation.next(sets.iter().map(Option::as_ref), time).cloned();
                 time += Duration::from_millis(ms);
                 (0..9).find(|n| set(*n) == next).unwrap()
             })

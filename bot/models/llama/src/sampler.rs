@@ -9,10 +9,10 @@ use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 
 use crate::schema;
 
-/// Bytes a grammar may have, converted ones included.
+/// The largest grammar, in bytes, including converted ones.
 pub const MAX_GRAMMAR_BYTES: usize = 256 << 10;
 
-/// llama.cpp draws a seed of its own when it is given this one.
+/// With this seed, llama.cpp draws a random one.
 const DRAW_SEED: u32 = u32::MAX;
 
 /// Chooses the tokens of one reply.
@@ -25,7 +25,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// `said` holds the tokens of the model's earlier replies in the prompt.
+    /// Creates a sampler. `said` contains the tokens of the model's earlier replies in the prompt.
     pub(crate) fn new(
         model: &LlamaModel,
         sampling: &Sampling,
@@ -46,7 +46,7 @@ impl Sampler {
             }
             chain.push(LlamaSampler::temp(sampling.temperature));
             chain.push(LlamaSampler::dist(match sampling.seed {
-                // The seed that means "draw one" must stay a seed like any other.
+                // A request with this value must not get a random seed.
                 Some(DRAW_SEED) => 0,
                 Some(seed) => seed,
                 None => DRAW_SEED,
@@ -58,13 +58,13 @@ impl Sampler {
         Ok(Self { penalties: Penalties::new(sampling), phrases, chain, grammar })
     }
 
-    /// Whether a grammar constrains the reply.
+    /// Returns true if a grammar constrains the reply.
     pub(crate) fn has_grammar(&self) -> bool {
         self.grammar.is_some()
     }
 
-    /// The next token given the logits of the whole vocabulary. The grammar is left out where `constrained` is false,
-    /// in thinking. `scratch` saves an allocation of the vocabulary's size.
+    /// Chooses the next token from the logits of the whole vocabulary. If `constrained` is false, as in thinking, the
+    /// grammar is ignored. `scratch` saves an allocation of the vocabulary's size.
     pub(crate) fn sample(
         &mut self,
         logits: &[f32],
@@ -74,7 +74,8 @@ impl Sampler {
         let token = match self.grammar.as_mut().filter(|_| constrained) {
             None => choose(&mut self.chain, &self.penalties, &self.phrases, logits, scratch)?,
             Some(grammar) => {
-                // A free choice that the grammar happens to allow saves matching the whole vocabulary against it.
+                // Try a free choice first: if the grammar allows it, the whole vocabulary need not be matched against
+                // the grammar.
                 let free = choose(&mut self.chain, &self.penalties, &self.phrases, logits, scratch)?;
                 let token = if allows(grammar, free) {
                     free
@@ -85,7 +86,7 @@ impl Sampler {
                     select(&mut self.chain, scratch)
                         .ok_or_else(|| Error::Engine("the grammar allows no further token".into()))?
                 };
-                // Accepting what the grammar forbids would abort the process, so only what it was asked about comes here.
+                // Accepting a token that the grammar forbids would abort the process, so only checked tokens get here.
                 grammar.accept(token);
                 token
             }
@@ -107,7 +108,7 @@ fn choose(
     select(chain, scratch).ok_or_else(|| Error::Engine("the model gave no usable probabilities".into()))
 }
 
-/// The token a chain (or, without one, greed) selects; `None` when nothing is left to select from.
+/// Returns the token that the chain selects, or the likeliest token without a chain. `None` if no candidate is left.
 fn select(chain: &mut Option<LlamaSampler>, candidates: &mut LlamaTokenDataArray) -> Option<LlamaToken> {
     match chain {
         Some(chain) => {
@@ -144,9 +145,9 @@ fn allows(grammar: &mut LlamaSampler, token: LlamaToken) -> bool {
     one.data.first().is_some_and(|candidate| candidate.logit() > f32::NEG_INFINITY)
 }
 
-/// Lowers the logits of tokens the reply already has, by the formula of llama.cpp's penalties sampler: positive logits
-/// are divided and negative ones multiplied by the repeat penalty, then the frequency penalty is subtracted for each
-/// occurrence and the presence penalty once. Written here because that sampler looks up every token of the vocabulary.
+/// Lowers the logits of tokens in the reply by the formula of llama.cpp's penalties sampler: the repeat penalty divides
+/// positive logits and multiplies negative ones, then the frequency penalty is subtracted for each occurrence and the
+/// presence penalty once. llama.cpp's sampler is not used because it looks up every token of the vocabulary.
 struct Penalties {
     last_n: usize,
     repeat: f32,
@@ -172,7 +173,7 @@ impl Penalties {
 
     fn apply(&self, candidates: &mut [LlamaTokenData]) {
         for (token, count) in &self.counts {
-            // Candidates still lie in the order of the vocabulary.
+            // The candidates are still in the order of the vocabulary.
             let Some(candidate) = usize::try_from(token.0).ok().and_then(|id| candidates.get_mut(id)) else { continue };
             let logit = candidate.logit();
             let repeated = if logit > 0.0 { logit / self.repeat } else { logit * self.repeat };
@@ -198,17 +199,18 @@ impl Penalties {
     }
 }
 
-/// Tokens of the model's own words that phrases are looked for in; older ones are left out.
+/// The most tokens of the model's own words in which phrases are searched. Older ones are dropped.
 const MAX_SAID_TOKENS: usize = 4_096;
 
-/// Stands before the first token of a reply, so that beginning the same way counts as repeating. No vocabulary has it.
-const BEGINNING: LlamaToken = LlamaToken(-1);
+/// Precedes the first token of a reply, so that two equal beginnings count as a repeated phrase. No vocabulary contains
+/// it.
+const REPLY_START: LlamaToken = LlamaToken(-1);
 
-/// Discourages going on with a phrase the model has said before in the conversation.
+/// Discourages continuing a phrase that the model has said before in the conversation.
 struct Phrases {
     penalty: f32,
     free: usize,
-    /// Earlier replies and the present one, each behind a [`BEGINNING`].
+    /// Earlier replies and the present one, each after a [`REPLY_START`].
     said: Vec<LlamaToken>,
 }
 
@@ -217,11 +219,11 @@ impl Phrases {
         let mut said = Vec::new();
         if sampling.phrase_penalty > 0.0 {
             for reply in earlier {
-                said.push(BEGINNING);
+                said.push(REPLY_START);
                 said.extend(reply);
             }
             said.drain(..said.len().saturating_sub(MAX_SAID_TOKENS));
-            said.push(BEGINNING);
+            said.push(REPLY_START);
         }
         Self { penalty: sampling.phrase_penalty, free: sampling.phrase_tokens as usize, said }
     }
@@ -233,21 +235,21 @@ impl Phrases {
     }
 
     fn apply(&self, candidates: &mut [LlamaTokenData]) {
-        // The longest phrase each token would go on with.
+        // For each token, the length of the longest phrase that it would continue.
         let mut longest: HashMap<LlamaToken, usize> = HashMap::new();
         for next in 1..self.said.len() {
             let before = self.said.iter().take(next).rev();
             let length = before.zip(self.said.iter().rev()).take_while(|(a, b)| a == b).count();
             if let Some(token) = self.said.get(next)
                 && length >= self.free
-                && *token != BEGINNING
+                && *token != REPLY_START
             {
                 let known = longest.entry(*token).or_default();
                 *known = length.max(*known);
             }
         }
         for (token, length) in longest {
-            // Candidates still lie in the order of the vocabulary.
+            // The candidates are still in the order of the vocabulary.
             let Some(candidate) = usize::try_from(token.0).ok().and_then(|id| candidates.get_mut(id)) else { continue };
             let growth = Sampling::PHRASE_GROWTH.powi(i32::try_from(length - self.free).unwrap_or(i32::MAX).min(16));
             candidate.set_logit(candidate.logit() - self.penalty * growth);
@@ -300,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phrase_said_before_is_not_gone_on_with() {
+    fn continuing_an_earlier_phrase_is_penalized() {
         let sampling = Sampling { phrase_penalty: 1.0, phrase_tokens: 2, ..Sampling::default() };
         let tokens = |ids: &[i32]| ids.iter().map(|id| LlamaToken(*id)).collect::<Vec<_>>();
         let check = |said: &[i32], want: [f32; 4]| {
@@ -316,7 +318,7 @@ mod tests {
         check(&[1, 2], [0.0, 0.0, 0.0, -1.75]);
     }
 
-    fn penalised(sampling: &Sampling, said: &[i32], logits: &[f32]) -> Vec<f32> {
+    fn penalized(sampling: &Sampling, said: &[i32], logits: &[f32]) -> Vec<f32> {
         let mut penalties = Penalties::new(sampling);
         for token in said {
             penalties.accept(LlamaToken::new(*token));
@@ -329,7 +331,7 @@ mod tests {
     #[test]
     fn penalties_follow_the_formula() {
         let check = |sampling: &Sampling, said: &[i32], expected: &[f32]| {
-            assert_eq!(penalised(sampling, said, &[2.0, -2.0, 1.0]), expected, "{sampling:?} after {said:?}");
+            assert_eq!(penalized(sampling, said, &[2.0, -2.0, 1.0]), expected, "{sampling:?} after {said:?}");
         };
         let neutral = Sampling::greedy();
         check(&neutral, &[0, 1], &[2.0, -2.0, 1.0]);
@@ -342,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_range_are_refused() {
+    fn parameters_out_of_range_are_rejected() {
         let check = |sampling: Sampling| assert!(matches!(validate(&sampling), Err(Error::Invalid(_))), "{sampling:?}");
         let base = Sampling::default();
         validate(&base).unwrap();

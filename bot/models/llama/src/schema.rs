@@ -1,13 +1,13 @@
-//! Turns JSON schemas into grammars in llama.cpp's notation, GBNF.
+//! Converts JSON schemas to grammars in GBNF, llama.cpp's notation.
 //!
-//! It reads the part of JSON Schema that Azera's own requests use: objects whose properties are all required, arrays, strings
-//! with bounds on their length, integers, numbers, booleans, null and `enum`. It refuses every other keyword, so that no
-//! constraint is lost silently.
+//! It supports the part of JSON Schema that Azera's own requests use: objects whose properties are all required,
+//! arrays, strings with length limits, integers, numbers, booleans, null and `enum`. It rejects every other keyword, so
+//! that no constraint is lost silently.
 
 use azera_model_api::Error;
 use serde_json::{Map, Value};
 
-/// The rules that [`expression`] refers to. `space` allows what models write between the parts of a value, and no more.
+/// The rules that [`expression`] refers to. `space` allows only what models write between the parts of a value.
 const RULES: &str = r#"
 space ::= | " " | "\n"{1,2} [ \t]{0,20}
 char ::= [^"\\\x7F\x00-\x1F] | [\\] (["\\bfnrt] | "u" [0-9a-fA-F]{4})
@@ -16,13 +16,13 @@ integer ::= "-"? natural
 number ::= integer ("." [0-9]{1,16})? ([eE] [-+]? natural)?
 "#;
 
-/// Values that an integer with bounds may have: they are written out.
+/// The most values of an integer with bounds, because they are all listed.
 const MAX_INTEGERS: i64 = 1_000;
 
 /// Returns a grammar whose rule `root` is one JSON value that satisfies the schema.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the schema uses a keyword that is not supported, or uses one wrongly.
+/// [`Error::Invalid`] if the schema uses an unsupported keyword, or uses one wrongly.
 pub(crate) fn grammar(schema: &Value) -> Result<String, Error> {
     Ok(format!("root ::= {}{RULES}", expression(schema)?))
 }
@@ -102,7 +102,7 @@ fn integer(schema: &Map<String, Value>) -> Result<String, Error> {
     }
 }
 
-/// The least and the most of something that is counted.
+/// Returns the lower and upper bound of a count.
 fn bounds(schema: &Map<String, Value>, least: &str, most: &str) -> Result<(u64, Option<u64>), Error> {
     let bound = |name: &str| match schema.get(name) {
         None => Ok(None),
@@ -126,7 +126,7 @@ fn one_of(values: &[Value]) -> String {
     format!("({})", values.iter().map(literal).collect::<Vec<_>>().join(" | "))
 }
 
-/// A JSON value as GBNF has it said word for word.
+/// Returns a JSON value as a GBNF literal.
 fn literal(value: &Value) -> String {
     let mut text = String::from("\"");
     for character in value.to_string().chars() {
@@ -139,7 +139,7 @@ fn literal(value: &Value) -> String {
     text
 }
 
-/// Refuses a schema with any other keyword.
+/// Returns an error if a schema has any other keyword.
 fn allow(schema: &Map<String, Value>, keywords: &[&str]) -> Result<(), Error> {
     match schema.keys().find(|keyword| !keywords.contains(&keyword.as_str())) {
         Some(keyword) => Err(invalid(&format!("`{keyword}` is not supported here"))),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_kept() {
+    fn bounds_appear_in_the_grammar() {
         let check = |schema: Value, expected: &str| assert_eq!(expression(&schema).unwrap(), expected);
         check(json!({"type": "string", "maxLength": 3}), r#""\"" char{0,3} "\"""#);
         check(json!({"type": "integer", "minimum": -1, "maximum": 1}), r#"("-1" | "0" | "1")"#);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_refused() {
+    fn an_unsupported_schema_is_rejected() {
         let optional = json!({"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": false});
         let open = json!({"type": "object", "properties": {}});
         let refused = [

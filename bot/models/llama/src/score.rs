@@ -6,37 +6,38 @@ use tokio::sync::oneshot;
 use crate::cache::{Cache, Lease};
 use crate::kv::Kv;
 
-/// Continuations of one prompt evaluated side by side.
+/// The most continuations of one prompt evaluated at the same time.
 pub const SCORE_BRANCHES: usize = 8;
 
-/// Tokens of continuations evaluated in one step; each needs the logits of the whole vocabulary.
+/// The most tokens of continuations in one step. Each needs the logits of the whole vocabulary.
 pub const SCORE_STEP_TOKENS: usize = 64;
 
-/// Continuations one request may have.
+/// The most continuations in one request.
 pub const MAX_CONTINUATIONS: usize = 1_024;
 
-/// A continuation being evaluated in a sequence that shares the prompt.
+/// A continuation that is evaluated in a sequence which shares the prompt.
 struct Branch {
     index: usize,
     sequence: i32,
     evaluated: usize,
 }
 
-/// A score in the making: the prompt is evaluated once, then each continuation in a branch of it.
+/// A score in progress. The prompt is evaluated once, then each continuation in a branch of it.
 pub(crate) struct ScoreWork {
     continuations: Vec<Vec<LlamaToken>>,
     log_probs: Vec<f64>,
-    /// Branches that fit into the reserved cells side by side.
+    /// The number of branches that fit in the reserved cells at the same time.
     width: usize,
     next: usize,
     branches: Vec<Branch>,
-    /// Continuation, index in the batch, and the token whose probability is read there.
+    /// The continuation, the row in the batch, and the token whose probability is read there.
     readings: Vec<(usize, i32, LlamaToken)>,
     result: oneshot::Sender<Result<Vec<Score>, Error>>,
 }
 
 impl ScoreWork {
-    /// Work on continuations of a prompt, and the cells it needs beyond the prompt; at most `cells`.
+    /// Creates the work on the continuations of a prompt. Returns it with the number of cells that it needs beyond the
+    /// prompt, at most `cells` unless a single continuation needs more.
     pub(crate) fn new(
         continuations: Vec<Vec<LlamaToken>>,
         cells: usize,
@@ -69,11 +70,11 @@ impl ScoreWork {
     }
 
     pub(crate) fn fail(self, error: Error) {
-        // Whoever left needs no error.
+        // A caller that left needs no error.
         self.result.send(Err(error)).ok();
     }
 
-    /// Takes the logits after the prompt, which score the first token of every continuation.
+    /// Adds the logits after the prompt, which score the first token of every continuation.
     pub(crate) fn begin(&mut self, logits: &[f32]) {
         let norm = log_sum_exp(logits);
         for (tokens, log_prob) in self.continuations.iter().zip(&mut self.log_probs) {
@@ -83,7 +84,7 @@ impl ScoreWork {
         }
     }
 
-    /// Adds continuation tokens to the batch, at most `budget`.
+    /// Adds at most `budget` tokens of continuations to the batch.
     pub(crate) fn fill(
         &mut self,
         cache: &mut Cache<'_>,
@@ -119,7 +120,7 @@ impl ScoreWork {
         Ok(())
     }
 
-    /// Reads the step's logits; true when every continuation is scored.
+    /// Reads the step's logits. Returns true if every continuation is scored.
     pub(crate) fn collect(&mut self, kv: &mut Kv<'_>) -> bool {
         for (index, row, token) in self.readings.drain(..) {
             let logits = kv.logits(row);
@@ -136,14 +137,14 @@ impl ScoreWork {
         self.branches.is_empty() && continuations.iter().skip(self.next).all(|tokens| tokens.len() <= 1)
     }
 
-    /// Goes back to the start, giving all sequences back.
+    /// Starts over, and frees all sequences.
     pub(crate) fn restart(&mut self, kv: &mut Kv<'_>) {
         self.abandon(kv);
         self.log_probs.fill(0.0);
         self.next = 0;
     }
 
-    /// Gives the sequences of unfinished branches back.
+    /// Frees the sequences of unfinished branches.
     pub(crate) fn abandon(&mut self, kv: &mut Kv<'_>) {
         self.readings.clear();
         for branch in self.branches.drain(..) {
@@ -158,7 +159,7 @@ impl ScoreWork {
             .zip(&self.continuations)
             .map(|(log_prob, tokens)| Score { log_prob: *log_prob, tokens: tokens.len() })
             .collect();
-        // Whoever left needs no scores.
+        // A caller that left needs no scores.
         self.result.send(Ok(scores)).ok();
     }
 }
@@ -168,7 +169,7 @@ fn log_prob_of(logits: &[f32], token: LlamaToken, norm: f64) -> f64 {
     f64::from(logit) - norm
 }
 
-/// ln(sum(exp(logits))), taken relative to the largest so that nothing overflows.
+/// Computes ln(sum(exp(logits))) relative to the largest logit, so that nothing overflows.
 fn log_sum_exp(logits: &[f32]) -> f64 {
     let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|logit| f64::from((logit - largest).exp())).sum();
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_branches_as_fit() {
+    fn as_many_branches_run_as_fit() {
         let check = |lengths: &[usize], cells, expected: (usize, usize)| {
             let continuations = lengths.iter().map(|len| vec![LlamaToken::new(1); *len]).collect();
             let (work, needed) = ScoreWork::new(continuations, cells, oneshot::channel().0);

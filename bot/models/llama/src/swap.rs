@@ -10,12 +10,12 @@ use crate::prompt::PrefixKey;
 /// Evaluated tokens outside the key-value cache.
 pub(crate) struct SwappedKv {
     pub(crate) tokens: Vec<LlamaToken>,
-    /// The adapters they were evaluated with.
+    /// The LoRAs under which they were evaluated.
     pub(crate) set: Option<LoraSetKey>,
-    /// The shared prefix the first `base_len` tokens belong to; they are not in `tail`.
+    /// The shared prefix with the first `base_len` tokens, which are not in `tail`.
     pub(crate) base: Option<PrefixKey>,
     pub(crate) base_len: usize,
-    /// The rest; `None` when there is none.
+    /// The remaining tokens; `None` if there are none.
     pub(crate) tail: Option<SeqState>,
 }
 
@@ -25,47 +25,47 @@ impl SwappedKv {
     }
 }
 
-/// Whose tokens are parked.
+/// The owner of swapped-out tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum SwapKey {
     Session(SessionKey),
     Prefix(PrefixKey),
 }
 
-/// Parked tokens in main memory, within a budget of bytes; the least recently parked go first.
+/// Swapped-out tokens in main memory, within a limit of bytes. The oldest are dropped first.
 pub(crate) struct KvSwap {
     limit_bytes: usize,
     bytes: usize,
-    places: HashMap<SwapKey, (u64, SwappedKv)>,
+    entries: HashMap<SwapKey, (u64, SwappedKv)>,
     clock: u64,
 }
 
 impl KvSwap {
     pub(crate) fn new(limit_bytes: usize) -> Self {
-        Self { limit_bytes, bytes: 0, places: HashMap::new(), clock: 0 }
+        Self { limit_bytes, bytes: 0, entries: HashMap::new(), clock: 0 }
     }
 
     pub(crate) fn put(&mut self, key: SwapKey, parked: SwappedKv) {
         self.take(&key);
         self.bytes += parked.bytes();
         self.clock += 1;
-        self.places.insert(key, (self.clock, parked));
+        self.entries.insert(key, (self.clock, parked));
         while self.bytes > self.limit_bytes {
-            let oldest = self.places.iter().min_by_key(|(_, (time, _))| *time).map(|(key, _)| key.clone());
+            let oldest = self.entries.iter().min_by_key(|(_, (time, _))| *time).map(|(key, _)| key.clone());
             let Some(oldest) = oldest else { break };
             self.take(&oldest);
         }
     }
 
     pub(crate) fn take(&mut self, key: &SwapKey) -> Option<SwappedKv> {
-        let (_, parked) = self.places.remove(key)?;
+        let (_, parked) = self.entries.remove(key)?;
         self.bytes -= parked.bytes();
         Some(parked)
     }
 
-    /// Drops what `keep` says no of.
+    /// Drops every entry for which `keep` is false.
     pub(crate) fn retain(&mut self, keep: impl Fn(&SwappedKv) -> bool) {
-        self.places.retain(|_, (_, parked)| {
+        self.entries.retain(|_, (_, parked)| {
             let retained = keep(parked);
             if !retained {
                 self.bytes -= parked.bytes();
@@ -75,7 +75,7 @@ impl KvSwap {
     }
 
     pub(crate) fn get(&self, key: &SwapKey) -> Option<&SwappedKv> {
-        self.places.get(key).map(|(_, parked)| parked)
+        self.entries.get(key).map(|(_, parked)| parked)
     }
 }
 
@@ -92,18 +92,18 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_leave_when_bytes_run_out() {
-        let mut lot = KvSwap::new(100);
-        lot.put(session("a"), tokens(10));
-        lot.put(session("b"), tokens(10));
-        assert!(lot.get(&session("a")).is_some());
-        lot.put(session("a"), tokens(12));
-        lot.put(session("c"), tokens(13));
-        let left: Vec<bool> = ["a", "b", "c"].map(|name| lot.get(&session(name)).is_some()).into();
+    fn the_oldest_entries_are_dropped_above_the_limit() {
+        let mut swap = KvSwap::new(100);
+        swap.put(session("a"), tokens(10));
+        swap.put(session("b"), tokens(10));
+        assert!(swap.get(&session("a")).is_some());
+        swap.put(session("a"), tokens(12));
+        swap.put(session("c"), tokens(13));
+        let left: Vec<bool> = ["a", "b", "c"].map(|name| swap.get(&session(name)).is_some()).into();
         assert_eq!(left, [true, false, true]);
-        assert_eq!(lot.take(&session("a")).map(|parked| parked.tokens.len()), Some(12));
-        lot.put(session("d"), tokens(30));
-        assert!(lot.get(&session("d")).is_none(), "more than the whole budget is not kept");
-        assert_eq!(lot.bytes, 0);
+        assert_eq!(swap.take(&session("a")).map(|parked| parked.tokens.len()), Some(12));
+        swap.put(session("d"), tokens(30));
+        assert!(swap.get(&session("d")).is_none(), "more than the whole budget is not kept");
+        assert_eq!(swap.bytes, 0);
     }
 }

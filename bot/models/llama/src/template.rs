@@ -5,12 +5,12 @@ use minijinja::{Environment, ErrorKind, Value, context};
 const THINK_OPEN: &str = "<think>";
 const NAME: &str = "chat";
 
-/// A stretch of a rendered prompt.
+/// A part of a rendered prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Text of the template, in which control tokens are control tokens.
+    /// Text of the template, in which control tokens are recognized.
     Markup(String),
-    /// The content of the message with this index, in which they are text.
+    /// The content of the message with this index, in which they are not.
     Content(usize),
 }
 
@@ -18,12 +18,12 @@ pub(crate) enum Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rendered {
     pub(crate) parts: Vec<Part>,
-    /// The prompt ends inside a thinking block.
+    /// True if the prompt ends inside a thinking block.
     pub(crate) inside_thinking: bool,
 }
 
-/// A model's own chat template, a Jinja text from its GGUF file. It is rendered with a mark in the place of every
-/// content, so that contents never pass through it and can be tokenized as plain text.
+/// A model's own chat template: Jinja text from its GGUF file. It is rendered with a mark instead of each content, so
+/// that contents never pass through it and can be tokenized as plain text.
 #[derive(Debug)]
 pub(crate) struct ChatTemplate {
     environment: Environment<'static>,
@@ -36,7 +36,7 @@ impl ChatTemplate {
     pub(crate) fn new(source: String, bos: String, eos: String) -> Result<Self, String> {
         let thinks = source.contains(THINK_OPEN);
         let mut environment = Environment::new();
-        // The settings chat templates are written for.
+        // Chat templates are written for these settings.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| error.to_string())?);
         environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
@@ -47,13 +47,14 @@ impl ChatTemplate {
         Ok(Self { environment, bos, eos, thinks })
     }
 
-    /// Whether the model knows thinking blocks.
+    /// Returns true if the model uses thinking blocks.
     pub(crate) fn thinks(&self) -> bool {
         self.thinks
     }
 
-    /// The prompt for messages of these roles, open for the assistant to answer. With `thinking` off, a block the
-    /// template opens is closed at once; with `must_think` on, one is opened whenever the model knows them.
+    /// Renders the prompt for messages with these roles, open for the assistant's answer. If `thinking` is false, a
+    /// block that the template opens is closed at once. If `must_think` is true, a block is opened if the model uses
+    /// them.
     pub(crate) fn render(&self, roles: &[Role], thinking: bool, must_think: bool) -> Result<Rendered, String> {
         let messages: Vec<Value> =
             roles.iter().enumerate().map(|(i, role)| context! { role => role.as_str(), content => mark(i) }).collect();
@@ -83,8 +84,8 @@ impl ChatTemplate {
     }
 }
 
-/// Stands for the content of message `i` while the template is rendered. Letters and digits only, so that trimming and
-/// escaping filters leave it alone.
+/// Returns the mark that replaces the content of message `i` while the template is rendered. It has only letters and
+/// digits, so that trimming and escaping filters do not change it.
 fn mark(i: usize) -> String {
     format!("{MARK}{i}q")
 }
@@ -104,7 +105,7 @@ fn split(text: &str) -> Vec<Part> {
     parts
 }
 
-/// Joins neighbouring stretches of markup and drops empty ones.
+/// Joins neighbouring parts of markup and drops empty ones.
 fn join(parts: Vec<Part>) -> Vec<Part> {
     let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -123,7 +124,8 @@ mod tests {
 
     const PLAIN: &str = "{% for m in messages %}<{{ m['role'] }}>{{ m.content | trim }}</>\n{% endfor %}\
                          {% if add_generation_prompt %}<assistant>{% endif %}";
-    /// Uses what reasoning models' templates use: namespaces, reversed slices, string methods, a switch for thinking.
+    /// Uses the features of reasoning models' templates: namespaces, reversed slices, string methods, a switch for
+    /// thinking.
     const SWITCH: &str = "{%- set ns = namespace(seen=0) %}{%- for m in messages[::-1] %}{%- if m.role == 'user' and not \
         m.content.startswith('<tool>') %}{%- set ns.seen = loop.index0 %}{%- endif %}{%- endfor %}\
         {%- for m in messages %}{{- '<' + m.role + '>' + m.content.split('</think>')[-1].lstrip('\\n') }}{%- endfor %}\
@@ -144,7 +146,7 @@ mod tests {
                 })
                 .collect();
             if rendered.inside_thinking {
-                line.push_str(".../..");
+                line.push_str("...");
             }
             line
         });
@@ -152,21 +154,21 @@ mod tests {
     }
 
     #[test]
-    fn renders_with_contents_left_out() {
+    fn a_template_is_rendered_without_contents() {
         use Role::{Assistant, System, User};
         check(PLAIN, &[System, User], false, false, Ok("<system>(0)</>\n<user>(1)</>\n<assistant>"));
         check(PLAIN, &[], false, false, Ok("<assistant>"));
         check(PLAIN, &[User], true, true, Ok("<user>(0)</>\n<assistant>"));
         check(SWITCH, &[User, Assistant, User], true, false, Ok("<user>(0)<assistant>(1)<user>(2)<assistant>"));
-        check(SWITCH, &[User], true, true, Ok("<user>(0)<assistant><think>\n.../.."));
+        check(SWITCH, &[User], true, true, Ok("<user>(0)<assistant><think>\n..."));
         check(SWITCH, &[User], false, false, Ok("<user>(0)<assistant><think>\n\n</think>\n\n"));
-        check(ALWAYS, &[User], true, false, Ok("(0)<assistant><think>\n.../.."));
+        check(ALWAYS, &[User], true, false, Ok("(0)<assistant><think>\n..."));
         check(ALWAYS, &[User], false, false, Ok("(0)<assistant><think>\n\n</think>\n\n"));
         check("{{ raise_exception('only users') }}", &[System], false, false, Err("only users"));
     }
 
     #[test]
-    fn a_broken_template_is_refused() {
+    fn a_broken_template_is_rejected() {
         assert!(ChatTemplate::new("{% for m in messages %}".into(), String::new(), String::new()).is_err());
     }
 }

@@ -4,12 +4,12 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;
 
-/// Text to tokens, with markup and content told apart.
+/// Converts text to tokens, separately for markup and content.
 #[derive(Debug)]
 pub(crate) struct Tokenizer {
     model: Arc<LlamaModel>,
-    /// Tokens that are not control tokens to llama.cpp but act as such, like `<think>` or `<tool_call>`: it finds them
-    /// in any text.
+    /// The texts of tokens that act like control tokens and are none to llama.cpp, such as `<think>` or `<tool_call>`.
+    /// llama.cpp recognizes them in any text.
     markers: Vec<String>,
 }
 
@@ -25,12 +25,12 @@ impl Tokenizer {
         Self { model, markers }
     }
 
-    /// Tokens of text in which control tokens are control tokens.
+    /// Returns the tokens of text in which control tokens are recognized.
     pub(crate) fn markup(&self, text: &str) -> Vec<LlamaToken> {
         self.model.vocab().tokenize(text.as_bytes(), false, true)
     }
 
-    /// Tokens of text in which nothing is a control token.
+    /// Returns the tokens of text in which control tokens are not recognized.
     pub(crate) fn content(&self, text: &str) -> Vec<LlamaToken> {
         let vocab = self.model.vocab();
         let mut tokens = Vec::new();
@@ -40,7 +40,7 @@ impl Tokenizer {
         tokens
     }
 
-    /// The token that begins every prompt, for models that want one.
+    /// Returns the token that begins every prompt, for models that require one.
     pub(crate) fn begin(&self) -> Option<LlamaToken> {
         let vocab = self.model.vocab();
         vocab.should_add_bos().then(|| vocab.bos())
@@ -51,7 +51,7 @@ fn is_marker(text: &str) -> bool {
     text.len() > 2 && (text.starts_with('<') && text.ends_with('>') || text.starts_with('[') && text.ends_with(']'))
 }
 
-/// `text` in pieces none of which holds a marker: each is cut after its first character.
+/// Splits `text` into pieces without markers, by cutting each marker after its first character.
 fn cut_markers<'a>(text: &'a str, markers: &[String]) -> Vec<&'a str> {
     let mut cuts: Vec<usize> =
         markers.iter().flat_map(|marker| text.match_indices(marker.as_str()).map(|(start, _)| start + 1)).collect();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_in_content_are_taken_apart() {
+    fn markers_in_content_are_split() {
         check("", &[]);
         check("plain < text >", &["plain < text >"]);
         check("a <think>b</think>", &["a <", "think>b<", "/think>"]);

@@ -9,7 +9,7 @@ use crate::chat::template;
 use crate::prompt::{PromptRequest, PromptTokenizer};
 use crate::tokenizer::Tokenizer;
 
-/// A model's vocabulary and chat template without its weights: how it would read something.
+/// A model's vocabulary and chat template without its weights. It tokenizes texts as the model would.
 pub struct LlamaVocabulary {
     prompter: PromptTokenizer,
     end: u32,
@@ -19,7 +19,7 @@ impl LlamaVocabulary {
     /// Reads the vocabulary and the template of a GGUF file.
     ///
     /// # Errors
-    /// [`Error::Load`] when the file cannot be read as a chat model.
+    /// [`Error::Load`] if the file cannot be read as a chat model.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let model = Arc::new(backend::vocabulary(path)?);
         let end = number(model.vocab().eos().0)?;
@@ -31,11 +31,11 @@ impl LlamaVocabulary {
         Ok(Self { prompter, end })
     }
 
-    /// The tokens of a prompt with its reply and the token that ends it, and where the reply begins: those the engine makes
-    /// of the same messages.
+    /// Returns the tokens of a prompt, its reply and the end token, and the index at which the reply begins. The engine
+    /// makes the same tokens of the same messages.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for messages that the model's template refuses.
+    /// [`Error::Invalid`] if the model's template rejects the messages.
     pub fn exchange(&self, messages: &[ChatMessage], reply: &str) -> Result<(Vec<u32>, usize), Error> {
         let mut tokens = self.tokens(messages, false)?;
         let start = tokens.len();
@@ -44,10 +44,11 @@ impl LlamaVocabulary {
         Ok((tokens, start))
     }
 
-    /// The tokens of messages up to the end of the last one's content, of which `words` are the end, and where those begin.
+    /// Returns the tokens of messages up to the end of the last one's content, which ends with `words`, and the index
+    /// at which those begin.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for messages that the model's template refuses, or that end otherwise.
+    /// [`Error::Invalid`] if the model's template rejects the messages, or if the last one does not end with `words`.
     pub fn within(&self, messages: &[ChatMessage], words: &str) -> Result<(Vec<u32>, usize), Error> {
         let mut messages = messages.to_vec();
         let last = messages.last_mut();
@@ -68,10 +69,10 @@ impl LlamaVocabulary {
         self.prompter.prompt(&request)?.tokens.iter().map(|token| number(token.0)).collect()
     }
 
-    /// The tokens of plain text.
+    /// Returns the tokens of plain text.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the vocabulary gives what is no token.
+    /// [`Error::Invalid`] if the vocabulary returns an invalid token.
     pub fn text(&self, text: &str) -> Result<Vec<u32>, Error> {
         self.prompter.tokenizer.content(text).iter().map(|token| number(token.0)).collect()
     }

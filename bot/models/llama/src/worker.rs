@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use azera_model_api::Error;
 use tokio::sync::mpsc;
 
-/// Stack of an engine's thread; llama.cpp builds its graphs and walks grammars on it.
+/// The stack of an engine's thread, in bytes. llama.cpp builds its graphs and matches grammars on it.
 const STACK_BYTES: usize = 8 << 20;
 
 /// The engine's end of a [`Worker`].
@@ -16,14 +16,14 @@ pub(crate) struct Inbox<C> {
 }
 
 impl<C> Inbox<C> {
-    /// Whether the engine shall end now.
+    /// Returns true if the engine must stop now.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 }
 
-/// An engine on a thread of its own behind a bounded channel. Dropping it stops the engine within one step and waits
-/// for that.
+/// An engine on a thread of its own, behind a bounded channel. Dropping it stops the engine within one step and waits
+/// for the thread.
 pub(crate) struct Worker<C> {
     commands: Option<mpsc::Sender<C>>,
     stop: Arc<AtomicBool>,
@@ -37,7 +37,7 @@ impl<C> fmt::Debug for Worker<C> {
 }
 
 impl<C: Send + 'static> Worker<C> {
-    /// Starts `engine` and waits until it says it is ready, by the callback it is given, or that it cannot be.
+    /// Starts `engine`, and waits until it calls its callback or fails.
     pub(crate) fn start<T: Send + 'static>(
         name: &str,
         capacity: usize,
@@ -52,7 +52,7 @@ impl<C: Send + 'static> Worker<C> {
             .stack_size(STACK_BYTES)
             .spawn(move || {
                 let mut tell = |value: T| {
-                    // The loader waits for exactly this; it cannot have gone.
+                    // The receiver waits for exactly this, so it still exists.
                     ready.send(Ok(value)).ok();
                 };
                 if let Err(error) = engine(inbox, &mut tell) {
@@ -66,7 +66,7 @@ impl<C: Send + 'static> Worker<C> {
         Ok((worker, value))
     }
 
-    /// The way to the engine.
+    /// Returns the channel to the engine.
     pub(crate) fn commands(&self) -> Result<&mpsc::Sender<C>, Error> {
         self.commands.as_ref().ok_or(Error::Stopped)
     }
@@ -84,7 +84,7 @@ impl<C> Drop for Worker<C> {
     }
 }
 
-/// A place among the waiting; dropping it frees the place.
+/// A place in the queue, which is freed on drop.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     waiting: Arc<AtomicUsize>,
@@ -92,7 +92,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Takes `places` of at most `limit`.
+    /// Takes `places` if no more than `limit` are then taken.
     pub(crate) fn take(waiting: &Arc<AtomicUsize>, places: usize, limit: usize) -> Result<Self, Error> {
         waiting
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {

@@ -1,4 +1,4 @@
-//! What adapters leave behind in a process of its own.
+//! Tests the memory that LoRAs leave behind, in a process of its own.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ fn model() -> PathBuf {
     PathBuf::from(dir).join("smollm2-135m/model.gguf")
 }
 
-/// Bytes of this process that have no file behind them.
+/// Returns this process's bytes without a file behind them.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -31,7 +31,7 @@ fn lora(dir: &Path, seed: u64) -> (Lora, u64) {
 }
 
 #[tokio::test]
-async fn loras_that_went_take_no_memory() {
+async fn released_loras_take_no_memory() {
     let dir = tempfile::tempdir().unwrap();
     let config = LlamaChatConfig {
         context_tokens: 512,
@@ -54,7 +54,7 @@ async fn loras_that_went_take_no_memory() {
             after_first = resident();
         }
         let more = resident().saturating_sub(after_first);
-        // The last one may not have gone yet; a second that stays would show.
+        // The last one may not have been released yet; a second one that stays would show.
         assert!(more < 2 * bytes, "{} MB more after {seed} more adapters of {} MB", more >> 20, bytes >> 20);
     }
 }

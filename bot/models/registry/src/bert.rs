@@ -1,8 +1,8 @@
-//! BERT sentence encoders (such as all-MiniLM-L6-v2) from a Hugging Face folder to a GGUF file.
+//! Converts BERT sentence encoders (such as all-MiniLM-L6-v2) from a Hugging Face folder to a GGUF file.
 //!
-//! Weights of two dimensions become Q8_0 where their rows fill blocks; norms, biases, positions and token types stay
-//! f32. The pooler is left out: sentence encoders average the last layer instead. The same input gives the same bytes
-//! on every machine, so the result can be pinned by its SHA-256; for that reason it also carries no name.
+//! Two-dimensional weights become Q8_0 if their rows fill blocks. Norms, biases, positions and token types stay f32.
+//! The pooler is left out, because sentence encoders average the last layer instead. The same input gives the same
+//! bytes on every machine, so the result can be pinned by its SHA-256. For that reason the file contains no name.
 
 use std::{
     fs::{self, File},
@@ -17,30 +17,30 @@ use serde::Deserialize;
 
 use crate::error::{Error, IoContext};
 
-/// The files that a conversion needs from the model's folder.
+/// The required files of the model's folder.
 pub(crate) const REQUIRED_FILES: [&str; 3] = ["config.json", "vocab.txt", "model.safetensors"];
-/// Files that are used if the folder has them.
+/// The optional files.
 pub(crate) const OPTIONAL_FILES: [&str; 1] = ["tokenizer_config.json"];
 
-/// The largest weights file that is converted: it is held in memory. The largest BERT encoders take 1.3 GiB.
+/// The largest weights file, which is held in memory. The largest BERT encoders have 1.3 GiB.
 pub(crate) const MAX_WEIGHTS_BYTES: u64 = 2 << 30;
-/// The largest vocabulary or configuration file.
+/// The largest vocabulary or configuration file, in bytes.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
-/// The most encoder layers; the largest BERT has 24.
+/// The most encoder layers. The largest BERT has 24.
 const MAX_LAYERS: u32 = 256;
 
-/// `general.file_type` of a file that is mostly Q8_0.
+/// The value of `general.file_type` for a file that is mostly Q8_0.
 const FILE_TYPE_Q8_0: u32 = 7;
-/// `general.quantization_version`: ggml's current generation of block formats.
+/// The value of `general.quantization_version`: ggml's current generation of block formats.
 const QUANTIZATION_VERSION: u32 = 2;
-/// `bert.pooling_type`: the mean of the last layer over all tokens.
+/// The value of `bert.pooling_type`: the mean of the last layer over all tokens.
 const POOLING_MEAN: u32 = 1;
 
-/// Token types of `tokenizer.ggml.token_type`.
+/// The token types of `tokenizer.ggml.token_type`.
 const TOKEN_NORMAL: i32 = 1;
 const TOKEN_UNKNOWN: i32 = 2;
 const TOKEN_CONTROL: i32 = 3;
-/// What WordPiece vocabularies in GGUF write before a token that starts a word.
+/// The mark before a token that starts a word in GGUF's WordPiece vocabularies.
 const WORD_START: char = '\u{2581}';
 
 /// The part of `config.json` that the graph depends on.
@@ -65,9 +65,9 @@ struct TokenizerConfig {
     do_lower_case: Option<bool>,
 }
 
-/// Converts the model in `folder` into a GGUF file at `target`, which is overwritten.
+/// Converts the model in `folder` to a GGUF file at `target`, which is overwritten.
 ///
-/// Reads the whole weights file into memory: call it from a blocking thread.
+/// Blocks, and reads the whole weights file into memory.
 pub(crate) fn convert(folder: &Path, target: &Path) -> Result<(), Error> {
     let config: Config = parse_json(&folder.join("config.json"))?;
     if config.model_type != "bert" || config.position_embedding_type.as_deref().is_some_and(|t| t != "absolute") {
@@ -111,7 +111,7 @@ fn describe(file: &mut GgufFile, config: &Config) {
 }
 
 fn describe_tokenizer(file: &mut GgufFile, config: &Config, vocab: &str, lower_case: bool) -> Result<(), Error> {
-    // Split at line feeds alone: `lines` would also eat a carriage return that is a token's own.
+    // Split only at line feeds: `lines` would also remove a carriage return that belongs to a token.
     let words: Vec<&str> = vocab.strip_suffix('\n').unwrap_or(vocab).split('\n').collect();
     if words.len() != config.vocab_size as usize {
         return Err(refuse(format!("{} words in vocab.txt where config.json says {}", words.len(), config.vocab_size)));
@@ -131,7 +131,7 @@ fn describe_tokenizer(file: &mut GgufFile, config: &Config, vocab: &str, lower_c
     file.set("tokenizer.ggml.token_type", Value::I32s(words.iter().map(|word| token_type(word)).collect()));
     file.set("tokenizer.ggml.token_type_count", Value::U32(config.type_vocab_size));
     file.set("tokenizer.ggml.unknown_token_id", Value::U32(unknown));
-    // The format's own spelling.
+    // The format spells it this way.
     file.set("tokenizer.ggml.seperator_token_id", Value::U32(separator));
     file.set("tokenizer.ggml.padding_token_id", Value::U32(padding));
     file.set("tokenizer.ggml.mask_token_id", Value::U32(mask));
@@ -142,8 +142,8 @@ fn describe_tokenizer(file: &mut GgufFile, config: &Config, vocab: &str, lower_c
     Ok(())
 }
 
-/// A WordPiece token as GGUF has it: `##x` continues a word and becomes `x`, what starts one is marked, and bracketed
-/// special tokens stay as they are.
+/// Converts a WordPiece token to GGUF: `##x` continues a word and becomes `x`, a token that starts a word gets a mark,
+/// and special tokens in brackets stay as they are.
 fn gguf_token(word: &str) -> String {
     if word.starts_with('[') && word.ends_with(']') {
         return word.to_owned();
@@ -208,7 +208,7 @@ fn tensor(
     shape: &[usize],
     quantized: bool,
 ) -> Result<Tensor, Error> {
-    // Checkpoints saved with a task head carry the encoder under `bert.`.
+    // Checkpoints saved with a task head have the encoder under `bert.`.
     let view = weights
         .tensor(source)
         .or_else(|_| weights.tensor(&format!("bert.{source}")))
@@ -227,7 +227,7 @@ fn tensor(
     Ok(Tensor { name: target.to_owned(), dimensions, tensor_type, data })
 }
 
-/// A tensor's values as f32, or `None` where they are not floats.
+/// Returns a tensor's values as f32, or `None` if they are not floats.
 fn floats(view: &TensorView<'_>) -> Option<Vec<f32>> {
     let data = view.data();
     Some(match view.dtype() {
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
     use azera_model_gguf::GgufHeader;
 
-    /// A BERT encoder with one layer, 32 wide, whose weights count up in f16.
+    /// Writes a BERT encoder with one layer of width 32, whose f16 weights count up.
     fn write_tiny(folder: &Path) {
         let config = r#"{"model_type": "bert", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1,
             "num_attention_heads": 2, "layer_norm_eps": 1e-12, "max_position_embeddings": 16, "type_vocab_size": 2,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn converts_to_the_same_file_everywhere() {
+    fn the_conversion_gives_exactly_these_bytes() {
         let folder = tempfile::tempdir().unwrap();
         write_tiny(folder.path());
         let target = folder.path().join("model.gguf");
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_marked() {
+    fn tokens_are_marked_for_gguf() {
         fn check(word: &str, token: &str, kind: i32) {
             assert_eq!((gguf_token(word).as_str(), token_type(word)), (token, kind), "{word}");
         }
@@ -344,12 +344,12 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_does_not_know() {
+    fn an_unsupported_model_is_rejected_with_a_reason() {
         fn check(file: &str, change: impl Fn(String) -> String, said: &str) {
             let folder = tempfile::tempdir().unwrap();
             write_tiny(folder.path());
             let path = folder.path().join(file);
-            // Latin letters stand for bytes here, so that weights can be changed like text.
+            // Each byte becomes a Latin-1 letter, so that weights can be changed like text.
             let text: String = fs::read(&path).unwrap().into_iter().map(char::from).collect();
             fs::write(&path, change(text).chars().map(|c| c as u8).collect::<Vec<_>>()).unwrap();
             let error = convert(folder.path(), &folder.path().join("model.gguf")).unwrap_err().to_string();

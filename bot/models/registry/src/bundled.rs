@@ -1,7 +1,7 @@
-//! Adapters that ship with this program.
+//! LoRAs that ship with this program.
 //!
-//! They are part of the binary: whoever has that has them, in whatever folder the models lie, and none can be older or newer
-//! than the program that names it. Engines read files, so one is written beside its model when it is wanted.
+//! They are part of the binary. So every installation has them, wherever its models folder is, and they always match
+//! the program. Engines read files, so a LoRA is written beside its model when it is needed.
 
 use std::{
     fs,
@@ -16,26 +16,26 @@ use crate::{
     error::{Error, IoContext},
 };
 
-/// What the adapters that ship may take together, in bytes.
+/// The largest total size of the bundled LoRAs, in bytes.
 pub const MAX_SHIPPED_BYTES: u64 = 16 << 20;
 
-/// The adapters, by the names that ledgers use.
+/// The bundled LoRAs, by the names that registries use.
 const FILES: &[(&str, &[u8])] = &[
     ("smollm2-135m.gguf", include_bytes!("../loras/smollm2-135m.gguf")),
     ("smollm2-135m-reading.gguf", include_bytes!("../loras/smollm2-135m-reading.gguf")),
 ];
 
-/// What a ledger says of an adapter that ships with this program.
+/// A registry's reference to a bundled LoRA.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledLora {
-    /// Its name among those that ship.
+    /// The name of the bundled file.
     pub file: String,
     /// Its SHA-256, in lower-case hexadecimal.
     pub sha256: String,
 }
 
-/// An adapter as a file.
+/// A LoRA as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstalledLora {
     /// The file.
@@ -49,7 +49,7 @@ impl BundledLora {
         FILES.iter().find(|(name, _)| *name == self.file).map(|(_, bytes)| *bytes)
     }
 
-    /// What is wrong with it, in words, or nothing.
+    /// Checks the reference. The error says what is wrong.
     pub(crate) fn validate(&self) -> Result<(), String> {
         if !is_sha256(&self.sha256) {
             return Err(format!("adapter {}: sha256 must be 64 lower-case hexadecimal digits", self.file));
@@ -60,7 +60,7 @@ impl BundledLora {
         }
     }
 
-    /// Sees to it that the adapter lies at `path`, whole.
+    /// Writes the LoRA to `path`, unless it is already there unchanged.
     pub(crate) fn install(&self, path: &Path) -> Result<Option<InstalledLora>, Error> {
         let Some(bytes) = self.bytes() else { return Ok(None) };
         if fs::read(path).ok().as_deref() != Some(bytes) {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_lora_is_the_one_its_entry_names() {
+    fn every_bundled_lora_has_the_hash_of_its_entry() {
         assert_eq!(shipped().len(), FILES.len());
         assert!(FILES.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>() <= MAX_SHIPPED_BYTES);
         for lora in shipped() {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_damaged_or_is_of_another_program_is_written_anew() {
+    fn a_changed_lora_file_is_written_again() {
         let folder = tempfile::tempdir().unwrap();
         for lora in shipped() {
             let path = folder.path().join(&lora.file);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_ship_is_refused() {
+    fn a_lora_that_is_not_bundled_is_rejected() {
         let check = |file: &str, sha256: &str, said: &str| {
             let problem = BundledLora { file: file.into(), sha256: sha256.into() }.validate().unwrap_err();
             assert!(problem.contains(said), "{problem}");

@@ -10,10 +10,10 @@ use crate::{
     progress::{Progress, Step},
 };
 
-/// Bytes hashed between two looks at other tasks: about a millisecond's work.
+/// The bytes to hash between two yields to other tasks: about a millisecond of work.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The SHA-256 of the file at `path` in lower-case hexadecimal, and its length in bytes.
+/// Returns the SHA-256 of the file at `path` in lower-case hexadecimal, and its length in bytes.
 pub(crate) async fn sha256_of(path: &Path, progress: Progress<'_>) -> Result<(String, u64), Error> {
     let mut file = tokio::fs::File::open(path).await.at(path)?;
     let total = file.metadata().await.at(path)?.len();
@@ -39,7 +39,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// Refuses `actual` where it is not what was `expected` of `what`.
+/// Returns an error if `actual` is not the `expected` SHA-256 of `what`.
 pub(crate) fn require_sha256(what: &str, expected: &str, actual: &str) -> Result<(), Error> {
     if expected == actual {
         return Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn require_sha256(what: &str, expected: &str, actual: &str) -> Result
     Err(Error::WrongHash { what: what.to_owned(), expected: expected.to_owned(), actual: actual.to_owned() })
 }
 
-/// Refuses a length that is not the one that was `expected` of `what`.
+/// Returns an error if `actual` is not the `expected` length of `what`.
 pub(crate) fn require_size(what: &str, expected: u64, actual: u64) -> Result<(), Error> {
     if expected == actual { Ok(()) } else { Err(Error::WrongSize { what: what.to_owned(), expected, actual }) }
 }

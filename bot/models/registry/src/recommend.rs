@@ -1,31 +1,31 @@
-//! Which model suits a machine.
+//! Recommends a model for a machine.
 
 use crate::{
     entry::{Kind, ModelEntry},
     registry::Registry,
 };
 
-/// Of every ten bytes of a GPU's memory, how many a chat model may take: the rest is for longer contexts and the screen.
+/// How many tenths of the GPU's memory a chat model may take. The rest is for longer contexts and the screen.
 const GPU_TENTHS: u64 = 9;
-/// Of every ten bytes of main memory, how many a model may take beside everything else that runs.
+/// How many tenths of main memory a model may take. The rest is for everything else that runs.
 const RAM_TENTHS: u64 = 5;
-/// The largest model that still converses at reading speed on a common processor: generation reads every weight once a
-/// token, and two cores were measured at 117 tokens/s on 98 MB of them, which makes 6 on the 1.8 GB of Qwen3 1.7B.
+/// The largest model that runs at reading speed on a common processor. Each generated token reads every weight once.
+/// Two cores were measured at 117 tokens/s with 98 MB of weights, which gives 6 tokens/s for the 1.8 GB of Qwen3 1.7B.
 const CPU_PARAMETERS: u64 = 2_200_000_000;
 const MIB: u64 = 1 << 20;
 
-/// What a machine has to run models with.
+/// The memory of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Main memory in bytes.
+    /// Main memory, in bytes.
     pub ram_bytes: u64,
     /// Memory of the GPU that this build can use, in bytes.
     pub gpu_bytes: Option<u64>,
 }
 
 impl Registry {
-    /// The largest model of a kind that runs well on the machine. Models without a source are not counted, since nobody
-    /// could fetch them. `None` where not even the smallest fits.
+    /// Returns the largest model of a kind that runs well on the machine, or `None` if even the smallest does not fit.
+    /// Models without a source are not considered, because nobody could download them.
     pub fn recommend(&self, kind: Kind, machine: Machine) -> Option<&ModelEntry> {
         let ram_mib = machine.ram_bytes / MIB * RAM_TENTHS / 10;
         let gpu_mib = machine.gpu_bytes.map_or(0, |bytes| bytes / MIB * GPU_TENTHS / 10);
@@ -33,12 +33,12 @@ impl Registry {
             .iter()
             .filter(|entry| entry.kind == kind && !entry.sources.is_empty())
             .filter(|entry| {
-                // Embedding runs for every message, so without a GPU only what takes milliseconds will do.
-                let swift = match kind {
+                // Embedding runs for every message, so without a GPU it must take only milliseconds.
+                let is_fast = match kind {
                     Kind::Chat => entry.parameters <= CPU_PARAMETERS,
                     Kind::Embedding => entry.parameters <= CPU_PARAMETERS / 10,
                 };
-                entry.ram_mib <= gpu_mib || (entry.ram_mib <= ram_mib && swift)
+                entry.ram_mib <= gpu_mib || (entry.ram_mib <= ram_mib && is_fast)
             })
             .max_by_key(|entry| entry.parameters)
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_that_runs_well() {
+    fn the_largest_model_that_runs_well_is_recommended() {
         const GIB: u64 = 1 << 30;
         fn check(ram: u64, gpu: Option<u64>, chat: Option<&str>, embedding: Option<&str>) {
             let registry = Registry::built_in().unwrap();

@@ -9,11 +9,11 @@ use crate::{
     error::{Error, IoContext},
 };
 
-/// The ledger that comes with the program.
+/// The built-in registry.
 const BUILT_IN: &str = include_str!("../registry.toml");
-/// The largest ledger file of a models folder, in bytes.
+/// The largest registry file in a models folder, in bytes.
 pub const MAX_REGISTRY_BYTES: u64 = 1 << 20;
-/// The most models a ledger holds.
+/// The most models in a registry.
 pub const MAX_ENTRIES: usize = 1_000;
 
 #[derive(Debug, Deserialize)]
@@ -23,32 +23,33 @@ struct File {
     model: Vec<ModelEntry>,
 }
 
-/// The text of a ledger, manifest or selection file of at most [`MAX_REGISTRY_BYTES`]; `None` where there is none.
+/// Returns the text of a registry, manifest or selection file of at most [`MAX_REGISTRY_BYTES`], or `None` if it does
+/// not exist.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, Error> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).at(path),
         Ok(file) if file.len() > MAX_REGISTRY_BYTES => {
-            let reason = format!("it is larger than {MAX_LEDGER_BYTES} bytes");
+            let reason = format!("it is larger than {MAX_REGISTRY_BYTES} bytes");
             Err(Error::Registry { file: path.display().to_string(), reason })
         }
         Ok(_) => std::fs::read_to_string(path).at(path).map(Some),
     }
 }
 
-/// Known models, in the order they are listed in.
+/// Known models, in the order of their listing.
 #[derive(Clone, Debug)]
 pub struct Registry {
     entries: Vec<ModelEntry>,
 }
 
 impl Registry {
-    /// The models that this program knows by itself.
+    /// Returns the built-in models.
     pub fn built_in() -> Result<Self, Error> {
         Self::parse(BUILT_IN, "the built-in ledger")
     }
 
-    /// Reads a ledger from TOML. `file` names it in errors, which carry the line where that is known.
+    /// Parses a registry from TOML. Errors name it `file`, and the line if it is known.
     pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Registry { file: file.to_owned(), reason };
         let parsed: File = toml::from_str(text).map_err(|error| wrong(error.to_string().trim().to_owned()))?;
@@ -69,7 +70,7 @@ impl Registry {
         Ok(Self { entries: parsed.model })
     }
 
-    /// The built-in ledger with the one at `path`, if there is one.
+    /// Returns the built-in registry merged with the one at `path`, if that exists.
     pub fn with_file(path: &Path) -> Result<Self, Error> {
         let mut registry = Self::built_in()?;
         if let Some(text) = read_text(path)? {
@@ -78,7 +79,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Takes over `other`'s models: they replace those of the same name, and its defaults replace the present ones.
+    /// Merges another registry. Its models replace those with the same name, and its defaults replace the present ones.
     pub fn merge(&mut self, other: Self) {
         for entry in other.entries {
             if entry.default {
@@ -88,7 +89,7 @@ impl Registry {
         }
     }
 
-    /// Adds a model, or replaces the one of its name.
+    /// Adds a model, or replaces the one with its name.
     pub(crate) fn put(&mut self, entry: ModelEntry) {
         match self.entries.iter_mut().find(|e| e.name == entry.name) {
             Some(present) => *present = entry,
@@ -96,22 +97,22 @@ impl Registry {
         }
     }
 
-    /// All models, in the order they are listed in.
+    /// Returns all models, in the order of their listing.
     pub fn entries(&self) -> &[ModelEntry] {
         &self.entries
     }
 
-    /// The model of that name.
+    /// Returns the model with this name.
     pub fn get(&self, name: &str) -> Option<&ModelEntry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// The model of that kind to use where nobody chose.
+    /// Returns the default model of a kind.
     pub fn default_of(&self, kind: Kind) -> Option<&ModelEntry> {
         self.entries.iter().find(|entry| entry.kind == kind && entry.default)
     }
 
-    /// The model of that name, or an error that names the known ones.
+    /// Returns the model with this name, or an error that lists the known ones.
     pub(crate) fn require(&self, name: &str) -> Result<&ModelEntry, Error> {
         self.get(name).ok_or_else(|| Error::UnknownModel {
             name: name.to_owned(),
@@ -125,11 +126,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_registry_is_sound() {
+    fn the_built_in_registry_is_valid() {
         let registry = Registry::built_in().unwrap();
         for kind in Kind::ALL {
             let default = registry.default_of(kind).unwrap();
-            // The defaults come from wheels, which every machine with pip can have, and are pinned.
+            // The default models come from wheels, which every machine with pip can download, and are pinned.
             assert!(default.sources.first().is_some_and(|source| source.sha256().is_some()), "{}", default.name);
         }
         let table: Vec<String> = registry
@@ -152,7 +153,7 @@ mod tests {
         ");
     }
 
-    /// A ledger with one good model.
+    /// A registry with one valid model.
     const GOOD: &str = r#"
 [[model]]
 name = "m"
@@ -178,7 +179,7 @@ repo = "owner/name"
 file = "m.gguf"
 "#;
 
-    /// That ledger with a change is refused.
+    /// Asserts that this registry with a change is rejected.
     fn check(change: (&str, &str), said: &str) {
         assert!(Registry::parse(GOOD, "test").is_ok());
         let changed = GOOD.replace(change.0, change.1);
@@ -188,7 +189,7 @@ file = "m.gguf"
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn an_invalid_registry_is_rejected_with_a_reason() {
         check(("name = \"m\"", "name = \"M\""), "cannot name a model");
         check(("licence", "license"), "line 11");
         check(("parameters = 1", "parameters = 0"), "above zero");
@@ -218,7 +219,7 @@ file = "m.gguf"
     }
 
     #[test]
-    fn peoples_entries_go_before_built_in_ones() {
+    fn a_persons_entries_replace_built_in_ones() {
         let mut registry = Registry::built_in().unwrap();
         let count = registry.entries().len();
         let mine = |name: &str| ModelEntry {

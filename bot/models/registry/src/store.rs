@@ -1,16 +1,16 @@
-//! The models folder: where files lie, and how they appear there whole or not at all.
+//! The models folder: its layout, and how models appear in it completely or not at all.
 //!
 //! ```text
 //! ledger.toml            models that people add (theirs to edit)
-//! selection.toml         which models are in use
+//! selection.toml         the models in use
 //! NAME/model.gguf        an installed model
-//! NAME/manifest.toml     what it is and where it came from
+//! NAME/manifest.toml     its entry, source and checksum
 //! .staging/NAME.lock     held while NAME is being changed
-//! .staging/NAME/         what has arrived of NAME so far
+//! .staging/NAME/         files of NAME that have arrived so far
 //! ```
 //!
-//! A model's folder is made in the staging area, brought to the disk, and then renamed, so that a crash at any moment
-//! leaves either the whole model or none.
+//! A model's folder is built in the staging area, synced to disk, and then renamed. So a crash at any moment leaves
+//! either the complete model or none.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -28,48 +28,48 @@ use crate::{
 pub(crate) const MODEL_FILE: &str = "model.gguf";
 /// The name of the manifest in a model's folder.
 const MANIFEST_FILE: &str = "manifest.toml";
-/// What incomplete files end in.
+/// The suffix of incomplete files.
 pub(crate) const PARTIAL_SUFFIX: &str = ".part";
-/// How often a pull looks whether another process is done with the same model.
+/// The interval at which a pull checks whether another process has finished with the same model.
 const LOCK_POLL: Duration = Duration::from_millis(200);
-/// The most models that are looked for in the folder.
+/// The most entries of the folder that are read.
 const MAX_INSTALLED: usize = 10_000;
 
-/// What is there of a model.
+/// The state of a model on this machine.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum State {
-    /// Nothing yet: it can be pulled.
+    /// Not here; it can be pulled.
     Available,
-    /// A pull began and did not end; the next one goes on from there.
+    /// A pull has begun and not finished; the next one resumes it.
     Partial {
-        /// Bytes that have arrived.
+        /// The bytes that have arrived.
         bytes: u64,
     },
     /// Ready for use.
     Installed(Box<Manifest>),
-    /// A folder that cannot be used as it is.
+    /// The folder is unusable.
     Damaged {
         /// What is wrong, in words.
         reason: String,
     },
 }
 
-/// A lock on one model, released when dropped.
+/// A lock on one model, released on drop.
 #[derive(Debug)]
 pub(crate) struct Lock {
     /// Closing the file releases the lock.
     _file: File,
 }
 
-/// The folder that models live in.
+/// The models folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     root: PathBuf,
 }
 
 impl Store {
-    /// Opens the folder at `root`, making it if needed.
+    /// Opens the folder at `root`, and creates it if needed.
     pub(crate) fn open(root: &Path) -> Result<Self, Error> {
         let store = Self { root: root.to_owned() };
         let staging = store.staging_root();
@@ -85,7 +85,7 @@ impl Store {
         self.root.join("selection.toml")
     }
 
-    /// Where the model's file is, or will be.
+    /// Returns the path of the model's file, which need not exist yet.
     pub(crate) fn model_file(&self, name: &str) -> PathBuf {
         self.root.join(name).join(MODEL_FILE)
     }
@@ -94,12 +94,12 @@ impl Store {
         self.root.join(".staging")
     }
 
-    /// Where files of the model gather until it is whole.
+    /// Returns the folder for the model's files until it is complete.
     pub(crate) fn staging(&self, name: &str) -> PathBuf {
         self.staging_root().join(name)
     }
 
-    /// Locks the model, or says that it is busy.
+    /// Locks the model, or returns [`Error::Busy`].
     pub(crate) fn try_lock(&self, name: &str) -> Result<Lock, Error> {
         let path = self.staging_root().join(format!("{name}.lock"));
         let file = File::create(&path).at(&path)?;
@@ -110,9 +110,9 @@ impl Store {
         }
     }
 
-    /// Locks the model, waiting for whoever holds it.
+    /// Locks the model, and waits for its present owner.
     pub(crate) async fn lock(&self, name: &str, progress: Progress<'_>) -> Result<Lock, Error> {
-        // The system's own waiting cannot be given up when the caller does, so this asks again and again.
+        // A blocking wait for the lock could not be cancelled with the caller, so this polls.
         let mut poll = tokio::time::interval(LOCK_POLL);
         loop {
             poll.tick().await;
@@ -123,7 +123,7 @@ impl Store {
         }
     }
 
-    /// The manifests of all model folders, in order of name. Folders without a readable one are left out.
+    /// Returns the manifests of all model folders, ordered by name. Folders without a readable manifest are skipped.
     pub(crate) fn manifests(&self) -> Result<Vec<Manifest>, Error> {
         let mut found = Vec::new();
         for folder in fs::read_dir(&self.root).at(&self.root)?.take(MAX_INSTALLED) {
@@ -132,19 +132,19 @@ impl Store {
                 Ok(Some(manifest)) if folder.file_name() == manifest.model.name.as_str() => found.push(manifest),
                 Ok(Some(manifest)) => {
                     let (name, folder) = (manifest.model.name, folder.file_name());
-                    tracing::warn!(name, ?folder, "a model's folder was renamed; give it the model's name again");
+                    tracing::warn!(name, ?folder, "a model's folder was renamed; rename it to the model's name");
                 }
                 Ok(None) => {}
-                // A plain file beside the folders has no manifest "in" it.
+                // A plain file beside the folders cannot contain a manifest.
                 Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotADirectory => {}
-                Err(error) => tracing::warn!(%error, "a model's manifest is not readable"),
+                Err(error) => tracing::warn!(%error, "cannot read a model's manifest"),
             }
         }
         found.sort_by(|a, b| a.model.name.cmp(&b.model.name));
         Ok(found)
     }
 
-    /// What is there of the model.
+    /// Returns the state of the model.
     pub(crate) fn state(&self, name: &str) -> Result<State, Error> {
         let folder = self.root.join(name);
         if !folder.exists() {
@@ -164,8 +164,8 @@ impl Store {
         }
     }
 
-    /// Makes `file`, which lies in the model's staging folder, the installed model. Whatever was installed under its
-    /// name is replaced. The caller holds the lock.
+    /// Makes `file`, from the model's staging folder, the installed model, and replaces an earlier one with the same
+    /// name. The caller holds the lock.
     pub(crate) fn install(&self, file: &Path, manifest: &Manifest) -> Result<(), Error> {
         let name = &manifest.model.name;
         let staging = self.staging(name);
@@ -186,12 +186,12 @@ impl Store {
         remove_folder(&staging)
     }
 
-    /// Deletes the model and what a pull left of it, and returns the bytes that became free. The caller holds the lock.
+    /// Deletes the model and the rest of unfinished pulls. Returns the freed bytes. The caller holds the lock.
     pub(crate) fn remove(&self, name: &str) -> Result<u64, Error> {
         let (folder, staging) = (self.root.join(name), self.staging(name));
         fs::create_dir_all(&staging).at(&staging)?;
         if folder.exists() {
-            // Gone from sight first, so that a crash while deleting leaves no half a model.
+            // Rename the folder first, so that a crash during the deletion leaves no half a model.
             let removed = staging.join("removed");
             remove_folder(&removed)?;
             fs::rename(&folder, &removed).at(&folder)?;
@@ -203,7 +203,7 @@ impl Store {
     }
 }
 
-/// Deletes a folder with all in it; one that is not there is fine.
+/// Deletes a folder with its contents, if it exists.
 pub(crate) fn remove_folder(folder: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at(folder),
@@ -211,7 +211,7 @@ pub(crate) fn remove_folder(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Bytes that deleting `folder` frees; none where there is no such folder.
+/// Returns the bytes that deleting `folder` frees; 0 if it does not exist.
 fn bytes_below(folder: &Path) -> Result<u64, Error> {
     let files = match fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
@@ -224,7 +224,7 @@ fn bytes_below(folder: &Path) -> Result<u64, Error> {
             Ok(metadata) if metadata.is_dir() => bytes += bytes_below(&path)?,
             Ok(metadata) if is_only_name(&metadata) => bytes += taken(&metadata),
             Ok(_) => {}
-            // A pull that is under way moves its files between two looks.
+            // A running pull may move its files meanwhile.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error).at(&path),
         }
@@ -232,26 +232,26 @@ fn bytes_below(folder: &Path) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-/// The bytes that a file takes: one with holes, as that of a model's shape beside it, looks larger.
+/// Returns the disk space of a file. A sparse file, such as the one with a model's shape, looks larger than it is.
 #[cfg(unix)]
 fn taken(metadata: &fs::Metadata) -> u64 {
     const BLOCK: u64 = 512;
     metadata.len().min(std::os::unix::fs::MetadataExt::blocks(metadata) * BLOCK)
 }
 
-/// Elsewhere holes are not known.
+/// On other systems, sparse files are not detected.
 #[cfg(not(unix))]
 fn taken(metadata: &fs::Metadata) -> u64 {
     metadata.len()
 }
 
-/// Whether a file has no other name that keeps its bytes: an import may share them with the file it came from.
+/// Returns true if the file has no other hard link. An import may share its bytes with the original file.
 #[cfg(unix)]
 fn is_only_name(metadata: &fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(metadata) == 1
 }
 
-/// Elsewhere the number of names is not known.
+/// On other systems, the number of links is not known.
 #[cfg(not(unix))]
 fn is_only_name(_: &fs::Metadata) -> bool {
     true

@@ -1,5 +1,5 @@
-//! Files from Python wheels, fetched with the machine's own pip and thus with its configuration: mirrors, proxies, caches
-//! and local folders of wheels.
+//! Downloads files from Python wheels with the machine's own pip. This uses pip's configuration: mirrors, proxies,
+//! caches and local folders of wheels.
 
 use std::{
     convert::Infallible,
@@ -21,32 +21,32 @@ use crate::{
     progress::{Progress, Step},
 };
 
-/// The longest that pip may take.
+/// The longest time that pip may take.
 const PIP_TIMEOUT: Duration = Duration::from_secs(3600);
 /// How long pip waits for its index to answer, in seconds.
 const PIP_SOCKET_TIMEOUT_S: &str = "20";
 /// How often pip tries again.
 const PIP_RETRIES: &str = "2";
-/// How often the growth of what pip fetches is shown.
+/// The interval of progress reports while pip downloads.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
-/// How much of what pip says is kept, in bytes.
+/// How much of pip's output is kept, in bytes.
 const MAX_PIP_OUTPUT: usize = 64 << 10;
-/// How many of pip's last lines are shown.
+/// How many of pip's last lines an error shows.
 const SHOWN_PIP_LINES: usize = 6;
 
-/// One file to take out of a wheel.
+/// A file to extract from a wheel.
 pub(crate) struct Member {
-    /// Its path in the wheel.
+    /// The path in the wheel.
     pub(crate) path: String,
-    /// Whether the wheel must have it.
+    /// True if the wheel must contain it.
     pub(crate) required: bool,
-    /// Where it goes.
+    /// The path to write it to.
     pub(crate) target: PathBuf,
-    /// The most bytes it may have.
+    /// The largest size, in bytes.
     pub(crate) max_bytes: u64,
 }
 
-/// Downloads the wheel of exactly `version` of `package` into `folder`, which is empty, and returns its path.
+/// Downloads the wheel of exactly `version` of `package` into `folder`, which is empty. Returns the wheel's path.
 pub(crate) async fn download(
     python: &[String],
     package: &str,
@@ -70,7 +70,7 @@ pub(crate) async fn download(
         .args(["--progress-bar", "off", "--dest"])
         .arg(&done)
         .arg(&requirement)
-        // Here its growth can be watched, and nothing stays behind elsewhere when it is stopped.
+        // In this folder, its growth can be watched, and nothing is left elsewhere if pip is stopped.
         .env("TMPDIR", &arriving)
         .env("TEMP", &arriving)
         .env("TMP", &arriving)
@@ -102,7 +102,7 @@ pub(crate) async fn download(
     wheel.ok_or_else(|| Error::PipFailed { package: requirement, output: "it left no wheel".to_owned() })
 }
 
-/// Shows again and again how much has arrived in `folder`.
+/// Reports repeatedly how much has arrived in `folder`.
 async fn watch(package: &str, folder: &Path, progress: Progress<'_>) -> Infallible {
     let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
     loop {
@@ -111,13 +111,13 @@ async fn watch(package: &str, folder: &Path, progress: Progress<'_>) -> Infallib
     }
 }
 
-/// What pip's words mean for a person.
+/// Converts pip's output to an error for people.
 fn explain(command: &str, package: String, output: &str) -> Error {
     let says = |words: &[&str]| words.iter().any(|word| output.contains(word));
     if says(&["No module named pip"]) {
         return Error::PipMissing { command: command.to_owned() };
     }
-    // Without a network, pip ends in "no matching distribution" too, after warnings about its connections.
+    // Without a network, pip also ends with "no matching distribution", after warnings about its connections.
     if says(&[
         "NewConnectionError",
         "ConnectTimeoutError",
@@ -139,12 +139,12 @@ fn explain(command: &str, package: String, output: &str) -> Error {
     Error::PipFailed { package, output: if shown.is_empty() { "it gave no reason".to_owned() } else { shown } }
 }
 
-/// The last [`MAX_PIP_OUTPUT`] bytes of what comes, read to the end so that pip never waits for a reader.
+/// Returns the last [`MAX_PIP_OUTPUT`] bytes of the output. It reads to the end, so that pip never blocks.
 async fn read_end(source: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut source) = source else { return String::new() };
     let mut retained = Vec::new();
     let mut chunk = [0; 4096];
-    // An error here means that pip is gone; its exit status tells the rest.
+    // An error here means that pip has ended; its exit status says the rest.
     while let Ok(read @ 1..) = source.read(&mut chunk).await {
         retained.extend_from_slice(&chunk[..read]);
         let excess = retained.len().saturating_sub(MAX_PIP_OUTPUT);
@@ -153,7 +153,7 @@ async fn read_end(source: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&retained).into_owned()
 }
 
-/// Bytes of the largest file below `folder`, as far as it can be seen: pip moves and copies the wheel at any moment.
+/// Returns the size of the largest visible file below `folder`. pip may move and copy the wheel at any moment.
 fn largest_file(folder: &Path) -> u64 {
     let Ok(files) = fs::read_dir(folder) else { return 0 };
     let sizes = files.filter_map(Result::ok).map(|file| match file.metadata() {
@@ -164,7 +164,7 @@ fn largest_file(folder: &Path) -> u64 {
     sizes.max().unwrap_or(0)
 }
 
-/// Takes `members` out of the wheel of `package`. Blocks; never writes more than a member may have.
+/// Extracts `members` from the wheel of `package`. Blocks. Never writes more than `max_bytes` of a member.
 pub(crate) fn unpack(wheel: &Path, package: &str, members: &[Member]) -> Result<(), Error> {
     let odd = |reason: String| Error::Wheel { package: package.to_owned(), reason };
     let mut archive = ZipArchive::new(io::BufReader::new(File::open(wheel).at(wheel)?))
@@ -177,7 +177,7 @@ pub(crate) fn unpack(wheel: &Path, package: &str, members: &[Member]) -> Result<
             Err(error) => return Err(odd(format!("{} cannot be read ({error})", member.path))),
         };
         let mut out = File::create(&member.target).at(&member.target)?;
-        // One byte more than allowed tells a file that is too large from one that just fits.
+        // Reading one byte beyond the limit distinguishes a file that is too large from one that just fits.
         let mut limited = file.take(member.max_bytes.saturating_add(1));
         let written = io::copy(&mut limited, &mut out)
             .map_err(|error| odd(format!("{} cannot be unpacked ({error})", member.path)))?;
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pips_words_are_understood() {
+    fn pip_errors_are_explained() {
         fn check(output: &str, said: &str, transient: bool) {
             let error = explain("python3", "pkg==1".to_owned(), output);
             assert!(error.to_string().contains(said), "{error}");

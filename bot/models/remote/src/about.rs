@@ -7,25 +7,26 @@ use crate::config::{Api, ServerConfig};
 use crate::error::Error;
 use crate::server::Server;
 
-/// What a server tells of itself and of the configured model. `None` is what it does not tell.
+/// The facts that a server reports about itself and the configured model. `None` means that it does not report the
+/// fact.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct About {
     /// The server and its address, in words.
     pub server: String,
-    /// Whether what is sent can be read on the way: a plain connection to another machine.
+    /// True if others can read the traffic: a plain connection to another machine.
     pub readable: bool,
-    /// Models it has, in its order.
+    /// The server's models, in its order.
     pub models: Option<Vec<String>>,
-    /// Tokens the model can hold.
+    /// Tokens that fit in the model's context.
     pub context_tokens: Option<usize>,
-    /// Whether the model can think aloud.
+    /// True if the model can think.
     pub thinks: Option<bool>,
-    /// What tells the model's content from every other's.
+    /// A digest of the model's content.
     pub digest: Option<String>,
 }
 
 impl About {
-    /// Whether the model is among those the server names; many servers also take names they do not name.
+    /// Returns true if the server lists the model. Many servers also accept names that they do not list.
     pub fn names(&self, model: &str) -> Option<bool> {
         let models = self.models.as_ref()?;
         Some(models.iter().any(|name| same(name, model)))
@@ -35,12 +36,12 @@ impl About {
 /// Asks a server about itself and the configured model.
 ///
 /// # Errors
-/// When it cannot be reached, refuses the key, or does not have the model.
+/// [`Error`] if the server is unreachable, rejects the key, or does not have the model.
 pub async fn about(config: ServerConfig) -> Result<About, Error> {
     Arc::new(Server::new(config)?).about().await
 }
 
-/// Ollama leaves out the tag `latest`.
+/// Ollama omits the tag `latest`.
 fn same(name: &str, model: &str) -> bool {
     name == model || name.strip_suffix(":latest") == Some(model)
 }
@@ -107,13 +108,13 @@ impl Server {
         let wait = self.patience.about;
         let listed = match self.ask::<OpenAiModels>(self.get("/models"), wait).await {
             Ok(listed) => listed.data,
-            // Not every such server has a list; then the first request will tell.
+            // Not every such server has a list. The first request will show whether the model is there.
             Err(Error::Protocol { .. } | Error::Refused { .. }) => return Ok(About::default()),
             Err(error) => return Err(error),
         };
         let name = |model: &Value| model["id"].as_str().map(str::to_owned);
         let ours = listed.iter().find(|model| model["id"].as_str().is_some_and(|id| same(id, &self.model)));
-        // vLLM, routers, llama-server: each has a place of its own.
+        // vLLM, routers and llama-server each use a field of their own.
         let mut context = ours.and_then(|model| {
             [&model["max_model_len"], &model["context_length"], &model["meta"]["n_ctx"]].into_iter().find_map(size)
         });
@@ -127,7 +128,7 @@ impl Server {
         Ok(About { models, context_tokens: context, ..About::default() })
     }
 
-    /// The error with the names of the models there are, if it is about one that is not.
+    /// Adds the names of the known models to an error about a missing model.
     pub(crate) async fn with_known_models(&self, error: Error) -> Error {
         let Error::NoModel { server, model, known } = error else { return error };
         let known = match self.api {

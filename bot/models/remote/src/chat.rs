@@ -21,38 +21,39 @@ use crate::tokens::Tokens;
 use crate::wire::{Counts, End, Piece};
 use crate::{ollama, openai};
 
-/// Requests nobody waits for that may be on their way at the same time: a server does not know which of two requests is
-/// in a hurry, so live ones must find a slot.
+/// The background requests that may run at the same time. A server does not know which of two requests is urgent, so
+/// foreground requests must always find a slot.
 pub const BACKGROUND_SLOTS: usize = 1;
 
-/// Tokens a server's template puts around each message, at most, in the models known.
+/// The most tokens that a server's template adds to each message, in the known models.
 const TEMPLATE_TOKENS: usize = 8;
 
-/// Bytes a token has at most on the average of a reply; the longest tokens known have 128. A server that writes on beyond
-/// `max_tokens` is stopped here.
+/// The most bytes per token on average over a reply; the longest known tokens have 128. A server that continues beyond
+/// `max_tokens` is stopped with this.
 pub const LONGEST_TOKEN_BYTES: usize = 64;
 
 /// A chat model on a server.
 ///
-/// What it cannot promise as an engine in this process can:
-/// - Tokens are estimated before a request (see [`crate::DEFAULT_BYTES_PER_TOKEN`]) and counted by the server after it;
-///   [`Usage::estimated`] says when the server told nothing.
-/// - [`Usage::cached_tokens`] is what the server says it reused: `prompt_tokens_details.cached_tokens` or `cache_n` in
-///   OpenAI's form, nothing with Ollama. [`ChatRequest::session`] and [`ChatRequest::shared_messages`] are not sent:
-///   servers find shared beginnings of prompts by themselves.
+/// It cannot guarantee everything that an engine in this process can:
+/// - Tokens are estimated before a request (see [`crate::DEFAULT_BYTES_PER_TOKEN`]), and the server counts them
+///   afterwards. [`Usage::estimated`] is true if the server reported no counts.
+/// - [`Usage::cached_tokens`] is what the server reports as reused: `prompt_tokens_details.cached_tokens` or `cache_n`
+///   in OpenAI's format, nothing with Ollama. [`ChatRequest::session`] and [`ChatRequest::shared_messages`] are not
+///   sent, because servers find shared beginnings of prompts by themselves.
 /// - The seed is sent, and the reply is as reproducible as the server makes it.
-/// - Penalties are sent where they look at the reply alone, as ours do: to OpenAI's kind. `llama-server` and Ollama let
-///   them look at the prompt too, so there they are left neutral. The phrase penalty and the repeat penalty have no
-///   counterpart anywhere.
-/// - A stop string that the server meets ends a reply as [`FinishReason::Stop`], for it does not say which it was; one
-///   that is met here, because the server takes fewer, as [`FinishReason::StopString`].
-/// - A JSON schema is the server's to keep; that the reply is JSON is checked here. GBNF is for `llama-server` alone.
-/// - [`ChatRequest::thinking`] is sent to `llama-server` and Ollama; OpenAI's kind has no common switch.
-/// - [`ChatModel::forget_session`] does nothing: what a server keeps of a prompt is its own.
+/// - Penalties are sent only to servers that apply them to the reply alone, as Azera does: the OpenAI kind.
+///   `llama-server` and Ollama also apply them to the prompt, so there they stay neutral. The phrase penalty and the
+///   repeat penalty are sent to no server.
+/// - A stop string that the server finds ends a reply with [`FinishReason::Stop`], because the server does not say
+///   which it was. One that is found here, because the server accepts fewer, gives [`FinishReason::StopString`].
+/// - The server must keep to a JSON schema; this client checks only that the reply is JSON. Only `llama-server`
+///   supports GBNF.
+/// - [`ChatRequest::thinking`] is sent to `llama-server` and Ollama. The OpenAI kind has no common switch.
+/// - [`ChatModel::forget_session`] does nothing, because a server decides itself what it keeps of a prompt.
 pub struct RemoteChat {
     info: ModelInfo,
     tokens: Tokens,
-    /// Room for running and waiting requests together.
+    /// Permits for running and waiting requests together.
     room: Arc<Semaphore>,
     inner: Arc<Inner>,
 }
@@ -64,9 +65,9 @@ struct Inner {
     tokens: Tokens,
     running: Semaphore,
     background: Semaphore,
-    /// Optional fields that the server refused.
+    /// Optional fields that the server rejected.
     left_out: Mutex<BTreeSet<String>>,
-    /// Whether it was said that prompts are longer than estimated.
+    /// True after the warning that prompts are longer than estimated.
     warned: AtomicBool,
 }
 
@@ -77,17 +78,17 @@ impl std::fmt::Debug for RemoteChat {
 }
 
 impl RemoteChat {
-    /// Asks a server about its model and gets ready to talk with it. A server that cannot be reached now is taken at the
-    /// configuration's word: it may be back when the first reply is asked for.
+    /// Asks a server about its model and creates a client. If the server is unreachable, the configuration is trusted,
+    /// because the server may be back for the first reply.
     ///
     /// # Errors
-    /// What somebody has to mend: a wrong address or key, a model that is not there.
+    /// Errors that a person must fix: a wrong address or key, or a missing model.
     pub async fn connect(config: RemoteChatConfig) -> Result<Arc<Self>, Error> {
         let server = Arc::new(Server::new(config.server.clone())?);
         let about = match server.about().await {
             Ok(about) => about,
             Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "the chat model cannot be asked yet");
+                tracing::warn!(%error, "cannot reach the chat model's server yet");
                 About::default()
             }
             Err(error) => return Err(error),
@@ -140,7 +141,7 @@ impl ChatModel for RemoteChat {
             TryAcquireError::NoPermits => ModelError::Busy { waiting: CHAT_QUEUE },
             TryAcquireError::Closed => ModelError::Stopped,
         })?;
-        tracing::debug!(model = self.info.name, prompt, "a reply is asked for");
+        tracing::debug!(model = self.info.name, prompt, "requesting a reply");
         let (sender, cancelled, reply) = Reply::channel();
         let inner = self.inner.clone();
         tokio::spawn(async move {
@@ -151,7 +152,7 @@ impl ChatModel for RemoteChat {
                 () = cancelled.cancelled() => return,
                 answered = answer => answered,
             };
-            // A reader that left no longer wants the end either.
+            // A reader that left does not want the end either.
             sender.send(answered.map(Event::Done)).await.ok();
         });
         Ok(reply)
@@ -199,7 +200,7 @@ impl Inner {
         Ok(self.pass_on(&mut stream, first, request, prompt, arrived, sender).await?)
     }
 
-    /// Asks for the reply and waits for its first piece. Until then nothing was shown, so it may be done again.
+    /// Requests the reply and waits for its first piece. Nothing is shown before that, so this may be repeated.
     async fn open(&self, request: &ChatRequest) -> Result<(Stream, Piece), Error> {
         loop {
             match self.server.guarded(self.open_once(request)).await {
@@ -207,7 +208,7 @@ impl Inner {
                     tracing::warn!(
                         server = self.server.name(),
                         field = name,
-                        "the server refuses it; left out from now on"
+                        "the server rejects a field; omitting it from now on"
                     );
                 }
                 other => return other,
@@ -219,7 +220,7 @@ impl Inner {
         let server = &self.server;
         let (path, body) = match server.api {
             Api::Ollama => {
-                // A model that cannot think refuses to be told to.
+                // A model that cannot think rejects the option.
                 let think = Some(request.thinking).filter(|think| !think || self.thinks != Some(false));
                 ("/api/chat", ollama::body(&server.model, request, self.window, think))
             }
@@ -238,7 +239,7 @@ impl Inner {
         first.await.map_err(|_| server.silent(wait))?
     }
 
-    /// Leaves out an optional field from now on; false if it is none, or was left out already.
+    /// Leaves out an optional field from now on. Returns false if the field is not optional or was left out before.
     fn leave_out(&self, field: &str) -> bool {
         let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
         openai::OPTIONAL.contains(&field) && left_out.insert(field.to_owned())
@@ -299,7 +300,7 @@ impl Inner {
         Ok(usage)
     }
 
-    /// Says once when prompts turn out longer than they were estimated: they may one day not fit.
+    /// Warns once if prompts turn out longer than estimated, because they may not fit one day.
     fn compare(&self, estimated: usize, counts: Option<Counts>, request: &ChatRequest) {
         let Some(counted) = counts.map(|counts| counts.prompt) else { return };
         let marks = TEMPLATE_TOKENS * request.messages.len();

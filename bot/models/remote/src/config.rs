@@ -4,19 +4,20 @@ use std::time::Duration;
 use azera_breaker::Limits;
 use reqwest::Url;
 
-/// How a server is spoken to.
+/// The interface of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Api {
-    /// OpenAI's chat completions and embeddings, nothing beyond: hosted services, vLLM, LM Studio, proxies.
+    /// OpenAI's chat completions and embeddings without extensions: hosted services, vLLM, LM Studio, proxies.
     OpenAi,
-    /// The same with what llama.cpp's `llama-server` adds to it: more samplers, grammars, a switch for thinking.
+    /// OpenAI's interface with the extensions of llama.cpp's `llama-server`: more samplers, grammars, a switch for
+    /// thinking.
     LlamaCpp,
-    /// Ollama's own.
+    /// Ollama's own interface.
     Ollama,
 }
 
 impl Api {
-    /// The name in the configuration.
+    /// Returns the name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -25,7 +26,7 @@ impl Api {
         }
     }
 
-    /// What people call such a server.
+    /// Returns the name of such a server for people.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::OpenAi => "the OpenAI-compatible server",
@@ -34,7 +35,7 @@ impl Api {
         }
     }
 
-    /// Where such a server listens unless told otherwise; `None` where that could be anywhere.
+    /// Returns the default address of such a server, or `None` if it has none.
     pub fn usual_url(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => None,
@@ -65,28 +66,28 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// How long a server is waited for, and how often it is asked again.
+/// Timeouts and retries for a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
-    /// For the connection.
+    /// The timeout of the connection.
     pub connect: Duration,
-    /// For the first piece of a reply, or a whole answer that is not streamed: loading a model and reading a long
-    /// prompt happen in it.
+    /// The timeout of the first piece of a reply, or of a whole response that is not streamed. It includes loading the
+    /// model and reading a long prompt.
     pub first: Duration,
-    /// Between two pieces of a reply.
+    /// The timeout between two pieces of a reply.
     pub idle: Duration,
-    /// For embedding what somebody waits for: recall goes on without the vector rather than wait longer.
+    /// The timeout of foreground embeddings. After it, recall goes on without the vector.
     pub foreground_embedding: Duration,
-    /// For what a server is asked about itself.
+    /// The timeout of questions about the server itself.
     pub about: Duration,
-    /// Times a request is sent again after a passing failure. A reply that has begun is never asked for again.
+    /// The most retries after a temporary failure. A reply that has begun is never requested again.
     pub retries: usize,
-    /// Wait before the first of those; it doubles, and up to as much again is added by chance, so that many who failed
-    /// at once do not come back at once.
+    /// The delay before the first retry. It doubles with each one, and a random delay of at most the same length is
+    /// added, so that many failed clients do not return at once.
     pub retry_delay: Duration,
-    /// What a server may ask for by `Retry-After`; if it asks for more, the request fails.
+    /// The longest `Retry-After` that is honoured. If the server asks for more, the request fails.
     pub longest_retry_after: Duration,
-    /// When a server that keeps failing is left alone, and how long.
+    /// The limits of the circuit breaker.
     pub breaker: Limits,
 }
 
@@ -106,25 +107,26 @@ impl Default for RetryPolicy {
     }
 }
 
-/// A server and a model on it.
+/// A server, and a model on it.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// How it is spoken to.
+    /// The interface.
     pub api: Api,
-    /// Its address. An OpenAI-compatible one with its path, as in `https://host/v1`; without a path, `/v1` is added.
+    /// The address. For an OpenAI-compatible server it includes the path, such as `https://host/v1`; without a path,
+    /// `/v1` is added.
     pub url: String,
     /// The model's name on the server.
     pub model: String,
-    /// Its key, sent as a bearer token.
+    /// The key, which is sent as a bearer token.
     pub key: Option<ApiKey>,
-    /// The section of the configuration these stand in, for messages that say what to change.
+    /// The configuration section of these values, for messages that say what to change.
     pub section: String,
-    /// How long it is waited for.
+    /// Timeouts and retries.
     pub patience: RetryPolicy,
 }
 
 impl ServerConfig {
-    /// What the model is called beside models of other places: its name and the server's host, as in
+    /// Returns a name that is unique among all models: the model's name and the server's host, such as
     /// `qwen3:8b@127.0.0.1:11434`.
     pub fn full_name(&self) -> String {
         let url = Url::parse(&self.url).ok();
@@ -137,24 +139,24 @@ fn host(name: &str, port: Option<u16>) -> String {
     port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))
 }
 
-/// Bytes of a text taken for one token where nothing else is configured. UTF-8 is longer where tokens hold fewer
-/// letters, so bytes fit many languages: English has more than 4 bytes a token in today's vocabularies, Chinese about 4,
-/// Russian 4 to 6. What is counted so is rather too much than too little.
+/// The default number of bytes that count as one token. In languages whose letters take more bytes in UTF-8, a token
+/// holds fewer letters, so bytes suit many languages. With today's vocabularies English has more than 4 bytes per
+/// token, Chinese about 4, Russian 4 to 6. The estimate is rather too high than too low.
 pub const DEFAULT_BYTES_PER_TOKEN: f32 = 3.0;
 
-/// Requests that may wait for a slot.
+/// The most requests that may wait for a slot.
 pub const CHAT_QUEUE: usize = 64;
 
-/// A chat model on a server, and its limits.
+/// A chat model on a server, with its limits.
 #[derive(Debug, Clone)]
 pub struct RemoteChatConfig {
     /// The server.
     pub server: ServerConfig,
-    /// The model's family, by which prompts are formed.
+    /// The model's family, which selects the prompt form.
     pub family: String,
-    /// Tokens one conversation may hold, prompt and reply together; cut to what the server says it can.
+    /// Tokens in one conversation, prompt and reply together. The server's own limit may lower it.
     pub context_tokens: usize,
-    /// Replies asked for at the same time; further ones wait.
+    /// Replies requested at the same time. Further requests wait.
     pub slots: usize,
     /// Bytes of a text that count as one token.
     pub bytes_per_token: f32,
@@ -165,12 +167,12 @@ pub struct RemoteChatConfig {
 pub struct RemoteEmbedderConfig {
     /// The server.
     pub server: ServerConfig,
-    /// Cosine similarity below which a hit means nothing.
+    /// The cosine similarity below which a hit means nothing.
     pub similarity_floor: f32,
-    /// Put before every text that looks for others, for models trained so.
+    /// The prefix of every query, for models that were trained with one.
     pub query_prefix: String,
-    /// Put before every text to be found, for models trained so.
+    /// The prefix of every document, for models that were trained with one.
     pub document_prefix: String,
-    /// Tokens the model reads of a text; longer ones are cut before they are sent.
+    /// The most tokens that the model reads of a text. Longer texts are cut before they are sent.
     pub max_tokens: usize,
 }

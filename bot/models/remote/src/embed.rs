@@ -14,43 +14,42 @@ use crate::error::Error;
 use crate::server::Server;
 use crate::tokens::{Tokens, cut_bytes};
 
-/// Texts in one request.
+/// The most texts in one request.
 pub const BATCH_TEXTS: usize = 64;
 
-/// Requests somebody waits for that may be on their way at the same time. Beside them there is one of those nobody waits
-/// for, such as of the index, so that these never stand before the others.
+/// The most foreground requests at the same time. One background request, such as for the index, can run beside them,
+/// so that the index never delays them.
 pub const EMBED_REQUESTS: usize = 4;
 
-/// Texts that may wait for their embedding; more are refused as busy.
+/// The most texts that may wait for their embedding. More are rejected as busy.
 pub const EMBED_QUEUE: usize = 4_096;
 
-/// Bytes below which a text that the server finds too long is not cut further: then it is something else.
+/// A text of at most this many bytes is not cut further if the server finds it too long; the cause must be another.
 const SHORTEST_CUT: usize = 64;
 
-/// Stands for a text without a word, which servers refuse, and in the place of one that they refuse for what it says.
+/// Replaces a text without words, which servers reject.
 const BLANK: &str = ".";
 
-/// What is embedded to see the size of a server's vectors.
+/// The text whose embedding shows the size of the server's vectors.
 const TEST_TEXT: &str = "Azera";
 
 /// An embedding model on a server.
 ///
-/// The identity of its vectors is the model's name with a hash over its content, the prefixes put before texts and the
-/// vectors' size. Ollama tells a digest of the content. Other servers tell none; there the address stands in its place, so
-/// that another server counts as another model, and a model that is exchanged under its name on the same server at the
-/// same size is *not* noticed: rename it there, or point to it by another name.
+/// The identity of its vectors is the model's name with a hash over its content, the prefixes and the vectors' size.
+/// Ollama reports a digest of the content. Other servers report none; then the address replaces it. So another server
+/// counts as another model. A model that is replaced under the same name on the same server with the same size is *not*
+/// noticed: rename it there, or configure another name.
 ///
-/// Texts are cut by estimate before they are sent, and cut further if the server still finds them too long. A text that it
-/// refuses for another reason while it takes others gets the vector of no text when it is indexed, and is an error when
-/// somebody asks.
+/// Texts are cut by estimate before they are sent, and cut further if the server still finds them too long. A text that
+/// the server rejects for another reason is an error.
 pub struct RemoteEmbedder {
     info: EmbedderInfo,
     source: Source,
-    /// Room for texts.
+    /// Permits for texts.
     room: Semaphore,
     foreground: Semaphore,
     background: Semaphore,
-    /// Set once the server was seen to give the vectors that `info` tells of.
+    /// Set after the server has returned the vectors that `info` describes.
     verified: OnceCell<()>,
 }
 
@@ -61,21 +60,21 @@ impl std::fmt::Debug for RemoteEmbedder {
 }
 
 impl RemoteEmbedder {
-    /// Asks a server what vectors it gives, and gets ready.
+    /// Asks a server about its vectors and creates a client.
     ///
     /// # Errors
-    /// When it cannot be reached, refuses the key, does not have the model or cannot embed with it.
+    /// [`Error`] if the server is unreachable, rejects the key, does not have the model or cannot embed with it.
     pub async fn connect(config: RemoteEmbedderConfig) -> Result<Arc<Self>, Error> {
         let source = Source::new(config)?;
         let info = source.server.retrying(|| source.server.guarded(source.identify())).await?;
         Ok(Self::ready(source, info, OnceCell::new_with(Some(()))))
     }
 
-    /// Gets ready without asking, for a server that cannot be reached: `info` is what it gave before. Before the first
-    /// vector is taken from it, it is asked whether that is still so.
+    /// Creates a client for an unreachable server without asking it; `info` comes from an earlier connection. Before
+    /// the first vector is used, the server is asked whether `info` is still right.
     ///
     /// # Errors
-    /// [`Error::Config`] alone.
+    /// Only [`Error::Config`].
     pub fn resume(config: RemoteEmbedderConfig, info: EmbedderInfo) -> Result<Arc<Self>, Error> {
         let source = Source::new(config)?;
         Ok(Self::ready(source, info, OnceCell::new()))
@@ -93,7 +92,7 @@ impl RemoteEmbedder {
         priority: Priority,
         wait: Duration,
     ) -> Result<Vec<Vec<f32>>, Error> {
-        // Twice as long: another request may be verifying already, with its own patience.
+        // Twice as long, because another request may be verifying already, with its own limit.
         let verified = timeout(2 * wait, self.verified.get_or_try_init(|| self.verify(wait))).await;
         verified.map_err(|_| self.source.server.silent(2 * wait))??;
         let texts: Vec<String> = texts.iter().map(|text| self.source.prepared(text, purpose)).collect();
@@ -149,7 +148,7 @@ impl Embedder for RemoteEmbedder {
     }
 }
 
-/// A server and how texts are put to it.
+/// A server, and how texts are prepared for it.
 struct Source {
     server: Server,
     config: RemoteEmbedderConfig,
@@ -177,7 +176,7 @@ impl Source {
         Ok(Self { server: Server::new(config.server.clone())?, config })
     }
 
-    /// What vectors the server gives now.
+    /// Returns facts about the server's present vectors.
     async fn identify(&self) -> Result<EmbedderInfo, Error> {
         let about = self.server.about().await?;
         let vectors = self.request(&[self.prepared(TEST_TEXT, Purpose::Document)], self.server.patience.first).await;
@@ -190,7 +189,7 @@ impl Source {
         let mut hash = Sha256::new();
         for part in [&content, &self.config.query_prefix, &self.config.document_prefix, &dimension.to_string()] {
             hash.update(part.as_bytes());
-            // A byte that stands in no UTF-8 keeps the parts apart.
+            // This byte occurs in no UTF-8 text, so it separates the parts.
             hash.update([0xff]);
         }
         let digest: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -212,8 +211,8 @@ impl Source {
         Tokens::new(DEFAULT_BYTES_PER_TOKEN).cut(&whole, self.config.max_tokens).to_owned()
     }
 
-    /// One vector for each text. Those the server finds too long are sent alone, to be cut; which of them it refuses
-    /// otherwise is for who asks to find out.
+    /// Returns one vector for each text. If the server finds a text too long, the texts are sent one by one, so that it
+    /// can be cut. The caller must find out which text the server rejects for another reason.
     async fn batch(
         &self,
         texts: &[String],
@@ -232,7 +231,8 @@ impl Source {
         Ok(vectors)
     }
 
-    /// The vector of one text, which is cut while the server finds it too long, and for no other reason.
+    /// Returns the vector of one text. The text is cut as long as the server finds it too long, and for no other
+    /// reason.
     async fn alone(
         &self,
         mut text: String,
@@ -244,7 +244,7 @@ impl Source {
             match self.embed_once(std::slice::from_ref(&text), dimension, priority, wait).await {
                 Err(Error::TooLong { .. }) if text.len() > SHORTEST_CUT => {
                     text = cut_bytes(&text, text.len() / 2).to_owned();
-                    tracing::warn!(bytes = text.len(), "a text is cut further for the embedding server");
+                    tracing::warn!(bytes = text.len(), "cutting a text further for the embedding server");
                 }
                 other => return other,
             }
@@ -259,7 +259,7 @@ impl Source {
         wait: Duration,
     ) -> Result<Vec<Vec<f32>>, Error> {
         let vectors = match priority {
-            // Who waits is better served by recall without the vector than by another try.
+            // For a person who waits, recall without the vector is better than another try.
             Priority::Foreground => self.server.guarded(self.request(texts, wait)).await?,
             Priority::Background => self.server.retrying(|| self.server.guarded(self.request(texts, wait))).await?,
         };
@@ -274,7 +274,7 @@ impl Source {
         }
     }
 
-    /// Asks once.
+    /// Sends one request.
     async fn request(&self, texts: &[String], wait: Duration) -> Result<Vec<Vec<f32>>, Error> {
         let (server, model) = (&self.server, &self.server.model);
         let vectors = match server.api {

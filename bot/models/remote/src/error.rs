@@ -2,149 +2,151 @@ use std::time::Duration;
 
 use thiserror::Error as ThisError;
 
-/// Why a server did not do what it was asked. `server` is always the kind of server and its address, without a key.
+/// The reasons why a server did not serve a request. `server` is always the kind of server and its address, without a
+/// key.
 #[derive(Debug, ThisError)]
 pub enum Error {
-    /// What the configuration says of the server cannot be.
+    /// The configuration of the server is invalid.
     #[error("{0}")]
     Config(String),
-    /// Nothing answers at its address.
+    /// Nothing answers at the address.
     #[error("{server} cannot be reached ({reason}); is it running, and is {config_key} right?")]
     Unreachable {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What the connection said.
+        /// The error of the connection.
         reason: String,
-        /// The key of the configuration that holds its address.
+        /// The configuration key with the address.
         config_key: String,
     },
-    /// It took the request and then said nothing for too long.
+    /// The server accepted the request and then sent nothing for too long.
     #[error("{server} said nothing for {} s", .after.as_secs())]
     Silent {
-        /// Which server.
+        /// The server.
         server: String,
-        /// How long it was waited for.
+        /// The time waited.
         after: Duration,
     },
-    /// It broke off in the middle.
+    /// The response broke off.
     #[error("{server} broke off: {reason}")]
     BrokeOff {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What the connection, or the server, said.
+        /// The error of the connection or the server.
         reason: String,
     },
-    /// It has too much to do or is in trouble: status 408, 425, 429, or 500 and above.
+    /// The server is overloaded or failing: status 408, 425, 429, or 500 and above.
     #[error("{server} cannot answer now (status {status}: {message})")]
     Trouble {
-        /// Which server.
+        /// The server.
         server: String,
         /// The HTTP status.
         status: u16,
-        /// What it said.
+        /// The server's message.
         message: String,
-        /// How long it asks to be left alone.
+        /// How long the server asks clients to wait.
         retry_after: Option<Duration>,
     },
-    /// It failed several times in a row, and is left alone for a while.
+    /// The server failed several times in a row, so the breaker is open.
     #[error("{server} failed several times and is asked again in {} s", .retry_in.as_secs())]
     LeftAlone {
-        /// Which server.
+        /// The server.
         server: String,
-        /// How long.
+        /// The time until the next attempt.
         retry_in: Duration,
     },
-    /// It does not take the key, or wants one: status 401 or 403.
+    /// The server rejects the key, or requires one: status 401 or 403.
     #[error("{server} {}: set {config_key} ({message})", if *.had_key { "refuses the key" } else { "wants a key" })]
     Key {
-        /// Which server.
+        /// The server.
         server: String,
-        /// Whether a key was sent.
+        /// True if a key was sent.
         had_key: bool,
-        /// Where the key is set.
+        /// Where the key is configured.
         config_key: String,
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// It does not have the model.
+    /// The server does not have the model.
     #[error("{server} has no model {model}; {}", named(.known))]
     NoModel {
-        /// Which server.
+        /// The server.
         server: String,
-        /// Which model was asked for.
+        /// The requested model.
         model: String,
-        /// Models it has, as far as it tells.
+        /// The server's models, as far as it reports them.
         known: Vec<String>,
     },
-    /// It sends requests elsewhere, which is not followed: what was said would go to a place nobody configured.
+    /// The server redirects requests. This is not followed, because messages would go to a place that nobody
+    /// configured.
     #[error("{server} points to {target}; if that is right, set {config_key} to it")]
     Moved {
-        /// Which server.
+        /// The server.
         server: String,
-        /// Where it points.
+        /// The target of the redirect.
         target: String,
-        /// The key of the configuration that holds its address.
+        /// The configuration key with the address.
         config_key: String,
     },
-    /// The prompt or a text is longer than the server's model can read.
+    /// The prompt or a text is too long for the server's model.
     #[error("that is too long for {server}: {message}")]
     TooLong {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What it said.
+        /// The server's message.
         message: String,
     },
-    /// It refused the request for another reason.
+    /// The server rejected the request for another reason.
     #[error("{server} refused the request (status {status}: {message})")]
     Refused {
-        /// Which server.
+        /// The server.
         server: String,
         /// The HTTP status.
         status: u16,
-        /// What it said.
+        /// The server's message.
         message: String,
-        /// The field of the request it does not know or like, if it named one.
+        /// The unsupported field of the request, if the server named one.
         parameter: Option<String>,
     },
-    /// Its answer is not what such a server says.
+    /// The response does not have the expected format.
     #[error("{server} does not answer as such a server does: {reason}; is {config_key} right?")]
     Protocol {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         reason: String,
-        /// The keys of the configuration that say what server it is.
+        /// The configuration keys that say what the server is.
         config_key: String,
     },
-    /// It sent more than is taken in.
+    /// The server sent more than the limit.
     #[error("{server} sent more than {limit} bytes as {what}")]
     TooMuch {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What was too large.
+        /// The part that was too large.
         what: &'static str,
-        /// How much is taken.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// It now gives vectors of another model than those already stored.
+    /// The server now returns vectors of another model than before.
     #[error(
         "{server} gives other vectors than before (`{now}` instead of `{was}`); after a restart everything is embedded anew"
     )]
     OtherVectors {
-        /// Which server.
+        /// The server.
         server: String,
-        /// Identity or size of the vectors known so far.
+        /// The identity or size of the earlier vectors.
         was: String,
-        /// Identity or size of those it gives now.
+        /// The identity or size of the present vectors.
         now: String,
     },
-    /// What was asked cannot be asked of such a server.
+    /// This kind of server does not support the request.
     #[error("{0}")]
     Unsupported(String),
 }
 
 impl Error {
-    /// Whether the same request may succeed later without anyone changing anything.
+    /// Returns true if the same request may succeed later with nothing changed.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -156,12 +158,12 @@ impl Error {
         )
     }
 
-    /// Whether it is worth asking again at once: not while the server is being left alone.
+    /// Returns true if an immediate retry is worthwhile. This is not so while the breaker is open.
     pub(crate) fn is_retryable(&self) -> bool {
         self.is_transient() && !matches!(self, Self::LeftAlone { .. })
     }
 
-    /// Whether the server itself failed, as opposed to refusing for a reason or asking for patience.
+    /// Returns true if the server itself failed, and did not merely reject the request or ask to wait.
     pub(crate) fn is_failure(&self) -> bool {
         match self {
             Self::Trouble { status, .. } => *status != 429,
@@ -182,7 +184,7 @@ impl From<Error> for azera_model_api::Error {
     }
 }
 
-/// Models an error names at most.
+/// The most models that an error lists.
 const SHOWN_MODELS: usize = 12;
 
 fn named(models: &[String]) -> String {

@@ -3,14 +3,14 @@ use tokio::time::Instant;
 
 use crate::wire::Counts;
 
-/// Puts the pieces of a stream together to the events of a reply, watches for stop strings, and measures.
+/// Turns the pieces of a stream into the events of a reply, checks for stop strings, and measures.
 pub(crate) struct ReplyEvents {
     text: ReplyText,
-    /// Whether thinking that the server told apart goes on.
+    /// True while the server sends thinking in a separate field.
     thinking: bool,
     arrived: Instant,
     first: Option<Instant>,
-    /// Bytes of thinking and content, for an estimate of tokens.
+    /// Bytes of thinking and content, to estimate the tokens.
     bytes: usize,
 }
 
@@ -19,7 +19,7 @@ impl ReplyEvents {
         Self { text: ReplyText::new(stop, true, false), thinking: false, arrived, first: None, bytes: 0 }
     }
 
-    /// Takes a piece of thinking.
+    /// Adds a piece of thinking.
     pub(crate) fn thinking(&mut self, piece: String, out: &mut Vec<Event>) {
         self.measure(&piece);
         if !std::mem::replace(&mut self.thinking, true) {
@@ -28,25 +28,25 @@ impl ReplyEvents {
         out.push(Event::Thinking(piece));
     }
 
-    /// Takes a piece of content; true when a stop string ended the reply.
+    /// Adds a piece of content. Returns true if a stop string ended the reply.
     pub(crate) fn content(&mut self, piece: &str, out: &mut Vec<Event>) -> bool {
         self.measure(piece);
         self.end_thinking(out);
         self.text.push(piece.as_bytes(), out)
     }
 
-    /// Takes the end, unless a stop string was it.
+    /// Ends the reply, unless a stop string did.
     pub(crate) fn end(&mut self, out: &mut Vec<Event>) {
         self.end_thinking(out);
         self.text.finish(out);
     }
 
-    /// Bytes of thinking and content so far.
+    /// Returns the bytes of thinking and content so far.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What the reply cost.
+    /// Returns the cost of the reply.
     pub(crate) fn usage(&self, finish: FinishReason, counts: Counts, estimated: bool) -> Usage {
         let now = Instant::now();
         let first = self.first.unwrap_or(now);

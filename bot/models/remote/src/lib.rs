@@ -1,13 +1,17 @@
-//! Models on servers behind the contracts of `azera-model-api`: OpenAI-compatible ones, llama.cpp's `llama-server`, Ollama; for
-//! chat and for embeddings. What such a model cannot promise stands at [`RemoteChat`] and [`RemoteEmbedder`].
+//! Models on servers, behind the interfaces of `azera-model-api`: OpenAI-compatible servers, llama.cpp's
+//! `llama-server`, and Ollama, for chat and for embeddings.
+//!
+//! Start with [`RemoteChat`] and [`RemoteEmbedder`], which say what a remote model cannot guarantee. `server.rs` sends
+//! every request; `openai.rs` and `ollama.rs` hold the formats.
 //!
 //! Invariants:
-//! - What is sent goes to the configured address and nowhere else: redirects are not followed, proxies of the
-//!   environment not used.
-//! - A request is repeated only while nothing of its answer was shown.
-//! - A server that keeps failing is left alone for a while (`azera-breaker`); who asks meanwhile is told at once.
-//! - Everything that arrives has a limit: lines, streams, answers, the waiting for each.
-//! - A key is in no log, error or `Debug`; what people say is in none either.
+//! - Requests go to the configured address and nowhere else. Redirects are not followed, and proxies of the environment
+//!   are not used.
+//! - A request is repeated only while nothing of its reply was shown.
+//! - A server that keeps failing gets no requests for a while (`azera-breaker`). Callers get an error at once
+//!   meanwhile.
+//! - Everything that arrives has a limit: lines, streams, responses, and the wait for each.
+//! - No log, error or `Debug` contains a key or what people say.
 
 mod about;
 mod chat;

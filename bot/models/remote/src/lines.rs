@@ -1,25 +1,25 @@
 use bytes::BytesMut;
 use tokio_util::codec::{Decoder, LinesCodec, LinesCodecError};
 
-/// Bytes a line of a stream may have. A line holds one piece of a reply; the longest seen hold a few thousand.
+/// The longest line of a stream, in bytes. A line holds one piece of a reply; the longest seen had a few thousand.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Bytes a whole stream may have.
+/// The longest stream, in bytes.
 pub const MAX_STREAM_BYTES: usize = 64 << 20;
 
-/// Why a stream cannot be cut into lines.
+/// The reasons why a stream cannot be split into lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LineError {
     /// A line is longer than [`MAX_LINE_BYTES`].
     LongLine,
-    /// All of it is longer than [`MAX_STREAM_BYTES`].
+    /// The stream is longer than [`MAX_STREAM_BYTES`].
     LongStream,
     /// A line is not UTF-8.
     NotUtf8,
 }
 
-/// Cuts a stream into lines, however the network cut it into chunks. A line ends with LF or CRLF; the lone CR that server
-/// sent events also allow is written by no known server of models.
+/// Splits a stream into lines, independent of the network's chunks. A line ends with LF or CRLF. The format also allows
+/// a lone CR, but no known model server writes it.
 pub(crate) struct Lines {
     codec: LinesCodec,
     buffer: BytesMut,
@@ -31,7 +31,7 @@ impl Lines {
         Self { codec: LinesCodec::new_with_max_length(MAX_LINE_BYTES), buffer: BytesMut::new(), read: 0 }
     }
 
-    /// Takes what arrived.
+    /// Adds a chunk.
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<(), LineError> {
         self.read += chunk.len();
         if self.read > MAX_STREAM_BYTES {
@@ -41,12 +41,12 @@ impl Lines {
         Ok(())
     }
 
-    /// The next whole line, without its end.
+    /// Returns the next complete line, without its end.
     pub(crate) fn next(&mut self) -> Result<Option<String>, LineError> {
         self.codec.decode(&mut self.buffer).map_err(LineError::from)
     }
 
-    /// What stands behind the last line end, once the stream is over.
+    /// Returns the text after the last line end, at the end of the stream.
     pub(crate) fn rest(&mut self) -> Result<Option<String>, LineError> {
         self.codec.decode_eof(&mut self.buffer).map_err(LineError::from)
     }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_and_limits() {
+    fn lines_end_with_lf_or_crlf_and_have_limits() {
         let texts = |texts: &[&str]| Ok(texts.iter().map(|text| (*text).to_owned()).collect());
         assert_eq!(all(&[b"a\r\nb\n\nc"]), texts(&["a", "b", "", "c"]));
         assert_eq!(all(&[b"a\r", b"\n", b"\xf0\x9f", b"\xa6\x8a"]), texts(&["a", "🦊"]));
@@ -95,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_cut_of_the_bytes_changes_the_lines(text in "(\\PC|\\n|\\r\\n){0,40}", cuts in prop::collection::vec(0_usize..200, 0..8)) {
+        fn cutting_the_bytes_anywhere_does_not_change_the_lines(text in "(\\PC|\\n|\\r\\n){0,40}", cuts in prop::collection::vec(0_usize..200, 0..8)) {
             let bytes = text.as_bytes();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);

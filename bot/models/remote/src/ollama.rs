@@ -1,13 +1,13 @@
-//! Ollama's chat, streamed as one JSON object a line. <https://github.com/ollama/ollama/blob/main/docs/api.md>
+//! Ollama's chat, streamed as one JSON object per line. <https://github.com/ollama/ollama/blob/main/docs/api.md>
 
 use azera_model_api::{ChatRequest, FinishReason, Grammar};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::wire::{Counts, End, Piece, WireError, give, malformed, number};
+use crate::wire::{Counts, End, Piece, WireError, malformed, number, push_piece};
 
-/// The request. `window` is the context Ollama shall load the model with: left to itself it takes a small one and cuts
-/// prompts silently. `think` is unset for a model that cannot.
+/// Returns the request body. `window` is the context for which Ollama loads the model; without it, Ollama takes a small
+/// one and cuts prompts silently. `think` is `None` for a model that cannot think.
 pub(crate) fn body(model: &str, request: &ChatRequest, window: usize, think: Option<bool>) -> Value {
     let messages: Vec<Value> = request
         .messages
@@ -22,7 +22,8 @@ pub(crate) fn body(model: &str, request: &ChatRequest, window: usize, think: Opt
         "top_k": sampling.top_k,
         "top_p": number(sampling.top_p),
         "min_p": number(sampling.min_p),
-        // Its penalties look at the prompt too, where a remembered fact stands: they must not make it unsayable.
+        // Ollama's penalties also look at the prompt, which contains remembered facts. They must not make those
+        // unlikely.
         "repeat_penalty": 1.0,
         "frequency_penalty": 0.0,
         "presence_penalty": 0.0,
@@ -65,7 +66,7 @@ struct Message {
     thinking: Option<String>,
 }
 
-/// A stream of chat objects.
+/// The parser of a stream of chat objects.
 #[derive(Default)]
 pub(crate) struct Parser {
     done: bool,
@@ -82,14 +83,14 @@ impl Parser {
         }
         let line: Line = serde_json::from_value(value).map_err(|error| malformed(&error))?;
         if let Some(message) = line.message {
-            give(message.thinking, Piece::Thinking, out);
-            give(message.content, Piece::Content, out);
+            push_piece(message.thinking, Piece::Thinking, out);
+            push_piece(message.content, Piece::Content, out);
         }
         if line.done {
             self.done = true;
             let length = line.done_reason.as_deref() == Some("length");
             let finish = if length { FinishReason::Length } else { FinishReason::Stop };
-            // It does not tell how much of the prompt it had evaluated before.
+            // Ollama does not report how much of the prompt it reused.
             let counts = line.prompt_eval_count.zip(line.eval_count);
             let counts = counts.map(|(prompt, completion)| Counts { prompt, cached: 0, completion });
             out.extend([Piece::End(End { finish, counts })]);

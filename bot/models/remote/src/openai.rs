@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, streamed, and what `llama-server` adds to them.
+//! OpenAI's chat completions, streamed, with the extensions of `llama-server`.
 //! <https://platform.openai.com/docs/api-reference/chat-streaming>
 
 use std::collections::BTreeSet;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::Api;
 use crate::sse::Events;
-use crate::wire::{Counts, End, Piece, WireError, give, malformed, number};
+use crate::wire::{Counts, End, Piece, WireError, malformed, number, push_piece};
 
-/// Stop strings the API takes; further ones are watched for here alone.
+/// The most stop strings that the API accepts. Only this client checks for further ones.
 const MAX_STOPS: usize = 4;
 
-/// Fields a reply can be made without. Models on hosted servers refuse some of them, and say which.
+/// Fields that a request can do without. Some models on hosted servers reject some of them, and say which.
 pub(crate) const OPTIONAL: [&str; 9] = [
     "max_tokens",
     "temperature",
@@ -27,7 +27,7 @@ pub(crate) const OPTIONAL: [&str; 9] = [
     "chat_template_kwargs",
 ];
 
-/// The request, without the fields in `left_out`.
+/// Returns the request body without the fields in `left_out`.
 pub(crate) fn body(api: Api, model: &str, request: &ChatRequest, left_out: &BTreeSet<String>) -> Value {
     let messages: Vec<Value> = request
         .messages
@@ -57,7 +57,7 @@ pub(crate) fn body(api: Api, model: &str, request: &ChatRequest, left_out: &BTre
             body["min_p"] = number(sampling.min_p);
             body["chat_template_kwargs"] = json!({"enable_thinking": request.thinking});
         }
-        // Its penalties look at the reply alone, as ours do.
+        // This kind of server applies penalties only to the reply, as Azera does.
         _ => {
             for (name, penalty) in
                 [("frequency_penalty", sampling.frequency_penalty), ("presence_penalty", sampling.presence_penalty)]
@@ -78,7 +78,7 @@ pub(crate) fn body(api: Api, model: &str, request: &ChatRequest, left_out: &BTre
     }
     if let Some(fields) = body.as_object_mut() {
         fields.retain(|name, _| !left_out.contains(name));
-        // The newer name, which the models that refuse the older one want.
+        // The newer name, which models that reject the older one require.
         if left_out.contains("max_tokens") {
             fields.insert("max_completion_tokens".into(), request.max_tokens.into());
         }
@@ -108,12 +108,12 @@ struct Choice {
 struct Delta {
     #[serde(default)]
     content: Option<String>,
-    /// What a model says when it will not answer.
+    /// The model's text when it refuses to answer.
     #[serde(default)]
     refusal: Option<String>,
     #[serde(default)]
     reasoning_content: Option<String>,
-    /// Another name for the same in some servers.
+    /// Another name for `reasoning_content` on some servers.
     #[serde(default)]
     reasoning: Option<String>,
 }
@@ -133,14 +133,14 @@ struct PromptDetails {
     cached_tokens: Option<usize>,
 }
 
-/// What `llama-server` adds to the last chunk.
+/// The fields that `llama-server` adds to the last chunk.
 #[derive(Deserialize)]
 struct Timings {
     #[serde(default)]
     cache_n: Option<usize>,
 }
 
-/// A stream of chat completion chunks.
+/// The parser of a stream of chat completion chunks.
 #[derive(Default)]
 pub(crate) struct Parser {
     events: Events,
@@ -158,7 +158,7 @@ impl Parser {
         }
     }
 
-    /// The end of the stream. Some servers leave out `[DONE]`; then the reply's own end must have come.
+    /// Ends the stream. Some servers omit `[DONE]`; then the reply itself must have ended.
     pub(crate) fn end(&mut self, out: &mut impl Extend<Piece>) -> Result<(), WireError> {
         if let Some(data) = self.events.rest() {
             self.event(&data, out)?;
@@ -183,12 +183,12 @@ impl Parser {
             return Err(WireError::ServerSaid(value));
         }
         let chunk: Chunk = serde_json::from_value(value).map_err(|error| malformed(&error))?;
-        // One answer is asked for, so there is one choice; the chunk with the usage has none.
+        // The request asks for one answer, so there is one choice. The chunk with the usage has none.
         if let Some(choice) = chunk.choices.into_iter().flatten().next() {
             if let Some(delta) = choice.delta {
-                give(delta.reasoning_content.or(delta.reasoning), Piece::Thinking, out);
-                give(delta.content, Piece::Content, out);
-                give(delta.refusal, Piece::Content, out);
+                push_piece(delta.reasoning_content.or(delta.reasoning), Piece::Thinking, out);
+                push_piece(delta.content, Piece::Content, out);
+                push_piece(delta.refusal, Piece::Content, out);
             }
             if let Some(reason) = choice.finish_reason {
                 self.finish = Some(if reason == "length" { FinishReason::Length } else { FinishReason::Stop });

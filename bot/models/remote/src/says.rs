@@ -1,22 +1,22 @@
-//! What servers say when they refuse.
+//! The error messages of servers.
 
 use serde_json::Value;
 
-/// Letters and digits in a row that a message has in common with what was sent, from which on it is taken to repeat it.
+/// The number of consecutive letters and digits shared with the request from which a message counts as repeating it.
 const REPEATED_CHARS: usize = 12;
 
-/// Texts that were sent of fewer characters are in any message by chance.
+/// Shorter texts of a request, in characters, are ignored: any message may contain them by chance.
 const SHORTEST_TEXT_CHARS: usize = 4;
 
-/// Stands in the place of a message that repeats what was sent.
+/// Replaces a message that repeats the request.
 const REPEATS: &str = "its message is left out, as it repeats what was sent";
 
-/// The texts of a request: what people said, which no log and no other chat may show.
+/// The texts of a request: what people said. No log and no other chat may show them.
 #[derive(Default)]
 pub(crate) struct Sent(Vec<Vec<char>>);
 
 impl Sent {
-    /// The texts in a request's body.
+    /// Returns the texts in a request body.
     pub(crate) fn of(body: &Value) -> Self {
         let mut texts = Vec::new();
         for name in ["messages", "input"] {
@@ -25,12 +25,12 @@ impl Sent {
         Self(texts)
     }
 
-    /// The same of a body as it was sent; none of one that is no JSON.
+    /// Returns the texts in a serialized request body, or none if it is not JSON.
     pub(crate) fn read(body: &[u8]) -> Self {
         serde_json::from_slice(body).map(|body| Self::of(&body)).unwrap_or_default()
     }
 
-    /// Whether a message repeats one of them, or a part of one.
+    /// Returns true if a message repeats one of the texts, or a part of one.
     fn is_in(&self, message: &str) -> bool {
         let message = plain(&unescaped(message));
         let repeats = |text: &Vec<char>| {
@@ -41,7 +41,7 @@ impl Sent {
     }
 }
 
-/// All texts in a value but the names of its fields and the roles of messages.
+/// Collects all texts in a value, except the names of fields and the roles of messages.
 fn collect(value: &Value, texts: &mut Vec<Vec<char>>) {
     match value {
         Value::String(text) => texts.push(plain(text)),
@@ -54,7 +54,7 @@ fn collect(value: &Value, texts: &mut Vec<Vec<char>>) {
     texts.retain(|text| text.len() >= SHORTEST_TEXT_CHARS);
 }
 
-/// A text without the escapes of JSON or of a program's quotes, however often it was quoted.
+/// Removes the escapes of JSON or of quoted code from a text, even if it was quoted several times.
 fn unescaped(text: &str) -> String {
     let mut chars = text.chars().peekable();
     let mut out = String::new();
@@ -77,45 +77,45 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// A text's letters and digits, however they are quoted, escaped or spaced.
+/// Returns only the letters and digits of a text, so that quoting, escaping and spacing do not matter.
 fn plain(text: &str) -> Vec<char> {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Characters of a server's message that are shown.
+/// The most characters of a server's message that are shown.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// A server's own words about an error, in one of the forms that are in use.
+/// A server's own error, from one of the common formats.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub(crate) struct Says {
-    /// For people; one line, cut to a length, and nothing of what was sent.
+    /// The message for people: one line, cut to a length, without text from the request.
     pub(crate) message: String,
-    /// The whole of it in small letters, to be looked through and not to be shown.
+    /// The whole message in lower case. It is searched and never shown.
     lower: String,
-    /// For programs, as in `model_not_found`.
+    /// The error code for programs, such as `model_not_found`.
     pub(crate) code: Option<String>,
-    /// The field of the request it is about.
+    /// The field of the request that the error is about.
     pub(crate) parameter: Option<String>,
 }
 
 impl Says {
-    /// Reads the body of an error. `key` is blotted out wherever it stands; a message that repeats what was sent is left
+    /// Reads the body of an error. `key` is redacted wherever it occurs. A message that repeats the request is left
     /// out.
     pub(crate) fn read(body: &[u8], key: Option<&str>, sent: &Sent) -> Self {
         let text = String::from_utf8_lossy(body);
         match serde_json::from_str(&text) {
             Ok(value) => Self::of(&value, key, sent),
-            // Somebody's error page.
+            // Not JSON, but an error page.
             Err(_) => Self::new(&text, key, sent),
         }
     }
 
-    /// Reads an error that stands in a JSON value: `{"error": {"message", "code", "type", "param"}}` as OpenAI has it,
-    /// `{"error": "..."}` as Ollama, `{"message"}` and `{"detail"}` as others.
+    /// Reads an error from a JSON value: `{"error": {"message", "code", "type", "param"}}` as from OpenAI,
+    /// `{"error": "..."}` as from Ollama, `{"message"}` and `{"detail"}` as from others.
     pub(crate) fn of(value: &Value, key: Option<&str>, sent: &Sent) -> Self {
         let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
         let text = |name: &str| error[name].as_str().map(str::to_owned);
-        // Frameworks list what was wrong; beside it they may repeat what was sent, which is left out.
+        // Frameworks list the faults. Beside each they may repeat the request, which is left out.
         let listed = || error["detail"].as_array().and_then(|list| list.first()?["msg"].as_str().map(str::to_owned));
         let message = error.as_str().map(str::to_owned);
         let message = message.or_else(|| text("message")).or_else(|| text("detail")).or_else(listed);
@@ -128,21 +128,21 @@ impl Says {
 
     fn new(message: &str, key: Option<&str>, sent: &Sent) -> Self {
         let lower = message.to_lowercase();
-        // What is cut off is not shown.
+        // Only the beginning matters, because the rest is cut off and not shown.
         let beginning: String = message.split_whitespace().collect::<Vec<_>>().join(" ");
         let beginning: String = beginning.chars().take(MAX_MESSAGE_CHARS + 4 * REPEATED_CHARS).collect();
         let shown = if sent.is_in(&beginning) { REPEATS.to_owned() } else { tidy(message, key) };
         Self { message: shown, lower, code: None, parameter: None }
     }
 
-    /// Whether it is about a model that is not there.
+    /// Returns true if the error is about a missing model.
     pub(crate) fn is_no_model(&self) -> bool {
         let lower = &self.lower;
         self.code.as_deref() == Some("model_not_found")
             || (lower.contains("model") && ["not found", "does not exist", "no such"].iter().any(|w| lower.contains(w)))
     }
 
-    /// Whether it is about a text longer than the model reads. Servers have no common code for it.
+    /// Returns true if the error is about a text that is too long for the model. Servers have no common code for it.
     pub(crate) fn is_too_long(&self) -> bool {
         const CODES: [&str; 3] = ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
         const WORDS: [&str; 6] =
@@ -151,11 +151,11 @@ impl Says {
         self.code.as_deref().is_some_and(|code| CODES.contains(&code)) || WORDS.iter().any(|word| lower.contains(word))
     }
 
-    /// The field of the request that the server does not know or take.
+    /// Returns the field of the request that the server does not support.
     pub(crate) fn unknown_parameter(&self) -> Option<&str> {
         const CODES: [&str; 3] = ["unsupported_parameter", "unsupported_value", "unknown_parameter"];
         self.code.as_deref().filter(|code| CODES.contains(code))?;
-        // `stream_options.include_usage` is about `stream_options`.
+        // `stream_options.include_usage` is a part of `stream_options`.
         self.parameter.as_deref().and_then(|name| name.split('.').next())
     }
 }
@@ -168,7 +168,7 @@ fn tidy(text: &str, key: Option<&str>) -> String {
     };
     let mut shown: String = line.chars().take(MAX_MESSAGE_CHARS).collect();
     if shown.len() < line.len() {
-        shown.push_str(".../..");
+        shown.push_str("...");
     }
     if shown.is_empty() { "no reason given".to_owned() } else { shown }
 }
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_many_forms() {
+    fn error_messages_of_many_forms_are_read() {
         #[track_caller]
         fn check(body: &str, message: &str, code: Option<&str>) {
             let says = Says::read(body.as_bytes(), Some("sk-hush"), &Sent::default());
@@ -193,11 +193,11 @@ mod tests {
         check(r#"{"detail":[{"msg":"field required","input":{"messages":"secret"}}]}"#, "field required", None);
         check("<html>\n502  Bad Gateway</html>", "<html> 502 Bad Gateway</html>", None);
         check("", "no reason given", None);
-        check(&"é".repeat(400), &("é".repeat(300) + ".../.."), None);
+        check(&"é".repeat(400), &("é".repeat(300) + "..."), None);
     }
 
     #[test]
-    fn what_was_sent_is_not_shown() {
+    fn a_message_never_repeats_the_request() {
         let body = json!({"model": "tiny", "messages": [
             {"role": "system", "content": "You are Azera, who has a very long description."},
             {"role": "user", "content": "hi"},
@@ -213,18 +213,18 @@ mod tests {
         check(&sent, "model `tiny` not found; the user said hi to the system", true);
         check(&sent, "bad request: {\"content\": \"My door code\\nis \\\"4711\\\"\"}", false);
         check(&sent, "in: ...door code is 4711", false);
-        check(&sent, "who has a very long.../..", false);
+        check(&sent, "who has a very long...", false);
         check(&sent, "the description is too long", true);
         check(&Sent::of(&json!({"input": ["h\u{e9}h\u{e9}, ja"]})), r"got 'h\u00e9h\u00e9, ja'", false);
         let sent = Sent::of(&json!({"input": ["Ann's PIN"]}));
         check(&sent, "not embedded: ANN\u{2019}S PIN", false);
-        // What it is about is known all the same.
+        // The cause is known anyway.
         let says = Says::of(&json!({"error": "too long: Ann's PIN"}), None, &sent);
         assert!(says.is_too_long() && says.message == REPEATS);
     }
 
     #[test]
-    fn what_it_is_about() {
+    fn the_cause_of_an_error_is_recognized() {
         let says = |body: &str| Says::read(body.as_bytes(), None, &Sent::default());
         assert!(says(r#"{"error":"model 'x' not found"}"#).is_no_model());
         assert!(says(r#"{"error":{"message":"?","code":"model_not_found"}}"#).is_no_model());

@@ -12,13 +12,13 @@ use crate::config::{Api, RetryPolicy, ServerConfig};
 use crate::error::Error;
 use crate::says::{Says, Sent};
 
-/// Bytes of an answer that is not streamed. A batch of the longest vectors in use takes a sixth of it.
+/// The largest response that is not streamed, in bytes. A batch of the longest vectors in use takes a sixth of it.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 
-/// Bytes of an error's body that are read.
+/// The most bytes of an error body that are read.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// A server of models: sends requests, reads whole answers, and says what is wrong in words that help.
+/// A model server. Sends requests, reads whole responses, and returns errors that say what to change.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) api: Api,
@@ -60,8 +60,8 @@ impl Server {
         if url.path() == "/" && config.api != Api::Ollama {
             url.set_path("/v1");
         }
-        // Redirects are not followed: what was said would go to a place nobody configured. Proxies of the environment
-        // are not used either: the configuration alone says where things go.
+        // Redirects are not followed, because messages would go to a place that nobody configured. Proxies of the
+        // environment are not used either: only the configuration says where requests go.
         let http = Client::builder()
             .connect_timeout(config.patience.connect)
             .redirect(redirect::Policy::none())
@@ -82,22 +82,22 @@ impl Server {
         })
     }
 
-    /// The server in words.
+    /// Returns the server's name for people.
     pub(crate) fn name(&self) -> String {
         format!("{} at {}", self.api.title(), self.base)
     }
 
-    /// Its address, with the path of its API.
+    /// Returns the address with the path of the API.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    /// Whether it is spoken to without encryption.
+    /// Returns true if the connection is not encrypted.
     pub(crate) fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// Whether it runs on this machine.
+    /// Returns true if the server runs on this machine.
     pub(crate) fn is_here(&self) -> bool {
         self.here
     }
@@ -110,12 +110,12 @@ impl Server {
         self.http.get(format!("{}{path}", self.base))
     }
 
-    /// A path of the server outside its API.
+    /// Creates a request for a path outside the API.
     pub(crate) fn get_outside(&self, path: &str) -> RequestBuilder {
         self.http.get(format!("{}{path}", self.base.strip_suffix("/v1").unwrap_or(&self.base)))
     }
 
-    /// Sends a request and gives the answer once its head is there and says success.
+    /// Sends a request. Returns the response after a successful status.
     pub(crate) async fn send(&self, request: RequestBuilder, wait: Duration) -> Result<Response, Error> {
         let request = match &self.config.key {
             Some(key) => request.bearer_auth(key.expose()),
@@ -141,13 +141,13 @@ impl Server {
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok());
         let retry_after = retry_after.and_then(|wait| Duration::try_from_secs_f64(wait.trim().parse().ok()?).ok());
         let path = response.url().path().to_owned();
-        // Whatever can be read of the reason; the status alone says enough otherwise.
+        // Read as much of the reason as possible; without it, the status says enough.
         let body = self.read(response, MAX_ERROR_BYTES, self.patience.about).await.unwrap_or_default();
         let sent = sent.map(|sent| Sent::read(&sent)).unwrap_or_default();
         Err(self.refusal(status, Says::read(&body, self.key(), &sent), retry_after, &path))
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder, wait: Duration) -> Result<T, Error> {
         let response = self.send(request, wait).await?;
         let body = self.read(response, MAX_ANSWER_BYTES, wait).await?;
@@ -175,8 +175,8 @@ impl Server {
         Ok(body)
     }
 
-    /// Does `work`, which asks the server once, unless the server is being left alone; and notes how it went. A stream
-    /// counts by its beginning: one that breaks off later shows no server that everybody waits for in vain.
+    /// Runs `work`, which sends one request, unless the breaker is open, and reports the result to the breaker. Only
+    /// the beginning of a stream counts: a stream that breaks later does not mean that every request would fail.
     pub(crate) async fn guarded<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         let pass = self.breaker.admit(now()).map_err(|refused| self.left_alone(refused.retry_in))?;
         let result = work.await;
@@ -187,7 +187,7 @@ impl Server {
         result
     }
 
-    /// Says at once if the server is being left alone.
+    /// Returns an error at once if the breaker is open.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self.breaker.waits(now()) {
             Some(retry_in) => Err(self.left_alone(retry_in)),
@@ -195,7 +195,7 @@ impl Server {
         }
     }
 
-    /// Does `work` again after passing failures, as the patience says. It must be something that may be done twice.
+    /// Retries `work` after temporary failures, as often as the policy says. `work` must be safe to repeat.
     pub(crate) async fn retrying<T, F>(&self, work: impl FnMut() -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
@@ -209,16 +209,16 @@ impl Server {
                 Error::Trouble { retry_after: Some(wanted), .. } => delay.map(|delay| delay.max(*wanted)),
                 _ => delay,
             })
-            .notify(|error, delay| tracing::info!(%error, delay_ms = delay.as_millis(), "asking again"))
+            .notify(|error, delay| tracing::info!(%error, delay_ms = delay.as_millis(), "retrying a request"))
             .await
     }
 
-    /// What a refusal means.
+    /// Converts an error status to an error.
     pub(crate) fn refusal(&self, status: StatusCode, says: Says, retry_after: Option<Duration>, path: &str) -> Error {
         let (server, code) = (self.name(), status.as_u16());
         match code {
             413 => Error::TooLong { server, message: says.message },
-            // With other statuses words like these are about a rate, a quota or a key.
+            // With other statuses, such words are about a rate, a quota or a key.
             400 | 422 | 500 if says.is_too_long() => Error::TooLong { server, message: says.message },
             401 | 403 => Error::Key {
                 server,
@@ -232,7 +232,7 @@ impl Server {
             },
             400 | 404 if says.is_no_model() => Error::NoModel { server, model: self.model.clone(), known: Vec::new() },
             404 | 405 => self.protocol(format!("there is nothing at {path} (status {code})")),
-            // No money left, which waiting does not mend.
+            // The account has no money left, so waiting does not help.
             429 if says.code.as_deref() == Some("insufficient_quota") => {
                 Error::Refused { server, status: code, message: says.message, parameter: None }
             }
@@ -245,7 +245,7 @@ impl Server {
         }
     }
 
-    /// What an error in the middle of a stream means, which answers what was sent.
+    /// Converts an error in the middle of a stream that answers `sent`.
     pub(crate) fn error_in(&self, value: &Value, sent: &Sent) -> Error {
         let says = Says::of(value, self.key(), sent);
         let status = value["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
@@ -287,18 +287,18 @@ impl Server {
     }
 }
 
-/// The type of an answer's content, as in `text/event-stream`; `None` if it does not tell.
+/// Returns the content type of a response, such as `text/event-stream`; `None` if it has none.
 pub(crate) fn content_type(response: &Response) -> Option<&str> {
     let value = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
     Some(value.split(';').next().unwrap_or(value).trim())
 }
 
 fn now() -> std::time::Instant {
-    // tokio's clock is the machine's, and stands where a test has paused it.
+    // tokio's clock is the system clock, and stands still if a test paused it.
     Instant::now().into_std()
 }
 
-/// The innermost cause, without the address, which stands beside it anyway.
+/// Returns the innermost cause without the address, which the error names anyway.
 fn cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn std::error::Error = &error;

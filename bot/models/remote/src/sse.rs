@@ -1,21 +1,21 @@
-//! Server-sent events, as far as servers of models use them: the data of each event, whatever its name and id.
+//! Server-sent events, as far as model servers use them: only the data of each event, without name and id.
 //! <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>
 //!
-//! The crates there are for this keep a line without end in memory until it is over; here the lines come with a limit.
+//! The existing crates for this buffer a line without end in memory. Here the lines have a limit.
 
-/// Puts the lines of an event stream together to events.
+/// Joins the lines of an event stream to events.
 #[derive(Default)]
 pub(crate) struct Events {
     data: Option<String>,
 }
 
 impl Events {
-    /// Takes a line; gives the data of the event that it ends.
+    /// Adds a line. Returns the data of the event that it ends.
     pub(crate) fn line(&mut self, line: &str) -> Option<String> {
         if line.is_empty() {
             return self.data.take();
         }
-        // A comment begins with a colon, so its field has no name.
+        // A comment begins with a colon, so its field name is empty.
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         if field == "data" {
             let value = value.strip_prefix(' ').unwrap_or(value);
@@ -30,7 +30,7 @@ impl Events {
         None
     }
 
-    /// The event that the stream's end cut off before its blank line; several servers end so.
+    /// Returns the event whose final blank line is missing at the end of the stream; several servers end like this.
     pub(crate) fn rest(&mut self) -> Option<String> {
         self.data.take()
     }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_of_each_event() {
+    fn events_are_parsed_from_lines() {
         check("data: a\n\ndata:b\n\n", &["a", "b"]);
         check(": hello\nid: 3\nevent: x\ndata: {\n data: no\ndata: }\nretry: 5\n\n", &["{\n}"]);
         check("data:  two spaces\n\n\n\ndata\n\n", &[" two spaces", ""]);

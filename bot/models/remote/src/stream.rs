@@ -11,7 +11,7 @@ use crate::server::{Server, content_type};
 use crate::wire::{Piece, Wire, WireError};
 use crate::{ollama, openai};
 
-/// A reply on its way from a server. Dropping it closes the connection.
+/// A reply in transit from a server. Dropping it closes the connection.
 pub(crate) struct Stream {
     server: Arc<Server>,
     response: Response,
@@ -19,12 +19,12 @@ pub(crate) struct Stream {
     lines: Lines,
     wire: Wire,
     ready: VecDeque<Piece>,
-    /// What went wrong behind the pieces that are ready.
+    /// The error that follows the ready pieces.
     failed: Option<Error>,
 }
 
 impl Stream {
-    /// Reads an answer to what was sent as a stream.
+    /// Reads a response to `sent` as a stream.
     pub(crate) fn new(server: Arc<Server>, response: Response, sent: Sent) -> Result<Self, Error> {
         let wire = match server.api {
             Api::Ollama => Wire::Ollama(ollama::Parser::default()),
@@ -38,7 +38,7 @@ impl Stream {
         Ok(Self { server, response, sent, lines: Lines::new(), wire, ready: VecDeque::new(), failed: None })
     }
 
-    /// The next piece; nothing may be asked for after [`Piece::End`].
+    /// Returns the next piece. Must not be called after [`Piece::End`].
     pub(crate) async fn next(&mut self) -> Result<Piece, Error> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
@@ -51,7 +51,7 @@ impl Stream {
         }
     }
 
-    /// Reads on until a piece is ready. What came before an error counts: it may have arrived together with it.
+    /// Reads until a piece is ready. Pieces before an error count, because they may have arrived in the same chunk.
     async fn read(&mut self) -> Result<(), Error> {
         while self.ready.is_empty() {
             match self.response.chunk().await.map_err(|error| self.server.network(error))? {

@@ -1,11 +1,11 @@
-/// Estimates tokens where no tokenizer can be asked. The same text always counts the same.
+/// Estimates token counts if no tokenizer can be asked. Equal texts have equal counts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tokens {
     bytes_per_token: f64,
 }
 
 impl Tokens {
-    /// One token for every `bytes_per_token` bytes; less than one byte counts as one.
+    /// Counts one token for every `bytes_per_token` bytes. Values below 1 count as 1.
     pub(crate) fn new(bytes_per_token: f32) -> Self {
         Self { bytes_per_token: f64::from(bytes_per_token).max(1.0) }
     }
@@ -18,13 +18,13 @@ impl Tokens {
         (bytes as f64 / self.bytes_per_token).ceil() as usize
     }
 
-    /// The beginning of a text that has so many tokens at most; whole characters.
+    /// Returns the longest beginning of a text with at most `tokens` tokens, cut at a character boundary.
     pub(crate) fn cut(self, text: &str, tokens: usize) -> &str {
         cut_bytes(text, (tokens as f64 * self.bytes_per_token) as usize)
     }
 }
 
-/// The beginning of a text that has so many bytes at most; whole characters.
+/// Returns the longest beginning of a text with at most `bytes` bytes, cut at a character boundary.
 pub(crate) fn cut_bytes(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn estimates_and_cuts() {
+    fn tokens_are_estimated_and_texts_cut_at_characters() {
         let tokens = Tokens::new(3.0);
         assert_eq!([tokens.of(""), tokens.of("a"), tokens.of("abc"), tokens.of("abcd")], [0, 1, 1, 2]);
         assert_eq!(tokens.of("記憶"), 2);

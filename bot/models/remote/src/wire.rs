@@ -1,4 +1,4 @@
-//! What both kinds of stream come down to.
+//! The common form of both kinds of stream.
 
 use azera_model_api::FinishReason;
 use serde_json::Value;
@@ -8,22 +8,22 @@ use crate::{ollama, openai};
 /// A part of a streamed reply.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Piece {
-    /// A piece of thinking that the server told apart.
+    /// A piece of thinking from a separate field.
     Thinking(String),
-    /// A piece of the reply, which may hold thinking in tags.
+    /// A piece of the reply, which may contain thinking in tags.
     Content(String),
     /// The reply is complete.
     End(End),
 }
 
-/// How a reply ended.
+/// The end of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) finish: FinishReason,
     pub(crate) counts: Option<Counts>,
 }
 
-/// Tokens as the server counted them.
+/// The server's token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) prompt: usize,
@@ -31,11 +31,11 @@ pub(crate) struct Counts {
     pub(crate) completion: usize,
 }
 
-/// Why a line of a stream could not be taken.
+/// The reasons to reject a line of a stream.
 pub(crate) enum WireError {
-    /// It is not what such a server writes.
+    /// The line is malformed.
     Malformed(String),
-    /// It is an error of the server's, in its own words.
+    /// The server reports an error, in its own words.
     ServerSaid(Value),
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// Takes a line and adds what it holds.
+    /// Parses a line and adds its pieces to `out`.
     pub(crate) fn line(&mut self, line: &str, out: &mut impl Extend<Piece>) -> Result<(), WireError> {
         match self {
             Self::OpenAi(parser) => parser.line(line, out),
@@ -54,7 +54,7 @@ impl Wire {
         }
     }
 
-    /// Takes the end of the stream and adds what that completes; nothing, if the reply was cut off.
+    /// Ends the stream and adds the last pieces. Adds nothing if the reply was cut off.
     pub(crate) fn end(&mut self, out: &mut impl Extend<Piece>) -> Result<(), WireError> {
         match self {
             Self::OpenAi(parser) => parser.end(out),
@@ -63,17 +63,17 @@ impl Wire {
     }
 }
 
-/// Adds a piece unless it is empty.
-pub(crate) fn give(text: Option<String>, piece: impl Fn(String) -> Piece, out: &mut impl Extend<Piece>) {
+/// Adds a piece, unless it is empty.
+pub(crate) fn push_piece(text: Option<String>, piece: impl Fn(String) -> Piece, out: &mut impl Extend<Piece>) {
     out.extend(text.filter(|text| !text.is_empty()).map(piece));
 }
 
-/// The number as JSON as it would be written by hand: 0.7, not 0.699999988079071.
+/// Returns the number as JSON in its shortest form: 0.7, not 0.699999988079071.
 pub(crate) fn number(value: f32) -> Value {
     value.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }
 
-/// Names the kind of mistake, never the text around it.
+/// Describes the kind of error without the text around it.
 pub(crate) fn malformed(error: &serde_json::Error) -> WireError {
     let kind = match error.classify() {
         serde_json::error::Category::Eof => "a JSON object that ends too early",
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines that look like a stream, right or nearly so.
+    /// Generates lines that look like a stream, valid or almost valid.
     fn lines() -> impl Strategy<Value = Vec<String>> {
         let value = prop_oneof![
             Just("null".to_owned()),
@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_lines_are_taken_or_refused_and_nothing_follows_the_end(lines in lines()) {
+        fn any_lines_are_parsed_or_rejected_and_nothing_follows_the_end(lines in lines()) {
             for mut wire in [Wire::OpenAi(openai::Parser::default()), Wire::Ollama(ollama::Parser::default())] {
                 let mut out: Vec<Piece> = Vec::new();
                 let taken = lines.iter().all(|line| wire.line(line, &mut out).is_ok());

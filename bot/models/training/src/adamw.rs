@@ -5,48 +5,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::lora::Lora;
 
-/// How much of the running means is kept a step, and what stands under the fraction.
+/// The share of the running means that each step keeps, and the constant in the denominator.
 const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
 
-/// How an adapter is trained.
+/// The hyperparameters of a training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The rank of the adapter.
+    /// The rank of the LoRA.
     pub rank: usize,
-    /// Its scale is `alpha / rank`.
+    /// The scale of the LoRA is `alpha / rank`.
     pub alpha: f32,
-    /// What the beginning and the order of the examples are drawn from.
+    /// The seed of the initial values and of the order of the examples.
     pub seed: u64,
-    /// Steps in all.
+    /// The number of steps.
     pub steps: usize,
-    /// Examples a step.
+    /// The number of examples per step.
     pub batch: usize,
-    /// An example of n learnt tokens counts as much as n to this power: 1 has all tokens count alike, 0 all examples.
-    #[serde(default = "alike", skip_serializing_if = "is_alike")]
+    /// The weight of an example: an example with n learnt tokens counts as n to this power. With 1 all tokens have
+    /// equal weight, with 0 all examples.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub length_power: f32,
     /// The highest learning rate.
     pub rate: f32,
-    /// Steps over which the learning rate rises to it.
+    /// The number of steps in which the learning rate rises to `rate`.
     pub warm_up: usize,
-    /// The share of it that is left at the last step; it falls there along half a cosine.
+    /// The share of `rate` at the last step. The learning rate falls to it along half a cosine.
     pub floor: f32,
-    /// How much of each number is taken away a step, times the learning rate.
+    /// The share of each number that is subtracted per step, times the learning rate.
     pub weight_decay: f32,
     /// The longest gradient, as a Euclidean norm.
     pub clip: f32,
-    /// Tokens of a pass; more are split over several, whose gradients are added.
+    /// The most tokens in a pass. Steps with more are split into several passes, whose gradients are added.
     pub pass_tokens: usize,
 }
 
-fn alike() -> f32 {
+fn one() -> f32 {
     1.0
 }
 
-// serde hands over a reference.
-fn is_alike(power: &f32) -> bool {
+// serde passes a reference.
+fn is_one(power: &f32) -> bool {
     *power == 1.0
 }
 
@@ -85,14 +86,15 @@ impl Recipe {
         Ok(())
     }
 
-    /// How much a token of each example of a step counts, where these are their learnt tokens; the weights of all tokens add up to 1.
+    /// Returns the weight of a token of each example in a step, given their learnt tokens. The weights of all tokens
+    /// add up to 1.
     pub(crate) fn weights(&self, learnt: &[usize]) -> Vec<f32> {
         let whole: f64 = learnt.iter().map(|tokens| (*tokens as f64).powf(f64::from(self.length_power))).sum();
         let weight = |tokens: &usize| ((*tokens as f64).powf(f64::from(self.length_power) - 1.0) / whole) as f32;
         learnt.iter().map(weight).collect()
     }
 
-    /// The learning rate of a step, the first being 0.
+    /// Returns the learning rate of a step, counted from 0.
     pub(crate) fn rate_at(&self, step: usize) -> f32 {
         if step < self.warm_up {
             return self.rate * (step + 1) as f32 / self.warm_up as f32;
@@ -112,12 +114,12 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Takes one step; the gradients are scaled down to `recipe.clip` first. Gives their norm before that.
+    /// Takes one step. The gradients are first scaled down to `recipe.clip`. Returns their norm before that.
     pub(crate) fn step(&mut self, recipe: &Recipe, step: usize, lora: &mut Lora, grads: &Lora) -> f32 {
         let square = |matrix: &crate::lora::Matrix| {
             matrix.values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>()
         };
-        // Added in their order, however many threads there are.
+        // The sum has a fixed order, whatever the number of threads.
         let squares: Vec<f64> = grads.matrices().collect::<Vec<_>>().into_par_iter().map(square).collect();
         let length = squares.iter().sum::<f64>().sqrt() as f32;
         let shrink = if length > recipe.clip { recipe.clip / length } else { 1.0 };
@@ -162,14 +164,14 @@ mod tests {
         assert_eq!(recipe().rate_at(99), rates[20]);
     }
 
-    /// An adapter of one number in `A` and one in `B`.
+    /// Returns a LoRA with one number in `A` and one in `B`.
     fn of(a: f32, b: f32) -> Lora {
         let one = |value| Matrix { values: vec![value], rows: 1, columns: 1 };
         Lora { architecture: "llama".into(), rank: 1, alpha: 1.0, pairs: vec![LoraPair { a: one(a), b: one(b) }] }
     }
 
     #[test]
-    fn steps_are_those_reckoned_by_hand() {
+    fn steps_match_a_computation_by_hand() {
         let mut moments = Moments { first: of(0.0, 0.0), second: of(0.0, 0.0) };
         let mut lora = of(1.0, 2.0);
         let near = |lora: &Lora, a: f32, b: f32| {
@@ -177,7 +179,7 @@ mod tests {
             let (read, written) = (read.values[0], written.values[0]);
             assert!((read - a).abs() < 1e-6 && (written - b).abs() < 1e-6, "{read} {written}");
         };
-        // Cut down to 0.6 and 0.8; each goes its rate of 0.001, and 0.0005 of itself.
+        // The gradients are clipped to 0.6 and 0.8. Each number moves by its rate of 0.001, and by 0.0005 of itself.
         assert_eq!(moments.step(&recipe(), 0, &mut lora, &of(30.0, 40.0)), 50.0);
         near(&lora, 0.9985, 1.998);
         // Means of -0.006 / 0.19 and 0.152 / 0.19, squares of 0.36 and 0.64, a rate of 0.002.

@@ -1,8 +1,9 @@
-//! Causal attention over packed sequences, with questions in groups that share keys.
+//! Causal attention over packed sequences, with groups of queries that share keys.
 //!
-//! Sequences lie one behind the other without padding. One that begins like another does not hold that beginning again: it
-//! names the rows of it, and its tokens see them and their own past. A beginning may itself begin like others. So what many
-//! examples share is computed once, and what all of them teach about it is summed before it is handed back.
+//! Sequences follow each other without padding. A sequence that begins like another does not contain that beginning
+//! again: it refers to its rows, and its tokens see them and their own past. A beginning can itself refer to others. So
+//! a beginning that many examples share is computed once, and all their gradients for it are summed before they are
+//! propagated.
 
 use std::ops::Range;
 
@@ -14,44 +15,44 @@ use crate::device::is_here;
 use crate::error::Result;
 use crate::slice::{dot, exp, most, numbers, read};
 
-/// A stretch of packed tokens that attends to itself and to a beginning.
+/// A range of packed tokens that attends to itself and to earlier rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// Its rows.
     pub(crate) rows: Range<usize>,
-    /// The rows of what it begins with, in its order; none where nothing of it lies elsewhere.
+    /// The rows of its beginning, in order; empty if it contains its own beginning.
     pub(crate) prefix: Vec<Range<usize>>,
 }
 
 impl Segment {
-    /// The rows that its last token sees.
+    /// Returns the rows that its last token sees.
     pub(crate) fn seen(&self) -> Vec<Range<usize>> {
         self.prefix.iter().chain([&self.rows]).cloned().collect()
     }
 }
 
-/// Questions, keys and values of a layer; tokens by heads and their numbers, positions turned in.
+/// The queries, keys and values of a layer: tokens by heads and their numbers, with positions applied.
 pub(crate) struct Heads<'a> {
     pub(crate) shape: &'a Shape,
-    pub(crate) questions: &'a Tensor,
+    pub(crate) queries: &'a Tensor,
     pub(crate) keys: &'a Tensor,
     pub(crate) values: &'a Tensor,
 }
 
-/// Questions, keys and values of one segment; head by head.
+/// The queries, keys and values of one segment, head by head.
 struct Split {
-    questions: Tensor,
+    queries: Tensor,
     keys: Tensor,
     values: Tensor,
 }
 
 impl Heads<'_> {
-    /// What each token takes from those it sees, tokens by heads and their numbers.
+    /// Computes the attention output of each token: tokens by heads and their numbers.
     pub(crate) fn attend(&self, segments: &[Segment]) -> Result<Tensor> {
-        if !is_here(self.questions) {
+        if !is_here(self.queries) {
             return self.attend_on_device(segments);
         }
-        let (tokens, width) = self.questions.dims2()?;
+        let (tokens, width) = self.queries.dims2()?;
         let mut out = vec![0.0; tokens * width];
         let taken = each(segments, |segment| {
             let split = self.split(segment)?;
@@ -63,14 +64,14 @@ impl Heads<'_> {
         Ok(Tensor::from_vec(out, (tokens, width), &Device::Cpu)?)
     }
 
-    /// What [`Self::attend`] hands back to questions, keys and values.
+    /// Returns the gradients of [`Self::attend`] for queries, keys and values.
     pub(crate) fn attend_back(&self, segments: &[Segment], grad: &Tensor) -> Result<[Tensor; 3]> {
-        if !is_here(self.questions) {
+        if !is_here(self.queries) {
             return self.attend_back_on_device(segments, grad);
         }
-        let (tokens, queried) = self.questions.dims2()?;
+        let (tokens, queried) = self.queries.dims2()?;
         let (_, answered) = self.keys.dims2()?;
-        let mut to_questions = vec![0.0; tokens * queried];
+        let mut to_queries = vec![0.0; tokens * queried];
         let (mut to_keys, mut to_values) = (vec![0.0; tokens * answered], vec![0.0; tokens * answered]);
         let scale = self.scale();
         let backs = each(segments, |segment| {
@@ -80,19 +81,19 @@ impl Heads<'_> {
             let values = weights.transpose(1, 2)?.matmul(&grad)?;
             let scores = grad.matmul(&split.values.transpose(1, 2)?)?;
             scores.inplace_op2(&weights, &SoftmaxBack { columns: weights.dim(2)?, scale })?;
-            let questions = scores.matmul(&split.keys)?;
-            let keys = scores.transpose(1, 2)?.matmul(&split.questions)?;
-            Ok((questions, keys, values))
+            let queries = scores.matmul(&split.keys)?;
+            let keys = scores.transpose(1, 2)?.matmul(&split.queries)?;
+            Ok((queries, keys, values))
         })?;
-        // Segments that share a beginning add to the same rows: in their order, whichever was ready first.
-        for (segment, (questions, keys, values)) in segments.iter().zip(backs) {
-            self.merge(&questions, segment.rows.clone(), &mut to_questions, self.group())?;
+        // Segments with a shared beginning add to the same rows, in a fixed order that does not depend on threads.
+        for (segment, (queries, keys, values)) in segments.iter().zip(backs) {
+            self.merge(&queries, segment.rows.clone(), &mut to_queries, self.group())?;
             let seen = segment.seen();
             self.merge(&keys, seen.iter().cloned().flatten(), &mut to_keys, 1)?;
             self.merge(&values, seen.iter().cloned().flatten(), &mut to_values, 1)?;
         }
         Ok([
-            Tensor::from_vec(to_questions, (tokens, queried), &Device::Cpu)?,
+            Tensor::from_vec(to_queries, (tokens, queried), &Device::Cpu)?,
             Tensor::from_vec(to_keys, (tokens, answered), &Device::Cpu)?,
             Tensor::from_vec(to_values, (tokens, answered), &Device::Cpu)?,
         ])
@@ -109,18 +110,18 @@ impl Heads<'_> {
     fn split(&self, segment: &Segment) -> Result<Split> {
         let seen = segment.seen();
         Ok(Split {
-            questions: self.split_rows(self.questions, std::slice::from_ref(&segment.rows), self.group())?,
+            queries: self.split_rows(self.queries, std::slice::from_ref(&segment.rows), self.group())?,
             keys: self.split_rows(self.keys, &seen, 1)?,
             values: self.split_rows(self.values, &seen, 1)?,
         })
     }
 
-    /// How much each question takes from each token, answering heads by questions of their group by tokens.
+    /// Computes the attention weights: key heads by queries of their group by tokens.
     fn weights(&self, split: &Split, segment: &Segment) -> Result<Tensor> {
-        let scores = split.questions.matmul(&split.keys.transpose(1, 2)?)?;
+        let scores = split.queries.matmul(&split.keys.transpose(1, 2)?)?;
         let softmax = Softmax {
             columns: scores.dim(2)?,
-            questions: segment.rows.len(),
+            queries: segment.rows.len(),
             before: segment.prefix.iter().map(ExactSizeIterator::len).sum(),
             scale: self.scale(),
         };
@@ -128,7 +129,7 @@ impl Heads<'_> {
         Ok(scores)
     }
 
-    /// These rows of `x`, each answering head's together: heads by (members of the group, rows) by numbers.
+    /// Gathers these rows of `x` for each key head: heads by (members of the group, rows) by numbers.
     fn split_rows(&self, x: &Tensor, ranges: &[Range<usize>], group: usize) -> Result<Tensor> {
         let (heads, width) = (self.shape.kv_heads, self.shape.head_width);
         let rows: usize = ranges.iter().map(ExactSizeIterator::len).sum();
@@ -143,7 +144,7 @@ impl Heads<'_> {
         Ok(Tensor::from_vec(out, (heads, group * rows, width), &Device::Cpu)?)
     }
 
-    /// Adds what [`Self::split_rows`] took apart to these rows of `out`.
+    /// Adds the result of [`Self::split_rows`] back to these rows of `out`.
     fn merge(
         &self,
         x: &Tensor,
@@ -164,15 +165,15 @@ impl Heads<'_> {
     }
 }
 
-/// What is made of each segment, several at once, in their order.
+/// Computes a value for each segment in parallel, and returns them in order.
 fn each<T: Send>(segments: &[Segment], make: impl Fn(&Segment) -> Result<T> + Sync + Send) -> Result<Vec<T>> {
     segments.par_iter().map(make).collect()
 }
 
-/// Scores to weights: each question sees what is before its segment and its own past.
+/// Turns scores into weights. Each query sees the tokens before its segment and its own past.
 struct Softmax {
     columns: usize,
-    questions: usize,
+    queries: usize,
     before: usize,
     scale: f32,
 }
@@ -184,7 +185,7 @@ impl InplaceOp1 for Softmax {
 
     fn cpu_fwd(&self, storage: &mut CpuStorage, _: &Layout) -> candle_core::Result<()> {
         numbers(storage)?.par_chunks_mut(self.columns).enumerate().for_each(|(index, row)| {
-            let seen = self.before + index % self.questions + 1;
+            let seen = self.before + index % self.queries + 1;
             let (row, hidden) = row.split_at_mut(seen);
             let largest = most(row);
             row.iter_mut().for_each(|score| *score = exp((*score - largest) * self.scale));
@@ -196,7 +197,7 @@ impl InplaceOp1 for Softmax {
     }
 }
 
-/// What a softmax hands back to its scores: `w (g - sum(w g))`, times their scale.
+/// Computes the gradient of a softmax for its scores: `w (g - sum(w g))`, times their scale.
 struct SoftmaxBack {
     columns: usize,
     scale: f32,

@@ -1,4 +1,4 @@
-//! The frozen model: the weights of a GGUF file, left quantized as they are.
+//! The frozen model: the weights of a GGUF file, kept quantized.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -14,61 +14,61 @@ use crate::device::ComputeDevice;
 use crate::error::{Error, Result, gguf, io};
 use crate::slice::{matrix, read};
 
-/// Rows of the vocabulary that are made plain floats at once.
+/// The rows of the vocabulary that are dequantized at once.
 const VOCABULARY_ROWS: usize = 8192;
 
-/// Rows of a projection that a thread makes plain floats at once.
+/// The rows of a projection that a thread dequantizes at once.
 const PROJECTION_ROWS: usize = 128;
 
-/// The most layers and the widest of anything that is believed.
+/// The largest accepted number of layers, and the largest accepted size of anything else.
 const MAX_LAYERS: u64 = 1024;
 const MAX_WIDTH: u64 = 1 << 20;
 
-/// Which numbers of a head are turned together by rotary positions.
+/// The pairs of numbers in a head that rotary positions rotate together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rope {
     /// Neighbours, as in llama.cpp's permuted Llama weights.
     Neighbours,
-    /// The first half with the second, as in GPT-NeoX and Qwen.
+    /// A number of the first half and one of the second, as in GPT-NeoX and Qwen.
     Halves,
 }
 
-/// The measures of a model.
+/// The dimensions of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     /// The architecture by its GGUF name: `llama` or `qwen3`.
     pub architecture: String,
-    /// How many layers.
+    /// The number of layers.
     pub layers: usize,
-    /// Numbers of a hidden state.
+    /// The width of a hidden state.
     pub width: usize,
-    /// Heads that ask.
+    /// The number of query heads.
     pub heads: usize,
-    /// Heads that answer; each serves `heads / kv_heads` of those that ask.
+    /// The number of key heads. Each serves `heads / kv_heads` query heads.
     pub kv_heads: usize,
-    /// Numbers of a head.
+    /// The width of a head.
     pub head_width: usize,
-    /// Numbers between the projections of the feed-forward part.
+    /// The inner width of the feed-forward part.
     pub inner: usize,
-    /// How many tokens there are.
+    /// The number of tokens in the vocabulary.
     pub vocabulary: usize,
-    /// Tokens of a sequence at most.
+    /// The most tokens in a sequence.
     pub context: usize,
-    /// Added to the mean square under the root of a norm.
+    /// The constant under the root of a norm, added to the mean square.
     pub epsilon: f32,
     /// The base of the rotary frequencies.
     pub rope_base: f32,
-    /// Which numbers turn together.
+    /// The pairs that are rotated together.
     pub rope: Rope,
-    /// How many numbers of a head turn.
+    /// How many numbers of a head are rotated.
     pub rope_width: usize,
 }
 
-/// The linear projections of a layer, in the order adapters hold them.
+/// The linear projections of a layer, in the order of a LoRA's pairs.
 pub const PROJECTIONS: [&str; 7] = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
 
 impl Shape {
-    /// Numbers in and out of each of [`PROJECTIONS`].
+    /// Returns the inputs and outputs of each of [`PROJECTIONS`].
     pub fn projections(&self) -> [(usize, usize); 7] {
         let (queried, answered) = (self.heads * self.head_width, self.kv_heads * self.head_width);
         [
@@ -88,14 +88,15 @@ impl Shape {
 pub(crate) struct Layer {
     pub(crate) attn_norm: Vec<f32>,
     pub(crate) ffn_norm: Vec<f32>,
-    /// Norms of each head's questions and keys, where the architecture has them.
+    /// The norms of each head's queries and keys, if the architecture has them.
     pub(crate) head_norms: Option<(Vec<f32>, Vec<f32>)>,
-    /// In the order of [`PROJECTIONS`], out by in; with the processor [`PROJECTION_ROWS`] of each together, elsewhere all.
+    /// The projections in the order of [`PROJECTIONS`], outputs by inputs. On the processor, each is split into parts
+    /// of [`PROJECTION_ROWS`] rows.
     projections: Vec<Vec<QTensor>>,
 }
 
 impl Layer {
-    /// Projection `which` as plain floats, out by in.
+    /// Returns projection `which` as plain floats, outputs by inputs.
     pub(crate) fn projection(&self, which: usize) -> Result<Tensor> {
         let parts = &self.projections[which];
         if let [whole] = parts.as_slice() {
@@ -110,7 +111,7 @@ impl Layer {
     }
 }
 
-/// A model to learn on, whose own weights never change.
+/// A model to train LoRAs for. Its own weights never change.
 #[derive(Debug)]
 pub struct BaseModel {
     shape: Shape,
@@ -118,32 +119,32 @@ pub struct BaseModel {
     sha256: String,
     pub(crate) layers: Vec<Layer>,
     pub(crate) output_norm: Vec<f32>,
-    /// What each rotary frequency is divided by.
+    /// The divisors of the rotary frequencies.
     pub(crate) rope_factors: Vec<f32>,
-    /// The embeddings, [`VOCABULARY_ROWS`] tokens each.
+    /// The embeddings, in parts of [`VOCABULARY_ROWS`] tokens.
     embeddings: Vec<QTensor>,
-    /// The last projection where it is not the embeddings.
+    /// The last projection, if it differs from the embeddings.
     output: Option<Vec<QTensor>>,
 }
 
 impl BaseModel {
-    /// Reads a model of the `llama` or `qwen3` architecture, to compute with the processor.
+    /// Opens a model of the `llama` or `qwen3` architecture on the processor.
     ///
     /// # Errors
-    /// [`Error::Gguf`] for a damaged file, [`Error::Model`] for one that is none of these.
+    /// [`Error::Gguf`] if the file is damaged, [`Error::Model`] if the architecture is not supported.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_at(path, &ComputeDevice::processor())
     }
 
-    /// The same, to compute elsewhere, where its weights are put, quantized as they are.
+    /// Opens a model on a device, which gets its weights quantized as they are.
     ///
     /// # Errors
-    /// Those of [`Self::open`], and where there is no room for it.
+    /// Those of [`Self::open`], and [`Error::Compute`] if the device has no room for it.
     pub fn open_at(path: &Path, place: &ComputeDevice) -> Result<Self> {
         Weights::open(path, place)?.base()
     }
 
-    /// The measures of a model that can be learnt on, by the header of its file.
+    /// Returns the shape of a model that can be trained, from the header of its file.
     ///
     /// # Errors
     /// Those of [`Self::open`], as far as the header shows them.
@@ -151,22 +152,22 @@ impl BaseModel {
         Weights::open(path, &ComputeDevice::processor())?.shape()
     }
 
-    /// Where it computes.
+    /// Returns the device that computes.
     pub fn place(&self) -> &ComputeDevice {
         &self.place
     }
 
-    /// Its measures.
+    /// Returns the shape.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The SHA-256 of its file in hexadecimal digits.
+    /// Returns the SHA-256 of the file, in hexadecimal.
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// The embeddings of some tokens, tokens by width.
+    /// Returns the embeddings of some tokens, tokens by width.
     pub(crate) fn embed(&self, tokens: &[u32]) -> Result<Tensor> {
         let mut rows = vec![0.0_f32; tokens.len() * self.shape.width];
         for (index, chunk) in self.embeddings.iter().enumerate() {
@@ -188,7 +189,8 @@ impl BaseModel {
         Ok(Tensor::from_vec(rows, (tokens.len(), self.shape.width), self.place.device())?)
     }
 
-    /// The last projection in parts: the first token of each, and its weights as plain floats, tokens by width.
+    /// Iterates over the parts of the last projection: the first token of each, and its weights as plain floats, tokens
+    /// by width.
     pub(crate) fn vocabulary(&self) -> impl Iterator<Item = Result<(usize, Tensor)>> {
         let parts = self.output.as_ref().unwrap_or(&self.embeddings);
         parts
@@ -331,7 +333,7 @@ impl<'a> Weights<'a> {
         self.layout.tensors.iter().find(|tensor| tensor.name == name.as_bytes())
     }
 
-    /// A matrix of `outputs` rows in parts of at most `most` rows.
+    /// Reads a matrix of `outputs` rows in parts of at most `most` rows.
     fn rows(&mut self, name: &str, inputs: usize, outputs: usize, most: usize) -> Result<Vec<QTensor>> {
         let tensor = self.find(name).ok_or_else(|| Error::Model(format!("it has no {name}")))?.clone();
         let wanted = [inputs as u64, outputs as u64];
@@ -384,7 +386,7 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// candle's name for a way of storing that it reads.
+/// Returns candle's name for a storage type that it can read.
 fn kind(number: u32) -> Option<GgmlDType> {
     Some(match number {
         0 => GgmlDType::F32,

@@ -1,4 +1,4 @@
-//! What is saved: GGUF files of plain floats, checkpoints among them.
+//! Saved files: GGUF files of plain floats, including checkpoints.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -15,7 +15,7 @@ use crate::lora::Lora;
 
 const KIND: &str = "azera.hearth.checkpoint";
 
-/// Bytes in hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -40,7 +40,7 @@ impl TensorFile {
         self.layout.tensors.iter().find(|tensor| tensor.name == name.as_bytes())
     }
 
-    /// A matrix of 16-bit or 32-bit floats.
+    /// Reads a matrix of 16-bit or 32-bit floats.
     pub(crate) fn values(&mut self, name: &str, rows: usize, columns: usize) -> Result<Vec<f32>> {
         let wrong = |what: String| Error::Saved { path: self.path.clone(), what };
         let tensor = self.find(name).ok_or_else(|| wrong(format!("{name} is missing")))?;
@@ -71,14 +71,14 @@ impl TensorFile {
     }
 }
 
-/// Where a training stands: everything that the next step depends on.
+/// The state of a training: everything on which the next step depends.
 pub(crate) struct Checkpoint {
     pub(crate) recipe: Recipe,
     pub(crate) base: String,
     pub(crate) examples: String,
-    /// The adapters it stands beside; nothing for none.
+    /// The identity of the frozen LoRAs; empty if there are none.
     pub(crate) beside: String,
-    /// The adapter it began with; nothing for none.
+    /// The identity of the LoRA that the training continued from; empty if there was none.
     pub(crate) began_with: String,
     pub(crate) step: usize,
     pub(crate) lora: Lora,
@@ -86,7 +86,7 @@ pub(crate) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Writes it whole or not at all.
+    /// Writes the checkpoint atomically.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let mut file = GgufFile::default();
         let parts = [("", &self.lora), (".first", &self.moments.first), (".second", &self.moments.second)];

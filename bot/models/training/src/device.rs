@@ -1,6 +1,6 @@
-//! Where a training computes, and what is done row by row to tensors that do not lie in the processor's memory: the sums of
-//! `slice`, `rope` and `attention`, by candle's own operations, which run wherever a tensor lies. They are held against those of
-//! the processor in tests; the processor keeps its own, which go through memory once where these go through it for each operation.
+//! The device of a training, and the row operations of `slice`, `rope` and `attention` on tensors that are not in the
+//! processor's memory. They use candle's operations, which run on every device. Tests compare them with those of the
+//! processor, which keeps its own: they read memory once, while these read it once for each operation.
 
 use std::fmt;
 
@@ -10,27 +10,28 @@ use crate::attention::{Heads, Segment};
 use crate::base::Rope;
 use crate::error::Result;
 
-/// Where a training computes.
+/// The device that computes a training.
 #[derive(Debug, Clone)]
 pub struct ComputeDevice(Device);
 
 impl ComputeDevice {
-    /// The processor.
+    /// Returns the processor.
     pub fn processor() -> Self {
         Self(Device::Cpu)
     }
 
-    /// The first GPU, in a build for one (`--features cuda`); in others the processor. From now on GPUs that can (Ampere and later)
-    /// multiply matrices by 19 bits of each number (TF32): more than the 16 that others train in, and many times as fast as all 32.
+    /// Returns the first GPU in a build with `--features cuda`, and the processor in others. GPUs that support it
+    /// (Ampere and later) then multiply matrices with 19 bits of each number (TF32): more than the 16 bits of other
+    /// trainers, and many times as fast as 32.
     ///
     /// # Errors
-    /// Where a build for one finds none that answers.
+    /// [`crate::Error::Compute`] if a build for GPUs finds none that works.
     pub fn best() -> Result<Self> {
         candle_core::cuda::set_gemm_reduced_precision_f32(true);
         Ok(Self(Device::cuda_if_available(0)?))
     }
 
-    /// Whether it is the processor.
+    /// Returns true for the processor.
     pub fn is_processor(&self) -> bool {
         self.0.is_cpu()
     }
@@ -48,11 +49,12 @@ impl fmt::Display for ComputeDevice {
 
 #[cfg(test)]
 thread_local! {
-    /// Has tensors of the processor handled as if they lay elsewhere, so that machines without a GPU hold both ways against each other.
+    /// Handles the processor's tensors as if they were on another device, so that both paths can be compared without a
+    /// GPU.
     pub(crate) static FORCE_DEVICE_PATH: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Whether `x` lies where the processor can read it.
+/// Returns true if `x` is in the processor's memory.
 pub(crate) fn is_here(x: &Tensor) -> bool {
     #[cfg(test)]
     if FORCE_DEVICE_PATH.get() {
@@ -100,7 +102,7 @@ pub(crate) fn gated_back(gate: &Tensor, up: &Tensor, grad: &Tensor) -> Result<(T
     Ok((((grad * up)? * (open * slope)?)?, to_up))
 }
 
-/// Turns pairs of each head by angles of these cosines and sines, tokens by 1 by pairs.
+/// Rotates pairs of each head by angles with these cosines and sines, tokens by 1 by pairs.
 pub(crate) fn turned(x: &Tensor, head_width: usize, (cos, sin): (&Tensor, &Tensor), rope: Rope) -> Result<Tensor> {
     let (tokens, width) = x.dims2()?;
     let pairs = cos.dim(2)?;
@@ -125,12 +127,12 @@ pub(crate) fn turned(x: &Tensor, head_width: usize, (cos, sin): (&Tensor, &Tenso
     Ok(Tensor::cat(&[turned, staying.contiguous()?], 2)?.reshape((tokens, width))?)
 }
 
-/// One segment's part of attention.
+/// One segment's part of the attention.
 struct Part {
-    /// Its rows, and all it sees.
+    /// The segment's rows, and the rows that it sees.
     rows: Tensor,
     seen: Tensor,
-    questions: Tensor,
+    queries: Tensor,
     keys: Tensor,
     values: Tensor,
     weights: Tensor,
@@ -138,16 +140,16 @@ struct Part {
 
 impl Part {
     fn of(heads: &Heads<'_>, segment: &Segment) -> Result<Self> {
-        let device = heads.questions.device();
+        let device = heads.queries.device();
         let indices = |rows: Vec<usize>| {
             let rows: Vec<u32> = rows.into_iter().map(|row| row as u32).collect();
             Tensor::from_vec(rows.clone(), rows.len(), device)
         };
         let rows = indices(segment.rows.clone().collect())?;
         let seen = indices(segment.seen().into_iter().flatten().collect())?;
-        let questions = heads.taken_apart(heads.questions, &rows, heads.group())?;
-        let keys = heads.taken_apart(heads.keys, &seen, 1)?;
-        let values = heads.taken_apart(heads.values, &seen, 1)?;
+        let queries = heads.split_rows_on_device(heads.queries, &rows, heads.group())?;
+        let keys = heads.split_rows_on_device(heads.keys, &seen, 1)?;
+        let values = heads.split_rows_on_device(heads.values, &seen, 1)?;
         let (asking, all) = (rows.elem_count(), seen.elem_count());
         let hidden: Vec<f32> = (0..asking)
             .flat_map(|row| {
@@ -155,61 +157,60 @@ impl Part {
             })
             .collect();
         let hidden = Tensor::from_vec(hidden, (1, 1, asking, all), device)?;
-        let scores = (questions.matmul(&keys.t()?)? * f64::from(heads.scale()))?;
+        let scores = (queries.matmul(&keys.t()?)? * f64::from(heads.scale()))?;
         let shape = scores.shape().clone();
         let scores = scores.reshape((heads.shape.kv_heads, heads.group(), asking, all))?.broadcast_add(&hidden)?;
         let powers = scores.broadcast_sub(&scores.max_keepdim(3)?)?.exp()?;
         let weights = powers.broadcast_div(&powers.sum_keepdim(3)?)?.reshape(shape)?;
-        Ok(Self { rows, seen, questions, keys, values, weights })
+        Ok(Self { rows, seen, queries, keys, values, weights })
     }
 }
 
 impl Heads<'_> {
-    /// These rows of `x`, each answering head's together: heads by (members of the group, rows) by numbers.
-    fn taken_apart(&self, x: &Tensor, rows: &Tensor, group: usize) -> Result<Tensor> {
+    /// Gathers these rows of `x` for each key head: heads by (members of the group, rows) by numbers.
+    fn split_rows_on_device(&self, x: &Tensor, rows: &Tensor, group: usize) -> Result<Tensor> {
         let (heads, width, count) = (self.shape.kv_heads, self.shape.head_width, rows.elem_count());
         let chosen = x.index_select(rows, 0)?.reshape((count, heads, group, width))?;
         Ok(chosen.permute((1, 2, 0, 3))?.contiguous()?.reshape((heads, group * count, width))?)
     }
 
-    /// Adds what [`Self::taken_apart`] took apart to these rows of `out`.
-    fn put_together(&self, x: &Tensor, rows: &Tensor, out: &Tensor, group: usize) -> Result<Tensor> {
+    /// Adds the result of [`Self::split_rows_on_device`] back to these rows of `out`.
+    fn merge_on_device(&self, x: &Tensor, rows: &Tensor, out: &Tensor, group: usize) -> Result<Tensor> {
         let (heads, width, count) = (self.shape.kv_heads, self.shape.head_width, rows.elem_count());
         let x = x.reshape((heads, group, count, width))?.permute((2, 0, 1, 3))?.contiguous()?;
         Ok(out.index_add(rows, &x.reshape((count, heads * group * width))?, 0)?)
     }
 
     pub(crate) fn attend_on_device(&self, segments: &[Segment]) -> Result<Tensor> {
-        let mut out = self.questions.zeros_like()?;
+        let mut out = self.queries.zeros_like()?;
         for segment in segments {
             let part = Part::of(self, segment)?;
-            out = self.put_together(&part.weights.matmul(&part.values)?, &part.rows, &out, self.group())?;
+            out = self.merge_on_device(&part.weights.matmul(&part.values)?, &part.rows, &out, self.group())?;
         }
         Ok(out)
     }
 
     pub(crate) fn attend_back_on_device(&self, segments: &[Segment], grad: &Tensor) -> Result<[Tensor; 3]> {
-        let mut to = [self.questions.zeros_like()?, self.keys.zeros_like()?, self.values.zeros_like()?];
+        let mut to = [self.queries.zeros_like()?, self.keys.zeros_like()?, self.values.zeros_like()?];
         for segment in segments {
             let part = Part::of(self, segment)?;
-            let grad = self.taken_apart(grad, &part.rows, self.group())?;
+            let grad = self.split_rows_on_device(grad, &part.rows, self.group())?;
             let values = part.weights.t()?.matmul(&grad)?;
             let grad = grad.matmul(&part.values.t()?)?;
             let along = (&grad * &part.weights)?.sum_keepdim(2)?;
             let scores = ((grad.broadcast_sub(&along)? * &part.weights)? * f64::from(self.scale()))?;
-            let keys = scores.t()?.matmul(&part.questions)?;
+            let keys = scores.t()?.matmul(&part.queries)?;
             to = [
-                self.put_together(&scores.matmul(&part.keys)?, &part.rows, &to[0], self.group())?,
-                self.put_together(&keys, &part.seen, &to[1], 1)?,
-                self.put_together(&values, &part.seen, &to[2], 1)?,
+                self.merge_on_device(&scores.matmul(&part.keys)?, &part.rows, &to[0], self.group())?,
+                self.merge_on_device(&keys, &part.seen, &to[1], 1)?,
+                self.merge_on_device(&values, &part.seen, &to[2], 1)?,
             ];
         }
         Ok(to)
     }
 }
 
-/// The cross-entropy of the token that each row of `logits` should choose, and what they hand back to them, as many times as
-/// `weights` say.
+/// Returns the cross-entropy of each row of `logits` for its correct token, and the gradients times `weights`.
 pub(crate) fn cross_entropies(
     logits: &Tensor,
     tokens: &[u32],
@@ -228,8 +229,8 @@ pub(crate) fn cross_entropies(
     Ok((losses.into_iter().map(f64::from).collect(), grad.transpose()?))
 }
 
-/// The Kullback-Leibler divergence of each row of `logits` from that of `before`, and what they hand back, as many times as `weights`
-/// say.
+/// Returns the Kullback-Leibler divergence of each row of `logits` from the row of `before`, and the gradients times
+/// `weights`.
 pub(crate) fn divergences(
     logits: &Tensor,
     before: &Tensor,

@@ -1,54 +1,54 @@
-//! What can go wrong.
+//! Errors of the trainer.
 
 use std::path::{Path, PathBuf};
 
 use azera_model_gguf::GgufError;
 
-/// Why the Hearth cannot go on.
+/// The reasons why training fails.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// A file is no readable GGUF file.
+    /// A file is not a readable GGUF file.
     #[error("{} is not a usable GGUF file: {source}", path.display())]
     Gguf {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         #[source]
         source: GgufError,
     },
-    /// A model that this trainer does not know how to train.
+    /// The trainer does not support the model.
     #[error("the model cannot be trained: {0}")]
     Model(String),
-    /// A recipe that makes no sense.
+    /// The recipe is invalid.
     #[error("the recipe cannot be followed: {0}")]
     Recipe(String),
-    /// Adapters that cannot be added or compressed.
+    /// LoRAs cannot be added or compressed.
     #[error("the adapters cannot be put together: {0}")]
     Loras(String),
-    /// Examples that the model cannot learn from.
+    /// The model cannot be trained on the examples.
     #[error("the examples cannot be learnt: {0}")]
     Examples(String),
-    /// A checkpoint or adapter that is damaged, or belongs to something else.
+    /// A checkpoint or LoRA is damaged, or belongs to something else.
     #[error("{} cannot be taken up: {what}", path.display())]
     Saved {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         what: String,
     },
-    /// The loss is no number any more.
+    /// The loss is not a number any more.
     #[error("the loss of step {step} is not a number: lower the learning rate")]
     Diverged {
-        /// Steps made before.
+        /// The number of completed steps.
         step: usize,
     },
     /// The engine that multiplies matrices failed.
@@ -59,7 +59,7 @@ pub enum Error {
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
-/// What functions of this crate return.
+/// The result of functions in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {

@@ -1,6 +1,6 @@
-//! Learning beside what was learnt before: the adapters of earlier times are added and stay as they are, and what is learnt
-//! reads only what none of them reads (O-LoRA, Wang et al. 2023). Where O-LoRA punishes overlap, here it is taken away: the
-//! rows of the new `A` are projected on the orthogonal complement of all rows of the others.
+//! Training beside earlier LoRAs: those are added and stay unchanged, and the new LoRA reads only inputs that none of
+//! them reads (O-LoRA, Wang et al. 2023). O-LoRA penalizes overlap; here it is removed: the rows of the new `A` are
+//! projected on the orthogonal complement of all rows of the others.
 
 use candle_core::Tensor;
 use rayon::prelude::*;
@@ -13,27 +13,27 @@ use crate::lora::{Lora, LoraPair};
 use crate::slice::{matrix, read};
 use crate::span::OrthonormalBasis;
 
-/// A row of which no more than this share lies outside of those before is one of them, rounded to 32-bit floats.
+/// A row with at most this share outside of the rows before it depends on them, up to the rounding of 32-bit floats.
 const DEPENDENT: f64 = 1e-6;
 
-/// What stays as it is while something is learnt beside it.
+/// The LoRAs that stay unchanged during a training.
 #[derive(Debug)]
 pub(crate) struct FrozenLoras {
-    /// The sum of the adapters, at the scale of the one that learns.
+    /// The sum of the LoRAs, at the scale of the trained one.
     sum: Lora,
-    /// For each projection an orthonormal basis of what they read, directions by inputs.
+    /// For each projection, an orthonormal basis of the inputs that they read, directions by inputs.
     bases: Vec<Tensor>,
     identity: String,
 }
 
 impl FrozenLoras {
-    /// None for no adapters.
+    /// Returns `None` if there are no LoRAs.
     pub(crate) fn new(base: &BaseModel, loras: &[Lora], recipe: &Recipe) -> Result<Option<Self>> {
         if loras.is_empty() {
             return Ok(None);
         }
         let like = Lora::zero(base.shape(), 1, 1.0);
-        if let Some(place) = loras.iter().position(|lora| !lora.goes_with(&like)) {
+        if let Some(place) = loras.iter().position(|lora| !lora.has_same_shape(&like)) {
             return Err(Error::Loras(format!("number {} is made for another model", place + 1)));
         }
         let sum = Lora::joined_at(recipe.alpha / recipe.rank as f32, loras)?;
@@ -41,18 +41,18 @@ impl FrozenLoras {
         Ok(Some(Self { bases: bases.collect::<Result<_>>()?, sum, identity: identify(loras) }))
     }
 
-    /// What is added to each projection besides.
+    /// Returns the sum that is added to each projection.
     pub(crate) fn sum(&self) -> &Lora {
         &self.sum
     }
 
-    /// The SHA-256 of the adapters.
+    /// Returns the SHA-256 of the LoRAs.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Takes from the rows of `A` what the adapters read: `A - A Q^T Q` for a basis `Q`.
-    pub(crate) fn leave(&self, lora: &mut Lora) -> Result<()> {
+    /// Removes what the frozen LoRAs read from the rows of `A`: `A - A Q^T Q` for a basis `Q`.
+    pub(crate) fn project_out(&self, lora: &mut Lora) -> Result<()> {
         for (pair, basis) in lora.pairs.iter_mut().zip(&self.bases) {
             if basis.dim(0)? == 0 {
                 continue;
@@ -79,13 +79,13 @@ fn basis(index: usize, pair: &LoraPair, rank: usize) -> Result<Tensor> {
 }
 
 impl Lora {
-    /// A SHA-256 of its numbers, whatever file it comes from.
+    /// Returns a SHA-256 of the numbers, whatever file they come from.
     pub fn identity(&self) -> String {
         identify(std::slice::from_ref(self))
     }
 }
 
-/// Names adapters by one SHA-256, in their order; nothing for none.
+/// Returns one SHA-256 of LoRAs in their order; empty if there are none.
 pub(crate) fn identify(loras: &[Lora]) -> String {
     if loras.is_empty() {
         return String::new();

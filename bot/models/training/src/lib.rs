@@ -1,14 +1,19 @@
-//! The Hearth: learning in the weights. A frozen model, read from the very GGUF file that serves, learns by low-rank adapters
-//! on all its linear projections, with the processor or a GPU; what comes out is llama.cpp's own adapter file.
+//! The trainer of the Hearth: learning in the weights. It trains LoRAs on all linear projections of a frozen model, on
+//! the processor or a GPU. The model is read from the same GGUF file that serves chats, and the result is a LoRA file
+//! of llama.cpp.
 //!
-//! The way back through each layer is written by hand (`layer`), so that what is cheap to compute again is not kept, the
-//! quantized weights are made plain one projection at a time, and a beginning that many examples share is computed once.
+//! The backward pass through each layer is written by hand (`layer.rs`). So values that are cheap to recompute are not
+//! kept, the quantized weights are dequantized one projection at a time, and a beginning that many examples share is
+//! computed once.
+//!
+//! This crate does not choose or generate examples. Start with [`Training`], [`Recipe`] and [`TokenizedExample`].
 //!
 //! Invariants:
-//! - The base never changes, and nothing of it is held as plain floats for longer than a product with it takes.
-//! - A training is a function of base, examples, recipe and the adapters it stands beside: with the processor, pauses, threads and
-//!   time change no bit of its result.
-//! - What is learnt beside other adapters reads nothing that they read: the rows of its `A` are orthogonal to all of theirs.
+//! - The base never changes, and no part of it is held as plain floats for longer than one product takes.
+//! - A training is a function of base, examples, recipe and frozen LoRAs. On the processor, pauses, threads and time do
+//!   not change a bit of its result.
+//! - A LoRA that is trained beside frozen ones reads nothing that they read: the rows of its `A` are orthogonal to all
+//!   of theirs.
 
 mod adamw;
 mod attention;

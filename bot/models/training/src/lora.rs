@@ -1,4 +1,4 @@
-//! Low-rank adapters (LoRA, Hu et al. 2021) on every linear projection, and llama.cpp's own file of them.
+//! LoRAs (Hu et al. 2021) on every linear projection, and llama.cpp's file format for them.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::device::ComputeDevice;
 use crate::error::{Error, Result, io};
 use crate::slice::{matrix, sum};
 
-/// Numbers that are learnt.
+/// A matrix of trainable numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Matrix {
     pub(crate) values: Vec<f32>,
@@ -26,7 +26,7 @@ impl Matrix {
         Self { values: vec![0.0; rows * columns], rows, columns }
     }
 
-    /// Where the processor reads it.
+    /// Returns the matrix as a tensor on the processor.
     pub(crate) fn tensor(&self) -> Result<Tensor> {
         matrix(self.values.clone(), self.rows, self.columns)
     }
@@ -35,13 +35,13 @@ impl Matrix {
         &self.values[row * self.columns..][..self.columns]
     }
 
-    /// Its rows in 64-bit floats.
+    /// Iterates over the rows as 64-bit floats.
     pub(crate) fn wide(&self) -> impl Iterator<Item = Vec<f64>> {
         self.values.chunks_exact(self.columns).map(|row| row.iter().map(|value| f64::from(*value)).collect())
     }
 }
 
-/// What is added to one projection: `alpha / rank * B A x`.
+/// The change of one projection: `alpha / rank * B A x`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LoraPair {
     /// Rank by inputs.
@@ -51,8 +51,8 @@ pub(crate) struct LoraPair {
 }
 
 impl LoraPair {
-    /// Both as one: what is added for it comes first.
-    fn beside(&self, other: &Self) -> Result<(Tensor, Tensor)> {
+    /// Returns the matrices of both pairs as one pair, with those of `other` last.
+    fn concatenated(&self, other: &Self) -> Result<(Tensor, Tensor)> {
         let rank = self.a.rows + other.a.rows;
         let a = [self.a.values.as_slice(), other.a.values.as_slice()].concat();
         let mut b = Vec::with_capacity(self.b.rows * rank);
@@ -64,18 +64,19 @@ impl LoraPair {
     }
 }
 
-/// An adapter for a model.
+/// A LoRA for a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lora {
     pub(crate) architecture: String,
     pub(crate) rank: usize,
     pub(crate) alpha: f32,
-    /// Of every projection of every layer, in the order of [`PROJECTIONS`].
+    /// The pairs of every projection of every layer, in the order of [`PROJECTIONS`].
     pub(crate) pairs: Vec<LoraPair>,
 }
 
 impl Lora {
-    /// One that changes nothing yet: `A` uniform within `1 / sqrt(inputs)`, `B` zero, as PEFT begins.
+    /// Creates a LoRA that changes nothing yet: `A` is uniform within `1 / sqrt(inputs)` and `B` is zero, as PEFT
+    /// initializes them.
     pub fn new(base: &BaseModel, rank: usize, alpha: f32, seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut lora = Self::zero(base.shape(), rank, alpha);
@@ -94,18 +95,18 @@ impl Lora {
         Self { architecture: shape.architecture.clone(), rank, alpha, pairs: pairs.collect() }
     }
 
-    /// The rank.
+    /// Returns the rank.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// The same, changing the model by a multiple of what it did: less than 1 leaves more of the model as it was (Wortsman et
-    /// al. 2022, *Robust fine-tuning of zero-shot models*).
+    /// Returns a LoRA that changes the model `by` times as much. Less than 1 keeps more of the model (Wortsman et al.
+    /// 2022, *Robust fine-tuning of zero-shot models*).
     pub fn scaled(self, by: f32) -> Self {
         Self { alpha: self.alpha * by, ..self }
     }
 
-    /// The same, changing the model as it did, with another alpha.
+    /// Returns a LoRA that changes the model in the same way, with another alpha.
     pub(crate) fn at_alpha(mut self, alpha: f32) -> Self {
         let by = self.alpha / alpha;
         for pair in &mut self.pairs {
@@ -122,30 +123,30 @@ impl Lora {
         self.pairs.iter_mut().flat_map(|pair| [&mut pair.a, &mut pair.b])
     }
 
-    /// What `B A` is multiplied by.
+    /// Returns the factor of `B A`.
     pub(crate) fn scale(&self) -> f32 {
         self.alpha / self.rank as f32
     }
 
-    /// Whether both are made for models of the same measures.
-    pub(crate) fn goes_with(&self, other: &Self) -> bool {
+    /// Returns true if both fit models of the same shape.
+    pub(crate) fn has_same_shape(&self, other: &Self) -> bool {
         let measures = |pair: &LoraPair| (pair.a.columns, pair.b.rows);
         self.architecture == other.architecture && self.pairs.iter().map(measures).eq(other.pairs.iter().map(measures))
     }
 
-    /// The parts that touch one layer, together with those of what stands `frozen` it at the same scale, for a model there.
+    /// Returns the changes of one layer on a device. The `frozen` LoRA, at the same scale, is included in them.
     pub(crate) fn layer(
         &self,
         layer: usize,
-        beside: Option<&Self>,
+        frozen: Option<&Self>,
         place: &ComputeDevice,
     ) -> Result<Vec<LowRankUpdate>> {
         (layer * PROJECTIONS.len()..)
             .take(PROJECTIONS.len())
             .map(|index| {
-                let (pair, beside) = (&self.pairs[index], beside.map(|beside| &beside.pairs[index]));
-                let (a, b) = match beside {
-                    Some(beside) => pair.beside(beside)?,
+                let (pair, frozen) = (&self.pairs[index], frozen.map(|frozen| &frozen.pairs[index]));
+                let (a, b) = match frozen {
+                    Some(frozen) => pair.concatenated(frozen)?,
                     None => (pair.a.tensor()?, pair.b.tensor()?),
                 };
                 let device = place.device();
@@ -154,26 +155,26 @@ impl Lora {
             .collect()
     }
 
-    /// Names of the matrices in llama.cpp's files, in their order here.
+    /// Iterates over the names of the matrices in llama.cpp's files, in the order of [`Self::matrices`].
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         let layers = self.pairs.len() / PROJECTIONS.len();
         let parts = (0..layers).flat_map(|layer| PROJECTIONS.map(|part| format!("blk.{layer}.{part}.weight")));
         parts.flat_map(|name| [format!("{name}.lora_a"), format!("{name}.lora_b")])
     }
 
-    /// Writes llama.cpp's adapter file with 16-bit floats. `notes` are further texts of its metadata.
+    /// Writes llama.cpp's LoRA file with 16-bit floats. `notes` are additional texts for its metadata.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// [`Error::Io`] if the file cannot be written.
     pub fn write(&self, path: &Path, notes: &[(&str, String)]) -> Result<()> {
         self.write_as(path, notes, TensorType::F16)
     }
 
-    /// The same with `A` in 32-bit floats, which llama.cpp takes too: its rows stay at right angles to those of the adapters it
-    /// was learnt beside, where 16 bits leave cosines of about 1e-4.
+    /// Writes the same file with `A` in 32-bit floats, which llama.cpp accepts too. Its rows then stay orthogonal to
+    /// those of the frozen LoRAs; with 16 bits, cosines of about 1e-4 remain.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// [`Error::Io`] if the file cannot be written.
     pub fn write_precise(&self, path: &Path, notes: &[(&str, String)]) -> Result<()> {
         self.write_as(path, notes, TensorType::F32)
     }
@@ -204,10 +205,10 @@ impl Lora {
         fs::write(path, bytes).map_err(io(path))
     }
 
-    /// Reads an adapter file, of whatever origin, for this model.
+    /// Reads a LoRA file from any trainer for this model.
     ///
     /// # Errors
-    /// [`Error::TensorFile`] for a file that is damaged, belongs to another model or leaves projections out.
+    /// [`Error::Saved`] if the file is damaged, belongs to another model or lacks projections.
     pub fn read(path: &Path, base: &BaseModel) -> Result<Self> {
         let mut saved = TensorFile::open(path)?;
         let wrong = |what: &str| Error::Saved { path: path.to_owned(), what: what.to_owned() };
@@ -224,7 +225,7 @@ impl Lora {
         let most = base.shape().width as u64;
         let rank = usize::try_from(rank).ok().filter(|rank| *rank > 0 && *rank as u64 <= most);
         let rank = rank.ok_or_else(|| wrong("it has no rank"))?;
-        // llama.cpp takes no alpha for that of the rank.
+        // An alpha of 0 means the rank, as in llama.cpp.
         let alpha = if alpha == 0.0 { rank as f32 } else { alpha };
         let mut lora = Self::zero(base.shape(), rank, alpha);
         let names: Vec<String> = lora.names().collect();
@@ -235,7 +236,7 @@ impl Lora {
     }
 }
 
-/// What is added to a projection, ready to be multiplied: what learns, and after it what stays as it is.
+/// The change of a projection, ready to be multiplied: first the trained part, then the frozen one.
 pub(crate) struct LowRankUpdate {
     a: Tensor,
     b: Tensor,
@@ -243,13 +244,13 @@ pub(crate) struct LowRankUpdate {
 }
 
 impl LowRankUpdate {
-    /// `x W + scale x A B` for `weight` out by in and `x` rows by in.
+    /// Computes `x W + scale x A B`, for `weight` outputs by inputs and `x` rows by inputs.
     pub(crate) fn project(&self, x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         let low = (x.matmul(&self.a.t()?)? * f64::from(self.scale))?;
         sum(x.matmul(&weight.t()?)?, &low.matmul(&self.b.t()?)?)
     }
 
-    /// What [`Self::project`] hands back to `x`; what it hands back to what learns is added to `learnt`.
+    /// Returns the gradient of [`Self::project`] for `x`, and adds the gradient of the trained part to `learnt`.
     pub(crate) fn project_back(
         &self,
         x: &Tensor,
@@ -261,7 +262,7 @@ impl LowRankUpdate {
         let low = (x.matmul(&self.a.narrow(0, 0, learning)?.t()?)? * f64::from(self.scale))?;
         let to_low = (grad.matmul(&self.b)? * f64::from(self.scale))?;
         add(&grad.t()?.matmul(&low)?, &mut learnt.b)?;
-        // Some of its columns are no matrix that a GPU multiplies.
+        // A GPU cannot multiply some of its columns as a matrix unless they are contiguous.
         add(&to_low.narrow(1, 0, learning)?.contiguous()?.t()?.matmul(x)?, &mut learnt.a)?;
         sum(grad.matmul(weight)?, &to_low.matmul(&self.a)?)
     }

@@ -1,4 +1,4 @@
-//! How well what is to be learnt is known.
+//! Evaluates how well a model predicts the learnt tokens.
 
 use crate::base::BaseModel;
 use crate::error::Result;
@@ -7,11 +7,11 @@ use crate::pack::{TokenizedExample, identify, pack};
 use crate::pass::pass;
 use crate::train::pool;
 
-/// The mean cross-entropy in nats of what is to be learnt, and of how many tokens it is the mean. Of several adapters together
-/// it is that of [`Lora::joined`].
+/// Returns the mean cross-entropy of the learnt tokens, in nats, and their number. For several LoRAs, pass their
+/// [`Lora::joined`].
 ///
 /// # Errors
-/// [`crate::Error::Examples`] for examples that do not fit the model.
+/// [`crate::Error::Examples`] if the examples do not fit the model.
 pub fn mean_loss(
     base: &BaseModel,
     lora: Option<&Lora>,
@@ -20,22 +20,22 @@ pub fn mean_loss(
     threads: usize,
 ) -> Result<(f64, usize)> {
     let all = mean_loss_while(base, lora, examples, pass_tokens, threads, &|| true)?;
-    // It was never to end.
+    // It was never told to stop.
     Ok(all.unwrap_or((f64::NAN, 0)))
 }
 
-/// The same as long as `goes_on`, which is asked before each pass: who wants the processor waits for one at most. `None` if it was to
-/// end.
+/// Computes [`mean_loss`] as long as `keep_going` returns true. It is called before each pass, so anybody else waits
+/// for the processor for at most one pass. Returns `None` if it was told to stop.
 ///
 /// # Errors
-/// As of [`mean_loss`].
+/// Those of [`mean_loss`].
 pub fn mean_loss_while(
     base: &BaseModel,
     lora: Option<&Lora>,
     examples: &[TokenizedExample],
     pass_tokens: usize,
     threads: usize,
-    goes_on: &(dyn Fn() -> bool + Sync),
+    keep_going: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<(f64, usize)>> {
     identify(examples, base.shape())?;
     let none = Lora::zero(base.shape(), 1, 1.0);
@@ -44,7 +44,7 @@ pub fn mean_loss_while(
     pool(threads)?.install(|| {
         let mut sum = 0.0;
         for pack in &packs {
-            if !goes_on() {
+            if !keep_going() {
                 return Ok(None);
             }
             sum += pass(base, lora.unwrap_or(&none), None, pack, None)?.iter().sum::<f64>();

@@ -1,5 +1,5 @@
-//! Adapters that are added to one model: their sum as one adapter, the nearest adapter of a lower rank, and how near to right
-//! angles what they read of their inputs is.
+//! Operations on LoRAs of one model: their sum as one LoRA, the nearest LoRA of a lower rank, and how close to
+//! orthogonal their inputs are.
 
 use rayon::prelude::*;
 
@@ -8,38 +8,39 @@ use crate::lora::{Lora, LoraPair, Matrix};
 use crate::span::{OrthonormalBasis, ROUNDED, combined, dot, length, separate};
 use crate::train::pool;
 
-/// An adapter brought to a lower rank.
+/// A LoRA that was compressed to a lower rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compressed {
-    /// It.
+    /// The compressed LoRA.
     pub lora: Lora,
-    /// The share of the squared singular values that is left, over all projections: 1 where nothing was lost.
+    /// The share of the squared singular values that is left, over all projections; 1 if nothing was lost.
     pub retained: f64,
 }
 
 impl Lora {
-    /// One adapter that adds what these add together, in their order. Its rank is the sum of theirs, its scale 1.
+    /// Returns one LoRA that changes the model as all of these together. Its rank is the sum of theirs, and its scale
+    /// is 1.
     ///
     /// # Errors
-    /// [`Error::Loras`] where there are none, or they are made for different models.
+    /// [`Error::Loras`] if there are none, or if they are made for different models.
     pub fn joined(loras: &[Self]) -> Result<Self> {
         Self::joined_at(1.0, loras)
     }
 
-    /// One adapter that adds the mean of what these add: what they agree on stays, what is one's alone gets weaker (Wortsman et
-    /// al. 2022, *Model soups*). Its rank is the sum of theirs.
+    /// Returns one LoRA with the mean of their changes: common changes stay, and those of single ones get weaker
+    /// (Wortsman et al. 2022, *Model soups*). Its rank is the sum of theirs.
     ///
     /// # Errors
-    /// As of [`Lora::joined`].
+    /// Those of [`Lora::joined`].
     pub fn mean(loras: &[Self]) -> Result<Self> {
         let part = 1.0 / loras.len() as f32;
         Ok(Self::joined(loras)?.scaled(part))
     }
 
-    /// The same at another scale, by which what is added is divided beforehand.
+    /// Computes [`Lora::joined`] with another scale, by which the changes are divided beforehand.
     pub(crate) fn joined_at(scale: f32, loras: &[Self]) -> Result<Self> {
         let first = loras.first().ok_or_else(|| Error::Loras("there are none".into()))?;
-        if let Some(place) = loras.iter().position(|lora| !lora.goes_with(first)) {
+        if let Some(place) = loras.iter().position(|lora| !lora.has_same_shape(first)) {
             return Err(Error::Loras(format!("number {} is made for another model", place + 1)));
         }
         let rank = loras.iter().map(|lora| lora.rank).sum();
@@ -62,12 +63,13 @@ impl Lora {
         })
     }
 
-    /// The adapter of at most this rank that is nearest to it: of each projection's `alpha / rank * B A` the largest singular
-    /// values are kept, which no other matrix of that rank comes nearer to by the Frobenius norm (Eckart and Young 1936). The
-    /// rows of its `A` are orthonormal, or zero where fewer are needed; its scale is 1. `threads` as for trainings.
+    /// Returns the nearest LoRA of at most this rank. It keeps the largest singular values of each projection's
+    /// `alpha / rank * B A`; no other matrix of that rank is nearer by the Frobenius norm (Eckart and Young 1936). The
+    /// rows of its `A` are orthonormal, or zero if fewer are needed. Its scale is 1. `threads` is as in
+    /// [`crate::Training::new`].
     ///
     /// # Errors
-    /// [`Error::Loras`] for rank 0, and where a number of it is not finite.
+    /// [`Error::Loras`] for rank 0, and if a number is not finite.
     pub fn compressed(&self, rank: usize, threads: usize) -> Result<Compressed> {
         if rank == 0 {
             return Err(Error::Loras("nothing is left at rank 0".into()));
@@ -85,8 +87,8 @@ impl Lora {
         Ok(Compressed { lora, retained: if whole > 0.0 { retained / whole } else { 1.0 } })
     }
 
-    /// The largest absolute cosine between a row of its `A` and a row of theirs for the same projection: 0 where what it reads
-    /// of its inputs is at right angles to all that they read.
+    /// Returns the largest absolute cosine between a row of its `A` and a row of theirs for the same projection. It is
+    /// 0 if the inputs that it reads are orthogonal to all that they read.
     pub fn largest_cosine(&self, others: &[Self]) -> f32 {
         let mut largest = 0.0_f64;
         for (pair, other) in others.iter().flat_map(|other| self.pairs.iter().zip(&other.pairs)) {
@@ -95,7 +97,7 @@ impl Lora {
             for (own, row) in pair.a.wide().map(measured) {
                 for (theirs, other) in theirs.iter().filter(|(theirs, _)| *theirs != 0.0 && own != 0.0) {
                     let cosine = (dot(&row, other) / (own * theirs)).abs();
-                    // What is no number stays: it is no right angle.
+                    // A NaN is kept, because it is not orthogonal.
                     if cosine > largest || cosine.is_nan() {
                         largest = cosine;
                     }
@@ -106,7 +108,7 @@ impl Lora {
     }
 }
 
-/// What became of a projection, and of its squared singular values.
+/// A compressed projection, with its squared singular values.
 struct Part {
     pair: LoraPair,
     retained: f64,
@@ -114,7 +116,7 @@ struct Part {
 }
 
 impl Part {
-    /// Both thin factors are written by orthonormal bases, and the small matrix between these is what is taken apart.
+    /// Writes both thin factors in orthonormal bases, and decomposes the small matrix between them.
     fn of(pair: &LoraPair, scale: f64, rank: usize) -> Self {
         let (inputs, outputs) = (pair.a.columns, pair.b.rows);
         let read = OrthonormalBasis::of(pair.a.wide(), ROUNDED);

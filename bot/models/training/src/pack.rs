@@ -1,4 +1,4 @@
-//! Examples, and how they are packed into passes.
+//! Training examples, and how they are packed into passes.
 
 use std::ops::Range;
 
@@ -8,35 +8,36 @@ use crate::attention::Segment;
 use crate::base::Shape;
 use crate::error::{Error, Result};
 
-/// A beginning shorter than this is not worth sharing, in tokens.
+/// The shortest beginning that is worth sharing, in tokens.
 const MIN_SHARED: usize = 32;
 
-/// Tokens to learn from.
+/// A training example, as tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenizedExample {
     /// The whole sequence.
     pub tokens: Vec<u32>,
-    /// The places of the tokens that are to be learnt, each after at least one other token.
+    /// The ranges of the tokens to learn. Each has at least one token before it.
     pub learnt: Vec<Range<usize>>,
-    /// Nothing of it is taught: at the places to be learnt the model is to stay as it is without the adapter. Their loss is how far
-    /// it has gone from there, by the Kullback-Leibler divergence (distillation, Hinton et al. 2015; Li and Hoiem 2016).
+    /// True for an example that teaches nothing: at the tokens to learn, the model must stay as it is without the LoRA.
+    /// The loss is the Kullback-Leibler divergence from there (distillation, Hinton et al. 2015; Li and Hoiem 2016).
     pub keeps: bool,
 }
 
 impl TokenizedExample {
-    /// Tokens of which all from `start` on are learnt.
+    /// Creates an example whose tokens from `start` on are learnt.
     #[must_use]
     pub fn from_token(start: usize, tokens: Vec<u32>) -> Self {
         Self { learnt: std::iter::once(start..tokens.len()).collect(), tokens, keeps: false }
     }
 
-    /// Tokens up to which it may share its beginning: the one before its first learnt token has to be its own.
+    /// Returns the number of tokens that may be part of a shared beginning. The token before the first learnt one must
+    /// be the example's own.
     fn shareable(&self) -> usize {
         let first = self.learnt.iter().map(|range| range.start).min().unwrap_or(self.tokens.len());
         first.saturating_sub(1)
     }
 
-    /// How many tokens are learnt.
+    /// Returns the number of learnt tokens.
     pub fn learnt_tokens(&self) -> usize {
         self.learnt.iter().map(ExactSizeIterator::len).sum()
     }
@@ -57,7 +58,7 @@ impl TokenizedExample {
     }
 }
 
-/// Checks examples, and names them all by one SHA-256.
+/// Checks the examples, and returns one SHA-256 of them all.
 pub(crate) fn identify(examples: &[TokenizedExample], shape: &Shape) -> Result<String> {
     if examples.is_empty() {
         return Err(Error::Examples("there are none".into()));
@@ -71,29 +72,29 @@ pub(crate) fn identify(examples: &[TokenizedExample], shape: &Shape) -> Result<S
             hasher.update((place as u64).to_le_bytes());
         }
         if example.keeps {
-            // No place.
+            // This value is never an index.
             hasher.update(u64::MAX.to_le_bytes());
         }
     }
     Ok(crate::checkpoint::hex(&hasher.finalize()))
 }
 
-/// What one pass through the model computes.
+/// The tokens of one pass through the model.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Pack {
     pub(crate) tokens: Vec<u32>,
     pub(crate) positions: Vec<u32>,
     pub(crate) segments: Vec<Segment>,
-    /// Rows, and the token that should come next there.
+    /// The rows of the predictions, each with the correct next token.
     pub(crate) targets: Vec<(usize, u32)>,
-    /// The example of each target, by its place among those given.
+    /// The example of each target, by its index in the input.
     pub(crate) owners: Vec<usize>,
-    /// [`TokenizedExample::keeps`] of all of them.
+    /// [`TokenizedExample::keeps`] of all examples in the pack.
     pub(crate) keeps: bool,
 }
 
 impl Pack {
-    /// Tokens that go on from what lies in the rows of `prefix`.
+    /// Adds tokens that continue the rows of `prefix`.
     fn push(&mut self, tokens: &[u32], prefix: Vec<Range<usize>>) -> Range<usize> {
         let first = self.tokens.len();
         let position: usize = prefix.iter().map(ExactSizeIterator::len).sum();
@@ -104,7 +105,7 @@ impl Pack {
         rows
     }
 
-    /// What of an example lies behind its beginnings, and its targets.
+    /// Adds the tokens of an example after its shared beginnings, and its targets.
     fn branch(&mut self, owner: usize, example: &TokenizedExample, prefix: Vec<Range<usize>>) {
         let before: usize = prefix.iter().map(ExactSizeIterator::len).sum();
         let rows = self.push(&example.tokens[before..], prefix);
@@ -115,21 +116,21 @@ impl Pack {
     }
 }
 
-/// A beginning that examples share: where it ends in them, and where it lies in the pack that is being made.
-struct Beginning {
+/// A beginning that examples share: its end in them, and its rows in the current pack.
+struct SharedPrefix {
     end: usize,
     rows: Option<Range<usize>>,
 }
 
-/// Packs examples into passes of about `most` tokens, those that keep something apart. What several begin with is computed once a
-/// pass; of what some of these begin with then, the same holds.
-pub(crate) fn pack(examples: &[&TokenizedExample], most: usize) -> Vec<Pack> {
+/// Packs examples into passes of about `max_tokens` tokens, and keeps [`TokenizedExample::keeps`] ones separate. A
+/// beginning that several examples share is computed once per pass. Shared beginnings can be nested.
+pub(crate) fn pack(examples: &[&TokenizedExample], max_tokens: usize) -> Vec<Pack> {
     let of_kind = |keeps: bool| {
         let all = examples.iter().copied().enumerate();
         let mut sorted: Vec<(usize, &TokenizedExample)> = all.filter(|(_, example)| example.keeps == keeps).collect();
         sorted.sort_by(|(_, left), (_, right)| left.tokens.cmp(&right.tokens));
         let mut packs = vec![Pack::default()];
-        lay(&sorted, &mut Vec::new(), &mut packs, most);
+        pack_sorted(&sorted, &mut Vec::new(), &mut packs, max_tokens);
         packs.retain(|pack| !pack.tokens.is_empty());
         packs.iter_mut().for_each(|pack| pack.keeps = keeps);
         packs
@@ -137,34 +138,45 @@ pub(crate) fn pack(examples: &[&TokenizedExample], most: usize) -> Vec<Pack> {
     [of_kind(false), of_kind(true)].concat()
 }
 
-/// Lays sorted examples, which all have these beginnings, into the last pack, or into new ones behind it.
-fn lay(sorted: &[(usize, &TokenizedExample)], beginnings: &mut Vec<Beginning>, packs: &mut Vec<Pack>, most: usize) {
-    let begun = beginnings.last().map_or(0, |beginning| beginning.end);
+/// Adds sorted examples, which all share `shared_prefixes`, to the last pack or to new ones.
+fn pack_sorted(
+    sorted: &[(usize, &TokenizedExample)],
+    shared_prefixes: &mut Vec<SharedPrefix>,
+    packs: &mut Vec<Pack>,
+    max_tokens: usize,
+) {
+    let begun = shared_prefixes.last().map_or(0, |beginning| beginning.end);
     let alike = |(_, left): &(usize, &TokenizedExample), (_, right): &(usize, &TokenizedExample)| {
         common(&left.tokens, &right.tokens).min(left.shareable()).min(right.shareable())
     };
     for run in sorted.chunk_by(|left, right| alike(left, right) >= begun + MIN_SHARED) {
         if let [(owner, example)] = run {
-            place(*owner, example, beginnings, packs, most);
+            add_example(*owner, example, shared_prefixes, packs, max_tokens);
         } else {
             let end = run.windows(2).map(|pair| alike(&pair[0], &pair[1])).min().unwrap_or(begun);
-            beginnings.push(Beginning { end, rows: None });
-            lay(run, beginnings, packs, most);
-            beginnings.pop();
+            shared_prefixes.push(SharedPrefix { end, rows: None });
+            pack_sorted(run, shared_prefixes, packs, max_tokens);
+            shared_prefixes.pop();
         }
     }
 }
 
-fn place(owner: usize, example: &TokenizedExample, beginnings: &mut [Beginning], packs: &mut Vec<Pack>, most: usize) {
-    let there: usize = beginnings.iter().filter_map(|it| it.rows.as_ref()).map(ExactSizeIterator::len).sum();
+fn add_example(
+    owner: usize,
+    example: &TokenizedExample,
+    shared_prefixes: &mut [SharedPrefix],
+    packs: &mut Vec<Pack>,
+    max_tokens: usize,
+) {
+    let there: usize = shared_prefixes.iter().filter_map(|it| it.rows.as_ref()).map(ExactSizeIterator::len).sum();
     let more = example.tokens.len() - there;
-    if packs.last().is_some_and(|pack| !pack.tokens.is_empty() && pack.tokens.len() + more > most) {
+    if packs.last().is_some_and(|pack| !pack.tokens.is_empty() && pack.tokens.len() + more > max_tokens) {
         packs.push(Pack::default());
-        beginnings.iter_mut().for_each(|it| it.rows = None);
+        shared_prefixes.iter_mut().for_each(|it| it.rows = None);
     }
     let Some(pack) = packs.last_mut() else { return };
-    let (mut prefix, mut begun) = (Vec::with_capacity(beginnings.len()), 0);
-    for Beginning { end, rows } in beginnings {
+    let (mut prefix, mut begun) = (Vec::with_capacity(shared_prefixes.len()), 0);
+    for SharedPrefix { end, rows } in shared_prefixes {
         let tokens = &example.tokens[begun..*end];
         prefix.push(rows.get_or_insert_with(|| pack.push(tokens, prefix.clone())).clone());
         begun = *end;
@@ -187,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_computed_once() {
+    fn a_shared_beginning_is_computed_once() {
         let examples = [
             example(0..40, &[90, 91, 92], 1),
             example(0..40, &[80, 81], 1),
@@ -207,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_begins_like_others() {
+    fn shared_beginnings_can_be_nested() {
         let of = |scene: u32, end: u32| {
             let tokens: Vec<u32> = (0..40).chain(scene..scene + 50).chain([end, 7, 8]).collect();
             TokenizedExample::from_token(tokens.len() - 2, tokens)
@@ -223,14 +235,14 @@ mod tests {
         let want = [&none, &shared, &first, &first, &first, &shared, &second, &second];
         assert_eq!(prefixes.iter().collect::<Vec<_>>(), want);
         assert_eq!(packs[0].positions[90..93], [90, 91, 92]);
-        // In passes that hold little, beginnings lie in each anew.
+        // With smaller passes, each pass contains the beginnings again.
         let packs = pack(&chosen, 100);
         assert_eq!(packs.iter().map(|pack| pack.tokens.len()).collect::<Vec<_>>(), [99, 96]);
         assert_eq!(packs.iter().map(|pack| pack.owners.len() / 2).sum::<usize>(), 5);
     }
 
     #[test]
-    fn a_beginning_is_not_shared_beyond_what_is_learnt_after_it() {
+    fn learnt_tokens_are_never_part_of_a_shared_beginning() {
         let examples = [example(0..40, &[90, 91, 92, 93], 3), example(0..40, &[90, 91, 92, 94], 3)];
         let packs = pack(&examples.iter().collect::<Vec<_>>(), 1000);
         assert_eq!(packs[0].segments[0].rows, 0..40);
@@ -238,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_keep_to_their_size() {
+    fn passes_stay_within_their_size() {
         let examples: Vec<TokenizedExample> = (0..20).map(|end| example(0..40, &[100 + end, 7, 8, 9, 10], 2)).collect();
         let packs = pack(&examples.iter().collect::<Vec<_>>(), 60);
         assert_eq!(packs.len(), 5);

@@ -1,4 +1,4 @@
-//! One pass through the model: the loss of what is learnt, and what it teaches an adapter.
+//! One pass through the model: the loss of the learnt tokens, and the gradients of a LoRA.
 
 use candle_core::Tensor;
 use rayon::prelude::*;
@@ -12,27 +12,27 @@ use crate::pack::Pack;
 use crate::rope::Rotations;
 use crate::slice::{exp, matrix, most, norm, norm_back, read};
 
-/// Rows whose likelihoods over the whole vocabulary are held at once.
+/// The number of rows whose probabilities over the whole vocabulary are held at once.
 const CHOSEN_ROWS: usize = 128;
 
-/// The loss of each target of a pass, with what is added `frozen` the adapter: its cross-entropy or, where it keeps something, the
-/// divergence from what the model says without the adapter. With `learnt`, what it teaches the adapter, times the weight there of
-/// its example, is added to that.
+/// Returns the loss of each target of a pass, with the `frozen` LoRA added: its cross-entropy or, in a pack that keeps,
+/// the divergence from the model without the LoRA. With `learnt`, the gradients of the LoRA, weighted by example, are
+/// added there.
 pub(crate) fn pass(
     base: &BaseModel,
     lora: &Lora,
-    beside: Option<&Lora>,
+    frozen: Option<&Lora>,
     pack: &Pack,
     learnt: Option<(&[f32], &mut Lora)>,
 ) -> Result<Vec<f64>> {
-    let turns = Rotations::new(base, &pack.positions);
-    let context = PassContext { shape: base.shape(), turns: &turns, segments: &pack.segments };
+    let rotations = Rotations::new(base, &pack.positions);
+    let context = PassContext { shape: base.shape(), rotations: &rotations, segments: &pack.segments };
     let mut x = base.embed(&pack.tokens)?;
-    let without = || hidden(base, &context, &Lora::zero(base.shape(), 1, 1.0), beside, x.clone());
+    let without = || hidden(base, &context, &Lora::zero(base.shape(), 1, 1.0), frozen, x.clone());
     let before = pack.keeps.then(without).transpose()?;
     let mut cached: Vec<LayerCache> = Vec::new();
     for (index, layer) in base.layers.iter().enumerate() {
-        let (out, of_layer) = context.forward(layer, &lora.layer(index, beside, base.place())?, x)?;
+        let (out, of_layer) = context.forward(layer, &lora.layer(index, frozen, base.place())?, x)?;
         x = out;
         if learnt.is_some() {
             cached.push(of_layer);
@@ -45,40 +45,40 @@ pub(crate) fn pass(
     let Some((_, learnt)) = learnt else { return Ok(losses) };
     let parts = learnt.pairs.chunks_mut(PROJECTIONS.len()).enumerate();
     for ((index, learnt), (layer, of_layer)) in parts.rev().zip(base.layers.iter().zip(cached).rev()) {
-        grad = context.backward(layer, &lora.layer(index, beside, base.place())?, &of_layer, &grad, learnt)?;
+        grad = context.backward(layer, &lora.layer(index, frozen, base.place())?, &of_layer, &grad, learnt)?;
     }
     Ok(losses)
 }
 
-/// The logits after each token of a sequence, tokens by vocabulary.
+/// Returns the logits after each token of a sequence, tokens by vocabulary.
 pub fn logits(base: &BaseModel, lora: Option<&Lora>, tokens: &[u32]) -> Result<Vec<f32>> {
     let none = Lora::zero(base.shape(), 1, 1.0);
     let example = crate::TokenizedExample { tokens: tokens.to_vec(), learnt: Vec::new(), keeps: false };
     let mut values = Vec::with_capacity(tokens.len() * base.shape().vocabulary);
     for pack in crate::pack::pack(&[&example], usize::MAX) {
-        let turns = Rotations::new(base, &pack.positions);
-        let context = PassContext { shape: base.shape(), turns: &turns, segments: &pack.segments };
+        let rotations = Rotations::new(base, &pack.positions);
+        let context = PassContext { shape: base.shape(), rotations: &rotations, segments: &pack.segments };
         let x = hidden(base, &context, lora.unwrap_or(&none), None, base.embed(&pack.tokens)?)?;
         values.extend(scores(base, &norm(&x, &base.output_norm, base.shape().epsilon)?)?);
     }
     Ok(values)
 }
 
-/// The hidden states behind the last layer, where nothing is learnt.
+/// Returns the hidden states after the last layer, without keeping values for a backward pass.
 fn hidden(
     base: &BaseModel,
     context: &PassContext<'_>,
     lora: &Lora,
-    beside: Option<&Lora>,
+    frozen: Option<&Lora>,
     mut x: Tensor,
 ) -> Result<Tensor> {
     for (index, layer) in base.layers.iter().enumerate() {
-        x = context.forward(layer, &lora.layer(index, beside, base.place())?, x)?.0;
+        x = context.forward(layer, &lora.layer(index, frozen, base.place())?, x)?.0;
     }
     Ok(x)
 }
 
-/// The logits of normed hidden states.
+/// Returns the logits of normed hidden states.
 fn scores(base: &BaseModel, normed: &Tensor) -> Result<Vec<f32>> {
     let (rows, vocabulary) = (normed.dim(0)?, base.shape().vocabulary);
     let mut logits = vec![0.0_f32; rows * vocabulary];
@@ -93,8 +93,8 @@ fn scores(base: &BaseModel, normed: &Tensor) -> Result<Vec<f32>> {
     Ok(logits)
 }
 
-/// The cross-entropy of each target or, where there are hidden states from `before`, the divergence from what these say, and what
-/// they hand back to the hidden states, as many times as `weights` say.
+/// Returns the cross-entropy of each target or, with hidden states from `before`, the divergence from those. Also
+/// returns the gradients for the hidden states, multiplied by `weights`.
 fn likelihoods(
     base: &BaseModel,
     x: &Tensor,
@@ -158,7 +158,7 @@ fn likelihoods(
     Ok((losses, matrix(grad, rows, width)?))
 }
 
-/// The same for hidden states that do not lie in the processor's memory.
+/// Computes [`likelihoods`] for hidden states that are not in the processor's memory.
 fn likelihoods_on_device(
     base: &BaseModel,
     x: &Tensor,
@@ -200,7 +200,7 @@ fn likelihoods_on_device(
     Ok((losses, grad))
 }
 
-/// `-log softmax(row)[token]`; the row becomes its gradient, `weight` times.
+/// Returns `-log softmax(row)[token]`, and replaces the row by its gradient times `weight`.
 fn cross_entropy(row: &mut [f32], token: usize, weight: Option<f32>) -> f64 {
     let largest = most(row);
     let chosen = row[token] - largest;
@@ -214,7 +214,8 @@ fn cross_entropy(row: &mut [f32], token: usize, weight: Option<f32>) -> f64 {
     whole.ln() - f64::from(chosen)
 }
 
-/// The Kullback-Leibler divergence of `softmax(row)` from `softmax(before)`; the row becomes its gradient, `weight` times.
+/// Returns the Kullback-Leibler divergence of `softmax(row)` from `softmax(before)`, and replaces the row by its
+/// gradient times `weight`.
 fn divergence(row: &mut [f32], before: &[f32], weight: Option<f32>) -> f64 {
     let whole_of = |row: &[f32], largest: f32| -> f64 {
         row.chunks(1024).map(|part| f64::from(part.iter().map(|logit| exp(*logit - largest)).sum::<f32>())).sum()

@@ -1,4 +1,5 @@
-//! Rotary positions (Su et al. 2021): pairs of numbers of each head turn by an angle that grows with the position.
+//! Rotary positions (Su et al. 2021): pairs of numbers of each head are rotated by an angle that grows with the
+//! position.
 
 use candle_core::{Device, Tensor};
 use rayon::prelude::*;
@@ -8,9 +9,9 @@ use crate::device::{self, is_here};
 use crate::error::Result;
 use crate::slice::read;
 
-/// The turns of the tokens of a pass.
+/// The rotations of the tokens of a pass.
 pub(crate) struct Rotations {
-    /// Cosine and sine of each token's angles, tokens by pairs.
+    /// The cosine and sine of each token's angles, tokens by pairs.
     angles: Vec<(f32, f32)>,
     rope: Rope,
     pairs: usize,
@@ -35,8 +36,9 @@ impl Rotations {
         Self { angles, rope: shape.rope, pairs, head_width: shape.head_width }
     }
 
-    /// Turns every head of `x`, tokens by heads and their numbers; `back` turns the other way, which is how gradients go.
-    pub(crate) fn turn(&self, x: &Tensor, back: bool) -> Result<Tensor> {
+    /// Rotates every head of `x`, tokens by heads and their numbers. `back` rotates in the other direction, as for
+    /// gradients.
+    pub(crate) fn rotate(&self, x: &Tensor, back: bool) -> Result<Tensor> {
         let (tokens, width) = x.dims2()?;
         let sign = if back { -1.0 } else { 1.0 };
         if !is_here(x) {
@@ -56,7 +58,7 @@ impl Rotations {
                         Rope::Neighbours => {
                             let pairs = turning.as_chunks_mut::<2>().0.iter_mut().zip(x.as_chunks::<2>().0);
                             for (([to_one, to_other], [one, other]), (cos, sin)) in pairs.zip(angles) {
-                                (*to_one, *to_other) = turned((*one, *other), *cos, sin * sign);
+                                (*to_one, *to_other) = rotate_pair((*one, *other), *cos, sin * sign);
                             }
                         }
                         Rope::Halves => {
@@ -64,7 +66,7 @@ impl Rotations {
                             let (one, other) = x.split_at(self.pairs);
                             let pairs = to_one.iter_mut().zip(to_other).zip(one.iter().zip(other));
                             for (((to_one, to_other), (one, other)), (cos, sin)) in pairs.zip(angles) {
-                                (*to_one, *to_other) = turned((*one, *other), *cos, sin * sign);
+                                (*to_one, *to_other) = rotate_pair((*one, *other), *cos, sin * sign);
                             }
                         }
                     }
@@ -75,6 +77,6 @@ impl Rotations {
     }
 }
 
-fn turned((one, other): (f32, f32), cos: f32, sin: f32) -> (f32, f32) {
+fn rotate_pair((one, other): (f32, f32), cos: f32, sin: f32) -> (f32, f32) {
     (one * cos - other * sin, one * sin + other * cos)
 }

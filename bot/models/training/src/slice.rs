@@ -1,6 +1,6 @@
-//! Tensors of the processor as plain slices, and what is done to them row by row. Matrices are multiplied by candle; the
-//! rest is a few lines each, spread over rayon's threads by rows, so that results do not depend on how many there are. Tensors that
-//! lie elsewhere are handed to `device`.
+//! Operations on the processor's tensors as plain slices, row by row. candle multiplies matrices; the other operations
+//! are a few lines each and run on rayon's threads by rows, so that results do not depend on the number of threads.
+//! Tensors on another device are passed to `device`.
 
 use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Storage, Tensor};
 use rayon::prelude::*;
@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use crate::device::{self, is_here};
 use crate::error::Result;
 
-/// Rows a thread takes at once.
+/// The number of rows that a thread takes at once.
 const ROWS: usize = 16;
 
-/// Lends the numbers of a contiguous tensor; those of one that lies elsewhere are copied for it.
+/// Passes the numbers of a contiguous tensor to `with`. Those of a tensor on another device are copied first.
 pub(crate) fn read<T>(tensor: &Tensor, with: impl FnOnce(&[f32]) -> T) -> Result<T> {
     let tensor = &tensor.to_device(&Device::Cpu)?;
     let (storage, layout) = tensor.storage_and_layout();
@@ -24,7 +24,7 @@ pub(crate) fn read<T>(tensor: &Tensor, with: impl FnOnce(&[f32]) -> T) -> Result
     Ok(with(&storage.as_slice::<f32>()?[start..end]))
 }
 
-/// The numbers of a tensor that is being changed.
+/// Returns the numbers of a tensor that is being changed.
 pub(crate) fn numbers(storage: &mut CpuStorage) -> candle_core::Result<&mut [f32]> {
     match storage {
         CpuStorage::F32(numbers) => Ok(numbers),
@@ -32,12 +32,12 @@ pub(crate) fn numbers(storage: &mut CpuStorage) -> candle_core::Result<&mut [f32
     }
 }
 
-/// A matrix.
+/// Creates a matrix.
 pub(crate) fn matrix(values: Vec<f32>, rows: usize, columns: usize) -> Result<Tensor> {
     Ok(Tensor::from_vec(values, (rows, columns), &Device::Cpu)?)
 }
 
-/// `left + right`, in the place of `left`.
+/// Computes `left + right` in place of `left`.
 pub(crate) fn sum(left: Tensor, right: &Tensor) -> Result<Tensor> {
     if !is_here(&left) {
         return Ok((left + right)?);
@@ -73,7 +73,8 @@ impl InplaceOp2 for Add {
     }
 }
 
-/// `x / sqrt(mean(x^2) + epsilon) * weight` of each `weight.len()` numbers (RMSNorm, Zhang and Sennrich 2019).
+/// Computes `x / sqrt(mean(x^2) + epsilon) * weight` for each `weight.len()` numbers (RMSNorm, Zhang and Sennrich
+/// 2019).
 pub(crate) fn norm(x: &Tensor, weight: &[f32], epsilon: f32) -> Result<Tensor> {
     if !is_here(x) {
         return device::norm(x, weight, epsilon);
@@ -91,7 +92,7 @@ pub(crate) fn norm(x: &Tensor, weight: &[f32], epsilon: f32) -> Result<Tensor> {
     Ok(Tensor::from_vec(out, x.shape(), &Device::Cpu)?)
 }
 
-/// What [`norm`] hands back to `x` of what it was handed: `s w g - x s^3 / n * sum(x w g)` with `s` the inverse root.
+/// Returns the gradient of [`norm`] for `x`: `s w g - x s^3 / n * sum(x w g)`, where `s` is the inverse root.
 pub(crate) fn norm_back(x: &Tensor, weight: &[f32], epsilon: f32, grad: &Tensor) -> Result<Tensor> {
     if !is_here(x) {
         return device::norm_back(x, weight, epsilon, grad);
@@ -120,7 +121,7 @@ fn inverse_root(x: &[f32], epsilon: f32) -> f32 {
     1.0 / (dot(x, x) / x.len() as f32 + epsilon).sqrt()
 }
 
-/// Sums of products in sixteen lanes, which processors add at once.
+/// Computes the dot product in sixteen lanes, which processors add at once.
 pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
     let mut lanes = [0.0_f32; 16];
     let (left, left_rest) = left.as_chunks::<16>();
@@ -142,7 +143,7 @@ fn dot3(a: &[f32], b: &[f32], c: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// The largest number.
+/// Returns the largest number.
 pub(crate) fn most(row: &[f32]) -> f32 {
     let larger = |one: f32, other: f32| if one < other { other } else { one };
     let mut lanes = [f32::NEG_INFINITY; 16];
@@ -153,7 +154,7 @@ pub(crate) fn most(row: &[f32]) -> f32 {
     lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |largest, value| larger(largest, *value))
 }
 
-/// `silu(gate) * up`.
+/// Computes `silu(gate) * up`.
 pub(crate) fn gated(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     if !is_here(gate) {
         return device::gated(gate, up);
@@ -172,7 +173,7 @@ pub(crate) fn gated(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     Ok(Tensor::from_vec(out, gate.shape(), &Device::Cpu)?)
 }
 
-/// What [`gated`] hands back to `gate` and `up`.
+/// Returns the gradients of [`gated`] for `gate` and `up`.
 pub(crate) fn gated_back(gate: &Tensor, up: &Tensor, grad: &Tensor) -> Result<(Tensor, Tensor)> {
     if !is_here(gate) {
         return device::gated_back(gate, up, grad);
@@ -202,8 +203,8 @@ fn logistic(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
-/// e to the `x` within two units in the last place between -87 and 88, and their values outside: a polynomial that compilers
-/// turn into vector code, as calls of the C library are not (Cephes' `expf`, Moshier 1992).
+/// Computes e to the power of `x`, within two units in the last place between -87 and 88, and clamped outside. It is a
+/// polynomial that compilers can vectorize, unlike calls of the C library (Cephes' `expf`, Moshier 1992).
 pub(crate) fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);
     let whole = (x * std::f32::consts::LOG2_E).round_ties_even();
@@ -212,7 +213,7 @@ pub(crate) fn exp(x: f32) -> f32 {
     for term in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1] {
         sum = sum * rest + term;
     }
-    // 2^whole: beside 2^23 a whole number stands in the lowest bits, from where it goes up to be the exponent.
+    // 2^whole: after adding 2^23, the integer is in the lowest bits, from where it is shifted to become the exponent.
     let power = f32::from_bits((whole + (8_388_608.0 + 127.0)).to_bits() << 23);
     (sum * rest * rest + rest + 1.0) * power
 }

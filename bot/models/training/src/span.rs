@@ -1,16 +1,16 @@
-//! What rows span: orthonormal bases of them, and the singular values of a product of two thin matrices. All of it in 64-bit
-//! floats and in one order, so that it is the same whoever computes it.
+//! The span of rows: orthonormal bases, and the singular values of a product of two thin matrices. Everything is
+//! computed in 64-bit floats and in a fixed order, so the result is the same on every machine.
 
-/// The share of a row that is its own rather than what rounding left of those before, in 64-bit floats.
+/// In 64-bit floats, the share of a row below which it is only the rounding error of the rows before it.
 pub(crate) const ROUNDED: f64 = 1e-12;
 
-/// Cosine of two vectors that are at right angles but for rounding.
+/// The cosine of two vectors that are orthogonal except for rounding.
 const RIGHT_ANGLE: f64 = 1e-13;
 
-/// Turns of all pairs after which it is left as it is; about ten are needed.
+/// The most sweeps over all pairs; about ten are needed.
 const SWEEPS: usize = 40;
 
-/// Rows, written by an orthonormal basis: row `i` is the sum over `j` of `coefficients[i][j]` times `basis[j]`.
+/// Rows in terms of an orthonormal basis: row `i` is the sum over `j` of `coefficients[i][j]` times `basis[j]`.
 #[derive(Debug)]
 pub(crate) struct OrthonormalBasis {
     pub(crate) basis: Vec<Vec<f64>>,
@@ -18,8 +18,9 @@ pub(crate) struct OrthonormalBasis {
 }
 
 impl OrthonormalBasis {
-    /// Modified Gram-Schmidt, twice for each row, after which the basis is orthonormal to working precision (Giraud, Langou
-    /// and Rozložník 2005). A row of which no more than the share `least` lies outside of those before adds nothing to it.
+    /// Computes the basis by modified Gram-Schmidt, twice for each row, after which it is orthonormal to working
+    /// precision (Giraud, Langou and Rozložník 2005). A row adds nothing to the basis if at most the share `least` of
+    /// it lies outside of the rows before it.
     pub(crate) fn of(rows: impl IntoIterator<Item = Vec<f64>>, least: f64) -> Self {
         let (mut basis, mut coefficients): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
         for mut row in rows {
@@ -45,8 +46,8 @@ impl OrthonormalBasis {
     }
 }
 
-/// Turns the vectors of `left` by pairs until all of them are at right angles, and those of `right` with them; the sum of
-/// their outer products stays what it is. With `right` orthonormal that is the singular value decomposition: the lengths on
+/// Rotates the vectors of `left` in pairs until all are orthogonal, and those of `right` with them. The sum of their
+/// outer products stays the same. If `right` is orthonormal, this is the singular value decomposition: the lengths on
 /// the left are the singular values (one-sided Jacobi, Hestenes 1958).
 pub(crate) fn separate(left: &mut [Vec<f64>], right: &mut [Vec<f64>]) {
     for _ in 0..SWEEPS {
@@ -62,8 +63,8 @@ pub(crate) fn separate(left: &mut [Vec<f64>], right: &mut [Vec<f64>]) {
                 let ratio = (other - one) * (other + one) / (2.0 * along);
                 let tangent = ratio.signum() / (ratio.abs() + ratio.hypot(1.0));
                 let cos = 1.0 / tangent.hypot(1.0);
-                turn(left, (first, second), (cos, cos * tangent));
-                turn(right, (first, second), (cos, cos * tangent));
+                rotate_pair(left, (first, second), (cos, cos * tangent));
+                rotate_pair(right, (first, second), (cos, cos * tangent));
             }
         }
         if !turned {
@@ -72,14 +73,14 @@ pub(crate) fn separate(left: &mut [Vec<f64>], right: &mut [Vec<f64>]) {
     }
 }
 
-fn turn(vectors: &mut [Vec<f64>], (first, second): (usize, usize), (cos, sin): (f64, f64)) {
+fn rotate_pair(vectors: &mut [Vec<f64>], (first, second): (usize, usize), (cos, sin): (f64, f64)) {
     let (before, after) = vectors.split_at_mut(second);
     for (one, other) in before[first].iter_mut().zip(&mut after[0]) {
         (*one, *other) = (cos * *one - sin * *other, sin * *one + cos * *other);
     }
 }
 
-/// The sum of `rows`, each times its weight; `width` numbers.
+/// Returns the sum of `rows`, each multiplied by its weight, as `width` numbers.
 pub(crate) fn combined(weights: &[f64], rows: &[Vec<f64>], width: usize) -> Vec<f64> {
     let mut out = vec![0.0; width];
     for (weight, row) in weights.iter().zip(rows) {
@@ -88,12 +89,12 @@ pub(crate) fn combined(weights: &[f64], rows: &[Vec<f64>], width: usize) -> Vec<
     out
 }
 
-/// Its Euclidean norm.
+/// Returns the Euclidean norm.
 pub(crate) fn length(vector: &[f64]) -> f64 {
     dot(vector, vector).sqrt()
 }
 
-/// Sums of products in eight lanes, which processors add at once.
+/// Computes the dot product in eight lanes, which processors add at once.
 pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
     let mut lanes = [0.0_f64; 8];
     let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());

@@ -20,7 +20,7 @@ fn base(folder: &TempDir, architecture: &str) -> (PathBuf, BaseModel) {
     (path, base)
 }
 
-/// Sequences of which some begin alike, with tokens to learn at their ends.
+/// Returns sequences with tokens to learn at their ends; some have a common beginning.
 fn examples(count: usize) -> Vec<TokenizedExample> {
     let mut random = fastrand::Rng::with_seed(3);
     let mut token = || random.u32(0..tiny::VOCABULARY as u32);
@@ -35,13 +35,13 @@ fn examples(count: usize) -> Vec<TokenizedExample> {
         .collect()
 }
 
-/// The same, of which every other one keeps what the model says.
+/// Returns the same examples; every other one keeps what the model says.
 fn keeping(count: usize) -> Vec<TokenizedExample> {
     let all = examples(count).into_iter().enumerate();
     all.map(|(index, example)| TokenizedExample { keeps: index % 2 == 0, ..example }).collect()
 }
 
-/// An adapter that changes something, with `B` not zero.
+/// Returns a LoRA that changes something, with `B` not zero.
 fn perturbed(base: &BaseModel) -> Lora {
     of_rank(base, 4, 5)
 }
@@ -55,12 +55,12 @@ fn of_rank(base: &BaseModel, rank: usize, seed: u64) -> Lora {
     lora
 }
 
-/// The loss of an adapter, with others beside it, and what it is taught.
+/// Returns the loss of a LoRA beside frozen ones, and its gradients.
 fn taught(base: &BaseModel, lora: &Lora, beside: &[Lora], examples: &[TokenizedExample], most: usize) -> (f64, Lora) {
     taught_in_shares(base, lora, beside, examples, &vec![1.0; examples.len()], most)
 }
 
-/// The same, of examples that count more or less.
+/// Returns the same for examples with different weights.
 fn taught_in_shares(
     base: &BaseModel,
     lora: &Lora,
@@ -80,7 +80,7 @@ fn taught_in_shares(
 }
 
 #[test]
-fn gradients_agree_with_differences() {
+fn gradients_agree_with_finite_differences() {
     let tried =
         [("llama", 0, examples(5)), ("qwen3", 0, examples(5)), ("llama", 2, examples(5)), ("qwen3", 1, examples(5))];
     let cached = [("llama", 0, keeping(5)), ("qwen3", 1, keeping(5))];
@@ -111,7 +111,7 @@ fn gradients_agree_with_differences() {
     }
 }
 
-/// Questions to two scenes of one beginning, and one to none.
+/// Returns examples about two scenes with a common beginning, and one without a scene.
 fn questions() -> Vec<TokenizedExample> {
     let mut random = fastrand::Rng::with_seed(9);
     let mut tokens = |count: usize| (0..count).map(|_| random.u32(0..tiny::VOCABULARY as u32)).collect::<Vec<_>>();
@@ -128,7 +128,7 @@ fn questions() -> Vec<TokenizedExample> {
 }
 
 #[test]
-fn what_is_shared_teaches_the_same() {
+fn sharing_a_beginning_does_not_change_the_gradients() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let lora = perturbed(&base);
@@ -156,7 +156,7 @@ fn what_is_shared_teaches_the_same() {
 }
 
 #[test]
-fn short_and_long_examples_count_as_the_recipe_says() {
+fn examples_are_weighted_by_the_length_power() {
     let learnt = [1, 4, 16];
     for (length_power, counts) in [(1.0, [1.0, 4.0, 16.0]), (0.5, [1.0, 2.0, 4.0]), (0.0, [1.0, 1.0, 1.0])] {
         let weights = Recipe { length_power, ..recipe() }.weights(&learnt);
@@ -173,7 +173,7 @@ fn recipe() -> Recipe {
 }
 
 #[test]
-fn a_pause_changes_no_bit() {
+fn a_pause_does_not_change_the_result() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "qwen3");
     let examples = examples(10);
@@ -200,7 +200,7 @@ fn a_pause_changes_no_bit() {
     let paused = Training::resume(&base, &[], &examples, &checkpoint, 1).unwrap();
     assert_eq!(paused.step(), 12);
     assert_eq!(paused.lora(), whole.lora());
-    // It says what it began with.
+    // The training knows the LoRA that it continued from.
     assert_eq!(paused.began_with(), "");
     let on = Training::from(&base, &examples, recipe(), whole.lora().clone(), 1).unwrap();
     on.save(&checkpoint).unwrap();
@@ -210,7 +210,7 @@ fn a_pause_changes_no_bit() {
 }
 
 #[test]
-fn a_lora_comes_back_from_its_file() {
+fn a_lora_is_read_back_from_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let (path, lora, examples) = (folder.path().join("adapter.gguf"), perturbed(&base), examples(4));
@@ -219,7 +219,7 @@ fn a_lora_comes_back_from_its_file() {
     let loss = |lora: Option<&Lora>| mean_loss(&base, lora, &examples, 200, 1).unwrap().0;
     assert!((loss(Some(&back)) - loss(Some(&lora))).abs() < 1e-3);
     assert!((loss(Some(&back)) - loss(None)).abs() > 1e-2);
-    // What learns on is what the file holds where A is written whole.
+    // With `A` in full precision, training continues with exactly what the file contains.
     lora.write_precise(&path, &[]).unwrap();
     let back = Lora::read(&path, &base).unwrap();
     assert!(back.pairs.iter().zip(&lora.pairs).all(|(back, pair)| back.a == pair.a));
@@ -227,14 +227,14 @@ fn a_lora_comes_back_from_its_file() {
 }
 
 #[test]
-fn what_is_kept_costs_as_much_as_it_has_changed() {
+fn the_loss_of_a_keeping_example_is_the_divergence() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let keep = |example: TokenizedExample| TokenizedExample { keeps: true, ..example };
     let (cached, lora) = (examples(6).into_iter().map(keep).collect::<Vec<_>>(), perturbed(&base));
     let loss = |lora: Option<&Lora>| mean_loss(&base, lora, &cached, 90, 1).unwrap().0;
     assert!(loss(None).abs() < 1e-6, "nothing has changed");
-    // By the formula, over all tokens of the vocabulary.
+    // The divergence by its formula, over all tokens of the vocabulary.
     let mut sum = 0.0;
     for example in &cached {
         let shares = |lora| {
@@ -254,7 +254,7 @@ fn what_is_kept_costs_as_much_as_it_has_changed() {
     let divergence = sum / 18.0;
     assert!(divergence > 1e-2, "{divergence}");
     assert!((loss(Some(&lora)) - divergence).abs() < 1e-4 * divergence.max(1.0), "{divergence}");
-    // Learning beside what is kept changes that less.
+    // Training together with keeping examples changes those less.
     let training_set = questions();
     let after = |training_set: &[TokenizedExample]| {
         let mut training = Training::new(&base, &[], training_set, Recipe { batch: 12, ..recipe() }, 1).unwrap();
@@ -266,7 +266,7 @@ fn what_is_kept_costs_as_much_as_it_has_changed() {
 }
 
 #[test]
-fn examples_passed_together_do_not_see_each_other() {
+fn examples_in_one_pass_do_not_see_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "qwen3");
     let (lora, examples) = (perturbed(&base), examples(7));
@@ -279,7 +279,7 @@ fn examples_passed_together_do_not_see_each_other() {
     let (together, tokens) = mean_loss(&base, Some(&lora), &examples, 90, 2).unwrap();
     assert_eq!(tokens, 21);
     assert!((together - mean).abs() < 1e-4, "{together} among others, {mean} alone");
-    // It asks before each pass, and ends where it is to.
+    // The callback is called before each pass, and stops the computation.
     let passes = pack(&examples.iter().collect::<Vec<_>>(), 40).len();
     assert!(passes > 1);
     let queried = AtomicUsize::new(0);
@@ -301,7 +301,7 @@ fn says<T>(result: crate::Result<T>, said: &str) {
 }
 
 #[test]
-fn what_cannot_be_taken_up_is_named() {
+fn an_invalid_file_is_rejected_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let (model, base) = base(&folder, "llama");
     let examples = examples(4);
@@ -342,13 +342,13 @@ proptest::proptest! {
         let path = folder.path().join("model.gguf");
         tiny::write(&path, "qwen3");
         let mut bytes = std::fs::read(&path).unwrap();
-        // The header is what counts; a changed weight is a weight.
+        // Only the header matters; a changed weight is still a weight.
         let position = position.index(3_000);
         bytes[position..position + 8].copy_from_slice(&damage);
         std::fs::write(&path, bytes).unwrap();
         if let Ok(base) = BaseModel::open(&path) {
             proptest::prop_assert!(base.shape().layers > 0);
-            // What it computes with odd measures is of no interest; an error will do.
+            // The result with invalid dimensions does not matter; an error is fine.
             logits(&base, None, &[0, 1]).ok();
         }
     }

@@ -1,4 +1,4 @@
-//! A made-up model for tests: every part of a real one, and a few thousand weights.
+//! A made-up model for tests, with every part of a real one and a few thousand weights.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use azera_model_gguf::{GgufFile, Tensor, TensorType, Value, quantize_q8_0};
 
 use crate::base::PROJECTIONS;
 
-/// Tokens it knows.
+/// The number of tokens in its vocabulary.
 pub(crate) const VOCABULARY: u64 = 50;
 
-/// Writes it: `llama` or `qwen3`, the latter with heads wider than the width over their number.
+/// Writes the model: `llama`, or `qwen3` with heads wider than the width divided by their number.
 pub(crate) fn write(path: &Path, architecture: &str) {
     let mut random = fastrand::Rng::with_seed(7);
     let (layers, width, heads, kv_heads, inner) = (2_u64, 32_u64, 4_u64, 2_u64, 64_u64);

@@ -1,4 +1,4 @@
-//! Training: steps over the examples, that can be left off between two passes of them and taken up again.
+//! Training: steps over the examples that can be paused between two passes and resumed later.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,46 +13,46 @@ use crate::lora::Lora;
 use crate::pack::{TokenizedExample, identify, pack};
 use crate::pass::pass;
 
-/// How much of the running loss a step replaces.
+/// The weight of a step in the running loss.
 const LOSS_SHARE: f64 = 0.1;
 
-/// How a training stands after a step.
+/// The progress of a training after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Steps made.
+    /// The number of completed steps.
     pub step: usize,
-    /// Steps in all.
+    /// The total number of steps.
     pub steps: usize,
-    /// The mean cross-entropy of the step's learnt tokens in nats, weighed as [`Recipe::length_power`] says.
+    /// The mean cross-entropy of the step's learnt tokens in nats, weighted by [`Recipe::length_power`].
     pub loss: f64,
-    /// The same, averaged over the last steps.
+    /// The loss averaged over the last steps.
     pub mean_loss: f64,
     /// The Euclidean norm of the gradient before it was clipped.
     pub gradient: f32,
-    /// Tokens that passed through the model in this step; shared beginnings count once.
+    /// The tokens that passed through the model in this step. Shared beginnings count once.
     pub tokens: usize,
-    /// Time since this run began.
+    /// The time since this run began.
     pub elapsed: Duration,
-    /// Time the rest will take at the pace so far.
+    /// The estimated time for the remaining steps.
     pub left: Duration,
 }
 
-/// What is to happen after a step.
+/// What to do after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {
-    /// The next step.
+    /// Continue with the next step.
     GoOn,
-    /// Leave off.
+    /// Stop for now.
     Pause,
 }
 
-/// Is told how a training stands after each step, and says what is to happen.
+/// A callback that receives the progress after each step, and decides whether to continue.
 pub type Watch<'w, 'a> = &'w mut (dyn FnMut(&Training<'a>, &Progress) -> NextStep + Send);
 
-/// A training of one adapter.
+/// A training of one LoRA.
 ///
-/// The same base, examples, recipe and adapters beside it give the same adapter, bit for bit, however often the training is
-/// left off; the number of threads does not matter either.
+/// The same base, examples, recipe and frozen LoRAs give the same LoRA, bit for bit, however often the training is
+/// paused and whatever the number of threads.
 #[derive(Debug)]
 pub struct Training<'a> {
     base: &'a BaseModel,
@@ -68,13 +68,14 @@ pub struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// A new training, alone or beside adapters that stay as they are: these are added in every pass, and the rows of the new `A` are
-    /// kept orthogonal to all rows of theirs (O-LoRA, Wang et al. 2023, by projection). Their ranks and scales may differ.
-    /// `threads` is how many work at once; 0 takes every processor.
+    /// Creates a training, optionally with frozen LoRAs. Those are added in every pass, and the rows of the new `A` are
+    /// kept orthogonal to all of their rows (O-LoRA, Wang et al. 2023, by projection). Their ranks and scales may
+    /// differ. `threads` is the number of threads; 0 uses every processor.
     ///
     /// # Errors
-    /// [`Error::Recipe`], also where they leave no room for the new rank in a projection's inputs, [`Error::Examples`], and
-    /// [`Error::Loras`] for adapters of another model.
+    /// [`Error::Recipe`] if the recipe is invalid, or if the frozen LoRAs leave too little room for the new rank in a
+    /// projection's inputs. [`Error::Examples`] if the examples do not fit the model. [`Error::Loras`] if a frozen LoRA
+    /// belongs to another model.
     pub fn new(
         base: &'a BaseModel,
         frozen: &[Lora],
@@ -84,24 +85,26 @@ impl<'a> Training<'a> {
     ) -> Result<Self> {
         recipe.check().map_err(Error::Recipe)?;
         let lora = Lora::new(base, recipe.rank, recipe.alpha, recipe.seed);
-        let mut training = Self::begun(base, examples, recipe, lora, threads)?;
+        let mut training = Self::start(base, examples, recipe, lora, threads)?;
         let (recipe, lora) = (&training.recipe, &mut training.lora);
         training.frozen = training.threads.install(|| {
             let frozen = FrozenLoras::new(base, frozen, recipe)?;
             if let Some(frozen) = &frozen {
-                // Twice: where little is left of a row, the first time leaves more of rounding in it than it is to have.
-                frozen.leave(lora)?;
-                frozen.leave(lora)?;
+                // Twice, because if little is left of a row, the first projection leaves more rounding in it than is
+                // allowed.
+                frozen.project_out(lora)?;
+                frozen.project_out(lora)?;
             }
             Ok::<_, Error>(frozen)
         })?;
         Ok(training)
     }
 
-    /// A new training that begins with what another one learnt.
+    /// Creates a training that continues from a trained LoRA.
     ///
     /// # Errors
-    /// [`Error::Recipe`], also where the adapter has another rank than the recipe, and [`Error::Examples`].
+    /// [`Error::Recipe`] if the recipe is invalid, or if the LoRA has another rank. [`Error::Examples`] if the examples
+    /// do not fit the model.
     pub fn from(
         base: &'a BaseModel,
         examples: &'a [TokenizedExample],
@@ -114,10 +117,10 @@ impl<'a> Training<'a> {
         }
         let began_with = lora.identity();
         let lora = lora.at_alpha(recipe.alpha);
-        Ok(Self { began_with, ..Self::begun(base, examples, recipe, lora, threads)? })
+        Ok(Self { began_with, ..Self::start(base, examples, recipe, lora, threads)? })
     }
 
-    fn begun(
+    fn start(
         base: &'a BaseModel,
         examples: &'a [TokenizedExample],
         recipe: Recipe,
@@ -133,10 +136,11 @@ impl<'a> Training<'a> {
         Ok(Self { base, examples, identity, recipe, frozen: None, began_with, step: 0, lora, moments, threads })
     }
 
-    /// Takes up a training where its checkpoint left off, beside the adapters that it began beside.
+    /// Resumes a training from its checkpoint, with the same frozen LoRAs.
     ///
     /// # Errors
-    /// [`Error::TensorFile`] for a damaged checkpoint, or one of another model, other examples or other adapters.
+    /// [`Error::Saved`] if the checkpoint is damaged, or belongs to another model, other examples or other frozen
+    /// LoRAs.
     pub fn resume(
         base: &'a BaseModel,
         frozen: &[Lora],
@@ -162,10 +166,10 @@ impl<'a> Training<'a> {
         Ok(Self { base, examples, identity, recipe, frozen, began_with, step, lora, moments, threads })
     }
 
-    /// Keeps where it stands in a file.
+    /// Saves a checkpoint.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let checkpoint = Checkpoint {
             recipe: self.recipe.clone(),
@@ -180,41 +184,42 @@ impl<'a> Training<'a> {
         checkpoint.write(path)
     }
 
-    /// What was learnt so far.
+    /// Returns the LoRA trained so far.
     pub fn lora(&self) -> &Lora {
         &self.lora
     }
 
-    /// The [`Lora::identity`] of the adapter that it began with; nothing where it began with none.
+    /// Returns the [`Lora::identity`] of the LoRA that the training continued from; empty if there was none.
     pub fn began_with(&self) -> &str {
         &self.began_with
     }
 
-    /// Its recipe.
+    /// Returns the recipe.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
-    /// Steps made.
+    /// Returns the number of completed steps.
     pub fn step(&self) -> usize {
         self.step
     }
 
-    /// The SHA-256 of the examples.
+    /// Returns the SHA-256 of the examples.
     pub fn examples_sha256(&self) -> &str {
         &self.identity
     }
 
-    /// Makes the steps that are left, or as many until `progress` wants a pause. Whether all were made.
+    /// Runs the remaining steps, or until `progress` asks for a pause. Returns true if all steps are completed.
     ///
-    /// `pause` is asked before each pass of a step: who wants the processor waits for one pass at most. The step that was begun is
-    /// then dropped, and made again when the training goes on. `pause` may also wait itself and then say no, by which nothing is
-    /// dropped.
+    /// `pause` is called before each pass of a step, so anybody else waits for the processor for at most one pass. If
+    /// it returns true, the current step is dropped, and made again when the training resumes. `pause` can also block
+    /// and then return false, so that nothing is dropped.
     ///
     /// # Errors
-    /// [`Error::Diverged`] if the loss is no number any more.
+    /// [`Error::Diverged`] if the loss is not a number any more.
     pub fn run(&mut self, pause: &(dyn Fn() -> bool + Sync), progress: Watch<'_, 'a>) -> Result<bool> {
-        // All of it on one thread: allocators give each its own memory, and what one of them is done with is no room for another's pass.
+        // Everything runs on one thread pool. Allocators give each thread its own memory, and memory that one thread
+        // freed cannot be used by a pass on another.
         let threads = Arc::clone(&self.threads);
         threads.install(|| self.make_steps(pause, progress))
     }
@@ -224,7 +229,7 @@ impl<'a> Training<'a> {
         let first = self.step;
         let mut mean_loss = None;
         while self.step < self.recipe.steps {
-            let Some(Made { loss, gradient, tokens }) = self.make_step(pause)? else { break };
+            let Some(StepResult { loss, gradient, tokens }) = self.make_step(pause)? else { break };
             let mean = mean_loss.map_or(loss, |mean: f64| mean + (loss - mean) * LOSS_SHARE);
             mean_loss = Some(mean);
             let elapsed = began.elapsed();
@@ -238,8 +243,8 @@ impl<'a> Training<'a> {
         Ok(self.step >= self.recipe.steps)
     }
 
-    /// Nothing is made where `pause` wants none.
-    fn make_step(&mut self, pause: &dyn Fn() -> bool) -> Result<Option<Made>> {
+    /// Makes one step. Returns `None` if `pause` returned true.
+    fn make_step(&mut self, pause: &dyn Fn() -> bool) -> Result<Option<StepResult>> {
         let chosen: Vec<&TokenizedExample> =
             (0..self.recipe.batch).map(|index| self.example(self.step * self.recipe.batch + index)).collect();
         let weights = self.recipe.weights(&chosen.iter().map(|example| example.learnt_tokens()).collect::<Vec<_>>());
@@ -258,27 +263,27 @@ impl<'a> Training<'a> {
         if !loss.is_finite() {
             return Err(Error::Diverged { step: self.step });
         }
-        let gradient = self.learn(grads)?;
+        let gradient = self.apply_gradients(grads)?;
         self.step += 1;
         let tokens = packs.iter().map(|pack| pack.tokens.len()).sum();
-        Ok(Some(Made { loss, gradient, tokens }))
+        Ok(Some(StepResult { loss, gradient, tokens }))
     }
 
-    /// Takes the step that these gradients teach, and gives their norm. Beside other adapters they are projected before anything
-    /// is made of them, and the adapter after: AdamW goes by each number, and so leads out of any subspace.
-    fn learn(&mut self, mut grads: Lora) -> Result<f32> {
+    /// Takes the step for these gradients, and returns their norm. With frozen LoRAs, the gradients are projected
+    /// before they are used, and the LoRA afterwards: AdamW changes each number separately, and so leaves any subspace.
+    fn apply_gradients(&mut self, mut grads: Lora) -> Result<f32> {
         let Self { frozen, recipe, step, lora, moments, .. } = self;
         if let Some(frozen) = frozen {
-            frozen.leave(&mut grads)?;
+            frozen.project_out(&mut grads)?;
         }
         let gradient = moments.step(recipe, *step, lora, &grads);
         if let Some(frozen) = frozen {
-            frozen.leave(lora)?;
+            frozen.project_out(lora)?;
         }
         Ok(gradient)
     }
 
-    /// The example of this number, each round in another order.
+    /// Returns the example with this number. Each round has another order.
     fn example(&self, number: usize) -> &'a TokenizedExample {
         let (round, place) = (number / self.examples.len(), number % self.examples.len());
         let mut order: Vec<usize> = (0..self.examples.len()).collect();
@@ -287,13 +292,13 @@ impl<'a> Training<'a> {
     }
 }
 
-struct Made {
+struct StepResult {
     loss: f64,
     gradient: f32,
     tokens: usize,
 }
 
-/// Threads that work at once; 0 takes every processor.
+/// Creates a pool of `threads` threads; 0 uses every processor.
 pub(crate) fn pool(threads: usize) -> Result<Arc<rayon::ThreadPool>> {
     let named = rayon::ThreadPoolBuilder::new().thread_name(|index| format!("hearth-{index}"));
     Ok(Arc::new(named.num_threads(threads).build()?))

@@ -5,19 +5,19 @@ use crate::lora::LoraSetKey;
 use crate::swap::SwapKey;
 
 impl Cache<'_> {
-    /// Drops what is kept for a conversation that is not running.
+    /// Drops everything that is kept for a conversation, unless it is running.
     pub(crate) fn forget(&mut self, session: &SessionKey) {
-        self.lot.take(&SwapKey::Session(session.clone()));
+        self.swap.take(&SwapKey::Session(session.clone()));
         if let Some(at) = self.resting.iter().position(|resting| resting.key == *session) {
             let resting = self.resting.remove(at);
             self.drop_lease(resting.lease);
         }
     }
 
-    /// Drops what was evaluated with an adapter, but for what runs.
+    /// Drops everything that was evaluated under a LoRA, except running work.
     pub(crate) fn forget_lora(&mut self, lora: &LoraId) {
         let under = |set: Option<&LoraSetKey>| set.is_some_and(|set| set.has(lora));
-        self.lot.retain(|parked| !under(parked.set.as_ref()));
+        self.swap.retain(|parked| !under(parked.set.as_ref()));
         while let Some(at) = self.resting.iter().position(|resting| under(resting.set.as_ref())) {
             let resting = self.resting.remove(at);
             self.drop_lease(resting.lease);

@@ -6,30 +6,30 @@ use half::{bf16, f16};
 
 use super::shape::BaseShape;
 
-/// Bytes an adapter's file may have.
+/// The largest LoRA file, in bytes.
 pub const MAX_LORA_BYTES: u64 = 1 << 30;
 
-/// What tells a file of an adapter, in llama.cpp's form (`convert_lora_to_gguf.py`, `llama-lora.cpp`).
+/// The metadata keys of a LoRA file in llama.cpp's format (`convert_lora_to_gguf.py`, `llama-lora.cpp`).
 pub(super) const GENERAL_TYPE: &str = "general.type";
 pub(super) const ARCHITECTURE: &str = "general.architecture";
 pub(super) const LORA_TYPE: &str = "adapter.type";
 pub(super) const ALPHA: &str = "adapter.lora.alpha";
-/// What the two matrices of a weight are called after it.
+/// The suffixes of a weight's two matrices.
 pub(super) const A: &str = ".lora_a";
 pub(super) const B: &str = ".lora_b";
 
-/// An adapter's file, found to fit a model.
+/// A LoRA file that fits a model.
 pub(super) struct LoraFile {
     file: Vec<u8>,
-    /// 0 where the file names none, which means the rank.
+    /// 0 if the file names none, which means the rank.
     alpha: f32,
     pairs: BTreeMap<String, Pair>,
 }
 
 struct Pair {
-    /// `rank` rows as wide as what the weight takes.
+    /// `rank` rows, as wide as the weight's input.
     a: Matrix,
-    /// As many rows as the weight has, `rank` wide.
+    /// As many rows as the weight has, each `rank` wide.
     b: Matrix,
 }
 
@@ -76,8 +76,8 @@ impl Numbers {
 }
 
 impl LoraFile {
-    /// Takes a file apart and looks whether it fits. llama.cpp trusts most of what is checked here, and would end the
-    /// process for some of it.
+    /// Parses a file and checks that it fits. llama.cpp does not check most of this, and some faults would end the
+    /// process.
     pub(super) fn read(file: Vec<u8>, base: &BaseShape) -> Result<Self, String> {
         let layout = Layout::read(file.as_slice()).map_err(|error| error.to_string())?;
         let text = |key: &str| layout.texts.get(key).map_or("", String::as_str);
@@ -91,7 +91,7 @@ impl LoraFile {
                 base.architecture
             ));
         }
-        // Single precision is what llama.cpp reads.
+        // llama.cpp reads it as single precision.
         let alpha = layout.reals.get(ALPHA).map_or(0.0, |alpha| *alpha as f32);
         if !alpha.is_finite() {
             return Err("its alpha is no number".into());
@@ -131,7 +131,7 @@ impl LoraFile {
     }
 
     fn bytes(&self, matrix: &Matrix) -> &[u8] {
-        // The range was checked when the matrix was found.
+        // The range was checked when the matrix was read.
         self.file.get(matrix.at.clone()).unwrap_or_default()
     }
 
@@ -139,7 +139,7 @@ impl LoraFile {
         matrix.numbers.read(self.bytes(matrix))
     }
 
-    /// What the product of a pair is multiplied by, at `scale`.
+    /// Returns the factor of a pair's product at `scale`.
     fn factor(&self, pair: &Pair, scale: f32) -> f32 {
         if self.alpha == 0.0 { scale } else { scale * self.alpha / pair.b.width as f32 }
     }
@@ -160,7 +160,8 @@ impl Matrix {
             start.and_then(|start| usize::try_from(start).ok()).zip(end.and_then(|end| usize::try_from(end).ok()));
         let at = range.map(|(start, end)| start..end).ok_or("lies past the file's end")?;
         let bytes = file.get(at.clone()).ok_or("lies past the file's end")?;
-        // One such number would reach every conversation: llama.cpp masks others' tokens by multiplying with zero.
+        // One such number would affect every conversation, because llama.cpp masks the tokens of others by multiplying
+        // with zero.
         if numbers.read(bytes).iter().any(|number| !number.is_finite()) {
             return Err("holds what is no number".into());
         }
@@ -168,8 +169,8 @@ impl Matrix {
     }
 }
 
-/// Several adapters as one file, and the scale it is to be used at. What they do is added up, so their matrices are put
-/// side by side; a single one is left as it is.
+/// Joins several LoRAs to one file. Returns it with its scale. Their products are added, so their matrices are
+/// concatenated; a single LoRA stays as it is.
 pub(super) fn join(architecture: &str, parts: &[(LoraFile, f32)]) -> (GgufFile, f32) {
     let mut file = GgufFile::default();
     file.set(GENERAL_TYPE, Value::String("adapter".into()));
@@ -193,15 +194,15 @@ pub(super) fn join(architecture: &str, parts: &[(LoraFile, f32)]) -> (GgufFile, 
         }
     }
     for (weight, pairs) in weights {
-        let (a, b) = (beneath(&pairs), beside(&pairs));
+        let (a, b) = (concatenate_rows(&pairs), concatenate_columns(&pairs));
         file.tensors.push(tensor(weight, A, a.0, a.1, a.2));
         file.tensors.push(tensor(weight, B, b.0, Numbers::F32, b.1));
     }
     (file, 1.0)
 }
 
-/// The first matrices of pairs, one below the other.
-fn beneath(pairs: &[(&LoraFile, &Pair, f32)]) -> ([usize; 2], Numbers, Vec<u8>) {
+/// Concatenates the first matrices of pairs vertically.
+fn concatenate_rows(pairs: &[(&LoraFile, &Pair, f32)]) -> ([usize; 2], Numbers, Vec<u8>) {
     let width = pairs.first().map_or(0, |(_, pair, _)| pair.a.width);
     let rows = pairs.iter().map(|(_, pair, _)| pair.a.rows).sum();
     let mut kinds = pairs.iter().map(|(_, pair, _)| pair.a.numbers);
@@ -214,8 +215,8 @@ fn beneath(pairs: &[(&LoraFile, &Pair, f32)]) -> ([usize; 2], Numbers, Vec<u8>) 
     ([width, rows], Numbers::F32, numbers.flat_map(f32::to_le_bytes).collect())
 }
 
-/// The second matrices of pairs, one beside the other, each at its factor.
-fn beside(pairs: &[(&LoraFile, &Pair, f32)]) -> ([usize; 2], Vec<u8>) {
+/// Concatenates the second matrices of pairs horizontally, each multiplied by its factor.
+fn concatenate_columns(pairs: &[(&LoraFile, &Pair, f32)]) -> ([usize; 2], Vec<u8>) {
     let rows = pairs.first().map_or(0, |(_, pair, _)| pair.b.rows);
     let width = pairs.iter().map(|(_, pair, _)| pair.b.width).sum();
     let numbers: Vec<(Vec<f32>, usize, f32)> =

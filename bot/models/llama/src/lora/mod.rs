@@ -1,8 +1,11 @@
-//! Low-rank adapters on a model that serves.
+//! LoRAs on a running model.
 //!
-//! llama.cpp's adapters belong to a context: whatever it decodes, it decodes with all that are set. So the engine
-//! decodes for one set of adapters at a time. A set is always one adapter to llama.cpp, its parts joined here: the
-//! binding can set no second one, and one pair of products is less work than several.
+//! In llama.cpp, LoRAs belong to a context: every batch is decoded with all that are set. So the engine decodes for one
+//! set of LoRAs at a time. To llama.cpp each set is a single LoRA, whose parts are joined here: the binding cannot set
+//! a second one, and one pair of products is less work than several.
+//!
+//! `pool.rs` loads and keeps sets, `file.rs` checks and joins files, `shape.rs` knows which weights a model has, and
+//! `random.rs` makes LoRAs for tests and measurements.
 
 mod file;
 mod pool;
@@ -23,7 +26,7 @@ pub(crate) use pool::LoraPool;
 pub use pool::check_lora;
 pub use random::RandomLora;
 
-/// Names a set of adapters: which, how strong, in which order.
+/// Identifies a set of LoRAs: their ids, scales and order.
 #[derive(Clone)]
 pub(crate) struct LoraSetKey {
     digest: [u8; 32],
@@ -40,12 +43,12 @@ impl LoraSetKey {
         Self { digest: hasher.finalize().into(), members: loras.iter().map(|lora| lora.id).collect() }
     }
 
-    /// Tells this set from every other.
+    /// Returns a digest that differs for every set.
     pub(crate) fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 
-    /// Whether an adapter is in it.
+    /// Returns true if the set contains a LoRA.
     pub(crate) fn has(&self, lora: &LoraId) -> bool {
         self.members.contains(lora)
     }
@@ -71,14 +74,14 @@ impl fmt::Debug for LoraSetKey {
     }
 }
 
-/// A set of adapters in memory, as one adapter of llama.cpp.
+/// A set of LoRAs in memory, as one LoRA of llama.cpp.
 pub(crate) struct LoadedLoras {
     pub(crate) key: LoraSetKey,
     pub(crate) lora: Mutex<LlamaLoraAdapter>,
     pub(crate) scale: f32,
     bytes: u64,
-    /// What the adapter was read for, and leaves memory with.
-    _hull: LlamaModel,
+    /// The model that the LoRA was loaded for. The LoRA leaves memory with it.
+    _skeleton: LlamaModel,
 }
 
 impl fmt::Debug for LoadedLoras {

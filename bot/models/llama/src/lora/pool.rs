@@ -10,16 +10,16 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{OnceCell, oneshot};
 
 use super::file::{LoraFile, MAX_LORA_BYTES, join};
-use super::shape::{BaseShape, written};
+use super::shape::{BaseShape, write_temp_file};
 use super::{LoadedLoras, LoraSetKey};
 use crate::backend;
 use crate::config::LlamaChatConfig;
 
-/// The sets of adapters that are in memory.
+/// The sets of LoRAs in memory.
 #[derive(Debug)]
 pub(crate) struct LoraPool {
     reader: Option<Arc<Reader>>,
-    /// Those the model was loaded with, under whatever a request asks for.
+    /// The LoRAs that the model was loaded with. Every request has them, besides its own.
     own: Vec<Lora>,
     own_set: Option<Arc<LoadedLoras>>,
     limit_bytes: u64,
@@ -39,10 +39,10 @@ struct Place {
 }
 
 impl LoraPool {
-    /// Loads the adapters that a model is to be served with, and makes room in it for those that requests may name. The
-    /// model's context must not be there yet.
+    /// Loads the LoRAs that a model is served with, and reserves room for those that requests may name. The model's
+    /// context must not exist yet.
     pub(crate) fn open(config: &LlamaChatConfig, model: &mut LlamaModel) -> Result<Self, Error> {
-        let (own, limit_bytes) = (at_work(&config.loras)?, config.lora_bytes);
+        let (own, limit_bytes) = (active(&config.loras)?, config.lora_bytes);
         let mut pool = Self { reader: None, own, own_set: None, limit_bytes, sets: Mutex::default() };
         if config.adaptable || !pool.own.is_empty() {
             let (base, gpu_layers) = (BaseShape::read(&config.path)?, config.gpu_layers);
@@ -56,14 +56,14 @@ impl LoraPool {
         Ok(pool)
     }
 
-    /// The adapters the model was loaded with, by their name.
+    /// Returns the key of the LoRAs that the model was loaded with.
     pub(crate) fn own_set(&self) -> Option<LoraSetKey> {
         self.own_set.as_ref().map(|set| set.key.clone())
     }
 
-    /// The set that a request with these adapters is served with; loaded if it is not there. `None` is the bare model.
+    /// Returns the set for a request with these LoRAs, and loads it if needed. `None` is the bare model.
     pub(crate) async fn set(&self, loras: &[Lora]) -> Result<Option<Arc<LoadedLoras>>, Error> {
-        let loras = at_work(loras)?;
+        let loras = active(loras)?;
         if loras.is_empty() {
             return Ok(self.own_set.clone());
         }
@@ -78,7 +78,7 @@ impl LoraPool {
         Ok(Some(loaded))
     }
 
-    /// Takes every set with an adapter off the shelf. Those who use one keep it.
+    /// Removes every set with a LoRA from the pool. Current users keep theirs.
     pub(crate) fn forget(&self, lora: &LoraId) {
         self.sets().places.retain(|key, _| !key.has(lora));
     }
@@ -99,8 +99,8 @@ impl LoraPool {
         }
     }
 
-    /// Takes the sets off the shelf that were used longest ago until the others, and `except`, take few enough bytes;
-    /// false when they did already.
+    /// Removes the least recently used sets, except `except`, until the others are within the limit. Returns false if
+    /// they already were.
     pub(crate) fn make_room(&self, except: Option<&LoraSetKey>) -> bool {
         let mut sets = self.sets();
         let mut made = false;
@@ -117,16 +117,16 @@ impl LoraPool {
     }
 
     fn sets(&self) -> MutexGuard<'_, Sets> {
-        // Nothing that can panic stands between a change and its end.
+        // Nothing between a change and its end can panic.
         self.sets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Reads adapters for a model.
+/// Loads LoRAs for a model.
 struct Reader {
     base: BaseShape,
     gpu_layers: Option<u32>,
-    /// Held while one is read, so that many that are wanted at once do not take the processor from those who talk.
+    /// Held while a set is loaded, so that many loads at once do not take the processor from live chat.
     one_at_a_time: Mutex<()>,
 }
 
@@ -137,37 +137,37 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// Reads a set that is not empty.
+    /// Loads a set that is not empty.
     fn load(&self, loras: &[Lora]) -> Result<LoadedLoras, Error> {
         let _turn = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
         let mut parts = Vec::new();
         for lora in loras {
             let file = read(&lora.path, &lora.id).and_then(|file| LoraFile::read(file, &self.base));
-            parts.push((file.map_err(|reason| refused(&lora.path, reason))?, lora.scale));
+            parts.push((file.map_err(|reason| rejected(&lora.path, reason))?, lora.scale));
         }
         let (file, scale) = join(&self.base.architecture, &parts);
         drop(parts);
         let bytes = file.tensors.iter().map(|tensor| tensor.data.len() as u64).sum();
         let failed = |error: &dyn std::error::Error| Error::Engine(format!("adapters could not be loaded: {error}"));
-        let path = written(|out| {
+        let path = write_temp_file(|out| {
             let mut out = BufWriter::new(out);
             file.write(&mut out)?;
             out.flush()
         });
         let path = path.map_err(|error| failed(&error))?;
         drop(file);
-        let mut hull = self.base.hull(self.gpu_layers)?;
-        let lora = hull.lora_adapter_init(&path).map_err(|error| failed(&error))?;
-        Ok(LoadedLoras { key: LoraSetKey::of(loras), lora: Mutex::new(lora), scale, bytes, _hull: hull })
+        let mut skeleton = self.base.skeleton(self.gpu_layers)?;
+        let lora = skeleton.lora_adapter_init(&path).map_err(|error| failed(&error))?;
+        Ok(LoadedLoras { key: LoraSetKey::of(loras), lora: Mutex::new(lora), scale, bytes, _skeleton: skeleton })
     }
 }
 
-/// Loads a set on a thread that gives way to those that compute.
+/// Loads a set on a thread with low priority.
 async fn load_apart(reader: Arc<Reader>, loras: Vec<Lora>) -> Result<Arc<LoadedLoras>, Error> {
     let (done, loaded) = oneshot::channel();
     let load = move || {
         backend::give_way(backend::BACKGROUND_NICENESS);
-        // Whoever left needs no answer.
+        // A caller that left needs no answer.
         done.send(reader.load(&loras)).ok();
     };
     std::thread::Builder::new()
@@ -177,20 +177,20 @@ async fn load_apart(reader: Arc<Reader>, loras: Vec<Lora>) -> Result<Arc<LoadedL
     loaded.await.map_err(|_| Error::Engine("the thread that loads adapters ended".into()))?.map(Arc::new)
 }
 
-/// Whether an adapter's file is the one that is named, and fits a model's file.
+/// Checks that a LoRA's file is the named one, and fits a model's file.
 ///
 /// # Errors
-/// [`Error::Lora`] with what is wrong with it, or [`Error::Load`] when the model's file cannot be read.
+/// [`Error::Lora`] says what is wrong with the LoRA. [`Error::Load`] if the model's file cannot be read.
 pub fn check_lora(model: &Path, lora: &Lora) -> Result<(), Error> {
     let base = BaseShape::read(model)?;
     let read = read(&lora.path, &lora.id).and_then(|file| LoraFile::read(file, &base));
-    read.map(|_| ()).map_err(|reason| refused(&lora.path, reason))
+    read.map(|_| ()).map_err(|reason| rejected(&lora.path, reason))
 }
 
-/// Those of the adapters that do something.
-fn at_work(loras: &[Lora]) -> Result<Vec<Lora>, Error> {
+/// Returns the LoRAs whose scale is not 0.
+fn active(loras: &[Lora]) -> Result<Vec<Lora>, Error> {
     if loras.len() > MAX_LORAS {
-        return Err(Error::Invalid(format!("there are more than {MAX_ADAPTERS} adapters")));
+        return Err(Error::Invalid(format!("there are more than {MAX_LORAS} adapters")));
     }
     if loras.iter().any(|lora| !lora.scale.is_finite()) {
         return Err(Error::Invalid("the scale of an adapter is no number".into()));
@@ -198,7 +198,7 @@ fn at_work(loras: &[Lora]) -> Result<Vec<Lora>, Error> {
     Ok(loras.iter().filter(|lora| lora.scale != 0.0).cloned().collect())
 }
 
-/// The bytes of an adapter's file, if they are those that were named.
+/// Reads a LoRA's file, and checks its hash.
 fn read(path: &Path, id: &LoraId) -> Result<Vec<u8>, String> {
     let unreadable = |error: std::io::Error| format!("its file cannot be read: {error}");
     let mut file = Vec::new();
@@ -213,6 +213,6 @@ fn read(path: &Path, id: &LoraId) -> Result<Vec<u8>, String> {
     Ok(file)
 }
 
-fn refused(path: &Path, reason: String) -> Error {
+fn rejected(path: &Path, reason: String) -> Error {
     Error::Lora { path: path.to_path_buf(), reason }
 }

@@ -8,22 +8,22 @@ use half::f16;
 use super::file::{A, ALPHA, ARCHITECTURE, B, GENERAL_TYPE, LORA_TYPE};
 use super::shape::BaseShape;
 
-/// An adapter nobody trained, of noise: for measuring what adapters cost, and for tests.
+/// An untrained LoRA of noise, to measure the cost of LoRAs and for tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomLora {
-    /// Rows of each first matrix.
+    /// The number of rows of each first matrix.
     pub rank: u16,
-    /// The largest number in the second matrices; with 0 the adapter does nothing.
+    /// The largest number in the second matrices. With 0 the LoRA changes nothing.
     pub noise: f32,
-    /// Adapters of other seeds are others.
+    /// Different seeds give different LoRAs.
     pub seed: u64,
 }
 
 impl RandomLora {
-    /// Writes an adapter on every weight of a model that can have one.
+    /// Writes a LoRA for every weight of a model that can have one.
     ///
     /// # Errors
-    /// [`Error::Load`] when the model's file cannot be read or `out` not be written.
+    /// [`Error::Load`] if the model's file cannot be read or `out` cannot be written.
     pub fn write(&self, model: &Path, out: &mut impl Write) -> Result<(), Error> {
         let failed = |error: io::Error| Error::Load(format!("the adapter could not be written: {error}"));
         self.file(&BaseShape::read(model)?).write(out).map_err(failed)
@@ -37,7 +37,7 @@ impl RandomLora {
         file.set(ALPHA, Value::F32(self.rank.into()));
         let mut state = self.seed;
         for (weight, [takes, gives]) in &base.weights {
-            // Rows of about length 1, whatever they are wide.
+            // Rows have a length of about 1, independent of their width.
             let narrow = (3.0 / *takes as f32).sqrt();
             let rank = usize::from(self.rank);
             for (suffix, [width, rows], most) in [(A, [*takes, rank], narrow), (B, [rank, *gives], self.noise)] {
@@ -54,13 +54,13 @@ impl RandomLora {
     }
 }
 
-/// A number from -1 to 1 (SplitMix64).
+/// Draws a number from -1 to 1 (SplitMix64).
 fn draw(state: &mut u64) -> f32 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut bits = *state;
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^= bits >> 31;
-    // The upper 24 bits are as many as single precision holds.
+    // Single precision holds the upper 24 bits.
     (bits >> 40) as f32 / (1_u32 << 23) as f32 - 1.0
 }

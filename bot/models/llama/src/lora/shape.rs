@@ -11,35 +11,36 @@ use tempfile::{NamedTempFile, TempPath};
 use super::file::{A, ALPHA, ARCHITECTURE, B, GENERAL_TYPE, LORA_TYPE};
 use crate::backend;
 
-/// What the name of the file with a model's shape ends with, behind the model's own.
+/// The suffix of the file with a model's shape, after the model's own name.
 const SHAPE: &str = ".shape";
 
-/// What adapters of a model must fit.
+/// The shape that the LoRAs of a model must fit.
 pub(super) struct BaseShape {
     pub(super) architecture: String,
-    /// The weights that can be adapted, by their names: how many numbers each takes and gives.
+    /// The weights that a LoRA can change, by name, with the lengths of their input and output.
     pub(super) weights: BTreeMap<String, [usize; 2]>,
-    hull: Hull,
+    skeleton: SkeletonFile,
 }
 
-/// A file with the model without its words and its weights. It looks as large as the model, and takes no more than its header.
-enum Hull {
-    /// Beside the model, under a name that follows from the model's: also a process that is killed leaves one alone behind.
+/// A file with the model without its vocabulary and weights. It looks as large as the model, and uses only the space of
+/// its header.
+enum SkeletonFile {
+    /// Beside the model, under a name derived from the model's. So even a killed process leaves only one behind.
     Beside(PathBuf),
-    /// A file of our own, where nothing can be written beside the model.
+    /// A temporary file, if the model's folder cannot be written.
     Own(TempPath),
 }
 
-impl Hull {
+impl SkeletonFile {
     fn of(model: &Path, header: &[u8], file_bytes: u64) -> io::Result<Self> {
         let name = model.file_name().unwrap_or_default().to_string_lossy();
         let beside = model.with_file_name(format!("{name}{SHAPE}"));
-        if is_hull(&beside, header, file_bytes) {
+        if is_skeleton(&beside, header, file_bytes) {
             return Ok(Self::Beside(beside));
         }
         let fill = |file: &mut NamedTempFile| {
             file.write_all(header)?;
-            // The weights are never read from it, so none are written.
+            // The weights are never read from this file, so the rest stays sparse.
             file.as_file().set_len(file_bytes)
         };
         let folder = model.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -49,7 +50,7 @@ impl Hull {
         });
         match put {
             Ok(_) => Ok(Self::Beside(beside)),
-            Err(_) => written(fill).map(Self::Own),
+            Err(_) => write_temp_file(fill).map(Self::Own),
         }
     }
 
@@ -61,8 +62,8 @@ impl Hull {
     }
 }
 
-/// Whether a file is what an earlier start made of that header.
-fn is_hull(path: &Path, header: &[u8], file_bytes: u64) -> bool {
+/// Returns true if a file is what an earlier start wrote for this header.
+fn is_skeleton(path: &Path, header: &[u8], file_bytes: u64) -> bool {
     let begins = |mut file: File| {
         let mut found = vec![0; header.len()];
         file.read_exact(&mut found)?;
@@ -90,21 +91,21 @@ impl BaseShape {
             }
         });
         let weights = weights.collect();
-        let hull = Hull::of(model, &header, file_bytes).map_err(|error| failed(&error))?;
-        Ok(Self { architecture, weights, hull })
+        let skeleton = SkeletonFile::of(model, &header, file_bytes).map_err(|error| failed(&error))?;
+        Ok(Self { architecture, weights, skeleton })
     }
 
-    /// The model without its words and its weights, in llama.cpp. Adapters that are read for it fit the model itself,
-    /// since llama.cpp looks them up by the names of weights; and they leave memory with it, for which its binding
-    /// has no other way. It takes some hundred KB.
-    pub(super) fn hull(&self, gpu_layers: Option<u32>) -> Result<LlamaModel, Error> {
+    /// Loads the model without its vocabulary and weights into llama.cpp. LoRAs that are loaded for it also fit the
+    /// model itself, because llama.cpp finds weights by name. They leave memory with it; the binding has no other way
+    /// to free them. It takes some hundred KB.
+    pub(super) fn skeleton(&self, gpu_layers: Option<u32>) -> Result<LlamaModel, Error> {
         let params = backend::params(gpu_layers).with_no_alloc(true);
-        LlamaModel::load_from_file(backend::backend()?, self.hull.path(), &params)
+        LlamaModel::load_from_file(backend::backend()?, self.skeleton.path(), &params)
             .map_err(|_| Error::Load("llama.cpp cannot read the model's shape; its log says why".into()))
     }
 
-    /// An adapter of rank 1 for every weight that does nothing.
-    fn nothing(&self) -> GgufFile {
+    /// Returns a LoRA of rank 1 for every weight that changes nothing.
+    fn zero_lora(&self) -> GgufFile {
         let mut file = GgufFile::default();
         file.set(GENERAL_TYPE, Value::String("adapter".into()));
         file.set(ARCHITECTURE, Value::String(self.architecture.clone()));
@@ -123,24 +124,24 @@ impl BaseShape {
         file
     }
 
-    /// Makes llama.cpp's graphs of a model large enough for one adapter of any rank on every weight: it counts what is
-    /// read for a model before its context is made.
+    /// Makes llama.cpp's graphs of a model large enough for one LoRA of any rank on every weight. llama.cpp counts the
+    /// LoRAs that were loaded for a model before its context is created.
     pub(super) fn make_room(&self, model: &mut LlamaModel) -> Result<(), Error> {
         let failed =
             |error: &dyn std::error::Error| Error::Load(format!("no room for adapters could be made: {error}"));
-        let path = written(|file| self.nothing().write(file)).map_err(|error| failed(&error))?;
+        let path = write_temp_file(|file| self.zero_lora().write(file)).map_err(|error| failed(&error))?;
         model.lora_adapter_init(&path).map(|_| ()).map_err(|error| failed(&error))
     }
 }
 
-/// Whether a weight is one that llama.cpp looks for adapters of. The token embedding is none: models whose output shares
-/// it end the process.
+/// Returns true if llama.cpp looks for LoRAs of this weight. The token embedding is excluded: if a model's output
+/// shares it, llama.cpp ends the process.
 fn is_adaptable(name: &str) -> bool {
     name == "output.weight" || name.starts_with("blk.") && name.ends_with(".weight")
 }
 
-/// A file of our own, gone when it is dropped.
-pub(super) fn written(write: impl FnOnce(&mut NamedTempFile) -> io::Result<()>) -> io::Result<TempPath> {
+/// Writes a temporary file, which is deleted on drop.
+pub(super) fn write_temp_file(write: impl FnOnce(&mut NamedTempFile) -> io::Result<()>) -> io::Result<TempPath> {
     let mut file = NamedTempFile::new()?;
     write(&mut file)?;
     file.as_file_mut().flush()?;
@@ -152,24 +153,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_stands_beside_its_model_once_or_elsewhere_where_it_cannot() {
+    fn the_skeleton_file_is_beside_the_model_or_temporary() {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("model.gguf");
         let beside = folder.path().join("model.gguf.shape");
         let all = || std::fs::read_dir(folder.path()).unwrap().count();
         for (header, bytes) in [(&b"one"[..], 5_000), (b"one", 5_000), (b"another", 7_000)] {
-            let hull = Hull::of(&model, header, bytes).unwrap();
-            assert_eq!(hull.path(), beside);
-            drop(hull);
-            assert!(is_hull(&beside, header, bytes) && !is_hull(&beside, header, bytes + 1));
+            let skeleton = SkeletonFile::of(&model, header, bytes).unwrap();
+            assert_eq!(skeleton.path(), beside);
+            drop(skeleton);
+            assert!(is_skeleton(&beside, header, bytes) && !is_skeleton(&beside, header, bytes + 1));
             assert_eq!(all(), 1, "nothing else is left behind");
         }
         std::fs::remove_file(&beside).unwrap();
         std::fs::create_dir(&beside).unwrap();
-        let hull = Hull::of(&model, b"one", 5_000).unwrap();
-        let own = hull.path().to_owned();
-        assert!(own != beside && is_hull(&own, b"one", 5_000) && all() == 1);
-        drop(hull);
+        let skeleton = SkeletonFile::of(&model, b"one", 5_000).unwrap();
+        let own = skeleton.path().to_owned();
+        assert!(own != beside && is_skeleton(&own, b"one", 5_000) && all() == 1);
+        drop(skeleton);
         assert!(!own.exists());
     }
 }

@@ -5,7 +5,7 @@ use azera_model_api::ChatModel;
 
 use super::*;
 
-/// The next request of a conversation that starts with a shared persona.
+/// Returns the next request of a conversation that starts with a shared persona.
 fn turn(session_name: &str, persona: ChatMessage, said: &[ChatMessage], max_tokens: usize) -> ChatRequest {
     let messages = std::iter::once(persona).chain(said.iter().cloned()).collect();
     ChatRequest { shared_messages: 1, session: session(session_name), ..greedy(messages, max_tokens) }
@@ -34,7 +34,7 @@ async fn a_conversation_and_its_persona_are_evaluated_once() {
 }
 
 #[tokio::test]
-async fn what_follows_the_first_change_is_evaluated_again() {
+async fn only_tokens_after_the_first_change_are_evaluated_again() {
     let engine = LlamaChat::load(config()).unwrap();
     let said = |memory: &str| [user("Hi."), assistant("Hello."), user(format!("{memory}\nWhat is my boat called?"))];
     let (_, before) = ask(&engine, turn("ann", persona("Azera"), &said("Ann's boat is Merle."), 8)).await;
@@ -61,7 +61,7 @@ async fn forgetting_drops_a_conversation_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn forgetting_reaches_a_reply_under_way() {
+async fn forgetting_affects_a_running_reply() {
     let engine = LlamaChat::load(config()).unwrap();
     let request = ChatRequest { session: session("ann"), ..endless(40) };
     let mut reply = engine.chat(request.clone()).await.unwrap();
@@ -73,7 +73,7 @@ async fn forgetting_reaches_a_reply_under_way() {
 }
 
 #[tokio::test]
-async fn requests_without_session_leave_nothing() {
+async fn requests_without_a_session_leave_nothing_behind() {
     let engine = LlamaChat::load(config()).unwrap();
     for _ in 0..2 {
         let (_, usage) = ask(&engine, greedy(vec![user("Hello there, how are you today?")], 4)).await;
@@ -81,9 +81,9 @@ async fn requests_without_session_leave_nothing() {
     }
 }
 
-/// More conversations than the key-value cache holds: they leave it and come back as they were.
+/// There are more conversations than the key-value cache holds. They are swapped out and come back unchanged.
 #[tokio::test]
-async fn conversations_that_had_to_leave_come_back_whole() {
+async fn swapped_out_conversations_come_back_complete() {
     let small = LlamaChatConfig { context_tokens: 450, cache_tokens: 470, slots: 2, ..config() };
     let engine = LlamaChat::load(small.clone()).unwrap();
     let words = ["basalt", "cinnamon", "dolphin", "giraffe", "igloo"];
@@ -105,7 +105,7 @@ async fn conversations_that_had_to_leave_come_back_whole() {
         assert!(share > 0.9, "{word}: {usage:?}");
         assert_eq!(text, format!("The code word is: {word}"));
     }
-    // Without memory for the parked, they are evaluated anew and that is all.
+    // Without memory for swapping, conversations are simply evaluated again.
     let none = LlamaChat::load(LlamaChatConfig { parked_bytes: 0, ..small }).unwrap();
     for word in ["basalt", "cinnamon", "dolphin", "basalt"] {
         let (text, usage) = ask(&none, request(word, &again(word))).await;
@@ -115,7 +115,7 @@ async fn conversations_that_had_to_leave_come_back_whole() {
 }
 
 #[tokio::test]
-async fn a_persona_outlives_a_restart_and_a_damaged_file() {
+async fn a_persona_prefix_survives_a_restart_and_a_damaged_file() {
     let dir = tempfile::tempdir().unwrap();
     let keeper = || system(format!("{}\nThe code word is: fjord.", persona("Azera").content));
     let persona_tokens = shared_engine().count_tokens(&keeper().content);
@@ -148,7 +148,7 @@ async fn a_persona_outlives_a_restart_and_a_damaged_file() {
     assert_eq!(start("two").await, 0, "another model has prefixes of its own");
 }
 
-/// The one file in a directory.
+/// Returns the only file in a directory.
 fn only_file(dir: &Path) -> std::path::PathBuf {
     let mut files: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 1, "{files:?}");

@@ -22,9 +22,9 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Cosines computed once from the original weights in single precision, with numpy.
+/// The expected cosines were computed once from the original weights in single precision, with numpy.
 #[tokio::test]
-async fn cosines_are_those_of_the_reference() {
+async fn cosines_match_the_reference() {
     let texts = [
         "The passphrase for the lighthouse is blue heron.",
         "What was that passphrase I told you about the lighthouse?",
@@ -61,7 +61,7 @@ async fn cosines_are_those_of_the_reference() {
 }
 
 #[tokio::test]
-async fn a_vector_does_not_depend_on_its_company() {
+async fn a_vector_does_not_depend_on_its_batch() {
     let texts: Vec<String> =
         (0..3 * EMBED_STEP_TEXTS).map(|i| format!("note {i}{}", " and more".repeat(i % 40))).collect();
     let together = embedder().embed(texts.clone(), Purpose::Document, Priority::Background).await.unwrap();
@@ -85,7 +85,7 @@ async fn texts_of_any_length_have_a_vector() {
 }
 
 #[tokio::test]
-async fn purposes_can_be_told_apart() {
+async fn a_query_gets_the_query_prefix() {
     let config = LlamaEmbedderConfig { query_prefix: "search for: ".into(), queue: 2, ..config() };
     let embedder = LlamaEmbedder::load(config).unwrap();
     let embed = |text: &str, purpose| embedder.embed(vec![text.to_owned()], purpose, Priority::Foreground);

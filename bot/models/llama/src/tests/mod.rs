@@ -1,4 +1,4 @@
-//! Tests on the real small models, which `make test` puts into the directory that AZERA_TEST_MODELS names.
+//! Tests with the real small models, which `make test` puts into the directory AZERA_TEST_MODELS.
 
 mod cache;
 mod embed;
@@ -15,7 +15,7 @@ use azera_model_api::{ChatMessage, ChatModel, ChatRequest, Event, Grammar, Reply
 
 use crate::{LlamaChat, LlamaChatConfig};
 
-/// The file of a test model.
+/// Returns the file of a test model.
 #[expect(clippy::disallowed_methods, reason = "only the test runner can say where the models are")]
 pub(crate) fn model(name: &str) -> PathBuf {
     let dir = std::env::var_os("AZERA_TEST_MODELS")
@@ -33,7 +33,7 @@ fn config() -> LlamaChatConfig {
     }
 }
 
-/// An engine that all tests without special wishes share.
+/// Returns an engine that is shared by all tests without special requirements.
 fn shared_engine() -> &'static LlamaChat {
     static ENGINE: OnceLock<Arc<LlamaChat>> = OnceLock::new();
     ENGINE.get_or_init(|| LlamaChat::load(config()).unwrap())
@@ -51,24 +51,24 @@ fn assistant(text: impl Into<String>) -> ChatMessage {
     ChatMessage::new(Role::Assistant, text)
 }
 
-/// A greedy request of at most `max_tokens`.
+/// Returns a greedy request of at most `max_tokens`.
 fn greedy(messages: Vec<ChatMessage>, max_tokens: usize) -> ChatRequest {
     ChatRequest { sampling: Sampling::greedy(), max_tokens, ..ChatRequest::new(messages) }
 }
 
-/// A request whose reply is as long as its limit: the grammar never lets it end.
+/// Returns a request whose reply always reaches its limit, because the grammar never lets it end.
 fn endless(max_tokens: usize) -> ChatRequest {
     let grammar = Some(Grammar::Gbnf("root ::= [a-z ]+ \"\\n\" root".into()));
     ChatRequest { grammar, ..greedy(vec![user("Tell me a long story.")], max_tokens) }
 }
 
-/// A request whose reply can only be `text`.
+/// Returns a request whose reply can only be `text`.
 fn fixed(text: &str) -> ChatRequest {
     let grammar = Some(Grammar::Gbnf(format!("root ::= \"{text}\"")));
     ChatRequest { grammar, ..greedy(vec![user("Say something.")], 1_000) }
 }
 
-/// A talk about a code word, and the request to repeat it; the reply is one of `words`.
+/// Returns a conversation about a code word that ends with the request to repeat it.
 fn code_word_talk(word: &str) -> Vec<ChatMessage> {
     vec![
         user("The code word is: teapot. Repeat the code word."),
@@ -86,7 +86,7 @@ fn session(name: &str) -> Option<SessionKey> {
     Some(SessionKey::new(name))
 }
 
-/// A persona's prompt of some hundred tokens.
+/// Returns a persona's prompt of some hundred tokens.
 fn persona(name: &str) -> ChatMessage {
     let mut text = format!("You are {name}, a keeper of an old lighthouse who likes to talk.\n");
     for (i, trait_) in
@@ -104,7 +104,7 @@ async fn ask(engine: &LlamaChat, request: ChatRequest) -> (String, Usage) {
     engine.chat(request).await.unwrap().collect().await.unwrap()
 }
 
-/// Reads until the first piece of content.
+/// Reads up to the first piece of content.
 async fn first_piece(reply: &mut Reply) -> String {
     loop {
         match reply.next().await.unwrap().unwrap() {

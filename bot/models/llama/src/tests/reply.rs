@@ -8,7 +8,7 @@ use super::*;
 use crate::tokenizer::Tokenizer;
 
 #[tokio::test]
-async fn streams_pieces_and_reports_what_it_cost() {
+async fn a_reply_streams_pieces_and_reports_its_cost() {
     let engine = shared_engine();
     let mut reply = engine.chat(greedy(code_word_talk("basalt"), 24)).await.unwrap();
     let (mut text, mut pieces, mut usage) = (String::new(), 0, None);
@@ -48,7 +48,7 @@ async fn a_reply_ends_at_its_limit_at_a_stop_string_or_when_the_model_says_so() 
 }
 
 #[tokio::test]
-async fn characters_of_several_tokens_come_whole() {
+async fn characters_of_several_tokens_arrive_whole() {
     let text = "fox 🦊, wave 🌊, é漢字 👩‍🚀!";
     let mut reply = shared_engine().chat(fixed(text)).await.unwrap();
     let mut said = String::new();
@@ -62,7 +62,7 @@ async fn characters_of_several_tokens_come_whole() {
 }
 
 #[tokio::test]
-async fn a_json_schema_shapes_the_reply() {
+async fn a_json_schema_constrains_the_reply() {
     let schema = serde_json::json!({
         "type": "object",
         "properties": { "mood": { "enum": ["calm", "sad"] }, "energy": { "type": "integer", "minimum": 0, "maximum": 9 } },
@@ -85,7 +85,7 @@ async fn a_json_schema_shapes_the_reply() {
 }
 
 #[tokio::test]
-async fn what_can_never_be_served_is_refused() {
+async fn an_impossible_request_is_rejected() {
     let engine = shared_engine();
     let base = || greedy(vec![user("Hi")], 8);
     let gbnf = |text: &str| Some(Grammar::Gbnf(text.into()));
@@ -140,11 +140,11 @@ async fn a_seed_makes_a_reply_repeatable() {
 }
 
 #[tokio::test]
-async fn eight_chats_at_once_do_not_mix() {
+async fn eight_concurrent_chats_do_not_mix() {
     let words = ["basalt", "cinnamon", "dolphin", "elevator", "fjord", "giraffe", "harmonica", "igloo"];
     let replies = words.map(|word| async move {
-        // A choice among the eight: how a small model would end a word of its own may change with what shares its
-        // batch, whose word it takes must not.
+        // A choice among the eight words. How a small model ends a word may depend on the other requests in its batch,
+        // but whose word it repeats must not.
         let request = ChatRequest { grammar: one_of(&words), ..greedy(code_word_talk(word), 24) };
         ask(shared_engine(), request).await.0
     });
@@ -156,7 +156,7 @@ async fn eight_chats_at_once_do_not_mix() {
     }
 }
 
-/// Runs futures at the same time and gives their results in order.
+/// Runs futures concurrently and returns their results in order.
 async fn futures_of<T: Send + 'static>(
     futures: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>,
 ) -> Vec<T> {

@@ -15,13 +15,13 @@ async fn dropping_a_reply_ends_it_at_once() {
     first_piece(&mut dropped).await;
     drop(dropped);
     let (_, usage) = ask(&engine, endless(20)).await;
-    // Had the first gone on, the second would have waited for the time of 1,900 tokens.
+    // If the first reply had continued, the second would have waited for the time of 1,900 tokens.
     let waited_tokens = usage.ttft_ms / 1_000.0 * usage.tokens_per_s;
     assert!(waited_tokens < 300.0, "waited for the time of {waited_tokens:.0} tokens: {usage:?}");
 }
 
 #[tokio::test]
-async fn a_full_queue_says_so() {
+async fn a_full_queue_rejects_requests() {
     let engine = LlamaChat::load(one_slot()).unwrap();
     let mut running = engine.chat(endless(1_900)).await.unwrap();
     first_piece(&mut running).await;
@@ -35,14 +35,14 @@ async fn a_full_queue_says_so() {
 }
 
 #[tokio::test]
-async fn live_work_comes_first_and_background_work_goes_on() {
+async fn foreground_work_comes_first_and_background_work_continues() {
     let engine = LlamaChat::load(one_slot()).unwrap();
     let background = ChatRequest { priority: Priority::Background, ..endless(400) };
     let mut reply = engine.chat(background).await.unwrap();
     first_piece(&mut reply).await;
     let (_, foreground) = ask(&engine, endless(150)).await;
     assert_eq!(foreground.completion_tokens, 150);
-    // Had the live reply waited for the background one, all of that would stand in its channel now.
+    // If the foreground reply had waited for the background one, all of that would be in its channel now.
     while let Ok(event) = tokio::time::timeout(Duration::ZERO, reply.next()).await {
         let ended = matches!(event, None | Some(Ok(Event::Done(_)) | Err(_)));
         assert!(!ended, "live work waited for the end of background work");
@@ -52,7 +52,7 @@ async fn live_work_comes_first_and_background_work_goes_on() {
 }
 
 #[tokio::test]
-async fn preempted_work_goes_on_where_it_was() {
+async fn preempted_work_resumes_where_it_stopped() {
     let engine = LlamaChat::load(LlamaChatConfig { queue: 4, ..one_slot() }).unwrap();
     let text = "one two three four five six seven eight nine ten ".repeat(6);
     let request = ChatRequest { priority: Priority::Background, ..fixed(&text) };
@@ -74,7 +74,7 @@ async fn one_session_runs_one_request_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_prefix_being_evaluated_is_waited_for() {
+async fn a_request_waits_for_a_prefix_that_is_being_evaluated() {
     let engine = LlamaChat::load(config()).unwrap();
     let request = |name: &str| ChatRequest {
         shared_messages: 1,
@@ -98,7 +98,8 @@ async fn a_slow_reader_gets_everything() {
     let engine = shared_engine();
     let text = "one two three four five six seven eight nine ten ".repeat(32);
     let reply = engine.chat(fixed(&text)).await.unwrap();
-    // This takes more steps than the other, so the reply is complete in its channel before the first event is read.
+    // This takes more steps than the other, so the first reply is complete in its channel before its first event is
+    // read.
     ask(engine, endless(500)).await;
     let (late, usage) = reply.collect().await.unwrap();
     assert!(usage.completion_tokens > azera_model_api::REPLY_QUEUE, "{usage:?}");
@@ -106,7 +107,7 @@ async fn a_slow_reader_gets_everything() {
 }
 
 #[tokio::test]
-async fn stopping_the_engine_tells_those_who_wait() {
+async fn stopping_the_engine_fails_waiting_requests() {
     let engine = LlamaChat::load(LlamaChatConfig { queue: 4, ..one_slot() }).unwrap();
     let mut running = engine.chat(endless(1_900)).await.unwrap();
     first_piece(&mut running).await;
@@ -117,7 +118,7 @@ async fn stopping_the_engine_tells_those_who_wait() {
 }
 
 #[test]
-fn limits_that_make_no_sense_are_refused() {
+fn invalid_limits_are_rejected() {
     let check = |config: LlamaChatConfig| assert!(matches!(LlamaChat::load(config), Err(Error::Load(_))));
     check(LlamaChatConfig { slots: 0, ..config() });
     check(LlamaChatConfig { slots: crate::MAX_SLOTS + 1, ..config() });

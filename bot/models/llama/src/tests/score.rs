@@ -16,7 +16,7 @@ async fn score(messages: Vec<ChatMessage>, continuations: &[&str]) -> Vec<Score>
 }
 
 #[tokio::test]
-async fn what_is_likely_scores_higher() {
+async fn a_likelier_text_scores_higher() {
     let question = vec![user("What is the capital of France? Answer with one word.")];
     let scores = score(question, &["Paris", "Banana", "", "The capital of France is Paris."]).await;
     assert!(scores[0].log_prob > scores[1].log_prob, "{scores:?}");
@@ -26,7 +26,7 @@ async fn what_is_likely_scores_higher() {
 }
 
 #[tokio::test]
-async fn a_score_does_not_depend_on_its_company() {
+async fn a_score_does_not_depend_on_its_batch() {
     let words: Vec<String> =
         (0..20).map(|i| format!("number {i} of the twenty, counted aloud and slowly{}", " on".repeat(i))).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -50,7 +50,7 @@ async fn a_greedy_reply_is_likelier_than_its_tokens_in_another_order() {
 }
 
 #[tokio::test]
-async fn a_score_gives_way_to_live_work_and_is_right_all_the_same() {
+async fn a_preempted_score_is_still_right() {
     let engine = LlamaChat::load(LlamaChatConfig { slots: 1, ..config() }).unwrap();
     let request = |priority| ScoreRequest {
         messages: vec![persona("Azera"), user("How are you?")],
@@ -77,7 +77,7 @@ async fn a_score_gives_way_to_live_work_and_is_right_all_the_same() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused() {
+async fn a_score_that_does_not_fit_is_rejected() {
     let request = |continuations| ScoreRequest {
         messages: vec![user("Hi")],
         continuations,
@@ -92,10 +92,10 @@ async fn what_does_not_fit_is_refused() {
     assert!(matches!(many, Err(Error::Invalid(_))), "{many:?}");
 }
 
-/// What stands in a message is scored as a reader of it would expect it, and behind a reply it costs little: the conversation holds
-/// what comes before it.
+/// Words within a message are scored as its reader would expect them. After a reply this costs little, because the
+/// conversation holds the tokens before them.
 #[tokio::test]
-async fn words_of_a_message_are_scored_where_they_stand() {
+async fn words_are_scored_within_their_message() {
     let engine = shared_engine();
     let session = SessionKey::new("scored in place");
     let conversation = |last: &str| vec![persona("Azera"), user("My cat is called Pebble."), user(last)];
@@ -119,7 +119,7 @@ async fn words_of_a_message_are_scored_where_they_stand() {
         assert_eq!(retained.tokens, anew.tokens);
         assert!((retained.log_prob - anew.log_prob).abs() < 0.05 * anew.log_prob.abs(), "{retained:?} {anew:?}");
     }
-    // The conversation goes on from there.
+    // The conversation continues from there.
     let (again, usage) = ask(engine, request).await;
     assert_eq!(again, reply);
     assert!(usage.cached_tokens > usage.prompt_tokens / 2, "{usage:?}");

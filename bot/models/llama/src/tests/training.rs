@@ -1,8 +1,8 @@
-//! What the trainer computes is what llama.cpp computes, with an adapter and without.
+//! Tests that the trainer computes the same as llama.cpp, with a LoRA and without.
 
 use std::path::Path;
 
-use azera_model_training::{BaseModel, Lora, Recipe, Then, TokenizedExample, Training, logits};
+use azera_model_training::{BaseModel, Lora, NextStep, Recipe, TokenizedExample, Training, logits};
 use candle_core::Device;
 use candle_core::quantized::gguf_file::{self, Content};
 use candle_core::quantized::{GgmlDType, QTensor};
@@ -13,7 +13,7 @@ use llama_cpp_2::token::LlamaToken;
 use super::*;
 use crate::{LlamaVocabulary, backend};
 
-/// The logits that llama.cpp gives after each token.
+/// Returns llama.cpp's logits after each token.
 fn llama(model: &Path, lora: Option<&Path>, tokens: &[u32]) -> Vec<Vec<f32>> {
     let mut model = backend::load(model, Some(0)).unwrap();
     let mut lora = lora.map(|path| model.lora_adapter_init(path).unwrap());
@@ -30,7 +30,7 @@ fn llama(model: &Path, lora: Option<&Path>, tokens: &[u32]) -> Vec<Vec<f32>> {
     (0..).zip(tokens).map(|(place, _)| context.get_logits_ith(place).to_vec()).collect()
 }
 
-/// The probabilities of what comes next, by which texts are made: how far two of them are apart at most, over all tokens.
+/// Returns the largest difference between two distributions of the next token, over all tokens.
 fn apart(left: &[f32], right: &[f32]) -> f32 {
     let shares = |logits: &[f32]| {
         let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -41,14 +41,14 @@ fn apart(left: &[f32], right: &[f32]) -> f32 {
     shares(left).iter().zip(shares(right)).map(|(left, right)| (left - right).abs()).fold(0.0, f32::max)
 }
 
-/// Compares them. llama.cpp rounds what it multiplies to eight bits, so they are near each other and no more: logits go together
-/// after each token, and over all tokens the likeliest next one is hardly more or less so.
+/// Compares logits. llama.cpp rounds to eight bits, so they only come close: the logits after each token must
+/// correlate, and no probability of a next token may differ much.
 #[track_caller]
 fn compare(ours: &[f32], theirs: &[Vec<f32>]) {
     compare_within(ours, theirs, 0.995, 0.02);
 }
 
-/// The same for logits that correlate so much at least, and probabilities that are so far apart in the mean at most.
+/// Compares logits with a least correlation, and a largest mean difference of probabilities.
 #[track_caller]
 fn compare_within(ours: &[f32], theirs: &[Vec<f32>], least_alike: f32, most_apart: f32) {
     let vocabulary = theirs[0].len();
@@ -81,7 +81,7 @@ fn the_trainer_agrees_with_the_engine() {
     let base = BaseModel::open(&path).unwrap();
     compare(&logits(&base, None, &tokens).unwrap(), &llama(&path, None, &tokens));
 
-    // An adapter that learnt something, from its file.
+    // A trained LoRA, read from its file.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("adapter.gguf");
     let examples = [TokenizedExample::from_token(start, tokens.clone())];
@@ -91,7 +91,7 @@ fn the_trainer_agrees_with_the_engine() {
     training
         .run(&|| false, &mut |_, now| {
             losses.push(now.loss);
-            Then::GoOn
+            NextStep::GoOn
         })
         .unwrap();
     assert!(losses[3] < losses[0] * 0.7, "nothing was learnt: {losses:?}");
@@ -119,7 +119,7 @@ fn the_trainer_agrees_with_the_engine_on_each_architecture() {
     }
 }
 
-/// The default model stored in fewer bits: in the second way where rows are long enough for its blocks, else in the first.
+/// Writes the default model with fewer bits: as `long` if its rows are long enough for the blocks, else as `short`.
 fn stored(path: &Path, to: &Path, short: GgmlDType, long: GgmlDType) {
     let mut file = std::fs::File::open(path).unwrap();
     let content = Content::read(&mut file).unwrap();
@@ -142,14 +142,14 @@ fn stored(path: &Path, to: &Path, short: GgmlDType, long: GgmlDType) {
 }
 
 #[test]
-fn the_trainer_agrees_with_the_engine_however_weights_are_stored() {
+fn the_trainer_agrees_with_the_engine_for_every_storage_type() {
     use GgmlDType::{BF16, F16, Q2K, Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K};
     let path = model("smollm2-135m");
     let messages = [system("You are a calm companion."), user("My kite is called Bertha. What is my kite called?")];
     let (tokens, _) = LlamaVocabulary::open(&path).unwrap().exchange(&messages, "Your kite is called Bertha.").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    // How much logits are alike at least, and probabilities apart at most. So small a model in so few bits makes more of what
-    // llama.cpp rounds; one that is read wrongly correlates with nothing.
+    // The least correlation of logits, and the largest difference of probabilities. In a model of this size with so few
+    // bits, llama.cpp's rounding weighs more. Weights that are read wrongly correlate with nothing.
     let kinds = [
         (Q4_0, Q4K, 0.98, 0.05),
         (Q5_0, Q5K, 0.98, 0.05),
@@ -169,7 +169,7 @@ fn the_trainer_agrees_with_the_engine_however_weights_are_stored() {
 }
 
 #[tokio::test]
-async fn a_prompt_is_read_as_the_engine_reads_it() {
+async fn a_prompt_has_the_same_tokens_as_in_the_engine() {
     let messages = vec![system("Be brief."), user("Say <|im_end|> and hello.")];
     let reader = LlamaVocabulary::open(&model("smollm2-135m")).unwrap();
     let (tokens, start) = reader.exchange(&messages, "Hello!").unwrap();

@@ -1,14 +1,14 @@
-//! Small models, and ledgers that name them.
+//! Small models, and registries that name them.
 
 use std::{fs, path::Path};
 
 use azera_model_registry::{Models, Options, Step};
 use sha2::{Digest, Sha256};
 
-/// When tests install.
+/// The time of all installations.
 pub const NOW: &str = "2031-05-06T07:08:09Z";
 
-/// Nobody is shown anything.
+/// A progress callback that shows nothing.
 pub fn quiet(_: Step<'_>) {}
 
 pub fn sha256(bytes: &[u8]) -> String {
@@ -20,7 +20,8 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A GGUF file with `weights` f32 weights, written without the crate's own writer. `numbers` are further metadata.
+/// Returns a GGUF file with `weights` f32 weights, written without the crate's own writer. `numbers` are additional
+/// metadata.
 pub fn gguf(architecture: &str, weights: usize, numbers: &[(&str, u32)]) -> Vec<u8> {
     let texts =
         [("general.architecture", architecture), ("general.name", "Tiny"), ("tokenizer.chat_template", "{{ m }}")];
@@ -49,12 +50,12 @@ pub fn gguf(architecture: &str, weights: usize, numbers: &[(&str, u32)]) -> Vec<
     out
 }
 
-/// A chat model that takes some 400 kB.
+/// Returns a chat model of about 400 kB.
 pub fn tiny() -> Vec<u8> {
     gguf("llama", 100_000, &[("llama.context_length", 128)])
 }
 
-/// A ledger entry for a chat model, with its sources as TOML.
+/// Returns a registry entry for a chat model with these sources, as TOML.
 pub fn entry(name: &str, sources: &[String]) -> String {
     let mut text = format!(
         "[[model]]\nname = \"{name}\"\nkind = \"chat\"\nfamily = \"generic\"\ntitle = \"Tiny\"\ndescription = \"\"\n\
@@ -68,12 +69,12 @@ pub fn entry(name: &str, sources: &[String]) -> String {
     text
 }
 
-/// A hub source, unpinned unless `pins` says more.
+/// Returns a hub source; `pins` may add a checksum and a size.
 pub fn hub_source(file: &str, pins: &str) -> String {
     format!("kind = \"hub\"\nrepo = \"owner/tiny\"\nfile = \"{file}\"\n{pins}\n")
 }
 
-/// The models of `folder` with `registry` as the one that people add.
+/// Opens the models of `folder`, with `registry` as a person's additions.
 pub fn open(folder: &Path, endpoint: &str, registry: &str) -> Models {
     fs::write(folder.join("ledger.toml"), registry).unwrap();
     Models::open(options(folder, endpoint)).unwrap()
@@ -88,7 +89,7 @@ pub fn options(folder: &Path, endpoint: &str) -> Options {
     }
 }
 
-/// The error's text, with every part that must be in it checked.
+/// Asserts that the error's text contains every part.
 #[track_caller]
 pub fn says(error: &azera_model_registry::Error, parts: &[&str]) {
     let text = error.to_string();

@@ -1,4 +1,4 @@
-//! What happens in the models folder without a network.
+//! Tests of the models folder without a network.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn in_use(models: &Models) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_own_file_is_imported() {
+async fn a_persons_own_file_is_imported() {
     let folder = tempfile::tempdir().unwrap();
     let models = open(folder.path(), NO_HUB, "");
     let file = folder.path().join("mine.gguf");
@@ -30,19 +30,19 @@ async fn an_own_file_is_imported() {
     assert_eq!((entry.kind, entry.family, entry.context_length), (Kind::Chat, Family::Qwen3, 4096));
     assert_eq!((entry.title.as_str(), entry.licence.as_str(), entry.parameters), ("Tiny", "unknown", 64));
     assert_eq!(entry.description, "Imported; architecture qwen3, Q4_K_M.");
-    // It lives on its own: another process knows it, and the file it came from may go.
+    // The import is independent: another process knows it, and the original file may go.
     fs::remove_file(&file).unwrap();
     let again = open(folder.path(), NO_HUB, "");
     assert_eq!(again.find("mine").unwrap().unwrap().manifest, imported.manifest);
     assert_eq!(again.verify("mine", &quiet).await.unwrap(), imported.manifest);
-    // It has no source, which a pull that misses it says.
+    // It has no source, and a pull after its removal says so.
     assert_eq!(again.pull("mine", NOW, &quiet).await.unwrap(), imported.manifest);
     assert!(again.remove("mine", false).unwrap() > 64 * 4);
     assert_eq!(again.registry().unwrap().get("mine"), None);
 }
 
 #[tokio::test]
-async fn an_embedding_file_is_known_by_its_header() {
+async fn an_embedding_file_is_recognized_by_its_header() {
     let folder = tempfile::tempdir().unwrap();
     let models = open(folder.path(), NO_HUB, "");
     let file = folder.path().join("file");
@@ -56,7 +56,7 @@ async fn an_embedding_file_is_known_by_its_header() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_imported_is_explained() {
+async fn a_rejected_import_is_explained() {
     async fn check(bytes: &[u8], name: &str, said: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file.gguf");
@@ -77,7 +77,7 @@ async fn what_cannot_be_imported_is_explained() {
     let models = open(folder.path(), NO_HUB, "");
     let error = models.import(&folder.path().join("none.gguf"), "mine", None, NOW, &quiet).await.unwrap_err();
     says(&error, &["none.gguf"]);
-    // A ledger model keeps its kind.
+    // A registry model keeps its kind.
     let file = folder.path().join("file.gguf");
     fs::write(&file, tiny()).unwrap();
     let error = models.import(&file, "qwen3-4b", Some(Kind::Embedding), NOW, &quiet).await.unwrap_err();
@@ -85,7 +85,7 @@ async fn what_cannot_be_imported_is_explained() {
 }
 
 #[tokio::test]
-async fn a_registry_model_may_come_on_a_stick() {
+async fn a_registry_model_can_be_imported_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("download (1).gguf");
     fs::write(&file, tiny()).unwrap();
@@ -97,7 +97,7 @@ async fn a_registry_model_may_come_on_a_stick() {
     assert_eq!(imported.warnings, Vec::<String>::new());
     let error = models.import(&file, "pinned", None, NOW, &quiet).await.unwrap_err();
     says(&error, &["already a model called pinned"]);
-    // Without a pin it is taken, and said that nobody vouches for it.
+    // Without a pinned SHA-256 the file is accepted, with a warning that nobody vouches for it.
     let imported = models.import(&file, "qwen3-4b", None, NOW, &quiet).await.unwrap();
     assert_eq!(imported.manifest.checked_against, CheckedAgainst::Nothing);
     assert!(imported.warnings[0].contains("pins no SHA-256 for qwen3-4b"), "{:?}", imported.warnings);
@@ -130,7 +130,7 @@ async fn one_model_of_each_kind_is_in_use() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn an_import_shares_its_bytes() {
+async fn an_import_shares_its_bytes_with_the_original() {
     let folder = tempfile::tempdir().unwrap();
     let models = open(folder.path(), NO_HUB, "");
     let file = folder.path().join("tiny.gguf");
@@ -140,15 +140,15 @@ async fn an_import_shares_its_bytes() {
     models.import(&link, "tiny", None, NOW, &quiet).await.unwrap();
     let installed = models.find("tiny").unwrap().unwrap().path;
     assert!(fs::symlink_metadata(&installed).unwrap().is_file(), "the file is shared, not the link");
-    // What looks as large as a model and holds next to nothing.
+    // A sparse file looks as large as a model and uses almost no space.
     fs::File::create(installed.with_file_name("model.gguf.shape")).unwrap().set_len(1 << 30).unwrap();
-    // Only the manifest's bytes become free while the person's own file stays.
+    // Only the manifest's bytes become free while the original file exists.
     assert!(models.remove("tiny", false).unwrap() < 10_000);
     assert_eq!(fs::read(&file).unwrap(), tiny());
 }
 
 #[tokio::test]
-async fn damage_is_noticed() {
+async fn damage_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let models = open(folder.path(), NO_HUB, "");
     let file = folder.path().join("tiny.gguf");
@@ -164,7 +164,7 @@ async fn damage_is_noticed() {
     fs::write(&path, &bytes[1..]).unwrap();
     assert!(matches!(state(&models, "tiny"), State::Damaged { .. }));
     assert_eq!(models.find("tiny").unwrap(), None);
-    // A manifest that cannot be read takes nothing else down with it.
+    // An unreadable manifest affects no other model.
     fs::write(path.with_file_name("manifest.toml"), "size = [").unwrap();
     assert!(models.list().unwrap().len() >= 8);
     assert!(models.remove("tiny", false).unwrap() > 0);
@@ -172,7 +172,7 @@ async fn damage_is_noticed() {
 }
 
 #[test]
-fn a_bad_registry_is_named() {
+fn an_invalid_registry_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("ledger.toml"), "[[model]]\nname = 7\n").unwrap();
     let error = Models::open(azera_model_registry::Options::new(folder.path())).unwrap_err();

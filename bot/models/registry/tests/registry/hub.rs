@@ -1,4 +1,4 @@
-//! Pulls from a model hub.
+//! Tests of pulls from a model hub.
 
 use std::{fs, path::Path, sync::Mutex, time::Duration};
 
@@ -13,7 +13,7 @@ fn unpinned() -> String {
     entry("tiny", &[hub_source("tiny.gguf", "")])
 }
 
-/// The only failure of a pull with one source.
+/// Returns the only failure of a pull with one source.
 fn only_failure(error: Error) -> Error {
     match error {
         Error::PullFailed { mut failures, .. } if failures.len() == 1 => failures.remove(0).error,
@@ -21,7 +21,7 @@ fn only_failure(error: Error) -> Error {
     }
 }
 
-/// Nothing of `tiny` is to be seen in the folder.
+/// Asserts that the folder shows no trace of `tiny`.
 fn assert_absent(models: &Models, folder: &Path) {
     assert!(!folder.join("tiny").exists());
     assert_eq!(models.find("tiny").unwrap(), None);
@@ -53,21 +53,21 @@ async fn a_model_is_fetched_checked_and_installed() {
     assert_eq!(steps.first().unwrap(), "Trying { source: \"hub owner/tiny/tiny.gguf\" }");
     assert!(steps.contains(&format!("Receiving {{ file: \"tiny.gguf\", received: {total}, total: Some({total}) }}")));
     assert!(steps.contains(&format!("Verifying {{ done: {total}, total: {total} }}")));
-    assert_eq!(steps.last().unwrap(), "InstalledModel");
+    assert_eq!(steps.last().unwrap(), "Installed");
 
     let requests = server.requests();
     assert!(requests.iter().filter(|requests| !requests.path.starts_with("/cdn")).all(|requests| {
         requests.path == "/owner/tiny/resolve/main/tiny.gguf"
             && requests.token.as_deref() == Some("Bearer secret-token")
     }));
-    // What is there is not asked for again, by this process or the next.
+    // An installed model is not requested again, by this process or the next.
     assert_eq!(models.pull("tiny", "later", &quiet).await.unwrap(), manifest);
     assert_eq!(server.requests(), requests);
 }
 
 #[tokio::test]
 async fn small_files_are_served_by_the_hub_itself() {
-    // Their ETag is no SHA-256, so nobody vouches for them.
+    // Their ETag is not a SHA-256, so nobody vouches for them.
     let served = Served { large: false, etag: "9f86d081884c7d65".to_owned(), ..Served::large(&tiny()) };
     let server = HubServer::start(served).await;
     let folder = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ async fn small_files_are_served_by_the_hub_itself() {
 }
 
 #[tokio::test]
-async fn a_broken_transfer_is_taken_up_at_once() {
+async fn a_broken_transfer_is_resumed_at_once() {
     let server = HubServer::start(Served { cuts: vec![100_000], ..Served::large(&tiny()) }).await;
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("ledger.toml"), unpinned()).unwrap();
@@ -89,7 +89,7 @@ async fn a_broken_transfer_is_taken_up_at_once() {
 }
 
 #[tokio::test]
-async fn a_later_pull_goes_on_where_an_earlier_one_stopped() {
+async fn a_later_pull_resumes_an_earlier_one() {
     let server = HubServer::start(Served { cuts: vec![150_000], ..Served::large(&tiny()) }).await;
     let folder = tempfile::tempdir().unwrap();
     let models = open(folder.path(), &server.endpoint, &unpinned());
@@ -138,8 +138,8 @@ async fn a_server_without_ranges_starts_again() {
 }
 
 #[tokio::test]
-async fn wrong_bytes_are_refused_and_deleted() {
-    /// Pulls a file that is served as `served` and pinned as `pins`; nothing may be left of it.
+async fn wrong_bytes_are_rejected_and_deleted() {
+    /// Pulls a file that is served as `served` and pinned as `pins`. Nothing of it may remain.
     async fn check(served: Served, pins: &str, said: &[&str], transfers: usize) {
         let server = HubServer::start(served).await;
         let folder = tempfile::tempdir().unwrap();
@@ -153,14 +153,14 @@ async fn wrong_bytes_are_refused_and_deleted() {
         assert_eq!(server.transfers().len(), transfers);
     }
     let other = "0".repeat(64);
-    // The hub offers something else: that is known before it is fetched.
+    // The hub offers another file: this is known before the transfer.
     let hash = format!("sha256 = \"{other}\"");
     check(Served::large(&tiny()), &hash, &["SHA-256", &sha256(&tiny()), &other, "not installed"], 0).await;
     check(Served::large(&tiny()), "size = 7", &["400", "bytes where 7 were expected"], 0).await;
-    // The hub promises one thing and sends another.
+    // The hub announces one file and sends another.
     let lying = Served { etag: other.clone(), ..Served::large(&tiny()) };
     check(lying.clone(), "", &["SHA-256", &sha256(&tiny()), &other], 1).await;
-    // Nobody promises anything, and what comes is no model.
+    // Nobody announces a checksum, and the file is not a model.
     let page = b"<html>Please log in</html>";
     let portal = Served { etag: "abc".to_owned(), ..Served::large(page) };
     check(portal, "", &["not a usable GGUF model", "letters GGUF"], 1).await;
@@ -212,7 +212,7 @@ async fn the_next_source_is_tried() {
 }
 
 #[tokio::test]
-async fn a_pull_that_is_given_up_leaves_no_half_model() {
+async fn a_cancelled_pull_leaves_no_half_model() {
     let server = HubServer::start(Served { cuts: vec![200_000], hang: true, ..Served::large(&tiny()) }).await;
     let folder = tempfile::tempdir().unwrap();
     let models = open(folder.path(), &server.endpoint, &unpinned());
@@ -227,7 +227,7 @@ async fn a_pull_that_is_given_up_leaves_no_half_model() {
         () = half.notified() => {}
     }
     assert_absent(&models, folder.path());
-    // The lock went with the pull, and so the next one goes on.
+    // The lock went with the pull, so the next one can start.
     let pulled = tokio::time::timeout(Duration::from_secs(60), models.pull("tiny", NOW, &quiet)).await;
     assert_eq!(pulled.unwrap().unwrap().sha256, sha256(&tiny()));
 }
@@ -248,7 +248,7 @@ async fn two_pulls_at_once_fetch_once() {
 }
 
 #[tokio::test]
-async fn what_the_registry_pins_anew_is_fetched_anew() {
+async fn a_model_with_a_new_pin_is_fetched_again() {
     let server = HubServer::start(Served::large(&tiny())).await;
     let folder = tempfile::tempdir().unwrap();
     let pinned = |bytes: &[u8]| entry("tiny", &[hub_source("tiny.gguf", &format!("sha256 = \"{}\"", sha256(bytes)))]);

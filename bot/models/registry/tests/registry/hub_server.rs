@@ -1,5 +1,5 @@
-//! A local server that speaks the hub's paths: metadata on the hub's own address, large files behind a redirect to
-//! another host, ranges, and whatever trouble a test asks for.
+//! A local server with the hub's paths: metadata on the hub's own address, large files behind a redirect to another
+//! host, ranges, and the faults that a test configures.
 
 use std::{
     collections::HashMap,
@@ -14,21 +14,21 @@ use tokio::{
 
 use crate::fixtures::sha256;
 
-/// A file and how it is served.
+/// A file, and how it is served.
 #[derive(Clone)]
 pub struct Served {
     pub bytes: Vec<u8>,
-    /// What the hub says its ETag is; the SHA-256 of large files.
+    /// The ETag; for large files, their SHA-256.
     pub etag: String,
-    /// Behind a redirect, as large files are.
+    /// True to serve the file behind a redirect, like large files.
     pub large: bool,
-    /// Whether parts can be asked for (a description always can).
+    /// True if ranges can be requested. A description always can.
     pub ranges: bool,
-    /// Whether the headers that make a hub are sent.
+    /// True to send the headers that identify a hub.
     pub described: bool,
-    /// How many bytes each coming transfer sends before it breaks; those after them are whole.
+    /// How many bytes each next transfer sends before it breaks. Later transfers are complete.
     pub cuts: Vec<usize>,
-    /// Do not close a broken transfer, but send nothing more.
+    /// True to keep a broken transfer open without sending more.
     pub hang: bool,
 }
 
@@ -46,7 +46,7 @@ impl Served {
     }
 }
 
-/// What was asked of the server.
+/// A request to the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedRequest {
     pub path: String,
@@ -74,7 +74,7 @@ impl Drop for HubServer {
 }
 
 impl HubServer {
-    /// A server on a free port with one file, `owner/tiny/tiny.gguf`.
+    /// Starts a server on a free port with one file, `owner/tiny/tiny.gguf`.
     pub async fn start(file: Served) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -90,22 +90,22 @@ impl HubServer {
         server
     }
 
-    /// Serves `file` under that name in `owner/tiny`.
+    /// Serves `file` under this name in `owner/tiny`.
     pub fn put(&self, name: &str, file: Served) {
         self.shared.lock().unwrap().files.insert(format!("/owner/tiny/resolve/main/{name}"), file);
     }
 
-    /// Answers everything with a status.
+    /// Answers every request with a status.
     pub fn fail_with(&self, status: u16) {
         self.shared.lock().unwrap().status = Some(status);
     }
 
-    /// All requests so far.
+    /// Returns all requests so far.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.lock().unwrap().log.clone()
     }
 
-    /// The ranges of the transfers so far, without descriptions and redirects.
+    /// Returns the ranges of the transfers so far, without descriptions and redirects.
     pub fn transfers(&self) -> Vec<Option<String>> {
         let transfer = |requests: &RecordedRequest| {
             requests.path.starts_with("/cdn/") && requests.range.as_deref() != Some("bytes=0-0")
@@ -137,7 +137,7 @@ async fn answer(stream: TcpStream, port: u16, shared: Arc<Mutex<Shared>>) {
     let requests = RecordedRequest { path: path.clone(), range: header("range"), token: header("authorization") };
     let (head, body, hang) = respond(&requests, port, &mut shared.lock().unwrap());
     let stream = stream.get_mut();
-    // The other side may hang up first; that is its right.
+    // The client may hang up first.
     if stream.write_all(head.as_bytes()).await.is_ok() && stream.write_all(&body).await.is_ok() && hang {
         std::future::pending::<()>().await;
     }

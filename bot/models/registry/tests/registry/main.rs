@@ -1,4 +1,5 @@
-//! The models ledger as its callers see it: pulls from a local hub and from local wheels, imports, choices, removals.
+//! Tests of the model registry through its public interface: pulls from a local hub and from local wheels, imports,
+//! choices, removals.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::string_slice)]
 

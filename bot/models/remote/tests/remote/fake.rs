@@ -1,4 +1,4 @@
-//! A server written for tests: it answers each path as it is told, chunk by chunk, and notes what it was asked.
+//! A fake server for tests. It answers each path as configured, chunk by chunk, and records the requests.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// What was asked of the peer.
+/// A request to the fake server.
 #[derive(Clone, Debug)]
 pub struct RecordedRequest {
     pub path: String,
@@ -20,14 +20,14 @@ pub struct RecordedRequest {
     pub body: Value,
 }
 
-/// What it answers.
+/// An answer of the fake server.
 #[derive(Clone)]
 pub enum Answer {
     /// A status, headers and a whole body.
     Whole(u16, Vec<(&'static str, String)>, Vec<u8>),
-    /// A stream of this content type in these chunks, and how it goes on then.
+    /// A stream of this content type in these chunks, and what happens after them.
     Stream(&'static str, Vec<Vec<u8>>, Then),
-    /// What this makes of the question.
+    /// The answer that this function computes from the request.
     Made(Arc<dyn Fn(&RecordedRequest) -> Answer + Send + Sync>),
 }
 
@@ -97,23 +97,23 @@ impl FakeServer {
         Self { url, shared, changed, task }
     }
 
-    /// Answers a path so, one answer after the other; the last one stays.
+    /// Sets the answers of a path, one after another. The last one repeats.
     pub fn on(&self, path: &str, answers: impl IntoIterator<Item = Answer>) -> &Self {
         self.shared.lock().unwrap().answers.insert(path.to_owned(), answers.into_iter().collect());
         self
     }
 
-    /// What was asked of a path so far.
+    /// Returns the requests to a path so far.
     pub fn requests(&self, path: &str) -> Vec<RecordedRequest> {
         self.shared.lock().unwrap().log.iter().filter(|requests| requests.path == path).cloned().collect()
     }
 
-    /// Waits until a path was asked so many times.
+    /// Waits until a path has had this many requests.
     pub async fn wait_for_requests(&self, path: &str, times: usize) {
         self.until(|shared| shared.log.iter().filter(|requests| requests.path == path).count() >= times).await;
     }
 
-    /// Waits until so many connections were closed by the other side while an answer was under way.
+    /// Waits until the client has closed this many connections during an answer.
     pub async fn closed_times(&self, times: usize) {
         self.until(|shared| shared.closed >= times).await;
     }
@@ -128,7 +128,7 @@ impl FakeServer {
         }
     }
 
-    /// How to reach the peer as a server of this kind, with quick retries.
+    /// Returns the configuration to reach the fake server as this kind of server, with quick retries.
     pub fn config(&self, api: Api) -> ServerConfig {
         ServerConfig {
             api,
@@ -164,7 +164,7 @@ async fn serve(stream: TcpStream, shared: Arc<Mutex<Shared>>, changed: Arc<Notif
         answer = make(&requests);
     }
     let stream = stream.get_mut();
-    // The other side may hang up whenever it likes.
+    // The client may hang up at any time.
     if write(stream, answer).await.is_none() {
         let mut rest = [0; 64];
         while stream.read(&mut rest).await.is_ok_and(|read| read > 0) {}
@@ -196,7 +196,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<RecordedRequest> {
     Some(RecordedRequest { path, authorization: header("authorization"), body })
 }
 
-/// Writes an answer; `None` if it hangs then.
+/// Writes an answer. Returns `None` if the connection must hang afterwards.
 async fn write(stream: &mut TcpStream, answer: Answer) -> Option<()> {
     match answer {
         Answer::Made(_) => Some(()),

@@ -1,4 +1,4 @@
-//! Models on servers, through their contracts, against a peer on loopback that writes the real formats.
+//! Tests of remote models through their interfaces, against a fake server on loopback that writes the real formats.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! What people are told when a server refuses.
+//! Tests of the errors that people see when a server rejects a request.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::chat::{OLLAMA, OPENAI, OPENAI_REPLY, ask, connect, fake_and_model, request};
 use crate::fake::{Answer, FakeServer, SSE};
 
-/// What is said about a refused reply, with the peer's address cut out.
+/// Returns the error text of a rejected reply, without the server's address.
 async fn error_text(api: Api, path: &str, status: u16, body: &Value) -> String {
     let (fake, model) = fake_and_model(api).await;
     fake.on("/v1/models", [Answer::json(&json!({"data": [{"id": "big"}, {"id": "small"}]}))]);
@@ -24,7 +24,7 @@ async fn error_text(api: Api, path: &str, status: u16, body: &Value) -> String {
 }
 
 #[tokio::test]
-async fn refusals_say_what_to_change() {
+async fn error_texts_say_what_to_change() {
     let error = |message: &str, code: &str| json!({"error": {"message": message, "code": code}});
     let openai = async |status, body: Value| error_text(Api::OpenAi, OPENAI, status, &body).await;
     assert_eq!(
@@ -62,7 +62,7 @@ async fn refusals_say_what_to_change() {
 }
 
 #[tokio::test]
-async fn who_has_no_key_is_told_that_one_is_wanted() {
+async fn a_missing_key_is_reported() {
     let fake = FakeServer::start().await;
     fake.on("/v1/models", [Answer::status(401)]);
     let mut config = fake.config(Api::OpenAi);
@@ -73,7 +73,7 @@ async fn who_has_no_key_is_told_that_one_is_wanted() {
 }
 
 #[tokio::test]
-async fn redirects_are_told_and_not_followed() {
+async fn redirects_are_reported_and_not_followed() {
     let other_place = FakeServer::start().await;
     let (fake, model) = fake_and_model(Api::OpenAi).await;
     let target = format!("{}/v1/chat/completions", other_place.url);
@@ -87,7 +87,7 @@ async fn redirects_are_told_and_not_followed() {
 }
 
 #[tokio::test]
-async fn what_the_configuration_cannot_mean_is_said_before_anything_is_sent() {
+async fn an_invalid_configuration_is_reported_before_anything_is_sent() {
     let check = async |change: fn(&mut ServerConfig), words: &str| {
         let fake = FakeServer::start().await;
         let mut config = fake.config(Api::OpenAi);
@@ -109,7 +109,7 @@ async fn what_the_configuration_cannot_mean_is_said_before_anything_is_sent() {
     .await;
 }
 
-/// Where the log of a test goes.
+/// The log of a test.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -125,7 +125,7 @@ impl Write for Written {
 }
 
 #[tokio::test]
-async fn neither_keys_nor_what_was_said_are_logged() {
+async fn neither_keys_nor_messages_are_logged() {
     let written = Written::default();
     let log = written.clone();
     let subscriber =
@@ -145,7 +145,7 @@ async fn neither_keys_nor_what_was_said_are_logged() {
     assert!(ask(&model, request("hush-hush")).await.1.is_err());
     assert!(ask(&model, request("hush-hush")).await.1.is_ok());
     let log = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
-    assert!(log.contains("asking again") && log.contains("left out from now on"), "{log}");
+    assert!(log.contains("retrying a request") && log.contains("omitting it from now on"), "{log}");
     for secret in ["hush", "Gr\u{fc}\u{df}e", "Bearer"] {
         assert!(!log.contains(secret), "{log}");
     }

@@ -1,4 +1,4 @@
-//! Servers in trouble: what is asked for again, what is not, and when a server is left alone.
+//! Tests of failing servers: which requests are retried, and when the breaker opens.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ fn unavailable(error: Error, words: &str) {
 }
 
 #[tokio::test]
-async fn passing_failures_are_asked_again_before_the_first_piece() {
+async fn temporary_failures_are_retried_before_the_first_piece() {
     let fine = || Answer::stream(SSE, OPENAI_REPLY);
     let died = || Answer::Stream(SSE, Vec::new(), Then::Die);
     let error_text = || Answer::stream(SSE, "data: {\"error\":{\"message\":\"out of memory\",\"code\":500}}\n\n");
@@ -36,7 +36,7 @@ async fn passing_failures_are_asked_again_before_the_first_piece() {
         assert!(said == SAID && usage.is_ok());
         assert_eq!(fake.requests(OPENAI).len(), requests);
     }
-    // Two more tries, and no third.
+    // Two retries, and no third.
     let (fake, model) = fake_and_model(Api::OpenAi).await;
     fake.on(OPENAI, [Answer::refusal(500, &json!({"error": {"message": "on fire"}}))]);
     let (said, usage) = ask(&model, request("hello")).await;
@@ -45,7 +45,7 @@ async fn passing_failures_are_asked_again_before_the_first_piece() {
 }
 
 #[tokio::test]
-async fn what_broke_off_is_not_asked_again() {
+async fn a_broken_reply_is_not_retried() {
     let (fake, model) = fake_and_model(Api::OpenAi).await;
     let fine = Answer::stream(SSE, OPENAI_REPLY);
     let error = format!("{BEGUN}data: {{\"error\":{{\"message\":\"out of memory\"}}}}\n\n");
@@ -73,7 +73,7 @@ async fn what_broke_off_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_server_may_ask_for_patience() {
+async fn retry_after_is_honoured_up_to_a_limit() {
     let patience = |seconds: &str| {
         let body = json!({"error": {"message": "slow down"}}).to_string().into_bytes();
         Answer::Whole(429, vec![("retry-after", seconds.to_owned())], body)
@@ -83,13 +83,13 @@ async fn a_server_may_ask_for_patience() {
     let started = Instant::now();
     assert!(ask(&model, request("hello")).await.1.is_ok());
     assert!(started.elapsed() >= Duration::from_secs(1), "its own millisecond would have been too soon");
-    // More than anybody would wait for.
+    // Longer than anybody would wait.
     fake.on(OPENAI, [patience("3600"), Answer::stream(SSE, OPENAI_REPLY)]);
     unavailable(ask(&model, request("hello")).await.1.unwrap_err(), "slow down");
     assert_eq!(fake.requests(OPENAI).len(), 3);
 }
 
-/// Moves tokio's clock; nothing may be under way meanwhile.
+/// Advances tokio's clock. Nothing may run meanwhile.
 async fn later(by: Duration) {
     tokio::time::pause();
     tokio::time::advance(by).await;
@@ -97,10 +97,10 @@ async fn later(by: Duration) {
 }
 
 #[tokio::test]
-async fn a_server_that_keeps_failing_is_left_alone_and_taken_up_again() {
+async fn a_failing_server_is_left_alone_and_used_again_later() {
     let (fake, model) = fake_and_model(Api::OpenAi).await;
     fake.on(OPENAI, [Answer::status(500)]);
-    // Three tries, then two; at the fifth failure it is left alone.
+    // Three tries, then two: after the fifth failure the breaker is open.
     unavailable(ask(&model, request("hello")).await.1.unwrap_err(), "status 500");
     unavailable(ask(&model, request("hello")).await.1.unwrap_err(), "is asked again in");
     assert_eq!(fake.requests(OPENAI).len(), 5);
@@ -108,13 +108,13 @@ async fn a_server_that_keeps_failing_is_left_alone_and_taken_up_again() {
         unavailable(model.chat(request("hello")).await.unwrap_err(), "is asked again in");
     }
     assert_eq!(fake.requests(OPENAI).len(), 5, "nobody knocks meanwhile");
-    // One try after the pause; it fails, and the next pause is twice as long.
+    // One trial after the pause. It fails, so the next pause is twice as long.
     later(Duration::from_secs(5)).await;
     unavailable(ask(&model, request("hello")).await.1.unwrap_err(), "is asked again in");
     assert_eq!(fake.requests(OPENAI).len(), 6);
     later(Duration::from_secs(6)).await;
     unavailable(model.chat(request("hello")).await.unwrap_err(), "is asked again in");
-    // It works again.
+    // The server works again.
     later(Duration::from_secs(5)).await;
     fake.on(OPENAI, [Answer::stream(SSE, OPENAI_REPLY)]);
     for _ in 0..2 {
@@ -124,7 +124,7 @@ async fn a_server_that_keeps_failing_is_left_alone_and_taken_up_again() {
 }
 
 #[tokio::test]
-async fn asking_for_patience_and_refusing_are_no_failures() {
+async fn rate_limits_and_rejections_do_not_open_the_breaker() {
     for refusal in [Answer::status(429), Answer::status(400), Answer::status(401)] {
         let (fake, model) = fake_and_model(Api::OpenAi).await;
         fake.on(OPENAI, [refusal]);
@@ -137,7 +137,7 @@ async fn asking_for_patience_and_refusing_are_no_failures() {
 }
 
 #[tokio::test]
-async fn silence_has_a_limit() {
+async fn a_silent_server_times_out() {
     let fake = FakeServer::start().await;
     let patient = |first: u64, idle: u64| {
         let mut config = fake.config(Api::OpenAi);
@@ -145,7 +145,7 @@ async fn silence_has_a_limit() {
         config.patience = RetryPolicy { first, idle, retries: 1, ..config.patience };
         config
     };
-    // No head, a head and no piece, a piece and no other.
+    // No head; a head and no piece; a piece and no other.
     fake.on(OPENAI, [Answer::hanging(SSE, ""), Answer::hanging(SSE, ": waiting\n\n")]);
     let quick = model(patient(1_000, 60_000)).await;
     unavailable(ask(&quick, request("hello")).await.1.unwrap_err(), "said nothing for 1 s");
@@ -159,7 +159,7 @@ async fn silence_has_a_limit() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_refused() {
+async fn malformed_responses_are_rejected() {
     let endless = format!("{BEGUN}data: {}", "x".repeat(MAX_LINE_BYTES + 1));
     for (answer, said, words) in [
         (Answer::stream(SSE, &format!("{BEGUN}data: {{\"choices\":[}}\n\n")), "Once", "what is no JSON"),
@@ -182,7 +182,7 @@ async fn what_is_no_answer_is_refused() {
 }
 
 #[tokio::test]
-async fn a_server_that_writes_on_and_on_is_stopped() {
+async fn an_endless_reply_is_stopped() {
     let (fake, model) = fake_and_model(Api::OpenAi).await;
     fake.on(OPENAI, [Answer::hanging(SSE, &BEGUN.repeat(1_000))]);
     let (said, usage) = ask(&model, ChatRequest { max_tokens: 10, ..request("hello") }).await;
@@ -192,7 +192,7 @@ async fn a_server_that_writes_on_and_on_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_at_first_may_come_later() {
+async fn an_unreachable_server_may_become_reachable_later() {
     let fake = FakeServer::start().await;
     let mut config = fake.config(Api::OpenAi);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,10 +1,10 @@
-//! What a GPU is asked to compute is what the processor computes.
+//! Tests that the operations for a GPU compute the same as the processor's.
 
 use super::{base, examples, keeping, of_rank, perturbed, questions, taught};
 use crate::device::FORCE_DEVICE_PATH;
 use crate::lora::Lora;
 
-/// The largest difference of two adapters' numbers, as a share of the largest number.
+/// Returns the largest difference between two LoRAs' numbers, as a share of the largest number.
 fn apart(one: &Lora, other: &Lora) -> f32 {
     let pairs = one.matrices().zip(other.matrices());
     let shares = pairs.map(|(one, other)| {
@@ -18,7 +18,7 @@ fn apart(one: &Lora, other: &Lora) -> f32 {
 }
 
 #[test]
-fn sums_for_a_gpu_are_those_of_the_processor() {
+fn device_operations_match_those_of_the_processor() {
     for (architecture, others) in [("llama", 0), ("qwen3", 0), ("llama", 1)] {
         let folder = tempfile::tempdir().unwrap();
         let (_, base) = base(&folder, architecture);
@@ -39,7 +39,7 @@ fn sums_for_a_gpu_are_those_of_the_processor() {
     }
 }
 
-/// In a build for GPUs, on one.
+/// Runs only in a build for GPUs, and on one.
 #[cfg(feature = "cuda")]
 #[test]
 fn a_gpu_computes_what_the_processor_does() {
@@ -51,7 +51,7 @@ fn a_gpu_computes_what_the_processor_does() {
         let lora = perturbed(&base);
         for examples in [examples(6), keeping(6), questions()] {
             let (loss, grads) = taught(&base, &lora, &others, &examples, 1000);
-            // By all bits what is left are sums in another order; by TF32's it is rounding to eleven bits.
+            // With all bits, only the order of sums differs; with TF32, numbers are rounded to eleven bits.
             for (rounds, of_loss, of_grads) in [(false, 1e-4, 1e-3), (true, 2e-3, 2e-2)] {
                 candle_core::cuda::set_gemm_reduced_precision_f32(rounds);
                 let (loss_there, grads_there) = taught(&there, &lora, &others, &examples, 1000);

@@ -1,17 +1,17 @@
-//! Learning beside adapters that stay as they are.
+//! Tests of training beside frozen LoRAs.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::*;
 use crate::checkpoint::Checkpoint;
 
-/// Three that read much of what there is, of other ranks than the recipe's; one of them twice.
+/// Returns three LoRAs that read much of the inputs, with other ranks than the recipe's; one of them twice.
 fn earlier(base: &BaseModel) -> Vec<Lora> {
     let others = [of_rank(base, 3, 30), of_rank(base, 7, 31)];
     [&others[..], &others[..1]].concat()
 }
 
-/// Learns to the end; gives it and the losses of its steps.
+/// Trains to the end. Returns the LoRA, and the losses of its steps.
 fn learn(mut training: Training<'_>) -> (Lora, Vec<f64>) {
     let mut losses = Vec::new();
     let finished = training.run(&|| false, &mut |_, now| {
@@ -23,7 +23,7 @@ fn learn(mut training: Training<'_>) -> (Lora, Vec<f64>) {
 }
 
 #[test]
-fn what_is_learnt_beside_others_reads_nothing_they_read() {
+fn a_new_lora_is_orthogonal_to_the_frozen_ones() {
     for architecture in ["llama", "qwen3"] {
         let folder = tempfile::tempdir().unwrap();
         let (_, base) = base(&folder, architecture);
@@ -36,7 +36,7 @@ fn what_is_learnt_beside_others_reads_nothing_they_read() {
         let (lora, losses) = learn(begun);
         assert!(losses[11] < losses[0] * 0.8, "nothing was learnt: {losses:?}");
         assert!(lora.pairs.iter().zip(&before.pairs).all(|(now, before)| now.a != before.a));
-        // Nor does what its steps go by: the gradients were projected before their means were taken.
+        // The moments are orthogonal too, because the gradients are projected first.
         let path = folder.path().join("checkpoint");
         let mut training = Training::new(&base, &others, &examples, recipe(), 2).unwrap();
         training.run(&|| false, &mut |_, now| if now.step == 3 { NextStep::Pause } else { NextStep::GoOn }).unwrap();
@@ -53,7 +53,7 @@ fn what_is_learnt_beside_others_reads_nothing_they_read() {
 }
 
 #[test]
-fn what_stands_beside_is_in_the_loss() {
+fn frozen_loras_count_in_the_loss() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let (examples, others) = (examples(8), earlier(&base));
@@ -63,7 +63,7 @@ fn what_stands_beside_is_in_the_loss() {
         let joined = (!stack.is_empty()).then(|| Lora::joined(stack).unwrap());
         mean_loss(&base, joined.as_ref(), &examples, 90, 1).unwrap().0
     };
-    // What is new begins with nothing, so that the first step's loss is that of the others alone.
+    // The new LoRA begins with no change, so the first step's loss is that of the frozen ones alone.
     assert!((losses[0] - loss(&others)).abs() < 1e-5, "{} and {}", losses[0], loss(&others));
     assert!((losses[0] - loss(&[])).abs() > 1e-2);
     let together = loss(&[others.as_slice(), std::slice::from_ref(&lora)].concat());
@@ -72,7 +72,7 @@ fn what_stands_beside_is_in_the_loss() {
 }
 
 #[test]
-fn leaving_off_between_passes_changes_no_bit() {
+fn pausing_between_passes_does_not_change_the_result() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "qwen3");
     let (examples, others) = (examples(10), earlier(&base));
@@ -80,7 +80,7 @@ fn leaving_off_between_passes_changes_no_bit() {
     let whole = learn(Training::new(&base, &others, &examples, recipe.clone(), 1).unwrap()).0;
     let checkpoint = folder.path().join("checkpoint");
     let mut training = Training::new(&base, &others, &examples, recipe.clone(), 2).unwrap();
-    // Leaves off after ever more passes, within steps too: a step takes at least two.
+    // Pauses after more and more passes, also within steps: each step has at least two.
     let (mut passes, mut broken) = (0_usize, 0);
     loop {
         passes += 1;
@@ -97,7 +97,7 @@ fn leaving_off_between_passes_changes_no_bit() {
     assert!(broken > 0, "no step takes more than one pass");
     assert_eq!(training.step(), 12);
     assert_eq!(training.lora(), &whole);
-    // In one go, left off within a step and gone on with at once.
+    // Pauses within steps, and continues at once without a checkpoint.
     let mut training = Training::new(&base, &others, &examples, recipe.clone(), 2).unwrap();
     let queried = AtomicUsize::new(0);
     let every_fifth = || queried.fetch_add(1, Relaxed) % 5 == 4;
@@ -106,7 +106,7 @@ fn leaving_off_between_passes_changes_no_bit() {
 }
 
 #[test]
-fn only_what_it_was_learnt_beside_is_taken_up_with_it() {
+fn a_checkpoint_needs_the_same_frozen_loras() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let (examples, others) = (examples(4), earlier(&base));
@@ -132,13 +132,13 @@ fn only_what_it_was_learnt_beside_is_taken_up_with_it() {
 }
 
 #[test]
-fn where_no_room_is_left_it_is_said() {
+fn a_rank_without_room_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let (_, other) = super::base(&folder, "qwen3");
     let examples = examples(4);
     let begun = |others: &[Lora]| Training::new(&base, others, &examples, recipe(), 1);
-    // Of 32 inputs 28 are taken, and then 29.
+    // First 28 of 32 inputs are taken, then 29.
     let mut others: Vec<Lora> = (0..4).map(|seed| of_rank(&base, 7, 40 + seed)).collect();
     let (lora, _) = learn(begun(&others).unwrap());
     let cosine = lora.largest_cosine(&others);
@@ -148,9 +148,9 @@ fn where_no_room_is_left_it_is_said() {
     says(begun(&[of_rank(&other, 2, 1)]), "number 1 is made for another model");
 }
 
-/// Ten trainings on random sequences of the same tokens, which fill 30 of 32 inputs: nothing of it is kept apart by chance.
+/// Ten trainings on random sequences of the same tokens fill 30 of 32 inputs, so nothing is kept apart by chance.
 #[test]
-fn what_was_learnt_first_stays_longer_beside() {
+fn earlier_training_lasts_longer_in_a_frozen_lora() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let training_set: Vec<Vec<TokenizedExample>> = (0..10)
@@ -182,10 +182,10 @@ fn what_was_learnt_first_stays_longer_beside() {
         assert!(beside < onward * 0.7, "after {after} more it grew by {beside} beside, and by {onward} in one adapter");
     }
     assert!(beside[9] + 0.5 < loss(None), "nothing is left of it: {beside:?}");
-    // A cap of ranks takes little of what all of them make together.
+    // A limit on the rank removes little of the joined LoRA.
     let joined = Lora::joined(&stack).unwrap();
     let compressed = joined.compressed(20, 2).unwrap();
     let all: Vec<TokenizedExample> = training_set.concat();
     let of_all = |lora| mean_loss(&base, Some(lora), &all, 200, 1).unwrap().0;
-    assert!(compressed.cached > 0.9 && of_all(&compressed.lora) < of_all(&joined) + 0.2);
+    assert!(compressed.retained > 0.9 && of_all(&compressed.lora) < of_all(&joined) + 0.2);
 }

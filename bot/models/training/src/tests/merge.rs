@@ -1,10 +1,10 @@
-//! Sums of adapters, and adapters of lower rank.
+//! Tests of joined and compressed LoRAs.
 
 use super::*;
 use crate::logits;
 use crate::lora::LoraPair;
 
-/// `alpha / rank * B A` of a projection, outputs by inputs.
+/// Returns `alpha / rank * B A` of a projection, outputs by inputs.
 fn delta(pair: &LoraPair, scale: f32) -> Vec<f64> {
     let mut delta = Vec::new();
     for row in 0..pair.b.rows {
@@ -20,7 +20,7 @@ fn square(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum()
 }
 
-/// The squared Frobenius norm of what lies between two adapters, over all projections.
+/// Returns the squared Frobenius norm of the difference between two LoRAs, over all projections.
 fn apart(one: &Lora, other: &Lora) -> f64 {
     let pairs = one.pairs.iter().zip(&other.pairs);
     let between = |(left, right)| {
@@ -35,7 +35,7 @@ fn strength(lora: &Lora) -> f64 {
 }
 
 #[test]
-fn a_mean_lies_in_the_middle_and_keeps_what_all_agree_on() {
+fn a_mean_keeps_what_all_loras_agree_on() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let (one, other) = (of_rank(&base, 2, 1), of_rank(&base, 3, 2));
@@ -59,7 +59,7 @@ fn same_logits(base: &BaseModel, one: Option<&Lora>, other: Option<&Lora>) {
 }
 
 #[test]
-fn a_scaled_lora_adds_that_much_less_and_is_learnt_on_from_as_it_is() {
+fn a_scaled_lora_adds_less_and_training_continues_from_it() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let whole = of_rank(&base, recipe().rank, 1);
@@ -73,7 +73,7 @@ fn a_scaled_lora_adds_that_much_less_and_is_learnt_on_from_as_it_is() {
 }
 
 #[test]
-fn joined_loras_add_what_each_adds() {
+fn joined_loras_add_their_changes() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let parts = [of_rank(&base, 3, 1), of_rank(&base, 5, 2), of_rank(&base, 1, 3)];
@@ -91,7 +91,7 @@ fn joined_loras_add_what_each_adds() {
     let (beside, _) = taught(&base, &parts[0], &parts[1..], &examples, 1000);
     let together = mean_loss(&base, Some(&joined), &examples, 1000, 1).unwrap().0;
     assert!((beside / tokens as f64 - together).abs() < 1e-5);
-    // What takes all of it back leaves the model as it was.
+    // Joined with its negative, the LoRA leaves the model unchanged.
     let mut back = joined.clone();
     back.pairs.iter_mut().flat_map(|pair| &mut pair.b.values).for_each(|value| *value = -*value);
     same_logits(&base, Some(&Lora::joined(&[joined.clone(), back]).unwrap()), None);
@@ -102,10 +102,10 @@ fn joined_loras_add_what_each_adds() {
 }
 
 #[test]
-fn compressing_to_what_is_there_loses_nothing() {
+fn compressing_to_the_actual_rank_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
-    // More rows than inputs and outputs, some of them twice, and one that adds nothing.
+    // More rows than inputs and outputs, some of them twice, and a LoRA that changes nothing.
     let mut parts: Vec<Lora> = (0..7).map(|seed| of_rank(&base, 6, seed)).collect();
     parts.push(parts[0].clone());
     parts.push(Lora::new(&base, 3, 6.0, 1));
@@ -115,12 +115,12 @@ fn compressing_to_what_is_there_loses_nothing() {
     let off = apart(&whole.lora, &joined) / strength(&joined);
     assert!(off < 1e-12, "{off:e} was lost");
     same_logits(&base, Some(&whole.lora), Some(&joined));
-    // What has rank 6 fits into rank 6, though it comes in twelve rows.
+    // A change of rank 6 fits into rank 6, although it comes in twelve rows.
     let twice = Lora::joined(&[parts[1].clone(), parts[1].clone()]).unwrap();
     let once = twice.compressed(6, 1).unwrap();
     assert!(apart(&once.lora, &twice) < 1e-12 * strength(&twice) && once.retained > 1.0 - 1e-12);
     assert_eq!(twice.compressed(6, 3).unwrap(), once);
-    // Nothing learnt is nothing still.
+    // A LoRA that changes nothing still does so afterwards.
     let nothing = Lora::new(&base, 3, 6.0, 1).compressed(2, 1).unwrap();
     assert!(nothing.retained == 1.0 && strength(&nothing.lora) == 0.0);
     assert!(nothing.lora.matrices().all(|matrix| matrix.values.iter().all(|value| *value == 0.0)));
@@ -130,7 +130,8 @@ fn compressing_to_what_is_there_loses_nothing() {
 fn compressing_keeps_the_largest_singular_values() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "qwen3");
-    // Singular values 8, 4, 2 and 1 (with the scale of 2), and factors that show nothing of it: A takes a shear, B its inverse.
+    // Singular values 8, 4, 2 and 1 (with the scale of 2), hidden in the factors: A is multiplied by a shear, B by its
+    // inverse.
     let mut lora = Lora::zero(base.shape(), 4, 8.0);
     for pair in &mut lora.pairs {
         let (inputs, rank) = (pair.a.columns, pair.b.columns);
@@ -162,7 +163,7 @@ fn compressing_keeps_the_largest_singular_values() {
 }
 
 #[test]
-fn no_other_of_its_rank_is_nearer() {
+fn no_other_lora_of_that_rank_is_nearer() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let joined = Lora::joined(&[of_rank(&base, 4, 1), of_rank(&base, 4, 2)]).unwrap();
@@ -171,7 +172,7 @@ fn no_other_of_its_rank_is_nearer() {
     assert!((compressed.retained - (1.0 - off / strength(&joined))).abs() < 1e-6);
     let mut random = fastrand::Rng::with_seed(5);
     for round in 0..40 {
-        // Rows of its own at random, and small steps away from what is taken for the best.
+        // Random selections of its own rows, and small steps away from the best one.
         let mut other = compressed.lora.clone();
         for (pair, own) in other.pairs.iter_mut().zip(&joined.pairs) {
             if round % 2 == 0 {
@@ -192,7 +193,7 @@ fn no_other_of_its_rank_is_nearer() {
 }
 
 #[test]
-fn beside_what_was_compressed_there_is_room_again() {
+fn compression_makes_room_for_another_lora() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let examples = examples(6);
@@ -216,7 +217,7 @@ fn beside_what_was_compressed_there_is_room_again() {
 }
 
 #[test]
-fn what_is_no_number_is_found() {
+fn numbers_that_are_not_finite_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let (_, base) = base(&folder, "llama");
     let (sound, mut broken) = (of_rank(&base, 2, 1), of_rank(&base, 2, 2));

@@ -1,4 +1,4 @@
-//! The trainer's gradients are PEFT's, for files that `bot/scripts/reference-gradients.py` made.
+//! Tests that the trainer's gradients equal PEFT's, with files that `bot/scripts/reference-gradients.py` made.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::lora::Lora;
 use crate::{BaseModel, TokenizedExample};
 
 fn file(name: String) -> PathBuf {
-    // Tests run in the folder of their package; where it was when they were built may be elsewhere.
+    // Tests run in the folder of their package. A path from the build could have moved.
     PathBuf::from("fixtures").join(name)
 }
 

@@ -2,7 +2,7 @@ use azera_model_gguf::{GgufFile, Tensor, TensorType, Value};
 
 use super::*;
 
-/// What an adapter's file says of itself.
+/// Returns the metadata of a LoRA file.
 fn said(architecture: &str) -> GgufFile {
     let mut file = GgufFile::default();
     file.set("general.type", Value::String("adapter".into()));
@@ -30,13 +30,13 @@ const QUERY_B: &str = "blk.0.attn_q.weight.lora_b";
 const KEY_A: &str = "blk.0.attn_k.weight.lora_a";
 const KEY_B: &str = "blk.0.attn_k.weight.lora_b";
 
-/// A pair for the first layer's queries, of rank 2.
+/// Returns a pair of rank 2 for the first layer's queries.
 fn pair() -> Vec<Tensor> {
     vec![tensor(QUERY_A, &[576, 2], 0.1), tensor(QUERY_B, &[2, 576], 0.1)]
 }
 
 #[tokio::test]
-async fn a_bad_file_is_refused_and_nothing_is_lost() {
+async fn a_bad_file_is_rejected_and_running_replies_continue() {
     let (engine, forge) = (adaptable_engine(), Forge::new());
     let good = forge.put("good", &bytes(said("llama"), pair()));
     ask(engine, digits("a number", 4, std::slice::from_ref(&good))).await;
@@ -91,7 +91,7 @@ async fn a_bad_file_is_refused_and_nothing_is_lost() {
     ] {
         refused(engine, forge.put("bad", &file), reason).await;
     }
-    // One that is in memory needs no file.
+    // A LoRA in memory needs no file.
     let nowhere = |id| Lora::new(id, forge.0.path().join("nowhere"));
     ask(engine, digits("a number", 4, &[nowhere(good.id)])).await;
     refused(engine, nowhere(LoraId::new([8; 32])), "cannot be read").await;
@@ -121,7 +121,7 @@ async fn a_model_is_not_loaded_with_a_bad_lora() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused() {
+async fn invalid_requests_are_rejected() {
     let forge = Forge::new();
     let good = forge.put("good", &bytes(said("llama"), pair()));
     let check = async |engine: &LlamaChat, loras: Vec<Lora>| {
@@ -130,6 +130,6 @@ async fn what_makes_no_sense_is_refused() {
     };
     check(adaptable_engine(), vec![Lora { scale: f32::NAN, ..good.clone() }]).await;
     check(adaptable_engine(), vec![good.clone(); azera_model_api::MAX_LORAS + 1]).await;
-    // Without room for them there are none.
+    // An engine without room for LoRAs rejects them.
     check(shared_engine(), vec![good]).await;
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A turn of a conversation under a persona that many share.
+/// Returns a turn of a conversation with a shared persona.
 fn turn(name: &str, loras: &[Lora]) -> ChatRequest {
     ChatRequest {
         shared_messages: 1,
@@ -15,7 +15,7 @@ async fn cached(engine: &LlamaChat, request: ChatRequest) -> usize {
 }
 
 #[tokio::test]
-async fn nothing_is_continued_under_other_loras() {
+async fn cached_tokens_are_never_reused_under_other_loras() {
     let (engine, forge) = (LlamaChat::load(adaptable()).unwrap(), Forge::new());
     let [one, two] = [1, 2].map(|seed| vec![forge.lora(4, NOISE, seed)]);
     let persona_tokens = engine.count_tokens(&persona("Azera").content);
@@ -30,7 +30,7 @@ async fn nothing_is_continued_under_other_loras() {
     check("bob", &one, persona.clone()).await;
     check("bob", &one, everything.clone()).await;
     check("ann", &two, nothing.clone()).await;
-    // The persona is kept for each set, a conversation for the last one only.
+    // The persona is kept for each set, a conversation only for the last one.
     check("ann", &[], persona.clone()).await;
     check("ann", &one, persona.clone()).await;
     let half = vec![Lora { scale: 0.5, ..one[0].clone() }];
@@ -43,12 +43,12 @@ async fn nothing_is_continued_under_other_loras() {
 }
 
 #[tokio::test]
-async fn forgetting_a_lora_reaches_what_is_parked() {
+async fn forgetting_a_lora_drops_swapped_out_tokens() {
     let small = LlamaChatConfig { context_tokens: 450, cache_tokens: 470, slots: 2, ..adaptable() };
     let (engine, forge) = (LlamaChat::load(small).unwrap(), Forge::new());
     let one = vec![forge.lora(4, NOISE, 1)];
     ask(&engine, turn("ann", &one)).await;
-    // Of another persona, which needs the room.
+    // A conversation with another persona, which needs the room.
     let other = greedy(vec![persona("Areza"), user("Hello.")], 4);
     ask(&engine, ChatRequest { shared_messages: 1, session: session("bob"), ..other }).await;
     assert!(cached(&engine, turn("ann", &one)).await > 200, "it was parked");
@@ -57,7 +57,7 @@ async fn forgetting_a_lora_reaches_what_is_parked() {
 }
 
 #[tokio::test]
-async fn a_reply_under_way_outlives_its_lora_and_leaves_nothing() {
+async fn a_running_reply_survives_its_forgotten_lora_and_leaves_nothing() {
     let (engine, forge) = (LlamaChat::load(adaptable()).unwrap(), Forge::new());
     let one = vec![forge.lora(4, NOISE, 1)];
     let request = ChatRequest { loras: one.clone(), ..endless(60) };
@@ -70,7 +70,7 @@ async fn a_reply_under_way_outlives_its_lora_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_requests_loras_made_stays_off_the_disk() {
+async fn prefixes_under_request_loras_are_not_written_to_disk() {
     let (dir, forge) = (tempfile::tempdir().unwrap(), Forge::new());
     let [own, named] = [1, 2].map(|seed| vec![forge.lora(4, NOISE, seed)]);
     let start = |loras: &[Lora]| {
@@ -82,7 +82,7 @@ async fn what_a_requests_loras_made_stays_off_the_disk() {
     assert_eq!(files(), 0);
     assert_eq!(cached(&start(&own), turn("ann", &named)).await, 0);
     assert_eq!(files(), 0);
-    // Under those the model is loaded with it is kept, and for those alone.
+    // Under the model's own LoRAs the prefix is written, and used only with those.
     assert_eq!(cached(&start(&own), turn("ann", &[])).await, 0);
     assert_eq!(files(), 1);
     assert!(cached(&start(&own), turn("ann", &[])).await > 200);
@@ -91,7 +91,7 @@ async fn what_a_requests_loras_made_stays_off_the_disk() {
 }
 
 #[tokio::test]
-async fn loras_leave_memory() {
+async fn unused_loras_leave_memory() {
     let forge = Forge::new();
     let [one, two, three] = [1, 2, 3].map(|seed| forge.lora(4, NOISE, seed));
     let size = fs::metadata(&one.path).unwrap().len();
@@ -103,13 +103,13 @@ async fn loras_leave_memory() {
     };
     let (first, second) = (held(&one).await, held(&two).await);
     assert!(first.upgrade().is_some() && second.upgrade().is_some());
-    // Room for two: the third takes the place of the first.
+    // There is room for two, so the third replaces the first.
     let third = held(&three).await;
     assert!(first.upgrade().is_none() && second.upgrade().is_some() && third.upgrade().is_some());
     for lora in [&two, &three] {
         engine.forget_lora(&lora.id).await.unwrap();
     }
-    // The engine lets the last one go when it has nothing to do, which it has after it has answered this.
+    // The engine releases the last one when it is idle, which it is after it has answered this.
     while third.upgrade().is_some() {
         engine.forget_lora(&three.id).await.unwrap();
     }

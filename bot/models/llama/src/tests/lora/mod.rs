@@ -11,20 +11,20 @@ use tempfile::TempDir;
 use super::*;
 use crate::RandomLora;
 
-/// Noise that changes what a model says, whatever it is asked.
+/// Enough noise to change any reply of the model.
 const NOISE: f32 = 0.5;
 
 fn adaptable() -> LlamaChatConfig {
     LlamaChatConfig { adaptable: true, ..config() }
 }
 
-/// An engine for tests that leave nothing in it.
+/// Returns an engine for tests that leave nothing in it.
 fn adaptable_engine() -> &'static LlamaChat {
     static ENGINE: OnceLock<Arc<LlamaChat>> = OnceLock::new();
     ENGINE.get_or_init(|| LlamaChat::load(adaptable()).unwrap())
 }
 
-/// Adapters in a folder of their own.
+/// A temporary folder with LoRAs.
 struct Forge(TempDir);
 
 impl Forge {
@@ -32,7 +32,7 @@ impl Forge {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// An adapter of noise; equal ones are one.
+    /// Writes a LoRA of noise. Equal parameters give the same LoRA.
     fn lora(&self, rank: u16, noise: f32, seed: u64) -> Lora {
         let mut file = Vec::new();
         RandomLora { rank, noise, seed }.write(&model("smollm2-135m"), &mut file).unwrap();
@@ -46,14 +46,14 @@ impl Forge {
     }
 }
 
-/// A request whose reply is digits: each is one token, and one choice among ten.
+/// Returns a request whose reply is digits: each is one token, and one choice among ten.
 fn digits(about: &str, count: usize, loras: &[Lora]) -> ChatRequest {
     let grammar = Some(Grammar::Gbnf(format!("root ::= [0-9]{{{count}}}")));
     let loras = loras.to_vec();
     ChatRequest { grammar, loras, ..greedy(vec![user(format!("Write down {about} as digits."))], count + 8) }
 }
 
-/// The natural logarithm of how likely a text is as a reply, with some adapters.
+/// Returns the natural logarithm of the probability of a text as a reply, under some LoRAs.
 async fn likely(engine: &LlamaChat, requested: &str, text: &str, loras: &[Lora]) -> f64 {
     let request = ScoreRequest {
         messages: vec![user(requested)],
@@ -71,8 +71,8 @@ const SEA: &str =
     "The sea is deep, and nobody has seen all of it. Ships cross it by night, and whales sing below them.";
 
 #[tokio::test]
-async fn a_lora_of_nothing_changes_nothing_and_one_of_noise_does() {
-    // With nobody beside it, a reply is the same each time.
+async fn a_zero_lora_changes_nothing_and_a_noise_lora_does() {
+    // An engine without other requests gives the same reply each time.
     let (engine, forge) = (LlamaChat::load(adaptable()).unwrap(), Forge::new());
     let said = async |loras: &[Lora]| {
         let request = greedy(vec![user("What is the sea?")], 32);
@@ -97,7 +97,7 @@ async fn loras_add_up_at_their_scales() {
     for (a, b) in [(bare, first), (bare, both), (first, both)] {
         assert!((a - b).abs() > 2.0, "{a} and {b} should differ");
     }
-    // Sums that come to the same.
+    // Sums with the same result.
     for (sum, expected) in [
         (vec![at(&one, 0.5), at(&one, 0.5)], first),
         (vec![at(&one, 2.0), at(&one, -1.0)], first),
@@ -108,7 +108,7 @@ async fn loras_add_up_at_their_scales() {
         let found = likely(engine, PROMPT, SEA, &sum).await;
         assert!((found - expected).abs() < 0.02 * expected.abs(), "{found} instead of {expected}");
     }
-    // What the model was loaded with lies under what a request names.
+    // The LoRAs that the model was loaded with also apply to requests that name others.
     let own = LlamaChat::load(LlamaChatConfig { loras: vec![one], ..config() }).unwrap();
     for (named, expected) in [(vec![], first), (vec![two], both)] {
         let found = likely(&own, PROMPT, SEA, &named).await;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What chats ask, and which of four sets of adapters each has.
+/// The question of each chat, and the index of its set of LoRAs.
 const CHATS: [(&str, usize); 8] = [
     ("What is the sea?", 0),
     ("Who lives in a lighthouse?", 1),
@@ -12,16 +12,18 @@ const CHATS: [(&str, usize); 8] = [
     ("Who lives in a lighthouse?", 0),
 ];
 
-/// Nats by which a reply is likelier with its own adapters than with any others.
+/// The least difference, in nats, between the likelihood of a reply under its own LoRAs and under others.
 const MARGIN: f64 = 4.0;
 
 fn loras(forge: &Forge) -> [Vec<Lora>; 4] {
-    // With more noise at this rank, replies become bytes that read again as other tokens, unlikely with any adapters.
+    // With more noise at this rank, replies become bytes that are tokenized differently when they are read again, and
+    // these are unlikely under any LoRAs.
     let [one, two] = [(8, NOISE, 1), (16, 0.4, 2)].map(|(rank, noise, seed)| forge.lora(rank, noise, seed));
     [vec![], vec![one.clone()], vec![two.clone()], vec![one, two]]
 }
 
-/// A turn whose reply is drawn: the likeliest one may go round in circles, which is as likely with any adapters.
+/// Returns a turn whose reply is sampled, because the greedy reply may repeat itself, which is equally likely under any
+/// LoRAs.
 fn turn(chat: usize, loras: &[Lora]) -> ChatRequest {
     let mut request = greedy(vec![user(CHATS[chat].0)], 24);
     request.sampling.temperature = 0.8;
@@ -29,8 +31,8 @@ fn turn(chat: usize, loras: &[Lora]) -> ChatRequest {
     ChatRequest { session: session(&chat.to_string()), loras: loras.to_vec(), ..request }
 }
 
-/// Whether a reply was made with these adapters and not with others: what is drawn with one set is far less likely with
-/// another.
+/// Asserts that a reply was made under these LoRAs and not under others: a reply sampled under one set is far less
+/// likely under another.
 async fn check(engine: &LlamaChat, chat: usize, text: &str, own: usize, sets: &[Vec<Lora>; 4]) {
     let requested = CHATS[chat].0;
     let with_own = likely(engine, requested, text, &sets[own]).await;
@@ -41,7 +43,7 @@ async fn check(engine: &LlamaChat, chat: usize, text: &str, own: usize, sets: &[
 }
 
 #[tokio::test]
-async fn a_score_with_loras_does_not_depend_on_its_company() {
+async fn a_score_with_loras_does_not_depend_on_its_batch() {
     let (engine, forge) = (adaptable_engine(), Forge::new());
     let loras = loras(&forge);
     let mut alone = Vec::new();
@@ -64,7 +66,7 @@ async fn a_score_with_loras_does_not_depend_on_its_company() {
 }
 
 #[tokio::test]
-async fn eight_chats_at_once_each_keep_their_loras() {
+async fn eight_concurrent_chats_keep_their_loras() {
     let (engine, forge) = (LlamaChat::load(adaptable()).unwrap(), Forge::new());
     let loras = loras(&forge);
     let mut replies = Vec::new();
@@ -78,10 +80,10 @@ async fn eight_chats_at_once_each_keep_their_loras() {
 }
 
 #[tokio::test]
-async fn a_swap_reaches_no_reply_under_way() {
+async fn changing_a_lora_does_not_affect_running_replies() {
     let (engine, forge) = (LlamaChat::load(adaptable()).unwrap(), Forge::new());
     let loras = loras(&forge);
-    // All chats begin with one adapter; each one's next turn is with another, which is read from its file meanwhile.
+    // All chats begin with one LoRA. The next turn of each has another, which is read from its file meanwhile.
     let mut running = Vec::new();
     for chat in 0..CHATS.len() {
         running.push(engine.chat(turn(chat, &loras[1])).await.unwrap());
