@@ -1,4 +1,4 @@
-//! A tick of ten thousand minds: asleep, and all due at once.
+//! Measures a tick of ten thousand minds: once with nothing due, once with all due at the same time.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 
 const MINDS: usize = 10_000;
 
-/// Minds that talked once, at times a second apart, and then were left alone.
+/// Returns minds that had one exchange each, a second apart, and were then left alone.
 fn asleep(start: Timestamp) -> Minds {
     let params = Arc::new(MindParams::default());
     let mut minds = Minds::new();
@@ -33,7 +33,7 @@ fn ticking(criterion: &mut Criterion) {
     criterion.bench_function("tick/10,000 asleep", |bench| {
         let mut now = quiet;
         bench.iter(|| {
-            // A second further and back, for a bench has more ticks than the quiet has seconds.
+            // Alternates between two seconds, because a benchmark has more ticks than the quiet time has seconds.
             now = if now == quiet { quiet + SignedDuration::from_secs(1) } else { quiet };
             let all_effects = minds.tick(black_box(now));
             assert!(all_effects.is_empty());

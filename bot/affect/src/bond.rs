@@ -1,4 +1,4 @@
-//! What a persona feels towards a person.
+//! The feelings of a persona towards a person.
 
 use std::collections::BTreeMap;
 
@@ -7,46 +7,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::tags::Tag;
 
-/// The saved form. It goes up when what was saved before must be read in another way, not when a feeling is added.
+/// The version of the saved form. It rises when older data must be read in another way, not when a feeling is added.
 const VERSION: u32 = 1;
 
-/// A feeling nearer to 0 than this is none: decay alone would never end it.
+/// A feeling nearer to 0 than this counts as none, because decay alone would never end it.
 const LEAST_FELT: f64 = 0.005;
 
-/// Feelings told to a model at once; those beyond are weaker.
+/// The most feelings in one prompt: the strongest ones.
 const MAX_DESCRIBED: usize = 3;
 
-/// Seconds for which a conversation that showed help in full shows a short line.
+/// Seconds during which a conversation that has shown help in full shows only a short line.
 const HELP_LASTS_S: i64 = 6 * 3_600;
 
-/// By how much feelings change.
+/// Changes of feelings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Deltas(BTreeMap<Dimension, f64>);
 
 impl Deltas {
-    /// The change of one feeling; 0 where there is none.
+    /// Returns the change of one feeling, or 0 if there is none.
     pub fn get(&self, dimension: Dimension) -> f64 {
         self.0.get(&dimension).copied().unwrap_or(0.0)
     }
 
-    /// Adds to the change of one feeling. What is no number is left out.
+    /// Adds to the change of one feeling. A delta that is not finite is ignored.
     pub fn add(&mut self, dimension: Dimension, delta: f64) {
         if delta.is_finite() {
             *self.0.entry(dimension).or_default() += delta;
         }
     }
 
-    /// Adds all of another.
+    /// Adds all changes of another.
     pub fn extend(&mut self, other: &Self) {
         other.iter().for_each(|(dimension, delta)| self.add(dimension, delta));
     }
 
-    /// The changes there are.
+    /// Iterates over the changes.
     pub fn iter(&self) -> impl Iterator<Item = (Dimension, f64)> {
         self.0.iter().map(|(dimension, delta)| (*dimension, *delta))
     }
 
-    /// Whether nothing changes.
+    /// Returns true if nothing changes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -60,42 +60,42 @@ impl FromIterator<(Dimension, f64)> for Deltas {
     }
 }
 
-/// What one persona feels towards one person, and what it must not forget of them from one message to the next.
+/// The feelings of one persona towards one person, and the facts about the person that must outlast a message.
 ///
-/// Each dimension stays between [`Dimension::least`] and 1 and goes back to 0 by itself, a share each turn.
+/// Each feeling stays between [`Dimension::least`] and 1, and a share of it fades each turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bond {
-    /// Those that are not 0.
+    /// The feelings that are not 0.
     feelings: BTreeMap<Dimension, f64>,
     minor: bool,
-    /// When the full help text was shown last.
+    /// When the full help text was last shown.
     helped_at: Option<Timestamp>,
 }
 
 impl Bond {
-    /// Towards somebody new: nothing in particular.
+    /// Creates the bond with somebody new, without any feelings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How strong a feeling is.
+    /// Returns the strength of a feeling.
     pub fn get(&self, dimension: Dimension) -> f64 {
         self.feelings.get(&dimension).copied().unwrap_or(0.0)
     }
 
-    /// Whether the person once said to be under 18: then that holds for every later message.
+    /// Returns true if the person once said that they are under 18. This then holds for every later message.
     pub fn is_minor(&self) -> bool {
         self.minor
     }
 
-    /// A turn goes by: every feeling loses this share of itself.
+    /// Ends a turn: every feeling loses this share of itself.
     pub fn decay_turn(&mut self, rate: f64) {
         let retained = 1.0 - crate::mind::share(rate);
         self.feelings.values_mut().for_each(|value| *value *= retained);
         self.feelings.retain(|_, value| value.abs() >= LEAST_FELT);
     }
 
-    /// Adds the changes of one message, none of them by more than `max_delta`.
+    /// Applies the changes of one message, each limited to `max_delta`.
     pub fn apply(&mut self, deltas: &Deltas, max_delta: f64) {
         let most = crate::mind::share(max_delta);
         for (dimension, delta) in deltas.iter() {
@@ -104,13 +104,13 @@ impl Bond {
         }
     }
 
-    /// Keeps of a message's tags what holds beyond it.
+    /// Stores those facts in a message's tags that hold beyond the message.
     pub fn learn(&mut self, tags: &[Tag]) {
         self.minor |= tags.contains(&Tag::Minor);
     }
 
-    /// Notes that a message of `at` brings help lines, and returns true if the full text is due: it is shown once in a
-    /// conversation, then a short one. The same message made anew shows what it showed.
+    /// Records that a message from `at` shows help lines. Returns true if the full text is due: a conversation shows it
+    /// once, then a short one. If the reply to the same message is generated again, it shows the same text again.
     pub fn help(&mut self, at: Timestamp) -> bool {
         let shown_s = |then: Timestamp| at.as_second().saturating_sub(then.as_second());
         let again = self.helped_at.is_some_and(|then| then < at && shown_s(then) < HELP_LASTS_S);
@@ -120,8 +120,8 @@ impl Bond {
         !again
     }
 
-    /// The state as `emotional_state` for a prompt: short plain sentences to the persona, strongest feelings only, always in the
-    /// same order, with `{{user}}` for the person's name; empty when there is nothing in particular.
+    /// Returns the feelings as `emotional_state` for a prompt: short plain sentences to the persona, only the strongest
+    /// feelings, always in the same order, with `{{user}}` for the person's name. Empty if no feeling is strong enough.
     pub fn words(&self) -> String {
         let mut described: Vec<(Dimension, f64, &str)> = Dimension::ALL
             .into_iter()
@@ -143,10 +143,10 @@ impl Bond {
     }
 }
 
-/// From how strong on a feeling is told, and as what: a little, clearly, very.
+/// The strengths from which a feeling is described as slight, clear or very strong.
 const LEVELS: [f64; 3] = [0.25, 0.5, 0.8];
 
-/// A feeling in words a small model understands; `None` for one too weak to speak of.
+/// Describes a feeling in words that a small model understands, or returns `None` if it is too weak.
 fn words(dimension: Dimension, value: f64) -> Option<&'static str> {
     let level = LEVELS.iter().rposition(|from| value.abs() >= *from)?;
     let described = match (dimension, value > 0.0) {
@@ -203,7 +203,7 @@ impl Serialize for Bond {
 }
 
 impl<'de> Deserialize<'de> for Bond {
-    /// Refuses what a newer version saved; a feeling with a name that does not exist is left out.
+    /// Rejects data that a newer version saved. Drops a feeling with an unknown name.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let saved = Saved::deserialize(deserializer)?;
         if saved.version > VERSION {

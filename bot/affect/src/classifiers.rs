@@ -8,17 +8,17 @@ use crate::mood::{self, MoodClassifier};
 use crate::salience::{self, SalienceClassifier};
 use crate::tags::{self, TagClassifier};
 
-/// Rises whenever the same examples would be learned otherwise.
+/// The version of the training. Increase it whenever the same examples would give other classifiers.
 const VERSION: u32 = 3;
 
-/// Everything that is learned from the examples, for one embedding model.
+/// All classifiers, trained for one embedding model.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Classifiers {
-    /// Moods.
+    /// The mood classifier.
     pub mood: MoodClassifier,
-    /// Tags.
+    /// The tag classifier.
     pub tags: TagClassifier,
-    /// What is worth keeping.
+    /// The salience classifier.
     #[serde(rename = "worth")]
     pub salience: SalienceClassifier,
 }
@@ -30,7 +30,7 @@ impl fmt::Debug for Classifiers {
 }
 
 impl Classifiers {
-    /// The texts to be embedded to learn it.
+    /// Returns the training texts of all classifiers, to be embedded.
     pub fn examples() -> Result<Vec<String>, Error> {
         let mut examples = MoodClassifier::examples()?;
         examples.extend(TagClassifier::examples()?);
@@ -38,11 +38,11 @@ impl Classifiers {
         Ok(examples)
     }
 
-    /// Learns from the vectors of [`Classifiers::examples`], in their order. Takes seconds of a core.
+    /// Trains on the vectors of [`Classifiers::examples`], in their order. Takes seconds on one core.
     ///
     /// # Errors
     ///
-    /// If there is not one vector of the same length for each of them.
+    /// [`Error::Vectors`] or [`Error::Lengths`] if there is not one vector of the same length for each example.
     pub fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
         let (moods, tags) = (MoodClassifier::examples()?.len(), TagClassifier::examples()?.len());
         let wrong = |want: usize| move || Error::Vectors { got: vectors.len(), want };
@@ -55,16 +55,16 @@ impl Classifiers {
         })
     }
 
-    /// What was learned, to be kept: JSON.
+    /// Returns the classifiers as JSON, to be stored.
     pub fn to_json(&self) -> Result<Vec<u8>, Error> {
         serde_json::to_vec(self).map_err(|error| Error::Stored(error.to_string()))
     }
 
-    /// What was kept.
+    /// Reads stored classifiers.
     ///
     /// # Errors
     ///
-    /// [`Error::Stored`] if it is damaged; then it has to be learned anew.
+    /// [`Error::Stored`] if the JSON is damaged. Then the classifiers must be trained again.
     pub fn from_json(json: &[u8]) -> Result<Self, Error> {
         let classifiers: Self = serde_json::from_slice(json).map_err(|error| Error::Stored(error.to_string()))?;
         if classifiers.mood.fits() && classifiers.tags.fits() && classifiers.salience.fits() {
@@ -74,8 +74,8 @@ impl Classifiers {
         }
     }
 
-    /// A name for what is learned with the embedding model of the identity `embedder`: 16 hexadecimal digits that change
-    /// with the model, the examples and how they are learned.
+    /// Returns a name for the classifiers of the embedding model with the identity `embedder`: 16 hexadecimal digits
+    /// that change with the model, the examples and the version of the training.
     pub fn name_for(embedder: &str) -> String {
         let mut hash = Sha256::new();
         for part in [&VERSION.to_string(), embedder, mood::EXAMPLES, tags::EXAMPLES, salience::EXAMPLES] {

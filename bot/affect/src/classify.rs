@@ -1,85 +1,85 @@
-//! A linear classifier: logistic regression over a sentence's vector, its words and its letters, with one label for each
-//! sentence or any number of them.
+//! A linear classifier: logistic regression over a sentence's vector, words and letters, with either one label or any
+//! number of labels for each sentence.
 
 use serde::{Deserialize, Serialize};
 
 use crate::features::{Sparse, Vocabulary};
 
-/// Inverse strength of regularization for each example, as in LIBLINEAR's `C`. Between 3 and 30 nothing changes much in
-/// cross-validation.
+/// The inverse strength of regularization per example, like `C` in LIBLINEAR. In cross-validation, values from 3 to 30
+/// make little difference.
 const C: f32 = 10.0;
 
 /// Passes over the examples.
 const EPOCHS: usize = 30;
 
-/// Step size at the beginning; it falls to nothing in a straight line.
+/// The first step size. It falls linearly to zero.
 const STEP: f32 = 1.0;
 
-/// Parts of the examples each of which is judged by what the others teach, to choose thresholds.
+/// The folds of the cross-validation that chooses thresholds.
 const FOLDS: usize = 8;
 
-/// Why a sense could not be learned.
+/// The reasons why a classifier cannot be trained or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A line is no labelled sentence.
+    /// A line is not a labelled sentence.
     #[error("line {line}: {why}")]
     Line {
-        /// Its number, the first being 1.
+        /// The line, counted from 1.
         line: usize,
         /// What is wrong with it.
         why: String,
     },
-    /// A label that does not exist.
+    /// A label does not exist.
     #[error("line {line}: there is no label {label:?}; there are {known}")]
     Label {
-        /// The number of the line, the first being 1.
+        /// The line, counted from 1.
         line: usize,
         /// The label.
         label: String,
-        /// Those there are.
+        /// The labels that exist.
         known: String,
     },
-    /// Not one vector for each example.
+    /// The number of vectors differs from the number of examples.
     #[error("{got} vectors for {want} examples")]
     Vectors {
-        /// Vectors given.
+        /// The number of vectors.
         got: usize,
-        /// Examples there are.
+        /// The number of examples.
         want: usize,
     },
-    /// A stored sense is damaged or of another version.
+    /// A stored classifier is damaged or of another version.
     #[error("what was learned cannot be read: {0}")]
     Stored(String),
-    /// Vectors of different lengths.
+    /// Vectors have different lengths.
     #[error("vectors of {one} and of {other} numbers")]
     Lengths {
-        /// How long the first is.
+        /// The length of the first vector.
         one: usize,
-        /// How long another is.
+        /// The length of the other vector.
         other: usize,
     },
 }
 
-/// How labels relate.
+/// How many labels a sentence has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Labels {
-    /// Each sentence has exactly one.
+    /// Each sentence has exactly one label.
     One,
-    /// Each sentence has any number of them.
+    /// Each sentence has any number of labels.
     Any,
 }
 
-/// What matters about a label of which there may be any number.
+/// The cost of errors for a label of [`Labels::Any`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Care {
-    /// How many times worse it is to miss it than to see it where it is not: the beta of an F-measure. 1 is even.
+    /// How many times worse a miss is than a false alarm: the beta of an F-measure. 1 weighs both equally.
     pub(crate) beta: f32,
-    /// The share of the examples without it that may be taken for it, whatever the measure says. An F-measure knows
-    /// nothing of how rare a label is outside the examples, where nearly all that is said has none. 1 is no limit.
+    /// The largest share of the examples without the label that may get it, whatever the F-measure says. An F-measure
+    /// does not know how rare a label is outside the examples, where nearly all messages have none. 1 is no limit.
     pub(crate) alarms: f32,
 }
 
-/// What is taught: a sentence, its vector and its labels by number.
+/// A training example: a sentence, its vector, and the numbers of its labels.
 pub(crate) struct Example {
     pub(crate) text: String,
     pub(crate) vector: Vec<f32>,
@@ -87,33 +87,33 @@ pub(crate) struct Example {
 }
 
 struct Sample {
-    /// Which of the examples it is.
+    /// The index of the example.
     number: usize,
     dense: Vec<f32>,
     sparse: Sparse,
     labels: Vec<usize>,
 }
 
-/// A learned classifier.
+/// A trained classifier.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Classifier {
     relation: Labels,
     dimension: usize,
     vocabulary: Vocabulary,
     weights: Weights,
-    /// Probability from which on a label holds, where there may be any number of them.
+    /// The probability from which each label holds, for [`Labels::Any`].
     thresholds: Vec<f32>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 struct Weights {
     labels: usize,
-    /// For each feature one number for each label; the features of the vector first, the bias last.
+    /// One weight per feature and label: first the features of the vector, then the words and letters, last the bias.
     values: Vec<f32>,
 }
 
 impl Classifier {
-    /// Learns `count` labels from examples whose vectors are of one length. `care` has an entry for each label of
+    /// Trains `count` labels on examples whose vectors have one length. `care` has an entry for each label of
     /// [`Labels::Any`].
     pub(crate) fn learn(relation: Labels, count: usize, care: &[Care], examples: &[Example]) -> Self {
         let (dimension, vocabulary, samples) = seen(examples);
@@ -127,16 +127,16 @@ impl Classifier {
         Self { relation, dimension, vocabulary, weights, thresholds }
     }
 
-    /// The probability of each label for each of the examples, by what the parts that it is not in teach.
+    /// Returns the probability of each label for each example, from a classifier that was trained without its fold.
     pub(crate) fn left_out(relation: Labels, count: usize, examples: &[Example]) -> Vec<Vec<f32>> {
         let (dimension, vocabulary, samples) = seen(examples);
         let all: Vec<&Sample> = samples.iter().collect();
-        let mut judged = judged(relation, &all, dimension + vocabulary.len(), count);
-        judged.sort_by_key(|(sample, _)| sample.number);
-        judged.into_iter().map(|(_, probabilities)| probabilities).collect()
+        let mut cross_validated = cross_validated(relation, &all, dimension + vocabulary.len(), count);
+        cross_validated.sort_by_key(|(sample, _)| sample.number);
+        cross_validated.into_iter().map(|(_, probabilities)| probabilities).collect()
     }
 
-    /// Whether its parts fit each other and `count` labels; one that was stored may be damaged.
+    /// Returns true if the parts match each other and `count` labels. A stored classifier may be damaged.
     pub(crate) fn fits(&self, count: usize) -> bool {
         let features = self.dimension.checked_add(self.vocabulary.len());
         let values = features.and_then(|features| features.checked_add(1)?.checked_mul(count));
@@ -147,14 +147,14 @@ impl Classifier {
             && self.vocabulary.is_numbered()
     }
 
-    /// The probability of each label.
+    /// Returns the probability of each label.
     pub(crate) fn probabilities(&self, text: &str, vector: &[f32]) -> Vec<f32> {
         let mut dense = vector.to_vec();
         dense.resize(self.dimension, 0.0);
         self.weights.probabilities(self.relation, &dense, &self.vocabulary.features(text))
     }
 
-    /// The labels that hold, where there may be any number of them.
+    /// Returns the labels that hold, for [`Labels::Any`].
     pub(crate) fn holding(&self, text: &str, vector: &[f32]) -> Vec<usize> {
         let probabilities = self.probabilities(text, vector);
         let held = probabilities.iter().zip(&self.thresholds).enumerate();
@@ -163,7 +163,7 @@ impl Classifier {
 }
 
 impl Weights {
-    /// Stochastic gradient descent, the same way each time.
+    /// Fits the weights by stochastic gradient descent. The result is deterministic.
     fn fitted(relation: Labels, samples: &[&Sample], features: usize, labels: usize) -> Self {
         let mut weights = Self { labels, values: vec![0.0; (features + 1) * labels] };
         let penalty = 1.0 / (C * samples.len().max(1) as f32);
@@ -217,7 +217,7 @@ impl Weights {
     }
 }
 
-/// How long the examples' vectors are, the words that count, and what is seen of each, in an order that is always the same.
+/// Returns the length of the vectors, the vocabulary, and the samples in a fixed pseudorandom order.
 fn seen(examples: &[Example]) -> (usize, Vocabulary, Vec<Sample>) {
     let dimension = examples.first().map_or(0, |example| example.vector.len());
     let vocabulary = Vocabulary::of(examples.iter().map(|example| example.text.as_str()));
@@ -232,39 +232,44 @@ fn seen(examples: &[Example]) -> (usize, Vocabulary, Vec<Sample>) {
     (dimension, vocabulary, samples)
 }
 
-/// All features of a sentence with their values.
+/// Iterates over all features of a sentence with their values.
 fn features<'a>(dense: &'a [f32], sparse: &'a Sparse) -> impl Iterator<Item = (usize, f32)> + 'a {
     let behind = dense.len();
     let sparse = sparse.iter().map(move |(number, value)| (behind + *number as usize, *value));
     dense.iter().copied().enumerate().chain(sparse)
 }
 
-/// Thresholds that are tried, in twentieths.
+/// The candidate thresholds, in twentieths.
 const TRIED: std::ops::RangeInclusive<u8> = 1..=18;
 
-/// The probability of each label for each sample, by what the parts that it is not in teach.
-fn judged<'a>(relation: Labels, samples: &[&'a Sample], features: usize, labels: usize) -> Vec<(&'a Sample, Vec<f32>)> {
-    let mut judged = Vec::with_capacity(samples.len());
+/// Returns the probability of each label for each sample, from weights that were fitted without the sample's fold.
+fn cross_validated<'a>(
+    relation: Labels,
+    samples: &[&'a Sample],
+    features: usize,
+    labels: usize,
+) -> Vec<(&'a Sample, Vec<f32>)> {
+    let mut cross_validated = Vec::with_capacity(samples.len());
     for fold in 0..FOLDS {
         let (mut taught, mut left_out) = (Vec::new(), Vec::new());
         for (index, sample) in samples.iter().enumerate() {
             if index % FOLDS == fold { left_out.push(*sample) } else { taught.push(*sample) }
         }
         let weights = Weights::fitted(relation, &taught, features, labels);
-        judged.extend(
+        cross_validated.extend(
             left_out.into_iter().map(|sample| (sample, weights.probabilities(relation, &sample.dense, &sample.sparse))),
         );
     }
-    judged
+    cross_validated
 }
 
-/// For each label the threshold that serves it best, over examples that were left out while it was learned.
+/// Returns the best threshold for each label, measured on samples that were left out of the training.
 fn thresholds(samples: &[&Sample], features: usize, care: &[Care]) -> Vec<f32> {
-    let judged = judged(Labels::Any, samples, features, care.len());
+    let cross_validated = cross_validated(Labels::Any, samples, features, care.len());
     let best = |(label, care): (usize, &Care)| {
         let measure = |threshold: f32| {
             let (mut right, mut seen, mut there) = (0.0_f32, 0.0_f32, 0.0_f32);
-            for (sample, probabilities) in &judged {
+            for (sample, probabilities) in &cross_validated {
                 let (sees, is) = (probabilities[label] >= threshold, sample.labels.contains(&label));
                 right += f32::from(u8::from(sees && is));
                 seen += f32::from(u8::from(sees));
@@ -277,24 +282,25 @@ fn thresholds(samples: &[&Sample], features: usize, care: &[Care]) -> Vec<f32> {
             .map(|twentieth| f32::from(twentieth) / 20.0)
             .map(|threshold| (threshold, measure(threshold)))
             .collect();
-        // A single best one is often luck.
+        // The sum over three neighbours, because a single best threshold is often luck.
         let enclosing = |part: &[(f32, f32)]| part.iter().map(|(_, measure)| measure).sum::<f32>();
         let best = measures.windows(3).max_by(|a, b| enclosing(a).total_cmp(&enclosing(b)));
-        let without = judged.iter().filter(|(sample, _)| !sample.labels.contains(&label));
+        let without = cross_validated.iter().filter(|(sample, _)| !sample.labels.contains(&label));
         let floor = least(without.map(|(_, probabilities)| probabilities[label]).collect(), care.alarms);
         best.map_or(0.5, |part| part[1].0).max(floor)
     };
     care.iter().enumerate().map(best).collect()
 }
 
-/// The lowest threshold that no more than `share` of the probabilities reach.
+/// Returns the lowest threshold that at most `share` of the probabilities reach.
 fn least(mut probabilities: Vec<f32>, share: f32) -> f32 {
     probabilities.sort_by(|a, b| b.total_cmp(a));
     let allowed = (share * probabilities.len() as f32).floor() as usize;
     probabilities.get(allowed).map_or(0.0, |first_refused| first_refused.next_up())
 }
 
-/// An order that has nothing to do with the one given, and is always the same (xorshift, Marsaglia 2003).
+/// Shuffles with a fixed seed, so that the order is unrelated to the given one and always the same (xorshift, Marsaglia
+/// 2003).
 fn shuffle<T>(items: &mut [T]) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for last in (1..items.len()).rev() {

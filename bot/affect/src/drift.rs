@@ -1,4 +1,4 @@
-//! How values change by themselves, in closed form: after how long they are what.
+//! How values change over time, in closed form: their value after a time, and the time at which they reach a value.
 
 use azera_config::Mind as Constants;
 use azera_types::Timestamp;
@@ -7,10 +7,10 @@ use jiff::SignedDuration;
 /// Seconds in an hour.
 const HOUR_S: f64 = 3600.0;
 
-/// Seconds that rounding may bring a value to its mark too early or too late; far less than the clock's resolution.
+/// The rounding error, in seconds, of the time at which a value is reached; far below the clock's resolution.
 const ROUNDING_S: f64 = 1e-5;
 
-/// Seconds in which a condition holds, counted from now; the last may be infinite.
+/// The time during which a condition holds, in seconds from now; `to_s` may be infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TimeWindow {
     pub(crate) from_s: f64,
@@ -18,17 +18,17 @@ pub(crate) struct TimeWindow {
 }
 
 impl TimeWindow {
-    /// From now on, always.
+    /// From now on, without end.
     pub(crate) const ALWAYS: Self = Self { from_s: 0.0, to_s: f64::INFINITY };
 
-    /// Seconds in which both hold, if there are any.
+    /// Returns the time during which both hold, if there is any.
     pub(crate) fn and(self, other: Self) -> Option<Self> {
         let both = Self { from_s: self.from_s.max(other.from_s), to_s: self.to_s.min(other.to_s) };
         (both.from_s <= both.to_s).then_some(both)
     }
 }
 
-/// What goes to rest by itself: each second by the same share of what is left (exponential decay).
+/// A value that returns to rest by exponential decay: each second it loses the same share of the remaining distance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decay {
     pub(crate) value: f64,
@@ -37,19 +37,19 @@ pub(crate) struct Decay {
 }
 
 impl Decay {
-    /// What it is in `s` seconds.
+    /// Returns the value after `s` seconds.
     pub(crate) fn after(self, s: f64) -> f64 {
         self.rest + (self.value - self.rest) * (-self.rate_per_s * s).exp()
     }
 
-    /// When it is `level` or more.
+    /// Returns when the value is `level` or more.
     pub(crate) fn at_least(self, level: f64) -> Option<TimeWindow> {
         let crossing_s = || ((self.value - self.rest) / (level - self.rest)).ln() / self.rate_per_s;
         match (self.value >= level, self.rest >= level) {
             (true, true) => Some(TimeWindow::ALWAYS),
             (true, false) if self.rate_per_s > 0.0 => Some(TimeWindow { to_s: crossing_s(), ..TimeWindow::ALWAYS }),
             (true, false) => Some(TimeWindow::ALWAYS),
-            // At rest it comes as near as one likes and never gets there.
+            // A value that tends to `level` comes arbitrarily close and never reaches it.
             (false, true) if self.rate_per_s > 0.0 && self.rest > level => {
                 Some(TimeWindow { from_s: crossing_s(), ..TimeWindow::ALWAYS })
             }
@@ -70,12 +70,12 @@ impl Pressure {
         Self { value, rate_per_s: constants.pressure_per_hour / HOUR_S }
     }
 
-    /// What it is in `s` seconds.
+    /// Returns the value after `s` seconds.
     pub(crate) fn after(self, s: f64) -> f64 {
         (self.value + self.rate_per_s * s).min(1.0)
     }
 
-    /// Seconds until it is `level`; infinite if it never is.
+    /// Returns the seconds until the value is `level`, or infinity if it never is.
     pub(crate) fn reaches_s(self, level: f64) -> f64 {
         if self.value >= level {
             0.0
@@ -86,7 +86,7 @@ impl Pressure {
         }
     }
 
-    /// When it is `level` or less.
+    /// Returns when the value is `level` or less.
     pub(crate) fn at_most(self, level: f64) -> Option<TimeWindow> {
         if self.value > level {
             return None;
@@ -97,7 +97,7 @@ impl Pressure {
     }
 }
 
-/// Energy, which comes back at rest: to 1, or no further than `tired` from when sleep pressure is high.
+/// Energy, which returns at rest: up to 1, or up to `tired` once sleep pressure is high.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Energy {
     pub(crate) value: f64,
@@ -106,12 +106,12 @@ pub(crate) struct Energy {
     pub(crate) rest_in_s: f64,
     /// Seconds until sleep pressure is high; may be infinite.
     pub(crate) high_in_s: f64,
-    /// Where recovery stops then.
+    /// The level at which recovery stops once sleep pressure is high.
     pub(crate) tired: f64,
 }
 
 impl Energy {
-    /// What it is in `s` seconds.
+    /// Returns the value after `s` seconds.
     pub(crate) fn after(self, s: f64) -> f64 {
         let rested_s = (s.min(self.high_in_s) - self.rest_in_s).max(0.0);
         let fresh = (self.value + self.rate_per_s * rested_s).min(1.0);
@@ -119,7 +119,7 @@ impl Energy {
         if fresh < self.tired && tired_s > 0.0 { (fresh + self.rate_per_s * tired_s).min(self.tired) } else { fresh }
     }
 
-    /// When it is `level` or more.
+    /// Returns when the value is `level` or more.
     pub(crate) fn at_least(self, level: f64) -> Option<TimeWindow> {
         if self.value >= level {
             return Some(TimeWindow::ALWAYS);
@@ -127,31 +127,31 @@ impl Energy {
         if self.rate_per_s <= 0.0 || level > 1.0 {
             return None;
         }
-        // Rest before and after pressure is high goes on without a break.
+        // Recovery continues without a break when sleep pressure becomes high.
         let from_s = self.rest_in_s + (level - self.value) / self.rate_per_s;
         (from_s <= self.high_in_s || level <= self.tired).then_some(TimeWindow { from_s, ..TimeWindow::ALWAYS })
     }
 }
 
-/// Seconds from one time to another; none if that lies before.
+/// Returns the seconds from one time to another, or 0 if the second is earlier.
 pub(crate) fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64().max(0.0)
 }
 
-/// The time so many seconds after another, to the next millisecond. `None` for a time that never comes.
+/// Returns the time `s` seconds after another, rounded up to a millisecond; `None` for a time that never comes.
 pub(crate) fn later(from: Timestamp, s: f64) -> Option<Timestamp> {
     let millis = ((s - ROUNDING_S) * 1000.0).ceil().max(0.0);
-    // Times end in the year 9999; what is beyond i64 was cut to it by then.
+    // Times end in the year 9999, and the cast saturates far beyond that.
     let millis = if millis.is_finite() { millis as i64 } else { return None };
     from.checked_add(SignedDuration::from_millis(millis)).ok()
 }
 
-/// The time so many hours after another, or the end of time.
+/// Returns the time some hours after another, or the last representable time.
 pub(crate) fn hours_later(from: Timestamp, hours: u32) -> Timestamp {
     from.checked_add(SignedDuration::from_hours(i64::from(hours))).unwrap_or(Timestamp::MAX)
 }
 
-/// The time so many seconds after another, or the end of time.
+/// Returns the time some seconds after another, or the last representable time.
 pub(crate) fn seconds_later(from: Timestamp, s: u32) -> Timestamp {
     from.checked_add(SignedDuration::from_secs(i64::from(s))).unwrap_or(Timestamp::MAX)
 }
@@ -162,10 +162,11 @@ mod tests {
 
     use super::*;
 
-    /// Whether a spell says the same as looking, except where the value is at the level to the last digits.
-    fn agrees(spell: Option<TimeWindow>, s: f64, value: f64, level: f64, holds: bool) -> Result<(), TestCaseError> {
-        let said = spell.is_some_and(|spell| (spell.from_s..=spell.to_s).contains(&s));
-        prop_assert!(said == holds || (value - level).abs() < 1e-9, "{spell:?} at {s} s: {value}, level {level}");
+    /// Checks that a window contains `s` exactly if the value meets the level, except where they differ only by
+    /// rounding.
+    fn agrees(window: Option<TimeWindow>, s: f64, value: f64, level: f64, holds: bool) -> Result<(), TestCaseError> {
+        let said = window.is_some_and(|window| (window.from_s..=window.to_s).contains(&s));
+        prop_assert!(said == holds || (value - level).abs() < 1e-9, "{window:?} at {s} s: {value}, level {level}");
         Ok(())
     }
 
@@ -185,7 +186,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 4096, ..ProptestConfig::default() })]
 
         #[test]
-        fn when_something_holds_is_when_its_value_says_so(
+        fn a_computed_window_agrees_with_the_values(
             value in share(), rest in share(), rate_per_s in rate(), level in share(), times in times(),
             rest_in_s in prop_oneof![Just(0.0), 0.0..3000.0], high_in_s in prop_oneof![Just(0.0), Just(f64::INFINITY), 0.0..3000.0],
         ) {

@@ -1,16 +1,16 @@
-//! Labelled sentences, a JSON object a line: `{"text": ..., "label": ...}` or `{"text": ..., "labels": [...]}`.
+//! Labelled sentences, one JSON object per line: `{"text": ..., "label": ...}` or `{"text": ..., "labels": [...]}`.
 
 use serde::Deserialize;
 
 use crate::classify::{Error, Example};
 
-/// A sentence and what a careful reader calls it.
+/// A sentence, and the labels that a careful reader gives it.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Line")]
 pub struct LabelledSentence {
     /// The sentence.
     pub text: String,
-    /// Its labels: one where only one can be, none or several elsewhere.
+    /// Its labels: exactly one with `label`, any number with `labels`.
     pub labels: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl std::fmt::Debug for LabelledSentence {
 ///
 /// # Errors
 ///
-/// [`Error::Line`] names the line that is none.
+/// [`Error::Line`] names the line that is invalid.
 pub fn labelled(lines: &str) -> Result<Vec<LabelledSentence>, Error> {
     let lines = lines.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
@@ -55,16 +55,17 @@ pub fn labelled(lines: &str) -> Result<Vec<LabelledSentence>, Error> {
         .collect()
 }
 
-/// The sentences alone, to be embedded.
+/// Returns only the sentences, to be embedded.
 pub(crate) fn texts(lines: &str) -> Result<Vec<String>, Error> {
     Ok(labelled(lines)?.into_iter().map(|example| example.text).collect())
 }
 
-/// The sentences with their vectors, in the same order, and with their labels by number in `known`.
+/// Returns the sentences with their vectors, in the same order, and with their labels as indexes into `known`.
 ///
 /// # Errors
 ///
-/// If there is not one vector of the same length for each of them, or a label is none of the known.
+/// [`Error::Vectors`] or [`Error::Lengths`] if there is not one vector of the same length for each sentence, and
+/// [`Error::Label`] if a label is not in `known`.
 pub(crate) fn taught(lines: &str, known: &[&str], vectors: &[Vec<f32>]) -> Result<Vec<Example>, Error> {
     let examples = labelled(lines)?;
     if vectors.len() != examples.len() {

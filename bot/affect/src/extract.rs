@@ -1,4 +1,4 @@
-//! What of a conversation is kept as memories of their own: people's own words, chosen, never rewritten.
+//! Extracts memories from a conversation: people's own words, selected and never rewritten.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,36 +6,38 @@ use std::ops::Range;
 use crate::salience::{Kind, SalienceClassifier, SalienceScore};
 use crate::sentences::sentences;
 
-/// Probability of being worth it from which on a sentence is kept. What a higher one gains in precision it loses in recall;
-/// BENCHMARKS.md has the figures.
+/// The salience from which a sentence is kept. A higher value gains precision and loses recall; BENCHMARKS.md has the
+/// figures.
 const MIN_SALIENCE: f32 = 0.55;
 
-/// Words up to which a message says too little without the one before it.
+/// A message of at most this many words says too little without the one before it.
 const SHORT_WORDS: usize = 3;
 
-/// Words up to which a question may be one that only asks again, so that what follows can still correct what stood before it.
+/// A question of at most this many words may only echo ("Tuesday?"), so the next message can still correct an earlier
+/// one.
 const ECHO_WORDS: usize = 3;
 
-/// Sentences on either side that stay with those worth keeping, for what they say alone may not be clear.
+/// How many sentences on either side stay with a salient one, because it may not be clear alone.
 const NEIGHBOURS: usize = 2;
 
-/// Words up to which a question only asks on ("Where to?"), so that the answer belongs to what was asked about.
+/// A question of at most this many words only asks for more ("Where to?"), so its answer belongs to the earlier
+/// statement.
 const ASKS_ON_WORDS: usize = 5;
 
-/// How many messages before a correction, or an answer, may lie what it belongs to.
+/// The most messages between a statement and its correction or answer.
 const BELONGS_WITHIN: usize = 2;
 
 /// A message of a conversation.
 #[derive(Clone, Copy)]
 pub struct ConversationMessage<'a> {
-    /// Who wrote it, as it shall stand in the memory.
+    /// The author's name, as it shall stand in the memory.
     pub speaker: &'a str,
-    /// Whether the persona wrote it: nothing of it is ever kept.
+    /// True if the persona wrote the message. Nothing of it is ever kept.
     pub is_bot: bool,
-    /// What was written.
+    /// The message's text.
     pub text: &'a str,
-    /// A vector for each of [`SalienceClassifier::sentences`] of the text, in their order. Where one is missing, words and letters
-    /// tell alone; for the persona's messages none is needed.
+    /// One vector for each of [`SalienceClassifier::sentences`] of the text, in their order. If one is missing, only
+    /// words and letters are rated. The persona's messages need none.
     pub vectors: &'a [Vec<f32>],
 }
 
@@ -48,25 +50,26 @@ impl fmt::Debug for ConversationMessage<'_> {
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessagePart {
-    /// The number of the message in the conversation, the first being 0.
+    /// The index of the message in the conversation, from 0.
     pub message: usize,
-    /// Where in its text, in bytes.
+    /// The byte range in the message's text.
     pub span: Range<usize>,
 }
 
-/// What is kept as one memory.
+/// The content of one memory.
 #[derive(Clone, PartialEq)]
 pub struct ExtractedMemory {
-    /// What it is.
+    /// The kind of memory.
     pub kind: Kind,
-    /// Where it stands, in the order it was said; never empty, and no two in one message. More than one part where the last
-    /// says too little without those before it: a question and its answer, what was said and its correction.
+    /// The parts, in the order in which they were said: at least one, and at most one per message. There is more than
+    /// one if the last says too little without those before it: a question and its answer, a statement and its
+    /// correction.
     pub parts: Vec<MessagePart>,
-    /// The parts word for word, each on a line behind its speaker's name: `Ada: I have moved to Turin.`
+    /// The parts word for word, one per line after the speaker's name: `Ada: I have moved to Turin.`
     pub text: String,
-    /// How much it matters, 0 to 1.
+    /// How important it is, 0 to 1.
     pub importance: f32,
-    /// Whom it is about: the speaker of its last part, or nobody in particular for a decision, which is everybody's.
+    /// The person it is about: the speaker of the last part. `None` for a decision, which belongs to everybody.
     pub about: Option<String>,
 }
 
@@ -78,7 +81,7 @@ impl fmt::Debug for ExtractedMemory {
 }
 
 impl ExtractedMemory {
-    /// The numbers of the messages it stands in, each once, rising.
+    /// Returns the indexes of the messages that contain the parts, ascending and each once.
     pub fn sources(&self) -> Vec<usize> {
         let mut sources: Vec<usize> = self.parts.iter().map(|part| part.message).collect();
         sources.sort_unstable();
@@ -87,7 +90,7 @@ impl ExtractedMemory {
     }
 }
 
-/// What of one message makes a memory, before it is written down.
+/// The selected parts of one message, before they are written as a memory.
 struct Chosen {
     kind: Kind,
     probability: f32,
@@ -95,14 +98,14 @@ struct Chosen {
 }
 
 impl SalienceClassifier {
-    /// The sentences of a message, each of which is embedded by itself.
+    /// Returns the sentences of a message. Each is embedded by itself.
     pub fn sentences(text: &str) -> Vec<&str> {
         sentences(text).into_iter().filter_map(|range| text.get(range)).collect()
     }
 
-    /// What of a conversation is worth keeping, in the order it was said. The text of a memory is what people wrote, so that
-    /// it is as true as they were; nothing is kept of what the persona wrote, so neither is what it had recalled. Words such as
-    /// "tomorrow" mean the day of the message.
+    /// Returns what is worth keeping of a conversation, in the order in which it was said. The text of a memory is what
+    /// people wrote, so it is as true as they were. Nothing that the persona wrote is kept, and so nothing that it had
+    /// recalled. Words such as "tomorrow" are relative to the day of the message.
     pub fn extract(&self, conversation: &[ConversationMessage<'_>]) -> Vec<ExtractedMemory> {
         let mut chosen: Vec<Chosen> = Vec::new();
         for (number, said) in conversation.iter().enumerate().filter(|(_, said)| !said.is_bot) {
@@ -113,13 +116,14 @@ impl SalienceClassifier {
                 let before = before.filter(|before| opens && !before.text.trim().is_empty());
                 let question = before.filter(|before| asks(before.text)).map(|before| words(before.text));
                 let corrects = opens && corrects(own) && question.is_none_or(|words| words <= ECHO_WORDS);
-                let goes_on = question.is_some_and(|words| words <= ASKS_ON_WORDS);
+                let answers_follow_up = question.is_some_and(|words| words <= ASKS_ON_WORDS);
                 let alone = question.is_none() && !corrects && words(own) > SHORT_WORDS;
                 if let Some(before) = before.filter(|before| !alone && !before.is_bot) {
                     memory.parts.insert(0, MessagePart { message: number - 1, span: 0..before.text.len() });
                 }
                 let belongs = |last: &Chosen| {
-                    last.reaches(number) && (corrects || (goes_on && last.speaker(conversation) == Some(said.speaker)))
+                    last.reaches(number)
+                        && (corrects || (answers_follow_up && last.speaker(conversation) == Some(said.speaker)))
                 };
                 match chosen.last_mut().filter(|last| belongs(last)) {
                     Some(last) => last.absorb(memory),
@@ -130,9 +134,9 @@ impl SalienceClassifier {
         chosen.into_iter().map(|memory| memory.written(conversation)).collect()
     }
 
-    /// What of one message is worth keeping: from the first to the last sentence that is, with those around them, as one memory of
-    /// the kind of the one that is worth most. A message is one mark in the record, and what is said in one breath is rarely
-    /// understood in halves.
+    /// Selects what is worth keeping of one message as one memory: from the first to the last salient sentence, with
+    /// their neighbours, and with the kind of the most salient one. A memory refers to whole messages, and halves of
+    /// one message are rarely clear alone.
     fn chosen(&self, number: usize, said: &ConversationMessage<'_>) -> Option<Chosen> {
         let ranges = sentences(said.text);
         let mut found: Option<(usize, usize, SalienceScore)> = None;
@@ -156,21 +160,21 @@ impl SalienceClassifier {
 }
 
 impl Chosen {
-    /// Whether something in the message `number` can belong to this.
+    /// Returns true if the message `number` is near enough to belong to this memory.
     fn reaches(&self, number: usize) -> bool {
         self.parts.last().is_some_and(|part| part.message < number && number - part.message <= BELONGS_WITHIN)
     }
 
-    /// Who said the last of it.
+    /// Returns the speaker of the last part.
     fn speaker<'a>(&self, conversation: &[ConversationMessage<'a>]) -> Option<&'a str> {
         conversation.get(self.parts.last()?.message).map(|said| said.speaker)
     }
 
-    /// Takes in what belongs to it, a correction above all: both stay, in their order, so that what was wrong is never kept
-    /// alone.
+    /// Appends the parts of another memory that belongs to this one, typically a correction. Both stay, in their order,
+    /// so that a wrong statement is never kept alone.
     fn absorb(&mut self, other: Self) {
         let there = self.parts.iter().map(|part| part.message).max();
-        // What the other brings along may be here already.
+        // The other memory may bring parts that are already here.
         self.parts.extend(other.parts.into_iter().filter(|part| Some(part.message) > there));
         self.probability = self.probability.max(other.probability);
     }
@@ -186,7 +190,7 @@ impl Chosen {
         ExtractedMemory {
             kind: self.kind,
             text: lines.join("\n"),
-            // What is hardly worth keeping matters half as much as what surely is.
+            // A sentence that is barely worth keeping is half as important as one that surely is.
             importance: self.kind.importance() * (1.0 + self.probability) / 2.0,
             about,
             parts: self.parts,
@@ -194,7 +198,7 @@ impl Chosen {
     }
 }
 
-/// Whether the part begins where the text does.
+/// Returns true if the part begins where the text does.
 fn starts(text: &str, part: &MessagePart) -> bool {
     text.get(..part.span.start).is_some_and(|before| before.trim().is_empty())
 }
@@ -203,22 +207,22 @@ fn words(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
-/// Whether a text ends with a question.
+/// Returns true if a text ends with a question mark.
 fn asks(text: &str) -> bool {
     text.trim_end_matches(|c: char| c.is_whitespace() || "\"”’')*".contains(c)).ends_with(['?', '？'])
 }
 
-/// Words that put something right when a message begins with one, after words that put it off ("oh", "well").
+/// Words that mark a correction at the beginning of a message, possibly after a hesitation ("oh", "well").
 const CORRECTING: [&str; 11] =
     ["no", "nope", "nah", "not", "actually", "correction", "sorry", "wait", "nein", "doch", "non"];
 
-/// Pairs of words that do.
+/// Pairs of words that mark a correction.
 const CORRECTING_PAIRS: [[&str; 2]; 5] =
     [["i", "meant"], ["scrap", "that"], ["my", "mistake"], ["je", "voulais"], ["quise", "decir"]];
 
 const HESITATING: [&str; 10] = ["oh", "ah", "um", "uh", "er", "well", "hm", "ok", "okay", "haha"];
 
-/// Whether a message puts right what was said before it.
+/// Returns true if a message corrects what was said before it.
 fn corrects(text: &str) -> bool {
     let text = text.to_lowercase();
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -232,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_correction_is_told_by_how_it_begins() {
+    fn a_correction_is_recognized_by_its_beginning() {
         let check = |text: &str, want: bool| assert_eq!(corrects(text), want, "{text}");
         check("No, it is Tuesday.", true);
         check("oh wait, actually 5", true);
@@ -245,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_may_stand_in_quotes() {
+    fn a_question_can_be_quoted() {
         let check = |text: &str, want: bool| assert_eq!(asks(text), want, "{text}");
         check("Is it so?", true);
         check("\"Is it so?\" ", true);

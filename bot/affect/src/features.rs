@@ -1,26 +1,26 @@
-//! What is seen of a sentence besides its embedding: words and pairs of words, and runs of letters within words. An
-//! embedding says what a sentence is about, and much less in what manner it is said.
+//! The features of a sentence besides its embedding: words, pairs of words, and letter n-grams within words. An
+//! embedding captures the topic of a sentence well, and its tone much less.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-/// Characters of a text that are looked at.
+/// The most characters of a text that are read.
 const MAX_CHARS: usize = 2_000;
 
-/// Sentences a word or pair must stand in to count.
+/// The least number of sentences that must contain a word or pair.
 const MIN_WORD_SENTENCES: usize = 2;
 
-/// Sentences a run of letters must stand in to count.
+/// The least number of sentences that must contain a letter n-gram.
 const MIN_LETTER_SENTENCES: usize = 3;
 
-/// Lengths of runs of letters.
+/// The lengths of letter n-grams.
 const LETTERS: std::ops::RangeInclusive<usize> = 2..=4;
 
-/// Numbers of features and what each weighs, by its value.
+/// Feature numbers with their values.
 pub(crate) type Sparse = Vec<(u32, f32)>;
 
-/// The words and runs of letters that count, and how rare each is.
+/// The known words and letter n-grams, each with its number and its rarity.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Vocabulary {
     words: HashMap<String, (u32, f32)>,
@@ -39,13 +39,13 @@ impl Vocabulary {
         self.words.len() + self.letters.len()
     }
 
-    /// Whether every feature has a number below [`Vocabulary::len`].
+    /// Returns true if every feature number is below [`Vocabulary::len`].
     pub(crate) fn is_numbered(&self) -> bool {
         let mut numbers = self.words.values().chain(self.letters.values());
         numbers.all(|(number, _)| usize::try_from(*number).is_ok_and(|number| number < self.len()))
     }
 
-    /// The features of a text: those of each kind together of length 1.
+    /// Returns the features of a text. The vector of each kind has length 1.
     pub(crate) fn features(&self, text: &str) -> Sparse {
         let mut features = weighed(&self.words, words(text));
         features.extend(weighed(&self.letters, letters(text)));
@@ -53,8 +53,8 @@ impl Vocabulary {
     }
 }
 
-/// Numbers what stands in enough sentences. Its weight is the inverse document frequency, smoothed:
-/// `ln((1 + sentences) / (1 + holding)) + 1`.
+/// Numbers the features that occur in at least `least` sentences. The weight is the smoothed inverse document
+/// frequency: `ln((1 + sentences) / (1 + sentences with the feature)) + 1`.
 fn counted(sentences: impl Iterator<Item = Vec<String>>, least: usize, next: &mut u32) -> HashMap<String, (u32, f32)> {
     let mut holding: BTreeMap<String, usize> = BTreeMap::new();
     let mut all = 0;
@@ -75,7 +75,7 @@ fn counted(sentences: impl Iterator<Item = Vec<String>>, least: usize, next: &mu
     numbered
 }
 
-/// Sublinear term frequency times rarity, of length 1.
+/// Returns sublinear term frequency times rarity, normalized to length 1.
 fn weighed(known: &HashMap<String, (u32, f32)>, words: Vec<String>) -> Sparse {
     let mut times: BTreeMap<u32, (f32, f32)> = BTreeMap::new();
     for word in words {
@@ -92,7 +92,7 @@ fn weighed(known: &HashMap<String, (u32, f32)>, words: Vec<String>) -> Sparse {
     features
 }
 
-/// Words, runs of `?` and `!`, and other marks; and each with the one behind it.
+/// Returns the words, the runs of `?` and `!`, and the other marks, then each pair of neighbours.
 fn words(text: &str) -> Vec<String> {
     let mut single: Vec<String> = Vec::new();
     let mut kind = ' ';
@@ -115,7 +115,7 @@ fn words(text: &str) -> Vec<String> {
     single
 }
 
-/// Runs of letters within each word, which stands between blanks.
+/// Returns the letter n-grams of each word, with a blank before and after the word.
 fn letters(text: &str) -> Vec<String> {
     let mut runs = Vec::new();
     let text: String = text.chars().take(MAX_CHARS).flat_map(char::to_lowercase).collect();
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_falls_into_words_marks_and_pairs() {
+    fn a_sentence_is_split_into_words_marks_and_pairs() {
         assert_eq!(
             words("Oh no, really?!"),
             ["oh", "no", ",", "really", "?!", "oh no", "no ,", ", really", "really ?!"]
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_stay_within_words() {
+    fn letter_ngrams_stay_within_words() {
         assert_eq!(letters("ab c"), [" a", "ab", "b ", " ab", "ab ", " ab ", " c", "c ", " c "]);
     }
 

@@ -1,22 +1,27 @@
-//! What a persona feels and notices. Pure: texts, vectors and times go in, states and labels come out.
+//! Affect: the feelings of a persona, and classifiers for messages. The crate is pure: texts, vectors and times go in,
+//! states and labels come out.
 //!
-//! # What there is
+//! # Contents
 //!
-//! - [`Mind`]: how a persona is in one realm. Mood, energy, focus and sleep pressure go by themselves, in closed form, and it says
-//!   when it wants to dream, nap or reflect. [`Minds`] keeps many and looks at those alone that have something due.
-//! - [`Bond`]: what a persona feels towards one person.
-//! - [`Rules`]: what the tags of a message call for: texts for that turn, feelings, and help that is shown word for word.
-//! - [`blend`]: how a second style is mixed into the first as a feeling climbs.
-//! - [`DangerLexicon`]: the safety net that needs no model: phrases of people in danger, in thirty languages.
-//! - [`MoodClassifier`], [`TagClassifier`]: the mood in what the persona says, and the tags of what people say. Both are linear classifiers
-//!   over a sentence's embedding, its words and its letters, learned from the sentences in `examples/` with the embedding
-//!   model that is in use ([`Classifiers`]), so that they cost no call of a chat model.
-//! - [`SalienceClassifier`]: likewise, which sentences are worth keeping as memories of their own, and of what [`Kind`]. A whole
-//!   conversation gives what is [`ExtractedMemory`] of it: people's own words, with the messages they stand in.
+//! - [`Mind`]: the mental state of a persona in one realm. Mood, energy, focus and sleep pressure change over time in
+//!   closed form. A mind says when a dream, nap or reflection is due. [`Minds`] holds many and looks only at those with
+//!   something due.
+//! - [`Bond`]: the feelings of a persona towards one person.
+//! - [`Rules`]: what the tags of a message call for: texts for that turn's prompt, changes of feelings, and help that
+//!   is shown word for word.
+//! - [`blend`]: mixes a second style into the first as a feeling rises.
+//! - [`DangerLexicon`]: a safety net that needs no model: phrases of people in danger, in thirty languages.
+//! - [`MoodClassifier`], [`TagClassifier`]: detect the mood of a persona's text and the tags of a person's message.
+//!   Both are linear classifiers over a sentence's embedding, words and letters. They are trained on the sentences in
+//!   `examples/` with the current embedding model ([`Classifiers`]), so they need no call of a chat model.
+//! - [`SalienceClassifier`]: rates in the same way which sentences are worth keeping as memories, and of which
+//!   [`Kind`]. Applied to a conversation it returns [`ExtractedMemory`]s: people's own words, with the messages that
+//!   contain them.
 //!
 //! # A turn
 //!
-//! What is read before it: the mind of the persona in the realm, its bond with the person, the realm's rules.
+//! The caller loads three things before a turn: the mind of the persona in the realm, its bond with the person, and the
+//! realm's rules.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -29,19 +34,19 @@
 //! let id = MindId { persona: PersonaId::new("azera")?, realm: RealmId::new("guild")? };
 //! let now: Timestamp = "2026-06-01T12:00:00Z".parse()?;
 //! let mut minds = Minds::new();
-//! minds.insert(id.clone(), Mind::new(now, &params), Arc::clone(&params)); // or as it was saved
-//! let mut bond = Bond::new(); // likewise
+//! minds.insert(id.clone(), Mind::new(now, &params), Arc::clone(&params)); // or a saved mind
+//! let mut bond = Bond::new(); // or a saved bond
 //! let rules = Rules::with(&RealmRules::default())?;
 //!
-//! // The message is tagged (`TagSense`), what its tags call for is found, and the feelings change: before the reply, which shows them.
+//! // `TagClassifier` tags the message, and the rules match the tags. The feelings change before the reply, so that the reply shows them.
 //! let tags = [Tag::Hostility];
 //! bond.learn(&tags);
 //! let matched = rules.matching(&tags, &bond);
-//! bond.decay_turn(params.constants.emotion_decay_rate); // or the persona's own
+//! bond.decay_turn(params.constants.emotion_decay_rate); // or the persona's own rate
 //! bond.apply(&matched.deltas, params.constants.emotion_max_delta);
 //!
-//! // Composing: how the mind is, `emotional_state`, style and endings, from what changes least to what changes most. Dropping the act
-//! // leaves the endings alone. `{{user}}` in any of it is the person's name.
+//! // The prompt gets the style, the mood, the feelings and the endings, from what changes least to what changes most. If the rules
+//! // drop the act, only the endings remain. `{{user}}` stands for the person's name everywhere.
 //! let mut parts: Vec<String> = Vec::new();
 //! if !matched.drop_act {
 //!     let terse = ["Use short sentences.".to_owned(), "Answer in one sentence.".to_owned()];
@@ -52,17 +57,17 @@
 //! }
 //! parts.extend(matched.endings);
 //!
-//! // The reply is written; below it stands help, word for word. Its mood is told (`MoodSense`), rides in the `done` event with value and
-//! // energy, and goes into the mind. Mind and bond are saved.
+//! // The model writes the reply, and help stands below it, word for word. `MoodClassifier` detects the reply's mood, which goes into the
+//! // mind and, with value and energy, into the `done` event. Then mind and bond are saved.
 //! let help: Vec<String> = matched.help.iter().map(|help| help.text(Listener { locale: Some("en-GB"), language: None })).collect();
 //! minds.apply(&id, now, Event::Exchange { felt: None });
 //! let (mind, bond) = (serde_json::to_vec(&minds.get(&id))?, serde_json::to_vec(&bond)?);
 //!
-//! // Between turns, each second or at `Minds::next_due`: what is it time for? Whoever is named has changed and is saved.
+//! // Between turns, each second or at `Minds::next_due`, a tick returns what is due. The minds that it names have changed and are saved.
 //! let evening: Timestamp = "2026-06-01T21:00:00Z".parse()?;
 //! for (id, effects) in minds.tick(evening) {
 //!     if effects.contains(&Effect::Due(Activity::Reflection)) {
-//!         // ... and when the entry is written (`PutOff`, had live chat gone first):
+//!         // ... after the entry is written (or `PutOff`, if live chat went first):
 //!         minds.apply(&id, evening, Event::Done(Activity::Reflection));
 //!     }
 //! }
@@ -71,14 +76,15 @@
 //! ```
 //!
 //! Invariants:
-//! - No I/O, no clock, no model: whoever calls brings the vectors.
-//! - Into how many steps a time is cut makes no difference to a mind, every value stays within its bounds, and a clock that goes
-//!   back changes none.
+//! - No I/O, no clock, no model: the caller provides the vectors.
+//! - A mind's state does not depend on how many steps a time is divided into. Every value stays within its bounds, and
+//!   a clock that goes back changes none.
 //! - A mind that is left alone until [`Mind::next_due`] misses nothing.
 //! - Every feeling stays within its bounds, and no message changes one by more than the configured limit.
-//! - What is kept of a conversation is text of its people, byte for byte; none of it is the persona's.
-//! - No rule of a realm takes away what a safety rule says, shows or silences.
-//! - The same examples and vectors give the same sense.
+//! - An extracted memory is text of the conversation's people, byte for byte. It contains nothing that the persona
+//!   wrote.
+//! - No rule of a realm removes what a safety rule says, shows or silences.
+//! - The same examples and vectors give the same classifier.
 //! - `Debug` shows no text.
 
 mod bond;

@@ -1,4 +1,4 @@
-//! The state of a mind, and what events do to it.
+//! The state of a mind, and how events change it.
 
 use azera_types::Timestamp;
 use jiff::SignedDuration;
@@ -7,17 +7,17 @@ use crate::drift::{Decay, Energy, Pressure, seconds, seconds_later};
 use crate::mood::{DetectedMood, Mood};
 use crate::params::MindParams;
 
-/// What a mind feels like while nothing in particular is felt.
+/// The mood of a mind that feels nothing in particular.
 pub(crate) const EVEN_MOOD: Mood = Mood::Calm;
 
-/// Energy that a mind begins with.
+/// The energy of a new mind.
 const FIRST_ENERGY: f64 = 0.7;
 
-/// How far a clock may go back with the mind simply waiting for it: adjustments, and times noted side by side. Beyond this the clock
-/// was wrong, and the mind goes on from the time it is now.
+/// How far a clock may go back while the mind simply waits for it. This covers clock adjustments and times that were
+/// noted in parallel. Beyond it, the clock was wrong before, and the mind continues from the new time.
 pub(crate) const CLOCK_SLACK: SignedDuration = SignedDuration::from_mins(10);
 
-/// What a mind does by itself.
+/// Something that a mind does by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Activity {
     /// A dream at night.
@@ -29,10 +29,10 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// All there are, what matters more first.
+    /// All activities, the most important first.
     pub const ALL: [Self; 3] = [Self::Dream, Self::Nap, Self::Reflection];
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dream => "dream",
@@ -41,106 +41,106 @@ impl Activity {
         }
     }
 
-    /// The activity of a name.
+    /// Returns the activity with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|activity| activity.name() == name)
     }
 }
 
-/// What happens to a mind.
+/// Something that happens to a mind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Event {
-    /// A message was answered. `felt` is the mood in the reply, where it could be told.
+    /// The persona answered a message. `felt` is the mood of the reply, if it was detected.
     Exchange {
-        /// The mood in the reply.
+        /// The mood of the reply.
         felt: Option<DetectedMood>,
     },
-    /// An activity came to its end, whether the mind had called for it or a person had.
+    /// An activity ended, whether the mind or a person asked for it.
     Done(Activity),
-    /// An activity that the mind called for did not come about: live chat went first, or something failed. It is due again after
-    /// `retry_minutes`, if it still is.
+    /// An activity that the mind asked for did not happen, because live chat went first or something failed. It is due
+    /// again after `retry_minutes`, if its conditions still hold.
     PutOff(Activity),
 }
 
-/// What follows for the host.
+/// Something for the host to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It is time for an activity. The host answers with [`Event::Done`] or [`Event::PutOff`]; without an answer (a crash) it is due
-    /// again after `retry_minutes`.
+    /// An activity is due. The host answers with [`Event::Done`] or [`Event::PutOff`]. Without an answer (after a
+    /// crash) it is due again after `retry_minutes`.
     Due(Activity),
-    /// The mood has another name now.
+    /// The mood has a new label.
     Mood(Mood),
 }
 
-/// An activity that was called for and is not over.
+/// An activity that the mind asked for and that is not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PendingActivity {
     pub(crate) activity: Activity,
     pub(crate) at: Timestamp,
-    /// Exchanges it is about: what is said meanwhile is for the next one.
+    /// The exchanges that it is about. Later exchanges are left for the next activity.
     pub(crate) exchanges: u32,
 }
 
 /// The mind of one persona in one realm.
 ///
-/// Every value goes by itself from the time it was last touched, so that looking at it costs no more after a year than after
-/// a second. It holds no text.
+/// Every value changes in closed form from the time of the last change, so looking at a mind costs no more after a year
+/// than after a second. A mind contains no text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mind {
-    /// The time that all values are of.
+    /// The time for which all values hold.
     pub(crate) at: Timestamp,
-    /// How pleasant it feels, -1 to 1.
+    /// How pleasant the mood is, -1 to 1.
     pub(crate) valence: f64,
-    /// How stirred it is, 0 to 1.
+    /// How strong the mood is, 0 to 1.
     pub(crate) arousal: f64,
     pub(crate) energy: f64,
     pub(crate) focus: f64,
     pub(crate) pressure: f64,
     pub(crate) label: Mood,
-    /// When the label was felt; `None` once that is over.
+    /// When the label was felt; `None` once the mood is over.
     pub(crate) felt_at: Option<Timestamp>,
-    /// The last exchange, or the mind's beginning.
+    /// The last exchange, or the creation of the mind.
     pub(crate) quiet_since: Timestamp,
     pub(crate) last_exchange: Option<Timestamp>,
     pub(crate) last_dream: Option<Timestamp>,
     pub(crate) last_reflection: Option<Timestamp>,
     /// Exchanges since the last dream or nap.
     pub(crate) undreamt: u32,
-    /// Exchanges since the last reflection, and when the first of them was.
+    /// Exchanges since the last reflection, and the time of the first of them.
     pub(crate) unreflected: u32,
     pub(crate) unreflected_since: Option<Timestamp>,
     pub(crate) pending: Option<PendingActivity>,
 }
 
-/// A mind as it is at some time. All shares go from 0 to 1.
+/// The state of a mind at one time. Values go from 0 to 1 unless they say otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct State {
-    /// The name of the mood.
+    /// The label of the mood.
     pub mood: Mood,
-    /// Its pleasantness on a scale from 0 to 1; 0.5 is even.
+    /// How pleasant the mood is, on a scale from 0 to 1; 0.5 is neutral.
     pub value: f64,
-    /// The same from -1 to 1.
+    /// How pleasant the mood is, from -1 to 1.
     pub valence: f64,
-    /// How stirred the mind is.
+    /// How strong the mood is.
     pub arousal: f64,
-    /// How much strength is left.
+    /// How much energy is left.
     pub energy: f64,
-    /// How far it is at the matter.
+    /// How focused the mind is.
     pub focus: f64,
-    /// How much it needs to dream.
+    /// The sleep pressure: how much the mind needs to dream.
     pub pressure: f64,
-    /// How clear it is, see [`Mind::clarity`].
+    /// How clear the mind is, see [`Mind::clarity`].
     pub clarity: f64,
-    /// The last exchange.
+    /// The time of the last exchange.
     pub last_exchange: Option<Timestamp>,
-    /// The last dream or nap.
+    /// The time of the last dream or nap.
     pub last_dream: Option<Timestamp>,
-    /// The last reflection.
+    /// The time of the last reflection.
     pub last_reflection: Option<Timestamp>,
 }
 
 impl Mind {
-    /// A mind that begins now: even in mood, rested enough, with nothing behind it.
+    /// Creates a mind at `now`, with a neutral mood, some energy and no past.
     pub fn new(now: Timestamp, params: &MindParams) -> Self {
         Self {
             at: now,
@@ -162,27 +162,27 @@ impl Mind {
         }
     }
 
-    /// How the mind is at `now`, without touching it.
+    /// Returns the state at `now` without changing the mind.
     pub fn state(&self, now: Timestamp, params: &MindParams) -> State {
-        let mut then = self.clone();
-        then.perceive(now, params);
-        then.feel(params);
+        let mut at_now = self.clone();
+        at_now.perceive(now, params);
+        at_now.feel(params);
         State {
-            mood: then.label,
-            value: (then.valence + 1.0) / 2.0,
-            valence: then.valence,
-            arousal: then.arousal,
-            energy: then.energy,
-            focus: then.focus,
-            pressure: then.pressure,
-            clarity: then.clarity(params),
-            last_exchange: then.last_exchange,
-            last_dream: then.last_dream,
-            last_reflection: then.last_reflection,
+            mood: at_now.label,
+            value: (at_now.valence + 1.0) / 2.0,
+            valence: at_now.valence,
+            arousal: at_now.arousal,
+            energy: at_now.energy,
+            focus: at_now.focus,
+            pressure: at_now.pressure,
+            clarity: at_now.clarity(params),
+            last_exchange: at_now.last_exchange,
+            last_dream: at_now.last_dream,
+            last_reflection: at_now.last_reflection,
         }
     }
 
-    /// Takes what happened, after letting time pass until it did. Activities are called for by [`Mind::advance`] alone.
+    /// Lets time pass until `now`, then applies an event. Only [`Mind::advance`] asks for activities.
     pub fn apply(&mut self, now: Timestamp, event: Event, params: &MindParams) -> Vec<Effect> {
         self.perceive(now, params);
         let before = self.label;
@@ -190,7 +190,7 @@ impl Mind {
         match event {
             Event::Exchange { felt } => self.exchange(felt, params),
             Event::Done(activity) => self.done(activity, params),
-            // The wait begins anew.
+            // The retry interval starts again.
             Event::PutOff(activity) => {
                 if let Some(pending) = self.pending.as_mut().filter(|pending| pending.activity == activity) {
                     pending.at = self.at;
@@ -241,9 +241,9 @@ impl Mind {
         }
     }
 
-    /// How clear the mind is, 0 to 1: the least of focus, energy and freshness (1 less the sleep pressure), each to the power of its
-    /// weight. The least, not a mean, since none makes up for the lack of another (Liebig's law of the minimum); and so the time at
-    /// which it will be clear has a closed form.
+    /// Returns how clear the mind is, 0 to 1: the least of focus, energy and freshness (1 minus the sleep pressure),
+    /// each raised to the power of its weight. It is the least and not the mean, because none makes up for the lack of
+    /// another (Liebig's law of the minimum). This also gives the time at which the mind is clear a closed form.
     pub fn clarity(&self, params: &MindParams) -> f64 {
         let constants = &params.constants;
         let parts = [
@@ -272,7 +272,7 @@ impl Mind {
         self.at = now;
     }
 
-    /// A feeling is over when half of it has gone; then the mind counts as even.
+    /// Ends a mood when half of it has faded. Then the mind counts as neutral.
     pub(crate) fn feel(&mut self, params: &MindParams) {
         if self.fades_at(params).is_some_and(|at| at <= self.at) {
             self.felt_at = None;
@@ -296,7 +296,7 @@ impl Mind {
         }
     }
 
-    /// Moves everything the mind knows the time of as far back as the clock went.
+    /// Moves every stored time as far back as the clock went.
     fn set_back(&mut self, now: Timestamp) {
         let gap = self.at.duration_since(now);
         let back = |time: Timestamp| time.checked_sub(gap).unwrap_or(Timestamp::MIN);
@@ -317,7 +317,7 @@ impl Mind {
     }
 }
 
-/// A number as a share: 0 to 1, and 0 for what is none.
+/// Clamps a number to 0 to 1; NaN becomes 0.
 pub(crate) fn share(number: f64) -> f64 {
     if number.is_nan() { 0.0 } else { number.clamp(0.0, 1.0) }
 }

@@ -1,4 +1,4 @@
-//! Many minds with one owner.
+//! A collection of minds with one owner.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use azera_types::{PersonaId, RealmId, Timestamp};
 use crate::mind::{CLOCK_SLACK, Effect, Event, Mind, State};
 use crate::params::MindParams;
 
-/// Whose mind it is: a persona has one in each realm.
+/// The identity of a mind: a persona has one in each realm.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MindId {
     /// The persona.
@@ -20,14 +20,14 @@ pub struct MindId {
 struct MindEntry {
     mind: Mind,
     params: Arc<MindParams>,
-    /// Where it stands in the queue.
+    /// The mind's due time in the queue.
     due: Option<Timestamp>,
 }
 
-/// The minds that are awake in this process, and when each is next due. A tick looks at those alone whose time has come.
+/// The active minds of this process, with the time when each is next due. A tick looks only at those that are due.
 ///
-/// There is no limit here to how many there are: one for each persona and realm that the host puts in, some hundred bytes each.
-/// One that has nothing due ([`Mind::next_due`] is `None`) can be taken out and put back at its next message.
+/// There is no limit: the host decides which minds to insert, and each takes some hundred bytes. A mind with nothing
+/// due ([`Mind::next_due`] is `None`) can be removed and inserted again at its next message.
 #[derive(Default)]
 pub struct Minds {
     entries: HashMap<MindId, MindEntry>,
@@ -36,19 +36,19 @@ pub struct Minds {
 }
 
 impl Minds {
-    /// No minds.
+    /// Creates an empty collection.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Puts a mind in, in the place of the one it was before.
+    /// Inserts a mind, and replaces an earlier one with the same id.
     pub fn insert(&mut self, id: MindId, mind: Mind, params: Arc<MindParams>) {
         self.remove(&id);
         self.entries.insert(id.clone(), MindEntry { mind, params, due: None });
         self.queue_up(&id);
     }
 
-    /// Takes a mind out.
+    /// Removes a mind.
     pub fn remove(&mut self, id: &MindId) -> Option<Mind> {
         let entries = self.entries.remove(id)?;
         if let Some(due) = entries.due {
@@ -57,40 +57,41 @@ impl Minds {
         Some(entries.mind)
     }
 
-    /// A mind as it was last touched, to be saved.
+    /// Returns a mind in its last changed state, to be saved.
     pub fn get(&self, id: &MindId) -> Option<&Mind> {
         self.entries.get(id).map(|entries| &entries.mind)
     }
 
-    /// How a mind is at `now`.
+    /// Returns the state of a mind at `now`.
     pub fn state(&self, id: &MindId, now: Timestamp) -> Option<State> {
         self.entries.get(id).map(|entries| entries.mind.state(now, &entries.params))
     }
 
-    /// Whose they are.
+    /// Iterates over the ids.
     pub fn ids(&self) -> impl Iterator<Item = &MindId> {
         self.entries.keys()
     }
 
-    /// How many there are.
+    /// Returns the number of minds.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no minds.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// When the first of them is due: no tick before that does anything.
+    /// Returns when the first mind is due. A tick before that does nothing.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.queue.first().map(|(due, _)| *due)
     }
 
-    /// Lets the minds that are due go on, those due earlier first, and tells what follows. Only minds that are named were changed.
+    /// Advances the minds that are due, the earliest first, and returns their effects. Only the returned minds have
+    /// changed.
     pub fn tick(&mut self, now: Timestamp) -> Vec<(MindId, Vec<Effect>)> {
         if self.last_tick.is_some_and(|last| last.duration_since(now) > CLOCK_SLACK) {
-            self.start_over(now);
+            self.restart_clock(now);
         }
         self.last_tick = Some(now);
         let due = self.queue.iter().take_while(|(due, _)| *due <= now);
@@ -105,7 +106,7 @@ impl Minds {
         all_effects
     }
 
-    /// Takes what happened to one of them and tells what follows; `None` if it is not here.
+    /// Applies an event to a mind and returns its effects; `None` if the mind is not here.
     pub fn apply(&mut self, id: &MindId, now: Timestamp, event: Event) -> Option<Vec<Effect>> {
         let entries = self.entries.get_mut(id)?;
         let effects = entries.mind.apply(now, event, &entries.params);
@@ -113,7 +114,7 @@ impl Minds {
         Some(effects)
     }
 
-    /// Gives a mind another nature from `now` on. What passed until then passed under the one before.
+    /// Gives a mind other parameters from `now` on. The time until then passes under the earlier ones.
     pub fn set_params(&mut self, id: &MindId, now: Timestamp, params: &Arc<MindParams>) {
         let Some(entries) = self.entries.get_mut(id).filter(|entries| !Arc::ptr_eq(&entries.params, params)) else {
             return;
@@ -123,8 +124,8 @@ impl Minds {
         self.queue_up(id);
     }
 
-    /// After the clock went back: all of them go on from the time it is now.
-    fn start_over(&mut self, now: Timestamp) {
+    /// Moves all minds to the new time after the clock went back.
+    fn restart_clock(&mut self, now: Timestamp) {
         let ids: Vec<MindId> = self.entries.keys().cloned().collect();
         for id in ids {
             if let Some(entries) = self.entries.get_mut(&id) {

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::classify::{Classifier, Error, Labels};
 use crate::examples::{LabelledSentence, labelled, taught, texts};
 
-/// Sentences a persona might say, and the mood in each.
+/// Sentences that a persona might say, with the mood of each.
 pub(crate) const EXAMPLES: &str = include_str!("../examples/mood.jsonl");
 
-/// How a persona feels, as far as what it says shows.
+/// The mood that a persona's words show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mood {
-    /// Glad of something good.
+    /// Glad about something good.
     Happy,
     /// Full of energy and expectation.
     Excited,
@@ -19,18 +19,18 @@ pub enum Mood {
     Content,
     /// Composed.
     Calm,
-    /// Wants to know.
+    /// Eager to know.
     Curious,
-    /// Weighs and reflects.
+    /// Weighing and reflecting.
     Thoughtful,
     /// Sad, wistful.
     Melancholy,
-    /// Worried for somebody.
+    /// Worried about somebody.
     Concerned,
 }
 
 impl Mood {
-    /// All there are.
+    /// All moods.
     pub const ALL: [Self; 8] = [
         Self::Happy,
         Self::Excited,
@@ -42,7 +42,7 @@ impl Mood {
         Self::Concerned,
     ];
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Happy => "happy",
@@ -56,12 +56,12 @@ impl Mood {
         }
     }
 
-    /// The mood of a name.
+    /// Returns the mood with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mood| mood.name() == name)
     }
 
-    /// How pleasant it is, -1 to 1: its place on the circumplex of affect (Russell 1980), rounded.
+    /// Returns how pleasant the mood is, -1 to 1: its place on the circumplex model of affect (Russell 1980), rounded.
     pub fn valence(self) -> f32 {
         match self {
             Self::Happy | Self::Excited => 0.8,
@@ -73,7 +73,7 @@ impl Mood {
         }
     }
 
-    /// How much it stirs, 0 to 1: likewise.
+    /// Returns how strong the mood is, 0 to 1: its place on the circumplex model of affect (Russell 1980), rounded.
     pub fn arousal(self) -> f32 {
         match self {
             Self::Excited => 0.9,
@@ -91,20 +91,20 @@ impl fmt::Display for Mood {
     }
 }
 
-/// The mood in a text.
+/// The mood of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetectedMood {
     /// The likeliest mood.
     pub mood: Mood,
-    /// Its probability.
+    /// The probability of the likeliest mood.
     pub probability: f32,
-    /// Valence over all moods, each as far as it is likely.
+    /// The mean valence of all moods, weighted by their probabilities.
     pub valence: f32,
-    /// Arousal over all moods, each as far as it is likely.
+    /// The mean arousal of all moods, weighted by their probabilities.
     pub arousal: f32,
 }
 
-/// Tells moods from what a persona says.
+/// Detects the mood of what a persona says.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MoodClassifier(Classifier);
@@ -116,32 +116,32 @@ impl fmt::Debug for MoodClassifier {
 }
 
 impl MoodClassifier {
-    /// The sentences it is learned from, to be embedded.
+    /// Returns the training sentences, to be embedded.
     pub(crate) fn examples() -> Result<Vec<String>, Error> {
         texts(EXAMPLES)
     }
 
-    /// The same sentences with the mood in each, for those who compare.
+    /// Returns the training sentences with their moods, for comparisons.
     pub fn labelled_examples() -> Result<Vec<LabelledSentence>, Error> {
         labelled(EXAMPLES)
     }
 
-    /// The probability of each of [`Mood::ALL`] for each of [`MoodClassifier::labelled_examples`], whose vectors these are, by what
-    /// those of seven other parts of eight teach. Takes seconds of a core.
+    /// Returns the probability of each of [`Mood::ALL`] for each of [`MoodClassifier::labelled_examples`], by
+    /// cross-validation in eight folds. `vectors` are the embeddings of these examples. Takes seconds on one core.
     ///
     /// # Errors
     ///
-    /// If there is not one vector of the same length for each of them.
+    /// [`Error::Vectors`] or [`Error::Lengths`] if there is not one vector of the same length for each example.
     pub fn left_out(vectors: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
         let examples = taught(EXAMPLES, &Mood::ALL.map(Mood::name), vectors)?;
         Ok(Classifier::left_out(Labels::One, Mood::ALL.len(), &examples))
     }
 
-    /// Learns from the vectors of [`MoodClassifier::examples`], in their order.
+    /// Trains on the vectors of [`MoodClassifier::examples`], in their order.
     ///
     /// # Errors
     ///
-    /// If there is not one vector of the same length for each of them.
+    /// [`Error::Vectors`] or [`Error::Lengths`] if there is not one vector of the same length for each example.
     pub(crate) fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
         let examples = taught(EXAMPLES, &Mood::ALL.map(Mood::name), vectors)?;
         Ok(Self(Classifier::learn(Labels::One, Mood::ALL.len(), &[], &examples)))
@@ -151,12 +151,12 @@ impl MoodClassifier {
         self.0.fits(Mood::ALL.len())
     }
 
-    /// The probability of each of [`Mood::ALL`] in a text, whose vector it is.
+    /// Returns the probability of each of [`Mood::ALL`] for a text with this vector.
     pub fn probabilities(&self, text: &str, vector: &[f32]) -> Vec<f32> {
         self.0.probabilities(text, vector)
     }
 
-    /// The mood in a text, whose vector it is.
+    /// Detects the mood of a text with this vector.
     pub fn classify(&self, text: &str, vector: &[f32]) -> DetectedMood {
         let probabilities = self.probabilities(text, vector);
         let likely = || Mood::ALL.into_iter().zip(&probabilities);

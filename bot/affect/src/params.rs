@@ -3,33 +3,34 @@ use azera_types::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// Days that are looked through for the next night or daily hour. Zones have skipped a whole day (Samoa, 2011), never two.
+/// The days to search for the next night or daily hour. Time zones have skipped one whole day (Samoa, 2011), never two.
 const MAX_DAYS: usize = 4;
 
-/// What a mind does not choose: its constants, and the time zone of its realm.
+/// The parameters of a mind: its constants, and the time zone of its realm.
 #[derive(Debug, Clone)]
 pub struct MindParams {
-    /// The numbers of the configuration's `[mind]`, or what a realm made of them.
+    /// The numbers of the configuration's `[mind]`, or a realm's own.
     pub constants: Constants,
-    /// The realm's time zone, by which nights and the daily hour go.
+    /// The realm's time zone, for nights and the daily hour.
     pub zone: TimeZone,
 }
 
 impl Default for MindParams {
-    /// The default constants in UTC.
+    /// Returns the default constants in UTC.
     fn default() -> Self {
         Self { constants: Constants::default(), zone: TimeZone::UTC }
     }
 }
 
 impl MindParams {
-    /// Whether a time lies in a night.
+    /// Returns true if a time is in a night.
     pub fn is_night(&self, at: Timestamp) -> bool {
         self.next_night(at) == Some(at)
     }
 
-    /// The first time from `at` on that lies in a night. A night goes from its first hour, included, to its last, excluded, by
-    /// the zone's clocks, and so lasts an hour less or more when these are changed in it. `None` near the end of time.
+    /// Returns the first time from `at` on that is in a night. A night includes its first hour and excludes its last.
+    /// It follows the zone's clocks, so it is an hour shorter or longer when they change in it. `None` near the end of
+    /// time.
     pub(crate) fn next_night(&self, at: Timestamp) -> Option<Timestamp> {
         let (from, to) = (self.constants.night_from_hour, self.constants.night_to_hour);
         let today = at.to_zoned(self.zone.clone()).date();
@@ -46,7 +47,7 @@ impl MindParams {
         None
     }
 
-    /// The first daily hour after `at`. `None` near the end of time.
+    /// Returns the first daily hour after `at`. `None` near the end of time.
     pub(crate) fn next_daily_hour(&self, at: Timestamp) -> Option<Timestamp> {
         let mut day = at.to_zoned(self.zone.clone()).date();
         for _ in 0..MAX_DAYS {
@@ -59,7 +60,8 @@ impl MindParams {
         None
     }
 
-    /// An hour of a day. Where clocks leave it out it is as much later; where they show it twice, the first of the two.
+    /// Returns the time of an hour of a day. If the clocks skip the hour, it is moved forward by the gap; if they show
+    /// it twice, it is the first of the two.
     fn hour(&self, day: Date, hour: u8) -> Option<Timestamp> {
         let hour = i8::try_from(hour).ok().filter(|hour| *hour < 24)?;
         day.at(hour, 0, 0, 0).to_zoned(self.zone.clone()).ok().map(|time| time.timestamp())
@@ -70,7 +72,7 @@ impl MindParams {
 mod tests {
     use super::*;
 
-    /// Central European Time as POSIX writes it, so that no zone file is read.
+    /// Central European Time in POSIX notation, so that no zone file is read.
     fn params(from: u8, to: u8) -> MindParams {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let constants =
@@ -89,15 +91,16 @@ mod tests {
         check((1, 7), "2026-01-11T05:59:59Z", "2026-01-11T05:59:59Z");
         check((1, 7), "2026-01-11T06:00:00Z", "2026-01-12T00:00:00Z");
         check((1, 7), "2026-07-11T05:00:00Z", "2026-07-11T23:00:00Z");
-        // Over midnight.
+        // Across midnight.
         check((22, 6), "2026-01-11T20:00:00Z", "2026-01-11T21:00:00Z");
         check((22, 6), "2026-01-11T04:00:00Z", "2026-01-11T04:00:00Z");
         check((22, 6), "2026-01-11T05:00:00Z", "2026-01-11T21:00:00Z");
-        // On 29 March 2026 clocks go from 02:00 to 03:00: the night ends an hour sooner, and one of that hour alone is left out.
+        // On 29 March 2026 clocks go from 02:00 to 03:00. A night ends an hour sooner, and a night of only that hour is
+        // skipped.
         check((1, 7), "2026-03-29T04:59:59Z", "2026-03-29T04:59:59Z");
         check((1, 7), "2026-03-29T05:00:00Z", "2026-03-29T23:00:00Z");
         check((2, 3), "2026-03-28T12:00:00Z", "2026-03-30T00:00:00Z");
-        // On 25 October 2026 they go from 03:00 back to 02:00: two hours between 02:00 and 03:00.
+        // On 25 October 2026 clocks go from 03:00 back to 02:00, so there are two hours between 02:00 and 03:00.
         check((2, 3), "2026-10-25T01:30:00Z", "2026-10-25T01:30:00Z");
         check((1, 7), "2026-10-25T05:59:00Z", "2026-10-25T05:59:00Z");
         check((1, 7), "2026-10-25T06:00:00Z", "2026-10-26T00:00:00Z");
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_time_are_no_trouble() {
+    fn the_ends_of_time_do_not_panic() {
         for at in [Timestamp::MIN, Timestamp::MAX] {
             let params = params(22, 6);
             assert!(params.next_night(at).is_none_or(|night| night >= at));

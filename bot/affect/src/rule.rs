@@ -1,4 +1,4 @@
-//! One rule, and what may be written into one.
+//! One rule, and the limits of what it may contain.
 
 use std::collections::BTreeMap;
 
@@ -8,101 +8,101 @@ use serde::{Deserialize, Serialize};
 use crate::bond::Deltas;
 use crate::tags::Tag;
 
-/// Rules of its own that a realm may have.
+/// The most rules that a realm may define.
 pub const MAX_RULES: usize = 64;
 
-/// Characters of a rule's name.
+/// The longest name of a rule, in characters.
 pub const MAX_RULE_NAME_CHARS: usize = 48;
 
-/// Tags that one rule may answer to.
+/// The most tags in one rule.
 pub const MAX_RULE_TAGS: usize = 8;
 
-/// Characters of a rule's text: it is read by small models, in every turn it matches.
+/// The longest text of a rule, in characters. Small models read it in every turn that the rule matches.
 pub const MAX_ENDING_CHARS: usize = 400;
 
-/// How much one rule may change one feeling. What one message may change in all is another limit, of the configuration.
+/// The most that one rule may change one feeling. The configuration limits the total change per message separately.
 pub const MAX_RULE_DELTA: f64 = 0.5;
 
-/// Why a rule cannot stand.
+/// The reasons to reject a rule.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RuleError {
-    /// Its name is none.
+    /// The name is not allowed.
     #[error("a rule's name is 1 to {MAX_RULE_NAME_CHARS} of a-z, 0-9, _ and -, not {0:?}")]
     Name(String),
-    /// It answers to no tag, or to too many.
+    /// The rule has no tag, or too many.
     #[error("the rule `{rule}` must name 1 to {MAX_RULE_TAGS} tags, not {count}")]
     Tags {
-        /// The rule.
+        /// The rule's name.
         rule: String,
-        /// Tags it names.
+        /// The number of tags.
         count: usize,
     },
-    /// A tag that does not exist.
+    /// A tag does not exist.
     #[error("the rule `{rule}` names the tag {tag:?}; there are {}", known_tags())]
     UnknownTag {
-        /// The rule.
+        /// The rule's name.
         rule: String,
         /// The tag.
         tag: String,
     },
-    /// A feeling that does not exist.
+    /// A feeling does not exist.
     #[error("the rule `{rule}` changes {dimension:?}; there are {}", known_dimensions())]
     UnknownDimension {
-        /// The rule.
+        /// The rule's name.
         rule: String,
         /// The feeling.
         dimension: String,
     },
-    /// A change out of range.
+    /// A change is out of range.
     #[error("the rule `{rule}` changes {dimension} by {delta}; it must be from -{MAX_RULE_DELTA} to {MAX_RULE_DELTA}")]
     Delta {
-        /// The rule.
+        /// The rule's name.
         rule: String,
         /// The feeling.
         dimension: Dimension,
         /// The change.
         delta: f64,
     },
-    /// Its text is too long.
+    /// The text is too long.
     #[error("the text of the rule `{rule}` has {chars} characters; at most {MAX_ENDING_CHARS} are allowed")]
     Length {
-        /// The rule.
+        /// The rule's name.
         rule: String,
-        /// Characters it has.
+        /// The text's length in characters.
         chars: usize,
     },
-    /// Its text holds a line break, another control character or the mark of a chat template.
+    /// The text contains a line break, another control character or a mark of a chat template.
     #[error(
         "the text of the rule `{rule}` must stand on one line, without control characters and marks such as <|im_start|>"
     )]
     Text {
-        /// The rule.
+        /// The rule's name.
         rule: String,
     },
-    /// It does nothing.
+    /// The rule does nothing.
     #[error("the rule `{rule}` does nothing: give it an ending_text, or feelings to change")]
     Empty {
-        /// The rule.
+        /// The rule's name.
         rule: String,
     },
-    /// Two of one name.
+    /// Two rules have the same name.
     #[error("there are two rules `{0}`")]
     Twice(String),
-    /// More than a realm may have.
+    /// The realm has too many rules.
     #[error("a realm may have {MAX_RULES} rules of its own at most, not {0}")]
     TooMany(usize),
-    /// A safety rule, which nobody changes or turns off.
+    /// The rule is a safety rule, which nobody can change or turn off.
     #[error(
         "`{0}` is a safety rule: it can be neither changed nor turned off. Add a rule of another name for the same tag"
     )]
     Safety(String),
-    /// No rule of this name can be turned off.
+    /// No rule with this name can be turned off.
     #[error("there is no built-in rule `{0}` to turn off")]
     Unknown(String),
 }
 
 impl RuleError {
-    /// Whether the same rule may stand later without anybody changing it: never.
+    /// Returns true if the same rule may be accepted later with nothing changed. This is always false.
     pub fn is_transient(&self) -> bool {
         false
     }
@@ -116,21 +116,23 @@ fn known_dimensions() -> String {
     Dimension::ALL.map(Dimension::name).join(", ")
 }
 
-/// What a message's tags call for: a text at the end of that turn's prompt, and changes of what is felt towards the person.
+/// What a message's tags call for: a text at the end of that turn's prompt, and changes of the feelings towards the
+/// person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "StoredRule", into = "StoredRule")]
 pub struct Rule {
-    /// What it is called: 1 to [`MAX_RULE_NAME_CHARS`] of `a-z`, `0-9`, `_` and `-`.
+    /// The name: 1 to [`MAX_RULE_NAME_CHARS`] of `a-z`, `0-9`, `_` and `-`.
     pub name: String,
-    /// It answers to a message that has any of these: 1 to [`MAX_RULE_TAGS`].
+    /// The tags: 1 to [`MAX_RULE_TAGS`]. The rule matches a message that has any of them.
     pub tags: Vec<Tag>,
-    /// One line of at most [`MAX_ENDING_CHARS`]; may be empty if it changes something. `{{user}}` stands for the person's name.
+    /// One line of at most [`MAX_ENDING_CHARS`] characters. It may be empty if the rule changes a feeling. `{{user}}`
+    /// stands for the person's name.
     pub ending_text: String,
-    /// Changes of -[`MAX_RULE_DELTA`] to [`MAX_RULE_DELTA`] each.
+    /// Changes of feelings, each from -[`MAX_RULE_DELTA`] to [`MAX_RULE_DELTA`].
     pub deltas: Deltas,
 }
 
-/// A rule as it is written and saved.
+/// A rule in its written and saved form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoredRule {
@@ -161,7 +163,7 @@ impl TryFrom<StoredRule> for Rule {
         });
         let deltas = deltas.collect::<Result<Vec<_>, _>>()?;
         let rule = Self { tags, ending_text: ending_text.trim().to_owned(), deltas: Deltas::default(), name };
-        // What is no number would be left out of the changes unnoticed.
+        // Checked here, because [`Deltas`] would silently ignore a change that is not a number.
         let bad = deltas.iter().find(|(_, delta)| delta.is_nan() || delta.abs() > MAX_RULE_DELTA);
         if let Some((dimension, delta)) = bad {
             return Err(RuleError::Delta { rule: rule.name, dimension: *dimension, delta: *delta });
@@ -184,10 +186,10 @@ impl From<Rule> for StoredRule {
 }
 
 impl Rule {
-    /// A rule as somebody writes it: names of tags, names of feelings.
+    /// Creates a rule from names of tags and feelings, as people write it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A [`RuleError`] that says what is wrong.
     pub fn new(
         name: &str,
         tags: impl IntoIterator<Item = impl Into<String>>,
@@ -202,7 +204,7 @@ impl Rule {
         })
     }
 
-    /// Whether it keeps within every limit.
+    /// Checks every limit.
     pub(crate) fn check(&self) -> Result<(), RuleError> {
         let rule = || self.name.clone();
         let chars = self.name.chars().count();
@@ -231,7 +233,7 @@ impl Rule {
         Ok(())
     }
 
-    /// Whether it answers to any of these tags.
+    /// Returns true if the rule has any of these tags.
     pub(crate) fn answers(&self, tags: &[Tag]) -> bool {
         self.tags.iter().any(|tag| tags.contains(tag))
     }

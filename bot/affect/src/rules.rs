@@ -1,4 +1,4 @@
-//! The rules of a realm, and what a message's tags call for by them.
+//! The rules of a realm, and what they make of a message's tags.
 
 use std::sync::LazyLock;
 
@@ -9,18 +9,18 @@ use crate::help::Help;
 use crate::rule::{MAX_RULES, Rule, RuleError, StoredRule};
 use crate::tags::Tag;
 
-/// Texts that one message may bring to a prompt. Those of safety rules all have their place.
+/// The most texts that one message may add to a prompt. The texts of safety rules are always added.
 pub const MAX_ENDINGS: usize = 3;
 
-/// Characters that those texts may have together.
+/// The most characters in those texts together.
 pub const MAX_ENDINGS_CHARS: usize = 900;
 
 const FILE: &str = include_str!("../rules/builtin.toml");
 
-/// Where a rule comes from.
+/// The origin of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// Built in, for safety: always there.
+    /// Built in for safety: always in force.
     Safety,
     /// The realm's own.
     Realm,
@@ -28,13 +28,13 @@ pub enum Origin {
     BuiltIn,
 }
 
-/// What a realm makes of the rules: those of its own, and built-in ones that it turned off. This is what is saved.
+/// A realm's changes to the rules: its own rules, and the built-in rules that it turned off. This is the saved form.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RealmRules {
-    /// Its own. One named like a built-in rule stands in its place.
+    /// The realm's own rules. A rule with the name of a built-in rule replaces it.
     pub own: Vec<Rule>,
-    /// Names of built-in rules that do not hold.
+    /// The names of the built-in rules that are turned off.
     pub off: Vec<String>,
 }
 
@@ -43,30 +43,30 @@ pub struct RealmRules {
 struct Standing {
     rule: Rule,
     origin: Origin,
-    /// Whether all but safety is silent while it matches.
+    /// True if only safety rules apply while this rule matches.
     drop_act: bool,
-    /// Tags that other rules do not hear while it matches.
+    /// Tags that other rules ignore while this rule matches.
     silences: Vec<Tag>,
     help: Option<Help>,
 }
 
-/// The rules in force, in the order in which they are heard: safety, the realm's own, the other built-in ones.
+/// The rules in force, in the order in which they apply: safety, the realm's own, then the other built-in ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules(Vec<Standing>);
 
 /// What the tags of a message call for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchedRules {
-    /// Texts for the end of this turn's prompt, safety first: [`MAX_ENDINGS`] and [`MAX_ENDINGS_CHARS`] at most. `{{user}}` stands
-    /// for the person's name.
+    /// Texts for the end of this turn's prompt, safety first: at most [`MAX_ENDINGS`] and [`MAX_ENDINGS_CHARS`], but
+    /// always those of the safety rules. `{{user}}` stands for the person's name.
     pub endings: Vec<String>,
-    /// How feelings change, all rules together; [`Bond::apply`] limits it.
+    /// The changes of feelings by all rules together. [`Bond::apply`] limits them.
     pub deltas: Deltas,
     /// Help to show word for word below the reply, whatever the model says.
     pub help: Vec<Help>,
-    /// Whether the persona steps out of its role: then neither style, nor feelings, nor a mood goes into the prompt.
+    /// True if the persona leaves its role. Then the prompt contains no style, no feelings and no mood.
     pub drop_act: bool,
-    /// The rules that matched, for `/why`.
+    /// The names of the rules that matched, for `/why`.
     pub rules: Vec<String>,
 }
 
@@ -107,15 +107,16 @@ fn built_in(file: &str) -> Result<Vec<Standing>, Box<dyn std::error::Error>> {
 }
 
 impl Rules {
-    /// The built-in rules.
+    /// Returns the built-in rules.
     pub fn builtin() -> Self {
         Self::in_order(BUILT_IN.clone())
     }
 
-    /// The built-in rules and what a realm makes of them.
+    /// Returns the built-in rules with a realm's changes.
     ///
     /// # Errors
-    /// When the realm has too many rules, one that cannot stand, two of one name, or touches a safety rule.
+    /// [`RuleError`] if the realm has too many rules, an invalid rule, two rules with one name, or changes a safety
+    /// rule.
     pub fn with(realm: &RealmRules) -> Result<Self, RuleError> {
         if realm.own.len() > MAX_RULES {
             return Err(RuleError::TooMany(realm.own.len()));
@@ -149,12 +150,12 @@ impl Rules {
         Self(rules)
     }
 
-    /// The rules in force, in the order in which they are heard.
+    /// Iterates over the rules in force, in the order in which they apply.
     pub fn iter(&self) -> impl Iterator<Item = (&Rule, Origin)> {
         self.0.iter().map(|standing| (&standing.rule, standing.origin))
     }
 
-    /// What the tags of a message call for, from a person whom the persona is bound to like this.
+    /// Returns what the tags of a message call for, given the bond with its author.
     pub fn matching(&self, tags: &[Tag], bond: &Bond) -> MatchedRules {
         let mut heard = tags.to_vec();
         if bond.is_minor() {

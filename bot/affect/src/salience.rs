@@ -5,35 +5,35 @@ use serde::{Deserialize, Serialize};
 use crate::classify::{Classifier, Error, Labels};
 use crate::examples::{taught, texts};
 
-/// Sentences people might write, and what kind of memory each is worth.
+/// Sentences that people might write, with the kind of memory that each deserves.
 pub(crate) const EXAMPLES: &str = include_str!("../examples/salience.jsonl");
 
-/// The label of what no person would call worth keeping.
+/// The label of sentences that are not worth keeping.
 const NOTHING: &str = "none";
 
-/// What a memory is about.
+/// The kind of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// What somebody likes, cannot stand, or wants done in some way.
+    /// Something that a person likes, dislikes, or wants done in a certain way.
     Preference,
-    /// What holds for a long time: work, home, health, possessions, habits, numbers.
+    /// Something that holds for a long time: work, home, health, possessions, habits, numbers.
     Fact,
-    /// What has happened.
+    /// Something that has happened.
     Event,
-    /// What is to come: appointments, promises, intentions.
+    /// Something that is to come: appointments, promises, intentions.
     Plan,
-    /// What people are to each other.
+    /// How people are related to each other.
     Relationship,
-    /// What was settled.
+    /// Something that was settled.
     Decision,
 }
 
 impl Kind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Preference, Self::Fact, Self::Event, Self::Plan, Self::Relationship, Self::Decision];
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Preference => "preference",
@@ -45,13 +45,13 @@ impl Kind {
         }
     }
 
-    /// The kind of a name.
+    /// Returns the kind with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// How much a memory of this kind matters, 0 to 1, when nothing else is known of it; numbers of our own
-    /// choice.
+    /// Returns how important a memory of this kind is, 0 to 1, if nothing else is known about it. The values are our
+    /// own choice.
     pub(crate) fn importance(self) -> f32 {
         match self {
             Self::Relationship => 0.8,
@@ -71,13 +71,13 @@ impl fmt::Display for Kind {
 /// How much a sentence is worth keeping.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SalienceScore {
-    /// The likeliest kind, if it is kept.
+    /// The likeliest kind, if the sentence is kept.
     pub kind: Kind,
-    /// The probability that it is worth keeping, of whatever kind.
+    /// The probability that the sentence is worth keeping, whatever its kind.
     pub probability: f32,
 }
 
-/// Tells which sentences of people are worth keeping as memories, and of what kind they are.
+/// Rates which sentences of people are worth keeping as memories, and of which kind they are.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SalienceClassifier(Classifier);
@@ -89,16 +89,16 @@ impl fmt::Debug for SalienceClassifier {
 }
 
 impl SalienceClassifier {
-    /// The sentences it is learned from, to be embedded.
+    /// Returns the training sentences, to be embedded.
     pub(crate) fn examples() -> Result<Vec<String>, Error> {
         texts(EXAMPLES)
     }
 
-    /// Learns from the vectors of [`SalienceClassifier::examples`], in their order.
+    /// Trains on the vectors of [`SalienceClassifier::examples`], in their order.
     ///
     /// # Errors
     ///
-    /// If there is not one vector of the same length for each of them.
+    /// [`Error::Vectors`] or [`Error::Lengths`] if there is not one vector of the same length for each example.
     pub(crate) fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
         let mut names = vec![NOTHING];
         names.extend(Kind::ALL.map(Kind::name));
@@ -110,7 +110,7 @@ impl SalienceClassifier {
         self.0.fits(1 + Kind::ALL.len())
     }
 
-    /// How much a sentence is worth keeping, whose vector it is.
+    /// Rates how much a sentence with this vector is worth keeping.
     pub fn classify(&self, sentence: &str, vector: &[f32]) -> SalienceScore {
         let probabilities = self.0.probabilities(sentence, vector);
         let kinds = Kind::ALL.into_iter().zip(probabilities.iter().skip(1));

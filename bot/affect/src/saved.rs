@@ -1,4 +1,4 @@
-//! A mind as it is saved. Fields that came later have defaults, so that what was saved before them can be read.
+//! The saved form of a mind. Fields that were added later have defaults, so that older data can still be read.
 
 use azera_types::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::mind::{Activity, EVEN_MOOD, Mind, PendingActivity, share};
 use crate::mood::Mood;
 
-/// The form below. It goes up when what was saved before must be read in another way, not when a field is added.
+/// The version of the saved form. It rises when older data must be read in another way, not when a field is added.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl Serialize for Mind {
 }
 
 impl<'de> Deserialize<'de> for Mind {
-    /// Refuses what a newer version saved; numbers out of their bounds are brought back into them.
+    /// Rejects data that a newer version saved. Numbers out of their bounds are clamped.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let saved = Saved::deserialize(deserializer)?;
         if saved.version > VERSION {

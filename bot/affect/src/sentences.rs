@@ -1,16 +1,16 @@
-//! Where one sentence of a message ends.
+//! Splits a message into sentences.
 
 use std::ops::Range;
 
-/// Abbreviations whose full stop ends no sentence.
+/// Abbreviations whose full stop does not end a sentence.
 const ABBREVIATIONS: [&str; 14] =
     ["mr", "mrs", "ms", "dr", "st", "prof", "no", "vs", "e.g", "i.e", "approx", "ca", "bzw", "z.b"];
 
-/// Marks that may stand between the end of a sentence and the blank behind it.
+/// Marks that may stand between the end of a sentence and the blank after it.
 const CLOSING: [char; 7] = ['"', '”', '’', '\'', ')', ']', '*'];
 
-/// The sentences of a text, in order and without the blanks around them: bytes of it. What a full stop, a question or
-/// exclamation mark or an ellipsis ends before a blank, or a line break, is one; so is what remains at the end.
+/// Returns the sentences of a text as byte ranges, in order and without surrounding blanks. A sentence ends at a full
+/// stop, question mark, exclamation mark or ellipsis before a blank, at a line break, or at the end of the text.
 pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -38,7 +38,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a sentence that goes so far ends in something that is shortened: a known word, or one letter.
+/// Returns true if the text ends with an abbreviation: a known one, or a single letter.
 fn is_abbreviation(so_far: &str) -> bool {
     let word = so_far.rsplit([' ', '\t', '(']).next().unwrap_or_default().to_lowercase();
     ABBREVIATIONS.contains(&word.as_str())
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_falls_into_sentences() {
+    fn a_text_is_split_into_sentences() {
         check("", &[]);
         check(" \n ", &[]);
         check("one", &["one"]);
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_but_blanks_is_left_out(text in "[a-zé。 .!?\"\n…]{0,60}|\\PC{0,40}") {
+        fn only_blanks_are_left_out(text in "[a-zé。 .!?\"\n…]{0,60}|\\PC{0,40}") {
             let mut rest = 0;
             for range in sentences(&text) {
                 prop_assert!(text.get(rest..range.start).unwrap().trim().is_empty());

@@ -1,25 +1,25 @@
-//! How a manner shifts under pressure: more and more of a second style mixed into the first.
+//! The style blend: as a feeling rises, more and more of a second style is mixed into the first.
 
 use azera_types::Dimension;
 
 use crate::bond::Bond;
 
-/// One layer of a style blend, as a persona file's `style_blend` has it, with the directives its names stand for.
+/// One layer of a style blend from a persona file's `style_blend`, with its names resolved to directives.
 #[derive(Debug, Clone, Copy)]
 pub struct Layer<'a> {
-    /// The feeling that drives it.
+    /// The feeling that drives the layer.
     pub axis: Dimension,
-    /// How strong that must be before anything is mixed in, 0 to 1.
+    /// The strength of the feeling from which the second style is mixed in, 0 to 1.
     pub threshold: f64,
-    /// What always holds.
+    /// The directives that always apply.
     pub primary: &'a [String],
-    /// What is mixed in, the mildest first.
+    /// The directives that are mixed in, the mildest first.
     pub secondary: &'a [String],
 }
 
-/// The directives that hold towards somebody: those of every layer's primary, whole; then of each secondary as many as the feeling
-/// calls for. At the threshold there are none of these, at 1 there are all, and a stronger feeling never takes one away. They keep
-/// their order, so that a prompt changes at its end alone. A directive is told once.
+/// Returns the directives that apply towards somebody: all primary ones of every layer, then as many secondary ones of
+/// each layer as its feeling calls for. At the threshold these are none, at 1 all, and a stronger feeling never removes
+/// one. Directives keep their order, so that a prompt changes only at its end. Each directive appears once.
 pub fn blend<'a>(layers: &[Layer<'a>], bond: &Bond) -> Vec<&'a str> {
     let primary = layers.iter().flat_map(|layer| layer.primary);
     let secondary = layers.iter().flat_map(|layer| {
@@ -35,12 +35,12 @@ pub fn blend<'a>(layers: &[Layer<'a>], bond: &Bond) -> Vec<&'a str> {
     blended
 }
 
-/// How many of `count` directives a feeling of this strength mixes in.
+/// Returns how many of `count` directives a feeling of this strength mixes in.
 fn mixed(value: f64, threshold: f64, count: usize) -> usize {
     if value.is_nan() || value <= threshold {
         return 0;
     }
     let share = (value - threshold) / (1.0 - threshold);
-    // The first comes as soon as the threshold is passed, the last in the last step.
+    // The first directive applies as soon as the threshold is passed, the last in the last step.
     ((share * count as f64).ceil() as usize).min(count)
 }

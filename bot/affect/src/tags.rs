@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::classify::{Care, Classifier, Error, Labels};
 use crate::examples::{taught, texts};
 
-/// Messages people might write, and what each is.
+/// Messages that people might write, with the tags of each.
 pub(crate) const EXAMPLES: &str = include_str!("../examples/tags.jsonl");
 
 macro_rules! tags {
@@ -17,10 +17,10 @@ macro_rules! tags {
         }
 
         impl Tag {
-            /// All there are.
+            /// All tags.
             pub const ALL: &[Self] = &[$(Self::$tag),*];
 
-            /// Its name.
+            /// Returns the name.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$tag => $name,)*
@@ -31,29 +31,29 @@ macro_rules! tags {
 }
 
 tags! {
-    /// Ill will towards the bot or the people present.
+    /// Shows ill will towards the bot or the people present.
     Hostility = "hostility",
     /// Threatens consequences over a grievance.
     Escalation = "escalation",
-    /// Names the bot or somebody present something.
+    /// Calls the bot or somebody present names.
     Insult = "insult",
-    /// Asks to be excused.
+    /// Apologizes.
     Apology = "apology",
-    /// Thanks.
+    /// Thanks somebody.
     Gratitude = "gratitude",
-    /// Fondness.
+    /// Shows fondness.
     Affection = "affection",
-    /// Courts.
+    /// Flirts.
     Flirtation = "flirtation",
     /// Mourns.
     Grief = "grief",
-    /// Misses company.
+    /// Expresses loneliness.
     Loneliness = "loneliness",
     /// Fears what may come.
     Anxiety = "anxiety",
-    /// Anger at somebody absent.
+    /// Shows anger at somebody absent.
     AngerAtOther = "anger_at_other",
-    /// Is about harming oneself, openly or not.
+    /// Is about self-harm, openly or not.
     SelfHarm = "self_harm",
     /// Announces harm to somebody.
     Threat = "threat",
@@ -61,7 +61,7 @@ tags! {
     Minor = "minor",
     /// Asks or tells about health.
     Medical = "medical",
-    /// Owns up to something hidden.
+    /// Confesses something hidden.
     Confession = "confession",
     /// Tells of something good that happened.
     GoodNews = "good_news",
@@ -69,22 +69,22 @@ tags! {
     Joke = "joke",
     /// Asks for help with a program.
     CodeHelp = "code_help",
-    /// Plays a story or wants to.
+    /// Plays a story, or wants to.
     StoryPlay = "story_play",
 }
 
 impl Tag {
-    /// The tag of a name.
+    /// Returns the tag with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|tag| tag.name() == name)
     }
 
     fn care(self) -> Care {
         let (beta, alarms) = match self {
-            // Not to be shown help is far worse than to be shown it without need, so as much is seen as the limit allows;
-            // but help that comes up in every other talk is soon overlooked.
+            // Missing help that somebody needs is far worse than showing it without need, so as many cases are detected
+            // as the limit allows. But people soon overlook help that appears in every other conversation.
             Self::SelfHarm => (10.0, 0.02),
-            // Ordinary talk is hardly ever any of these, and to be taken for it offends.
+            // Ordinary talk is hardly ever one of these, and a false accusation offends.
             Self::Threat => (2.0, 0.01),
             Self::Insult => (1.0, 0.01),
             Self::Escalation => (1.0, 0.005),
@@ -103,7 +103,7 @@ impl fmt::Display for Tag {
     }
 }
 
-/// Tells what people's messages are.
+/// Detects the tags of people's messages.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TagClassifier(Classifier);
@@ -115,16 +115,16 @@ impl fmt::Debug for TagClassifier {
 }
 
 impl TagClassifier {
-    /// The messages it is learned from, to be embedded.
+    /// Returns the training messages, to be embedded.
     pub(crate) fn examples() -> Result<Vec<String>, Error> {
         texts(EXAMPLES)
     }
 
-    /// Learns from the vectors of [`TagClassifier::examples`], in their order.
+    /// Trains on the vectors of [`TagClassifier::examples`], in their order.
     ///
     /// # Errors
     ///
-    /// If there is not one vector of the same length for each of them.
+    /// [`Error::Vectors`] or [`Error::Lengths`] if there is not one vector of the same length for each example.
     pub(crate) fn learn(vectors: &[Vec<f32>]) -> Result<Self, Error> {
         let names: Vec<&str> = Tag::ALL.iter().map(|tag| tag.name()).collect();
         let examples = taught(EXAMPLES, &names, vectors)?;
@@ -136,7 +136,7 @@ impl TagClassifier {
         self.0.fits(Tag::ALL.len())
     }
 
-    /// What a message is, whose vector it is: nothing in particular, as a rule.
+    /// Returns the tags of a message with this vector; usually none.
     pub fn classify(&self, text: &str, vector: &[f32]) -> Vec<Tag> {
         self.0.holding(text, vector).into_iter().filter_map(|number| Tag::ALL.get(number).copied()).collect()
     }

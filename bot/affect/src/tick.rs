@@ -1,4 +1,4 @@
-//! The tick: six systems in their order. Into how many ticks a time is cut makes no difference to what a mind becomes.
+//! The tick of a mind. The result does not depend on how many ticks a time is divided into.
 
 use azera_types::Timestamp;
 
@@ -7,11 +7,11 @@ use crate::mind::{Activity, Effect, Mind, PendingActivity};
 use crate::params::MindParams;
 
 impl Mind {
-    /// Lets time pass until `now` and tells what follows. Calling it before [`Mind::next_due`] is never needed and does no harm;
-    /// a time before the mind's own changes no value.
+    /// Lets time pass until `now` and returns what follows. Calling it before [`Mind::next_due`] is harmless and never
+    /// needed. A time before the mind's own changes no value.
     ///
-    /// What was due in a time that nobody let pass (a night in which the machine was off) is not made up for: what counts is whether it
-    /// is due now. One activity is called for at a time.
+    /// Activities that were due while nothing advanced the mind (a night in which the machine was off) are not made up
+    /// for: only what is due now counts. The mind asks for one activity at a time.
     pub fn advance(&mut self, now: Timestamp, params: &MindParams) -> Vec<Effect> {
         self.perceive(now, params);
         if now < self.at {
@@ -24,26 +24,26 @@ impl Mind {
         self.output(mood, dream.or(reflection))
     }
 
-    /// Emotion: what the mood is called now, if that is something else.
+    /// Returns the new label of the mood, if it has changed.
     fn mood_after(&mut self, params: &MindParams) -> Option<Effect> {
         let before = self.label;
         self.feel(params);
         (self.label != before).then_some(Effect::Mood(self.label))
     }
 
-    /// Dream: a dream if it is time for one, else a nap.
+    /// Returns a dream if one is due, else a nap if one is due.
     fn dream(&self, params: &MindParams) -> Option<Activity> {
         let due = |activity: &Activity| self.due_at(*activity, params).is_some_and(|at| at <= self.at);
         [Activity::Dream, Activity::Nap].into_iter().find(due)
     }
 
-    /// Reflection: if it is clear with enough to think about, or the hour has come.
+    /// Returns a reflection if the mind is clear and has enough to think about, or if the daily hour has come.
     fn reflection(&self, clear: Option<TimeWindow>, params: &MindParams) -> Option<Activity> {
         let due = self.reflection_at(clear, params).is_some_and(|at| at <= self.at);
         due.then_some(Activity::Reflection)
     }
 
-    /// Output: what the host is told, and that it was.
+    /// Returns the effects for the host, and records the pending activity.
     fn output(&mut self, mood: Option<Effect>, activity: Option<Activity>) -> Vec<Effect> {
         if let Some(activity) = activity {
             let exchanges = if activity == Activity::Reflection { self.unreflected } else { self.undreamt };

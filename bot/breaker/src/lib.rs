@@ -1,11 +1,12 @@
-//! A circuit breaker: after some failures in a row it lets nothing through to a service for a while, then one request to
-//! see whether it works again. Who asks a service that is down is told so at once instead of waiting for it each time.
+//! A circuit breaker for one remote service. After several failures in a row it rejects requests for a while, then lets
+//! one request through to see if the service works again. Callers learn at once that a service is down, and do not wait
+//! for it each time.
 //!
-//! Pure: it reads no clock and starts nothing. Whoever asks says what time it is.
+//! The crate is pure: it reads no clock and starts no task. Callers pass the time in. Start with [`Breaker::admit`].
 //!
 //! Invariants:
-//! - While it is open, nothing is let through before the pause is over; then one request at a time.
-//! - One failed try makes the pause twice as long, up to the longest; one success closes the breaker and forgets all.
+//! - While the breaker is open, it admits nothing before the pause is over. After that it admits one request at a time.
+//! - A failed trial request doubles the pause, up to the longest. One success closes the breaker and resets its counts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,41 +14,41 @@ use std::time::{Duration, Instant};
 /// When a breaker opens, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Failures in a row that open it; 0 counts as 1.
+    /// The failures in a row that open the breaker; 0 counts as 1.
     pub failures: u32,
-    /// How long it stays open the first time.
+    /// The first pause after the breaker opens.
     pub first_pause: Duration,
-    /// How long it stays open at most, however often the service failed.
+    /// The longest pause, however often the service failed.
     pub longest_pause: Duration,
 }
 
 impl Default for Limits {
-    /// Opens at the fifth failure, for 5 seconds at first and 2 minutes at most: long enough not to add to a server's
-    /// troubles, short enough that people hardly notice when it is back.
+    /// Opens after five failures, for 5 seconds at first and 2 minutes at most. That is long enough not to add to the
+    /// server's load, and short enough that people hardly notice when the service is back.
     fn default() -> Self {
         Self { failures: 5, first_pause: Duration::from_secs(5), longest_pause: Duration::from_secs(120) }
     }
 }
 
-/// What a breaker does with requests.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It lets them through.
+    /// The breaker admits every request.
     Closed,
-    /// It lets none through.
+    /// The breaker rejects every request.
     Open,
-    /// It lets one through to see how that goes.
+    /// The breaker has admitted one trial request and waits for its result.
     HalfOpen,
 }
 
-/// A request was not let through.
+/// The error for a request that the breaker rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
-    /// How long until it is worth asking again; zero while a try is under way.
+    /// The time until another attempt is worthwhile; zero while a trial request is running.
     pub retry_in: Duration,
 }
 
-/// A circuit breaker for one service. Cheap to clone; every clone is the same breaker.
+/// A circuit breaker for one service. A clone is cheap and shares the same state.
 #[derive(Debug, Clone)]
 pub struct Breaker {
     limits: Limits,
@@ -62,16 +63,17 @@ enum Inner {
 }
 
 impl Breaker {
-    /// A closed breaker.
+    /// Creates a closed breaker.
     pub fn new(limits: Limits) -> Self {
         Self { limits, inner: Arc::new(Mutex::new(Inner::Closed { failures: 0 })) }
     }
 
-    /// Asks whether a request may go to the service. Say on the [`Permit`] how it went; a pass that is dropped without a
-    /// word, as of a request nobody waits for any more, counts neither way.
+    /// Asks for permission to send a request. Report the result on the [`Permit`]. A permit that is dropped without a
+    /// report, for instance because nobody waits for the request any more, counts neither as a success nor as a
+    /// failure.
     ///
     /// # Errors
-    /// [`Refused`] while the breaker is open or a try is under way.
+    /// [`Refused`] while the breaker is open or a trial request is running.
     pub fn admit(&self, now: Instant) -> Result<Permit, Refused> {
         let mut inner = self.lock();
         let probe = match *inner {
@@ -87,7 +89,7 @@ impl Breaker {
         Ok(Permit { breaker: self.clone(), probe, reported: false })
     }
 
-    /// How long nothing will be let through, if it is open; it takes no pass.
+    /// Returns how long the breaker still rejects requests, if it is open. This takes no permit.
     pub fn waits(&self, now: Instant) -> Option<Duration> {
         match *self.lock() {
             Inner::Open { until, .. } if now < until => Some(until - now),
@@ -96,7 +98,8 @@ impl Breaker {
         }
     }
 
-    /// What it does now. An open breaker whose pause is over is still open until somebody asks.
+    /// Returns the current state. An open breaker whose pause is over stays [`State::Open`] until the next
+    /// [`Breaker::admit`].
     pub fn state(&self) -> State {
         match *self.lock() {
             Inner::Closed { .. } => State::Closed,
@@ -115,7 +118,7 @@ impl Breaker {
                 let pause = pause.saturating_mul(2).min(longest_pause);
                 *inner = Inner::Open { until: now + pause, pause };
             }
-            // A request from before it opened: it says nothing new.
+            // The request began before the breaker opened, so its result is no news.
             Inner::Open { .. } | Inner::Trying { .. } => {}
         }
     }
@@ -129,7 +132,7 @@ impl Breaker {
         }
     }
 
-    fn abandon_try(&self) {
+    fn abandon_trial(&self) {
         let mut inner = self.lock();
         if let Inner::Trying { pause, since } = *inner {
             *inner = Inner::Open { until: since, pause };
@@ -141,7 +144,7 @@ impl Breaker {
     }
 }
 
-/// Leave to send one request.
+/// Permission to send one request.
 #[derive(Debug)]
 #[must_use = "say how the request went"]
 pub struct Permit {
@@ -151,13 +154,13 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// The service did its work, or refused for a reason that is not its own trouble.
+    /// Reports a success. A service that rejects a request for a reason other than its own trouble counts as working.
     pub fn succeeded(mut self) {
         self.reported = true;
         self.breaker.note_success(self.probe);
     }
 
-    /// The service failed.
+    /// Reports that the service failed.
     pub fn failed(mut self, now: Instant) {
         self.reported = true;
         self.breaker.note_failure(now, self.probe);
@@ -167,7 +170,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if self.probe && !self.reported {
-            self.breaker.abandon_try();
+            self.breaker.abandon_trial();
         }
     }
 }
@@ -181,19 +184,20 @@ mod tests {
     const LIMITS: Limits =
         Limits { failures: 3, first_pause: Duration::from_secs(5), longest_pause: Duration::from_secs(15) };
 
-    /// Plays a script: `a` asks and keeps the pass, `s` and `f` end the oldest kept pass well or badly, `d` drops it, a
-    /// number lets so many seconds go by. Gives for each `a` what came of it: `+`, or the seconds to wait.
+    /// Runs a script: `a` asks and keeps the permit, `s` and `f` report success or failure on the oldest permit, `d`
+    /// drops it, and a number advances the clock by that many seconds. Returns the result of each `a` (`+`, or the
+    /// seconds to wait) and the last state.
     fn play(script: &str) -> (String, State) {
         let breaker = Breaker::new(LIMITS);
-        let (mut now, mut passes, mut seen) = (Instant::now(), std::collections::VecDeque::new(), String::new());
+        let (mut now, mut permits, mut seen) = (Instant::now(), std::collections::VecDeque::new(), String::new());
         for step in script.split_whitespace() {
             let waits = breaker.waits(now);
-            let mut oldest = || passes.pop_front().expect("a pass is held");
+            let mut oldest = || permits.pop_front().expect("a permit is held");
             match step {
                 "a" => match breaker.admit(now) {
-                    Ok(pass) => {
+                    Ok(permit) => {
                         assert_eq!(waits, None);
-                        passes.push_back(pass);
+                        permits.push_back(permit);
                         seen.push('+');
                     }
                     Err(refused) => {
@@ -216,39 +220,39 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_tries_and_closes() {
+    fn it_opens_after_failures_and_closes_after_a_good_trial() {
         use State::{Closed, HalfOpen, Open};
         check("a f a f a s a f a f a", "++++++", Closed);
         check("a f a f a f a 2 a", "+++53", Open);
         check("a f a f a f 5 a a", "++++0", HalfOpen);
         check("a f a f a f 5 a s a a a", "+++++++", Closed);
-        // Each failed try doubles the pause, up to the longest.
+        // Each failed trial doubles the pause, up to the longest.
         check("a f a f a f 5 a f a 10 a f a 15 a f a", "++++10+15+15", Open);
-        // Closed again it starts from the beginning.
+        // A closed breaker starts again with the first pause.
         check("a f a f a f 5 a f 10 a s a f a f a f a", "++++++++5", Open);
-        // A try that nobody waited for leaves room for the next.
+        // An abandoned trial leaves room for the next one.
         check("a f a f a f 5 a d a", "+++++", HalfOpen);
-        // What was under way when it opened says nothing new.
+        // The results of requests that began before the breaker opened are ignored.
         check("a a a a a f f f s f a", "+++++5", Open);
         check("a a a a a f f f 5 a s f a", "++++++0", HalfOpen);
     }
 
     proptest! {
         #[test]
-        fn it_never_lets_more_through_than_it_says(steps in prop::collection::vec((0_u8..5, 0_u64..12), 0..200)) {
+        fn it_admits_nothing_before_the_time_it_announced(steps in prop::collection::vec((0_u8..5, 0_u64..12), 0..200)) {
             let breaker = Breaker::new(LIMITS);
             let mut now = Instant::now();
-            let mut passes: Vec<Permit> = Vec::new();
+            let mut permits: Vec<Permit> = Vec::new();
             let mut open_until: Option<Instant> = None;
             for (step, seconds) in steps {
                 now += Duration::from_secs(seconds);
                 match step {
                     0 | 1 => match breaker.admit(now) {
-                        Ok(pass) => {
+                        Ok(permit) => {
                             prop_assert!(open_until.is_none_or(|until| now >= until));
-                            prop_assert!(!pass.probe || passes.iter().all(|other| !other.probe));
+                            prop_assert!(!permit.probe || permits.iter().all(|other| !other.probe));
                             open_until = None;
-                            passes.push(pass);
+                            permits.push(permit);
                         }
                         Err(refused) => {
                             prop_assert!(refused.retry_in <= LIMITS.longest_pause);
@@ -256,18 +260,18 @@ mod tests {
                         }
                     },
                     2 => {
-                        if let Some(pass) = passes.pop() {
-                            // A try that goes well opens the way at once, whatever was said before.
-                            open_until = open_until.filter(|_| !pass.probe);
-                            pass.succeeded();
+                        if let Some(permit) = permits.pop() {
+                            // A successful trial closes the breaker at once, whatever was announced before.
+                            open_until = open_until.filter(|_| !permit.probe);
+                            permit.succeeded();
                         }
                     }
                     3 => {
-                        if let Some(pass) = passes.pop() {
-                            pass.failed(now);
+                        if let Some(permit) = permits.pop() {
+                            permit.failed(now);
                         }
                     }
-                    _ => drop(passes.pop()),
+                    _ => drop(permits.pop()),
                 }
             }
         }

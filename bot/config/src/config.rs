@@ -19,52 +19,55 @@ use crate::sections::{
 };
 use crate::surroundings::Surroundings;
 
-/// Bytes a configuration file may have. The whole example has a tenth of it.
+/// The largest configuration file, in bytes. The complete example has a sixth of it.
 pub const MAX_FILE_BYTES: u64 = 128 * 1024;
 
 /// The configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where things are kept.
+    /// Where Azera stores its data.
     pub data: Data,
     /// Which models run, and how.
     pub models: Models,
-    /// A server that answers in the place of a model on this machine. What is said in a chat is then sent to it.
+    /// A server whose model answers instead of a model on this machine. Azera sends it the conversations.
     pub chat_server: ChatServer,
-    /// A server that embeds in the place of a model on this machine. All that is remembered is then sent to it, and after
-    /// a change of model or server everything is embedded anew.
+    /// A server that computes embeddings instead of a model on this machine. Azera sends it every memory. After a
+    /// change of model or server, Azera embeds all memories again.
     pub embedding_server: EmbeddingServer,
-    /// How the next word is chosen. What is unset here follows the model's family, which was measured.
+    /// How the next token is chosen. A key that is unset takes the measured value of the model's family.
     pub sampling: Sampling,
     /// What is remembered, and how it is found.
     pub memory: Memory,
-    /// A Redis or Dragonfly server that holds working memory (embeddings of the last days) in the place of files on this
-    /// machine. Who runs it can guess much of a text from its embedding. While it is away, those files stand in.
+    /// A Redis or Dragonfly server that stores working memory (the embeddings of the last days) instead of files on
+    /// this machine. The operator of that server can guess much of a text from its embedding. While the server is
+    /// unreachable, Azera uses the files.
     pub working_server: WorkingServer,
-    /// A Qdrant server that the vector index is mirrored to and that searches it. It gets numbers, times, vectors, and tokens
-    /// in the place of personas and places; no text and no id. Who runs it can guess much of a text, names in it included, from
-    /// its vector. While it is away, the index of this machine is searched, which is always whole.
+    /// A Qdrant server that holds a copy of the vector index and searches it. It receives numbers, times, vectors, and
+    /// tokens that stand for personas and places, but no text and no id. The operator of that server can guess much of
+    /// a text, including names, from its vector. While the server is unreachable, Azera searches its own index, which
+    /// is always complete.
     pub vector_server: VectorServer,
     /// Conversations.
     pub chat: Chat,
-    /// How a persona's mind goes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus and sleep
-    /// pressure go from 0 to 1; a persona has one mind for each realm, and one for each private chat.
+    /// How a persona's mind changes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus
+    /// and sleep pressure go from 0 to 1. A persona has one mind for each realm, and one for each private chat.
     pub mind: Mind,
-    /// What a persona writes between messages: its diary, its journal, its dreams, its notes. It asks the model in quiet
-    /// times alone and gives way to whoever talks. Hours are those of a realm's own time zone, from the first up to and
-    /// without the second; from an hour to itself are none.
+    /// What a persona writes between messages: its diary, its journal, its dreams and its notes. This asks the model
+    /// only in quiet times; live chat goes first. Hours are in the realm's time zone. A range of hours includes its
+    /// first and excludes its last; two equal hours make an empty range.
     pub gardener: Gardener,
-    /// Learning in the weights. At rest, personas learn from what surprised them in a place, and speak a little otherwise there from
-    /// then on. Only what people say who want it (`/hearth opt-in`) is learnt from, and what is learnt in a place serves there alone.
+    /// Learning in the weights. At rest, personas train on what surprised them in a place, and then speak a little
+    /// differently there. Only people who opted in (`/hearth opt-in`) are learnt from. What a persona learns in a place
+    /// is used only there.
     pub hearth: Hearth,
     /// Rooms on a Matrix homeserver. `azera run` serves them.
     pub matrix: Matrix,
-    /// The bot on Discord. The README says how to get one.
+    /// The bot on Discord. bot/docs/discord.md says how to get one.
     pub discord: Discord,
-    /// Backups of what is remembered. `azera restore` brings one back.
+    /// Backups of the memory. `azera restore` brings one back.
     pub backup: Backup,
-    /// The log. It never holds what people say.
+    /// The log. It never contains what people say.
     pub log: Log,
     #[serde(skip)]
     surroundings: Surroundings,
@@ -73,10 +76,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the configuration of this process: see [`Config::load`].
+    /// Reads the configuration of this process with [`Config::load`].
     ///
     /// # Errors
-    /// As [`Config::load`], and when a variable of Azera's is not UTF-8.
+    /// Those of [`Config::load`], and [`Error::NotUnicode`] for an `AZERA` variable that is not UTF-8.
     pub fn from_process_env(path: Option<&Path>) -> Result<Self, Error> {
         let mut env = HashMap::new();
         for (name, value) in std::env::vars_os() {
@@ -86,21 +89,21 @@ impl Config {
                     env.insert(name, value);
                 }
                 Err(_) if name.starts_with("AZERA") => return Err(Error::NotUnicode { name }),
-                // Somebody else's, or a HOME that no path of Azera's could be shown in.
+                // Another program's variable, or a HOME that Azera could not show in a path.
                 Err(_) => {}
             }
         }
         Self::load(path, env)
     }
 
-    /// Reads the file, then the overrides `AZERA__SECTION__KEY` in the environment.
+    /// Reads the file, then the overrides `AZERA__SECTION__KEY` from the environment.
     ///
-    /// The file is the one given; else the one that `AZERA_CONFIG` names; both must exist. Else it is
-    /// `azera/azera.toml` in the XDG configuration folder, if that exists; else there are the defaults.
+    /// The file is `path`, or else the one that `AZERA_CONFIG` names; either must exist. Without both it is
+    /// `azera/azera.toml` in the XDG configuration folder. If that does not exist either, the defaults apply.
     ///
     /// # Errors
-    /// When the file cannot be read, and when anything in it or in the environment is unknown or not allowed:
-    /// everything that is wrong, at once.
+    /// [`Error`] if the file cannot be read, or if a key or value in the file or the environment is unknown or not
+    /// allowed. One error lists every problem.
     pub fn load(path: Option<&Path>, env: impl IntoIterator<Item = (String, String)>) -> Result<Self, Error> {
         let env: HashMap<String, String> = env.into_iter().collect();
         let surroundings = Surroundings::read(&env);
@@ -115,7 +118,8 @@ impl Config {
         draft.read_env(&env);
         let mut config: Self = match serde_json::from_value(draft.values()) {
             Ok(config) => config,
-            // Each value was checked against the schema of these same types, so only a gap between the two gets here.
+            // Each value was checked against the schema of these same types, so only a mismatch between the two gets
+            // here.
             Err(error) => {
                 draft.report(Origin::Default, error.to_string());
                 Self::default()
@@ -133,7 +137,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Values that are allowed each, but not together.
+    /// Returns values that are each allowed, but not together.
     fn contradictions(&self, draft: &Draft) -> Vec<Problem> {
         let (context, reply) = (self.models.context_tokens, self.models.max_reply_tokens);
         let mut problems = Vec::new();
@@ -203,20 +207,20 @@ impl Config {
         problems
     }
 
-    /// The file that was read, if any.
+    /// Returns the file that was read, if any.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// Where an operator would put a configuration file; `None` without a home.
+    /// Returns the default path of the configuration file, or `None` without a home folder.
     pub fn usual_file(&self) -> Option<PathBuf> {
         self.surroundings.usual_file()
     }
 
-    /// The folder of everything Azera keeps. It need not exist yet.
+    /// Returns the folder of everything Azera stores. It need not exist yet.
     ///
     /// # Errors
-    /// When neither the configuration nor the environment says where.
+    /// [`Error::NoDataDir`] if neither the configuration nor the environment names one.
     pub fn data_dir(&self) -> Result<PathBuf, Error> {
         match &self.data.dir {
             Some(dir) => Ok(self.surroundings.expand(dir)),
@@ -224,10 +228,10 @@ impl Config {
         }
     }
 
-    /// The folder of the backups. It need not exist yet.
+    /// Returns the folder of the backups. It need not exist yet.
     ///
     /// # Errors
-    /// When neither the configuration nor the environment says where.
+    /// [`Error::NoDataDir`] if neither the configuration nor the environment names one.
     pub fn backup_dir(&self) -> Result<PathBuf, Error> {
         match &self.backup.dir {
             Some(dir) => Ok(self.surroundings.expand(dir)),
@@ -235,10 +239,10 @@ impl Config {
         }
     }
 
-    /// The folder of the model files. It need not exist yet.
+    /// Returns the folder of the model files. It need not exist yet.
     ///
     /// # Errors
-    /// When neither the configuration nor the environment says where.
+    /// [`Error::NoDataDir`] if neither the configuration nor the environment names one.
     pub fn models_dir(&self) -> Result<PathBuf, Error> {
         match &self.models.dir {
             Some(dir) => Ok(self.surroundings.expand(dir)),
@@ -249,12 +253,13 @@ impl Config {
         }
     }
 
-    /// The directives for the log's filter: `AZERA_LOG` if set (as in `warn,azera_engine=debug`), else the level.
+    /// Returns the directives for the log filter: `AZERA_LOG` if set (such as `warn,azera_engine=debug`), else the
+    /// level.
     pub fn log_filter(&self) -> &str {
         self.surroundings.log.as_deref().unwrap_or(self.log.level.as_str())
     }
 
-    /// Whether a terminal may be written to in colour. Nothing here knows whether there is a terminal.
+    /// Returns true if a terminal may be written to in colour. This does not check whether there is a terminal.
     pub fn colour(&self) -> bool {
         !self.surroundings.colourless
     }
@@ -263,7 +268,7 @@ impl Config {
 fn read_text(path: &Path) -> Result<String, Error> {
     let fail = |source: io::Error| Error::Read { path: path.to_path_buf(), source };
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too long from one that just fits.
+    // Reading one byte beyond the limit distinguishes a file that is too long from one that just fits.
     File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(fail)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(Error::TooLong { path: path.to_path_buf() });

@@ -5,35 +5,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::Secret;
 
-// The comments of these fields are also the comments of azera.example.toml: they speak to the operator.
+// The doc comments of these fields are also the comments of azera.example.toml, so they address the operator.
 
 /// The bot on Discord.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Discord {
-    /// The bot's token, from the Bot page of the developer portal. With one, `azera run` is on Discord. Better kept in
-    /// AZERA__DISCORD__TOKEN, or in a file that AZERA__DISCORD__TOKEN_FILE names, than here.
+    /// The bot's token, from the Bot page of the developer portal. With a token, `azera run` connects to Discord.
+    /// Better set AZERA__DISCORD__TOKEN, or name a file with AZERA__DISCORD__TOKEN_FILE, than write the token here.
     #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
     pub token: Option<Secret>,
-    /// Who runs the bot, by their user ids (Copy User ID, with Developer Mode on): they may also change the model.
+    /// The operators of the bot, by user id (Copy User ID, with Developer Mode on). They may also change the model.
     #[schemars(length(max = 100), inner(length(min = 1, max = 20)))]
     pub operators: Vec<String>,
-    /// What was said while Azera was away is answered if it was said in so many hours before; 0 answers none of it.
+    /// Hours to look back after Azera was away: it answers the messages of that time, and none with 0.
     #[schemars(range(min = 0, max = 168))]
     pub catch_up_hours: u32,
-    /// Messages of one person that are taken in a minute; what comes beyond that is left unread, and they are told so.
+    /// Messages from one person that are read per minute. Azera does not read further ones and tells the person.
     #[schemars(range(min = 1, max = 10_000))]
     pub messages_per_person: u32,
-    /// Messages of one server that are taken in a minute.
+    /// Messages from one server that are read per minute.
     #[schemars(range(min = 1, max = 100_000))]
     pub messages_per_server: u32,
-    /// A server that removes the bot is forgotten after so many days, with all that was said there; 0: at once.
+    /// Days after which a server that removed the bot is forgotten, with everything said there; 0 forgets it at once.
     #[schemars(range(min = 0, max = 365))]
     pub keep_removed_days: u32,
-    /// An address and port that is asked in the place of Discord's own, for a proxy of your own.
+    /// The address and port of your own proxy, which is used instead of Discord's API.
     #[schemars(length(min = 1, max = 100), example = "127.0.0.1:8443")]
     pub api_address: Option<String>,
-    /// The file (PEM) with the certificate of the authority that vouches for that proxy.
+    /// The certificate (a PEM file) of the authority that signed the proxy's certificate.
     #[schemars(length(min = 1, max = 4096), example = "/etc/azera/proxy.pem")]
     pub api_root_certificate: Option<PathBuf>,
 }

@@ -3,39 +3,40 @@ use std::path::PathBuf;
 
 use thiserror::Error as ThisError;
 
-/// Why there is no configuration.
+/// The reasons why the configuration cannot be loaded.
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// The file cannot be read.
     #[error("cannot read the configuration {}", path.display())]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// The file is longer than [`crate::MAX_FILE_BYTES`].
     #[error("the configuration {} is longer than {} bytes", path.display(), crate::MAX_FILE_BYTES)]
     TooLong {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
-    /// A variable of Azera's holds bytes that are no UTF-8.
+    /// An `AZERA` environment variable is not UTF-8.
     #[error("the environment variable {name} is not UTF-8")]
     NotUnicode {
-        /// Which variable.
+        /// The variable.
         name: String,
     },
-    /// The configuration does not hold what it should; never empty.
+    /// Keys or values are wrong. The list is never empty.
     #[error("{}", list(.0))]
     Invalid(Vec<Problem>),
-    /// Nothing says where to keep things.
+    /// Neither the configuration nor the environment names a data folder.
     #[error("no folder to keep things in: HOME is not set; set data.dir, or AZERA_DATA")]
     NoDataDir,
 }
 
 impl Error {
-    /// Whether the same call may work later without anybody changing anything: never, somebody has to mend it.
+    /// Returns true if the same call may succeed later with nothing changed. This is always false: a person must fix
+    /// the configuration.
     pub fn is_transient(&self) -> bool {
         false
     }
@@ -51,19 +52,19 @@ fn list(problems: &[Problem]) -> String {
     }
 }
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// A line of the file, counted from 1.
+    /// A line of the file.
     Line {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// Which line.
+        /// The line, counted from 1.
         line: usize,
     },
     /// An environment variable.
     Variable(String),
-    /// Nobody set it.
+    /// The default, because the key is not set.
     Default,
 }
 
@@ -77,12 +78,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One thing that is wrong with a configuration.
+/// One fault in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// Where.
+    /// The source of the faulty value.
     pub origin: Origin,
-    /// What, with what would be right.
+    /// What is wrong, and what would be right.
     pub message: String,
 }
 

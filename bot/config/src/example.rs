@@ -4,23 +4,23 @@ use crate::Config;
 use crate::keys::{Key, sections};
 use crate::value::Kind;
 
-/// Columns of the comments.
+/// The widest comment line, in characters.
 const WIDTH: usize = 100;
 
 const HEAD: &str = "\
-Azera's configuration, with every key at its default; a key that has none stands behind a #. What you leave out keeps \
-its default, so your own file may be a single line.
+Azera's configuration: every key with its default. A key without a default is commented out with a #. A key that you \
+leave out keeps its default, so your own file can be a single line.
 
 Azera reads the first of: the file given by --config, the file that AZERA_CONFIG names, azera/azera.toml in the XDG \
-configuration folder (~/.config for most people). Each key can be set by an environment variable too: \
-AZERA__MODELS__SLOTS=4 (the items of a list parted by commas). The environment wins over the file. A secret can also \
-stand in a file of its own, which AZERA__MODELS__HUB_TOKEN_FILE and the like name.
+configuration folder (usually ~/.config). An environment variable can set each key too: AZERA__MODELS__SLOTS=4 \
+(separate the items of a list by commas). The environment overrides the file. A secret can also be read from a file of \
+its own, which AZERA__MODELS__HUB_TOKEN_FILE and the like name.
 
 This file is generated from the types in bot/config: cargo run -p azera-tidy -- bless
 ";
 
 impl Config {
-    /// `azera.example.toml`: every key, with its documentation, what it may hold, and its default.
+    /// Returns the text of `azera.example.toml`: every key with its documentation, range and default.
     pub fn example() -> String {
         let mut lines = comment(HEAD);
         for section in sections() {
@@ -39,11 +39,11 @@ impl Config {
 
 fn assignment(key: &Key) -> String {
     let show = |value: &Json| match value {
-        // A number with a fraction that has none still is one: TOML tells 1 and 1.0 apart.
+        // Rust's `Debug` keeps the `.0` of a whole float, and TOML needs it to tell 1.0 from 1.
         Json::Number(number) if matches!(key.kind, Kind::Number(..)) => {
             format!("{:?}", number.as_f64().unwrap_or_default())
         }
-        // Texts, flags, whole numbers and lists of texts look alike in JSON and TOML.
+        // Strings, booleans, integers and lists of strings look the same in JSON and TOML.
         other => other.to_string(),
     };
     match (&key.default, &key.example) {
@@ -53,7 +53,7 @@ fn assignment(key: &Key) -> String {
     }
 }
 
-/// From where to where, for kinds that have a range worth telling.
+/// Returns the allowed range in words, for the kinds that have one.
 fn range(kind: &Kind) -> String {
     match kind {
         Kind::Integer(least, most) => format!("From {least} to {most}."),
@@ -63,13 +63,13 @@ fn range(kind: &Kind) -> String {
     }
 }
 
-/// What may be chosen, and what it means; indented.
+/// Returns one indented line for each option of a choice, with its meaning.
 fn options(kind: &Kind) -> Vec<String> {
     let Kind::Choice(options) = kind else { return Vec::new() };
     options.iter().map(|(name, meaning)| format!("  {name:?}: {meaning}")).collect()
 }
 
-/// The text as comment lines no wider than [`WIDTH`]; a blank line parts paragraphs.
+/// Formats the text as comment lines no wider than [`WIDTH`]. A blank line separates paragraphs.
 fn comment(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.trim_end().split("\n\n") {

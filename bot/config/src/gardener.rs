@@ -1,60 +1,62 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The comments of these fields are also the comments of azera.example.toml: they speak to the operator.
+// The doc comments of these fields are also the comments of azera.example.toml, so they address the operator.
 
-/// What a persona writes between messages: its diary, its journal, its dreams, its notes, its pieces. It asks the model in quiet times
-/// alone and gives way to whoever talks. Hours are those of a realm's own time zone, from the first up to and without the
-/// second; from an hour to itself are none.
+/// What a persona writes between messages: its diary, its journal, its dreams, its notes and its pieces. This asks the
+/// model only in quiet times; live chat goes first. Hours are in the realm's time zone. A range of hours includes its
+/// first and excludes its last; two equal hours make an empty range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gardener {
     /// Let personas write between messages.
     pub enabled: bool,
-    /// Let them dream of what was said. When they sleep stands in [mind].
+    /// Let personas dream about past conversations. The times of sleep are set in [mind].
     pub dreams: bool,
-    /// Let them write into their journal, if something was said. When they reflect stands in [mind].
+    /// Let personas write into their journal if people talked with them. The times of reflection are set in [mind].
     pub journal: bool,
-    /// Messages of people from which on a conversation gets an entry in the diary when it is over; 0 for never.
+    /// The least number of messages from people for a diary entry about a conversation that has ended; 0 for never.
     #[schemars(range(min = 0, max = 1000))]
     pub diary_messages: u32,
-    /// Messages of people after which working notes of a chat are made anew; 0 for never. A persona may set its own.
+    /// Messages from people after which the working notes of a chat are rewritten; 0 for never. A persona may set its
+    /// own.
     #[schemars(range(min = 0, max = 1000))]
     pub notes_every: u32,
-    /// Days between two little pieces that they make up out of what they heard and dreamt; 0 for never.
+    /// Days between two short pieces that a persona makes up from conversations and dreams; 0 for never.
     #[schemars(range(min = 0, max = 365))]
     pub piece_days: u32,
-    /// Days between two pieces that are posted where the journal is, each time the best one there is by then; 0 for never.
+    /// Days between two pieces that are posted in the journal's channel or room; 0 for never. Each time the best piece so
+    /// far is posted.
     #[schemars(range(min = 0, max = 365))]
     pub publish_days: u32,
-    /// Let them look once a week at how they are doing, and write about it into their journal.
+    /// Let personas look back once a week at how they are doing, and write about it in their journal.
     pub reviews: bool,
-    /// The hour from which on people are looked in on who asked for it with `/checkin`.
+    /// The first hour for check-ins with people who asked for them with `/checkin`.
     #[schemars(range(min = 0, max = 23))]
     pub check_ins_from: u32,
-    /// The hour from which on they are not. The same hour twice: never.
+    /// The hour at which check-ins end. The same hour in both keys turns check-ins off.
     #[schemars(range(min = 0, max = 23))]
     pub check_ins_to: u32,
-    /// Look through conversations that are over for what is worth keeping: `/me` shows it, and bounds on memories take it last.
-    /// No model is asked for it.
+    /// Extract what is worth keeping from conversations that have ended. `/me` shows it, and the limits on memories
+    /// remove it last. This asks no model.
     pub keep: bool,
-    /// Measure in quiet times how surprising what people say is to the model, where it runs on this machine: what surprises matters
-    /// more, and fades later.
+    /// Measure in quiet times how surprising people's messages are to the model, if it runs on this machine. Surprising
+    /// messages matter more and fade later.
     pub surprise: bool,
-    /// Minutes of silence after which a conversation counts as over.
+    /// Minutes of silence after which a conversation has ended.
     #[schemars(range(min = 1, max = 10_080))]
     pub rest_minutes: u32,
-    /// The hour from which on no dream and no journal entry is written or posted.
+    /// The first of the quiet hours, in which no dream or journal entry is written or posted.
     #[schemars(range(min = 0, max = 23))]
     pub quiet_from: u32,
-    /// The hour from which on they are again.
+    /// The hour at which the quiet hours end.
     #[schemars(range(min = 0, max = 23))]
     pub quiet_to: u32,
-    /// How often the model may be asked on a day for one persona in one realm. The diary and the notes take half of that at
-    /// most, so that something is left for the night.
+    /// Requests to the model per day, for one persona in one realm. Diary and notes may use at most half of them, so
+    /// that some are left for the night.
     #[schemars(range(min = 1, max = 100_000))]
     pub asks_per_day: u32,
-    /// The time zone where a realm says none, by its IANA name.
+    /// The time zone of realms that set none, by its IANA name.
     #[schemars(length(min = 1, max = 64))]
     pub time_zone: String,
 }
@@ -84,7 +86,7 @@ impl Default for Gardener {
 }
 
 impl Gardener {
-    /// As much of it as a place may have where the installation has `all`.
+    /// Limits a place's values to what the installation's values `all` allow.
     pub(crate) fn within(mut self, all: &Self) -> Self {
         let counts = [
             (&mut self.diary_messages, all.diary_messages),

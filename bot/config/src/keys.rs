@@ -21,29 +21,29 @@ pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) doc: String,
     pub(crate) kind: Kind,
-    /// Its default; `None` for a key that is optional.
+    /// The default; `None` for an optional key.
     pub(crate) default: Option<Json>,
-    /// A value to show where there is no default.
+    /// The value to show in the example if there is no default.
     pub(crate) example: Option<Json>,
-    /// Whether its value must not be shown.
+    /// True if the value must never be shown.
     pub(crate) secret: bool,
 }
 
-/// The sections in the order of their declaration.
+/// The sections, in the order of their declaration.
 static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(read_schema);
 
-/// The sections in the order of their declaration.
+/// Returns the sections, in the order of their declaration.
 pub(crate) fn sections() -> &'static [Section] {
     &SECTIONS
 }
 
-/// A section by its name.
+/// Returns the section with this name.
 pub(crate) fn section(name: &str) -> Option<&'static Section> {
     sections().iter().find(|section| section.name == name)
 }
 
 impl Section {
-    /// A key by its name.
+    /// Returns the key with this name.
     pub(crate) fn key(&self, name: &str) -> Option<&Key> {
         self.keys.iter().find(|key| key.name == name)
     }
@@ -55,7 +55,7 @@ fn read_schema() -> Vec<Section> {
         .into_generator()
         .into_root_schema_for::<Config>();
     let schema = schema.as_value();
-    // A JSON object forgets the order of its keys; the text of the serialized defaults has it.
+    // A JSON object loses the order of its keys. The text of the serialized defaults has it.
     let defaults: Ordered<Ordered<Json>> = serde_json::to_string(&Config::default())
         .and_then(|text| serde_json::from_str(&text))
         .expect("the defaults are numbers, texts and lists, which JSON can hold");
@@ -78,7 +78,7 @@ fn read_schema() -> Vec<Section> {
     defaults.0.into_iter().map(section).collect()
 }
 
-/// The entries of a map in the order they were written in.
+/// The entries of a map, in the order in which they were written.
 struct Ordered<T>(Vec<(String, T)>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {

@@ -1,13 +1,14 @@
-//! Azera's configuration: one TOML file, overrides from the environment, and nothing else.
+//! Azera's configuration: one TOML file, and overrides from the environment.
 //!
-//! A key is declared once, as a field of a section: its documentation, default, type and range. The checks, the
-//! overrides, the error messages and `azera.example.toml` are all read from that declaration through its JSON schema.
+//! A key is declared once, as a field of a section struct, with its documentation, default, type and range. The JSON
+//! schema of these structs drives the checks, the overrides, the error messages and `azera.example.toml`. Start with
+//! [`Config::load`]; the sections are in `sections.rs` and in files of their own.
 //!
 //! Invariants:
-//! - This crate alone reads the environment, and in one place: [`Config::from_process_env`].
-//! - A key nobody knows is an error. So is a value out of range. Each names its line or variable, and all are reported
-//!   at once.
-//! - A [`Secret`] never shows in `Debug`, in an error or in a serialized configuration.
+//! - Only this crate reads the environment, and only in [`Config::from_process_env`].
+//! - An unknown key is an error, and so is a value out of range. Each error names its line or variable, and one load
+//!   reports all of them.
+//! - A [`Secret`] never appears in `Debug`, in an error or in a serialized configuration.
 
 mod config;
 mod discord;

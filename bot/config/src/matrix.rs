@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Secret;
 
-// The comments of these fields are also the comments of azera.example.toml: they speak to the operator.
+// The doc comments of these fields are also the comments of azera.example.toml, so they address the operator.
 
 /// Whose invitations are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -11,7 +11,7 @@ use crate::Secret;
 pub enum MatrixInvites {
     /// everybody's
     Anyone,
-    /// those of accounts on the servers in `invites_from`, or on the bot's own if that names none
+    /// those of accounts on the servers in `invites_from`, or on the bot's own server if the list is empty
     Servers,
     /// those of the accounts in `invites_from`
     Users,
@@ -21,34 +21,34 @@ pub enum MatrixInvites {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Matrix {
-    /// The homeserver: its address, or the name behind the colon of its accounts. When unset: no Matrix.
+    /// The homeserver: its address, or the server name in its accounts (after the colon). When unset: no Matrix.
     #[schemars(length(min = 1, max = 2048), example = "https://matrix.example.org")]
     pub homeserver: Option<String>,
-    /// The bot's account, whole or the part before the colon. It should be the bot's alone.
+    /// The bot's account: the full name, or the part before the colon. Use an account that only the bot uses.
     #[schemars(length(min = 1, max = 255), example = "@azera:example.org")]
     pub user: Option<String>,
-    /// Its password, needed for the first start alone. Better kept in AZERA__MATRIX__PASSWORD than in a file.
+    /// The account's password, needed only for the first start. Better set AZERA__MATRIX__PASSWORD than write it here.
     #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
     pub password: Option<Secret>,
-    /// An access token where there is no password, of a login that is used for nothing else. Better kept in
-    /// AZERA__MATRIX__TOKEN than in a file.
+    /// An access token, if there is no password, from a login that nothing else uses. Better set AZERA__MATRIX__TOKEN
+    /// than write it here.
     #[schemars(length(min = 1, max = 1024), example = "syt_...", extend("writeOnly" = true))]
     pub token: Option<Secret>,
-    /// Whose invitations are accepted; others are declined.
+    /// Whose invitations are accepted. Others are declined.
     pub invites: MatrixInvites,
-    /// Servers or accounts, as `invites` says.
+    /// Servers or accounts, depending on `invites`.
     #[schemars(length(max = 100), inner(length(min = 1, max = 255)))]
     pub invites_from: Vec<String>,
-    /// Send keys to devices alone that their owners have verified, and read what such devices send alone. Who has not
-    /// verified a session of theirs then cannot talk in encrypted rooms.
+    /// Send keys only to devices that their owners have verified, and read only messages from such devices. People who
+    /// have not verified their session then cannot talk in encrypted rooms.
     pub strict: bool,
-    /// What a command begins with in a room. The bot's name with a / behind it works too; in direct chats a ! or / alone.
+    /// The prefix of commands in a room. The bot's name followed by / works too; in direct chats ! or / is enough.
     #[schemars(length(min = 1, max = 32))]
     pub prefix: String,
-    /// Messages of one person that are heeded in a minute. Who writes more is told so, once.
+    /// Messages from one person that are handled per minute. Someone who writes more is told once.
     #[schemars(range(min = 1, max = 10_000))]
     pub person_per_minute: u32,
-    /// Messages in one room that are heeded in a minute.
+    /// Messages in one room that are handled per minute.
     #[schemars(range(min = 1, max = 10_000))]
     pub room_per_minute: u32,
 }
@@ -71,7 +71,7 @@ impl Default for Matrix {
 }
 
 impl Matrix {
-    /// Values that are allowed each, but not together: the keys, the telling one first, and why.
+    /// Returns values that are each allowed, but not together: the two keys, the deciding one first, and the reason.
     pub(crate) fn contradictions(&self) -> Vec<([&'static str; 2], String)> {
         let mut found = Vec::new();
         if self.homeserver.is_some() && self.user.is_none() {

@@ -1,68 +1,68 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The comments of these fields are also the comments of azera.example.toml: they speak to the operator.
+// The doc comments of these fields are also the comments of azera.example.toml, so they address the operator.
 
-/// How a persona's mind goes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus and sleep pressure
-/// go from 0 to 1; a persona has one mind for each realm, and one for each private chat.
+/// How a persona's mind changes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus and
+/// sleep pressure go from 0 to 1. A persona has one mind for each realm, and one for each private chat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mind {
-    /// Share of the way back to an even mood (0.5) that a mood goes each second.
+    /// The share of the distance to a neutral mood (0.5) that the mood covers per second.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub mood_drift_per_s: f64,
-    /// How far the mood of a reply moves the mind's: 0 not at all, 1 all the way.
+    /// How far the mood of a reply moves the persona's mood: 0 not at all, 1 all the way.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub mood_weight: f64,
-    /// Arousal that a mind comes to rest at.
+    /// The arousal of a mind at rest.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub arousal_rest: f64,
-    /// Energy that an exchange (a message and its reply) costs.
+    /// The energy that one exchange (a message and its reply) costs.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub energy_per_exchange: f64,
-    /// Energy that comes back each second of rest.
+    /// The energy that returns per second of rest.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub energy_recovery_per_s: f64,
     /// Seconds of quiet after which rest begins.
     #[schemars(range(min = 0, max = 86_400))]
     pub energy_idle_s: u32,
-    /// Energy at which recovery stops while sleep pressure is at dream_pressure or above.
+    /// The energy at which recovery stops while sleep pressure is at dream_pressure or above.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub energy_tired: f64,
-    /// Focus that a mind comes to rest at.
+    /// The focus of a mind at rest.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub focus_rest: f64,
-    /// Share of the way back to focus_rest that focus goes each second.
+    /// The share of the distance to focus_rest that the focus covers per second.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub focus_decay_per_s: f64,
-    /// Share of what is missing to full focus that an exchange brings.
+    /// The share of the distance to full focus that one exchange adds.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub focus_per_exchange: f64,
-    /// Sleep pressure that each hour awake adds. A mind is awake until it dreams.
+    /// The sleep pressure that each hour awake adds. A mind is awake until it dreams.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub pressure_per_hour: f64,
-    /// Sleep pressure that an exchange adds.
+    /// The sleep pressure that one exchange adds.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub pressure_per_exchange: f64,
-    /// Sleep pressure from which on it dreams at night.
+    /// The sleep pressure from which the persona dreams at night.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub dream_pressure: f64,
-    /// Sleep pressure from which on it naps at any hour; a nap is a short dream.
+    /// The sleep pressure from which the persona naps at any hour. A nap is a short dream.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub nap_pressure: f64,
-    /// Share of the sleep pressure that a dream takes off.
+    /// The share of the sleep pressure that a dream removes.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub dream_relief: f64,
-    /// Share of the sleep pressure that a nap takes off.
+    /// The share of the sleep pressure that a nap removes.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub nap_relief: f64,
-    /// Seconds of quiet before it dreams or naps.
+    /// Seconds of quiet before a dream or nap.
     #[schemars(range(min = 0, max = 86_400))]
     pub dream_idle_s: u32,
-    /// Hour of the day, in the realm's time zone, at which the night begins.
+    /// The hour at which the night begins, in the realm's time zone.
     #[schemars(range(min = 0, max = 23))]
     pub night_from_hour: u8,
-    /// Hour of the day at which the night ends.
+    /// The hour at which the night ends.
     #[schemars(range(min = 0, max = 23))]
     pub night_to_hour: u8,
     /// Hours between a dream or nap and the next dream.
@@ -71,41 +71,42 @@ pub struct Mind {
     /// Hours between a dream or nap and the next nap.
     #[schemars(range(min = 1, max = 168))]
     pub nap_gap_hours: u32,
-    /// Exchanges there must have been since the last dream: dreams are made of what happened. With 0 it dreams of old things too.
+    /// The least number of exchanges since the last dream, so that there is something new to dream about. With 0, a
+    /// persona also dreams when nothing is new.
     #[schemars(range(min = 0, max = 10_000))]
     pub dream_min_exchanges: u32,
-    /// Hour of the day, in the realm's time zone, from which on it reflects on what is new that day.
+    /// The hour, in the realm's time zone, from which the persona reflects on what is new that day.
     #[schemars(range(min = 0, max = 23))]
     pub reflection_hour: u8,
-    /// Seconds of quiet before it reflects.
+    /// Seconds of quiet before a reflection.
     #[schemars(range(min = 0, max = 86_400))]
     pub reflection_idle_s: u32,
-    /// Hours between two reflections, the one of the day aside.
+    /// Hours between two reflections, apart from the daily one.
     #[schemars(range(min = 0, max = 168))]
     pub reflection_gap_hours: u32,
-    /// Exchanges since the last reflection that are enough to reflect at once when the mind is clear.
+    /// Exchanges since the last reflection after which a clear mind reflects at once.
     #[schemars(range(min = 1, max = 10_000))]
     pub reflection_min_exchanges: u32,
-    /// Clarity from which on a mind is clear. Clarity is the least of focus, energy and freshness (1 less the sleep pressure), each
-    /// to the power of its weight.
+    /// The clarity from which a mind counts as clear. Clarity is the least of focus, energy and freshness (1 minus the
+    /// sleep pressure), each raised to the power of its weight.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub clarity_threshold: f64,
-    /// Weight of focus in clarity; 0 leaves it out.
+    /// The weight of focus in clarity; 0 ignores it.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub clarity_focus_weight: f64,
-    /// Weight of energy in clarity; 0 leaves it out.
+    /// The weight of energy in clarity; 0 ignores it.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub clarity_energy_weight: f64,
-    /// Weight of freshness in clarity; 0 leaves it out.
+    /// The weight of freshness in clarity; 0 ignores it.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub clarity_freshness_weight: f64,
-    /// Minutes after which a dream or reflection that did not come about is due again.
+    /// Minutes before a failed dream or reflection is tried again.
     #[schemars(range(min = 1, max = 10_080))]
     pub retry_minutes: u32,
-    /// Share of each feeling towards a person that is lost with each turn. A persona may set its own.
+    /// The share of each feeling towards a person that fades with each turn. A persona may set its own.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub emotion_decay_rate: f64,
-    /// How much one message may change one feeling towards a person.
+    /// The most that one message may change one feeling towards a person.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub emotion_max_delta: f64,
 }
@@ -151,7 +152,7 @@ impl Default for Mind {
 }
 
 impl Mind {
-    /// Values that are allowed each, but not together: their keys, and what is wrong.
+    /// Returns values that are each allowed, but not together: the two keys, and what is wrong.
     pub(crate) fn contradictions(&self) -> Vec<([&'static str; 2], String)> {
         let mut problems = Vec::new();
         if self.night_from_hour == self.night_to_hour {

@@ -11,16 +11,16 @@ use crate::error::{Origin, Problem};
 use crate::keys::{Key, Section, section, sections};
 use crate::value::shown;
 
-/// What every override of a key in the environment begins with.
+/// The prefix of every override in the environment.
 const PREFIX: &str = "AZERA__";
 
-/// What the name of a secret's variable ends with if it names a file that holds the secret.
+/// The suffix of a variable that names a file with the secret, instead of the secret itself.
 const SECRET_FILE: &str = "_file";
 
-/// Bytes that the file of a secret may have.
+/// The largest secret file, in bytes.
 const MAX_SECRET_BYTES: u64 = 16 * 1024;
 
-/// Values that were set and are right, and what is wrong with the others.
+/// The valid values read so far, and the problems with the others.
 #[derive(Default)]
 pub(crate) struct Draft {
     values: BTreeMap<&'static str, BTreeMap<&'static str, (Json, Origin)>>,
@@ -28,13 +28,13 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Takes the values of a file.
+    /// Reads the values of a file.
     pub(crate) fn read_file(&mut self, text: &str, file: &Path) {
         let origin = |at: usize| Origin::Line { file: file.to_path_buf(), line: line_of(text, at) };
         let (spans, table) = match (DeTable::parse(text), text.parse::<toml::Table>()) {
             (Ok(spans), Ok(table)) => (spans, table),
             (Err(error), _) | (_, Err(error)) => {
-                // Its message alone: the whole error shows the line, which may hold a secret.
+                // Only the message: the whole error shows the line, which may contain a secret.
                 let origin = origin(error.span().map_or(0, |span| span.start));
                 return self.report(origin, format!("this is not TOML: {}", error.message()));
             }
@@ -59,9 +59,9 @@ impl Draft {
         }
     }
 
-    /// Takes the overrides in the environment. An empty variable counts as unset.
+    /// Reads the overrides in the environment. An empty variable counts as unset.
     pub(crate) fn read_env(&mut self, env: &HashMap<String, String>) {
-        // The short name of one key; the long one wins, as it is taken later.
+        // AZERA_DATA is the short name of data.dir. The long name is read later, so it wins.
         if let (Some(folder), Some(data)) = (env.get("AZERA_DATA").filter(|dir| !dir.is_empty()), section("data")) {
             self.take(data, "dir", Origin::Variable("AZERA_DATA".into()), |key| key.kind.read_variable(folder));
         }
@@ -77,7 +77,7 @@ impl Draft {
                 self.report(origin, unknown_section(section_name));
                 continue;
             };
-            // Docker and systemd hand secrets over as files.
+            // Docker and systemd provide secrets as files.
             let secret = key.strip_suffix(SECRET_FILE).filter(|key| section.key(key).is_some_and(|key| key.secret));
             match secret {
                 None => self.take(section, key, origin, |key| key.kind.read_variable(text)),
@@ -115,17 +115,17 @@ impl Draft {
         }
     }
 
-    /// Notes a problem.
+    /// Records a problem.
     pub(crate) fn report(&mut self, origin: Origin, message: String) {
         self.problems.push(Problem { origin, message });
     }
 
-    /// Where the value of a key came from.
+    /// Returns the source of a key's value.
     pub(crate) fn origin(&self, section: &str, key: &str) -> Origin {
         self.values.get(section).and_then(|keys| keys.get(key)).map_or(Origin::Default, |(_, origin)| origin.clone())
     }
 
-    /// The values alone.
+    /// Returns the values without their sources.
     pub(crate) fn values(&self) -> Json {
         let keys = |keys: &BTreeMap<&str, (Json, Origin)>| -> Map<_, _> {
             keys.iter().map(|(key, (value, _))| ((*key).to_owned(), value.clone())).collect()
@@ -134,7 +134,7 @@ impl Draft {
     }
 }
 
-/// The text of a secret's file, without the line end that editors leave behind it.
+/// Reads a secret from a file, and removes the line end that editors append.
 fn secret_in(file: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     File::open(file)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
@@ -144,45 +144,45 @@ fn secret_in(file: &Path) -> std::io::Result<String> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// The line, counted from 1, of a byte offset.
+/// Returns the line of a byte offset, counted from 1.
 fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
 fn unknown_section(name: &str) -> String {
     let names: Vec<_> = sections().iter().map(|section| section.name.as_str()).collect();
-    let homes = homes_of(name);
-    // A slip in a section's name is likelier than a key without its section, such as `model`.
-    let hint = match slip(name, &names) {
+    let homes = sections_with(name);
+    // A mistyped section name is likelier than a key outside its section: `model` means `models`.
+    let hint = match closest_name(name, &names) {
         None if !homes.is_empty() => format!("`{name}` belongs into {homes}"),
-        _ => meant(name, &names),
+        _ => suggestion(name, &names),
     };
     format!("there is no section `{name}`; {hint}")
 }
 
 fn unknown_key(section: &Section, name: &str) -> String {
     let names: Vec<_> = section.keys.iter().map(|key| key.name.as_str()).collect();
-    let homes = homes_of(name);
-    let hint = if homes.is_empty() { meant(name, &names) } else { format!("it belongs into {homes}") };
+    let homes = sections_with(name);
+    let hint = if homes.is_empty() { suggestion(name, &names) } else { format!("it belongs into {homes}") };
     format!("there is no key `{}.{name}`; {hint}", section.name)
 }
 
-/// The sections that have a key of this name.
-fn homes_of(key: &str) -> String {
+/// Returns the sections that have a key with this name.
+fn sections_with(key: &str) -> String {
     let homes: Vec<_> = sections().iter().filter(|section| section.key(key).is_some()).collect();
     homes.iter().map(|section| format!("[{}]", section.name)).collect::<Vec<_>>().join(" or ")
 }
 
-/// The name that was probably meant, or all of them.
-fn meant(name: &str, names: &[&str]) -> String {
-    match slip(name, names) {
+/// Suggests the name that was probably meant, or lists all names.
+fn suggestion(name: &str, names: &[&str]) -> String {
+    match closest_name(name, names) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => format!("there are {}", names.join(", ")),
     }
 }
 
-/// The name that differs by a slip: a third of the letters wrong at most; more is another word.
-fn slip<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+/// Returns the closest name, if at most a third of its letters differ. More differences make another word.
+fn closest_name<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let distance = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
     let (distance, nearest) = names.iter().map(|candidate| (distance(candidate), *candidate)).min()?;
     (distance * 3 <= nearest.chars().count()).then_some(nearest)

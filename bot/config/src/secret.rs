@@ -3,10 +3,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// What stands where a secret was.
+/// The text that replaces a secret in output.
 const REDACTED: &str = "[redacted]";
 
-/// A text that must not be shown: `Debug` and serialization hide it.
+/// A text that must not be shown. `Debug` and serialization hide it.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -17,7 +17,7 @@ impl Secret {
         Self(secret.into())
     }
 
-    /// The secret itself, for the one call that needs it.
+    /// Returns the secret itself, for the one call that needs it.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Secret;
 
-// The comments of these fields are also the comments of azera.example.toml: they speak to the operator.
+// The doc comments of these fields are also the comments of azera.example.toml, so they address the operator.
 
-/// Where things are kept.
+/// Where Azera stores its data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
-    /// The folder of everything Azera keeps: messages, memories, personas, models. `~` is your home. When unset:
-    /// `azera` in the XDG data folder, which is `~/.local/share/azera` for most people. AZERA_DATA sets it too.
+    /// The folder of everything Azera stores: messages, memories, personas, models. `~` is your home. When unset:
+    /// `azera` in the XDG data folder, usually `~/.local/share/azera`. AZERA_DATA sets it too.
     #[schemars(length(min = 1, max = 4096), example = "/srv/azera")]
     pub dir: Option<PathBuf>,
 }
@@ -21,48 +21,48 @@ pub struct Data {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Models {
-    /// The model that talks, by its name in the ledger. When unset: the one that `azera models use` chose.
+    /// The chat model, by its name in the registry. When unset: the choice of `azera models use`.
     #[schemars(length(min = 1, max = 100), example = "smollm2-135m")]
     pub chat: Option<String>,
-    /// The model that finds memories by their meaning, by its name in the ledger. When unset: the one that
-    /// `azera models use` chose. After a change everything is embedded anew.
+    /// The embedding model, which finds memories by their meaning, by its name in the registry. When unset: the choice
+    /// of `azera models use`. After a change, Azera embeds all memories again.
     #[schemars(length(min = 1, max = 100), example = "minilm-l6-v2")]
     pub embedding: Option<String>,
-    /// The folder of the model files. When unset: `azera/models` in the user's cache folder, since
-    /// models can be fetched again; without a home, `models` in the data folder.
+    /// The folder of the model files. When unset: `azera/models` in your cache folder, because models can be downloaded
+    /// again; without a home folder, `models` in the data folder.
     #[schemars(length(min = 1, max = 4096), example = "/srv/models")]
     pub dir: Option<PathBuf>,
-    /// The model hub's address, for a mirror. When unset: the hub's own.
+    /// The address of a mirror of the model hub. When unset: the hub itself.
     #[schemars(url, length(min = 1, max = 2048), example = "http://127.0.0.1:8080")]
     pub hub_endpoint: Option<String>,
-    /// The hub's access token, for models that want one. Better kept in AZERA__MODELS__HUB_TOKEN than in a file.
+    /// The hub's access token, for models that require one. Better set AZERA__MODELS__HUB_TOKEN than write it here.
     #[schemars(length(min = 1, max = 1024), example = "hf_...", extend("writeOnly" = true))]
     pub hub_token: Option<Secret>,
-    /// Replies written at the same time.
+    /// Replies generated at the same time.
     #[schemars(range(min = 1, max = 64))]
     pub slots: u32,
-    /// Tokens one conversation may hold, prompt and reply together; cut to what the model was trained on. More costs
-    /// memory.
+    /// Tokens in one conversation, prompt and reply together. Azera lowers it to what the model was trained for. More
+    /// tokens need more memory.
     #[schemars(range(min = 512, max = 1_048_576))]
     pub context_tokens: u32,
-    /// Processor threads that compute; 0 takes as many as the machine has cores. Embedding takes half of the cores, and
-    /// four at most.
+    /// Processor threads for the models; 0 uses one for each core. Embedding uses half of the cores, and at most four.
     #[schemars(range(min = 0, max = 1024))]
     pub threads: u32,
-    /// Layers of the model put on a GPU, in a build for one. When unset: all of them. With 0 nothing is learnt there either.
+    /// Layers of the model on the GPU, in a build with GPU support. When unset: all of them. With 0, training does not
+    /// use the GPU either.
     #[schemars(range(min = 0, max = 1000), example = 20)]
     pub gpu_layers: Option<u32>,
-    /// Megabytes on disk for evaluated prompts of personas, which make the first reply after a start quick; 0 keeps
+    /// Megabytes on disk for evaluated prompts of personas, which speed up the first reply after a start; 0 stores
     /// none.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub prefix_cache_mb: u32,
-    /// Tokens one reply may have.
+    /// The longest reply, in tokens.
     #[schemars(range(min = 1, max = 65_536))]
     pub max_reply_tokens: u32,
-    /// Let models that can think do so before they answer. Better answers, later.
+    /// Let models that can think do so before they answer. Answers get better, and take longer.
     pub thinking: bool,
-    /// The LoRA adapter that the model that talks answers with: the path of a GGUF file, made for that very model, or
-    /// `none`. When unset: what comes with the model, if anything does; a file stands in the place of all of that.
+    /// The LoRA of the chat model: the path of a GGUF file made for exactly this model, or `none`. When unset: the LoRA
+    /// that comes with the model, if there is one. A file replaces everything that comes with the model.
     #[schemars(length(min = 1, max = 4096), example = "/srv/models/adapter.gguf")]
     pub adapter: Option<PathBuf>,
 }
@@ -87,45 +87,46 @@ impl Default for Models {
     }
 }
 
-/// How a server of models is spoken to.
+/// The interface of a model server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerApi {
     /// no server: a model on this machine
     None,
-    /// OpenAI's interface and nothing beyond: hosted services, vLLM, LM Studio, proxies
+    /// OpenAI's interface without extensions: hosted services, vLLM, LM Studio, proxies
     #[serde(rename = "openai")]
     OpenAi,
-    /// the same with what llama.cpp's llama-server adds to it
+    /// OpenAI's interface with the extensions of llama.cpp's llama-server
     LlamaCpp,
-    /// Ollama's own
+    /// Ollama's own interface
     Ollama,
 }
 
-/// A server that answers in the place of a model on this machine. What is said in a chat is then sent to it.
+/// A server whose model answers instead of a model on this machine. Azera sends it the conversations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChatServer {
-    /// How it is spoken to.
+    /// The interface of the server.
     pub api: ServerApi,
-    /// Its address; for OpenAI's interface with its path. When unset: where Ollama or llama-server listen on this machine.
+    /// The server's address; with its path for OpenAI's interface. When unset: the default address of Ollama or
+    /// llama-server on this machine.
     #[schemars(url, length(min = 1, max = 2048), example = "http://127.0.0.1:11434")]
     pub url: Option<String>,
     /// The model's name on the server.
     #[schemars(length(min = 1, max = 200), example = "qwen3:8b")]
     pub model: Option<String>,
-    /// Its key, if it wants one. Better kept in AZERA__CHAT_SERVER__KEY than in a file.
+    /// The server's key, if it requires one. Better set AZERA__CHAT_SERVER__KEY than write it here.
     #[schemars(length(min = 1, max = 1024), example = "sk-...", extend("writeOnly" = true))]
     pub key: Option<Secret>,
-    /// The family whose prompt form is used, as in the ledger; `generic` suits capable models. How many tokens a
-    /// conversation holds, how many replies are written at once and whether the model may think say the keys of [models].
+    /// The model family whose prompt format is used, as in the registry; `generic` suits capable models. The keys of
+    /// [models] set the tokens in a conversation, the replies at the same time, and whether the model may think.
     #[schemars(length(min = 1, max = 48))]
     pub family: String,
-    /// Bytes of text that count as one token when room in a prompt is reckoned: a server's tokenizer cannot be asked. Less
-    /// is safer and fits less.
+    /// Bytes of text that count as one token when Azera fits a prompt, because a server's tokenizer cannot be asked. A
+    /// lower value is safer and fits less text.
     #[schemars(range(min = 1.0, max = 8.0))]
     pub bytes_per_token: f32,
-    /// Seconds until the first word of a reply must have come; loading the model falls into them.
+    /// Seconds to wait for the first word of a reply. The time to load the model counts.
     #[schemars(range(min = 1, max = 3600))]
     pub first_word_timeout_s: u64,
 }
@@ -144,29 +145,30 @@ impl Default for ChatServer {
     }
 }
 
-/// A server that embeds in the place of a model on this machine. All that is remembered is then sent to it, and after a
-/// change of model or server everything is embedded anew.
+/// A server that computes embeddings instead of a model on this machine. Azera sends it every memory. After a change of
+/// model or server, Azera embeds all memories again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EmbeddingServer {
-    /// How it is spoken to.
+    /// The interface of the server.
     pub api: ServerApi,
-    /// Its address; for OpenAI's interface with its path. When unset: where Ollama or llama-server listen on this machine.
+    /// The server's address; with its path for OpenAI's interface. When unset: the default address of Ollama or
+    /// llama-server on this machine.
     #[schemars(url, length(min = 1, max = 2048), example = "http://127.0.0.1:11434")]
     pub url: Option<String>,
     /// The model's name on the server.
     #[schemars(length(min = 1, max = 200), example = "nomic-embed-text")]
     pub model: Option<String>,
-    /// Its key, if it wants one. Better kept in AZERA__EMBEDDING_SERVER__KEY than in a file.
+    /// The server's key, if it requires one. Better set AZERA__EMBEDDING_SERVER__KEY than write it here.
     #[schemars(length(min = 1, max = 1024), example = "sk-...", extend("writeOnly" = true))]
     pub key: Option<Secret>,
-    /// Put before every question, for models trained so.
+    /// A prefix for every query, for models that were trained with one.
     #[schemars(length(min = 0, max = 1000))]
     pub query_prefix: String,
-    /// Put before every text to be found, for models trained so.
+    /// A prefix for every stored text, for models that were trained with one.
     #[schemars(length(min = 0, max = 1000))]
     pub document_prefix: String,
-    /// Tokens the model reads of a text; longer ones are cut. How similar a hit must be says memory.similarity_floor.
+    /// Tokens of a text that the model reads; the rest is cut. memory.similarity_floor sets how similar a hit must be.
     #[schemars(range(min = 32, max = 131_072))]
     pub max_tokens: u32,
 }
@@ -185,20 +187,21 @@ impl Default for EmbeddingServer {
     }
 }
 
-/// A Redis or Dragonfly server that holds working memory (embeddings of the last days) in the place of files on this machine.
-/// Who runs it can guess much of a text from its embedding. While it is away, those files stand in.
+/// A Redis or Dragonfly server that stores working memory (the embeddings of the last days) instead of files on this
+/// machine. The operator of that server can guess much of a text from its embedding. While the server is unreachable,
+/// Azera uses the files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkingServer {
-    /// Its address: redis://HOST:PORT/DATABASE, or rediss:// for TLS; a user's name may stand in it, a password not. When
-    /// unset: no server.
+    /// The server's address: redis://HOST:PORT/DATABASE, or rediss:// for TLS. It may contain a user name, but no
+    /// password. When unset: no server.
     #[schemars(length(min = 1, max = 2048), example = "redis://127.0.0.1:6379/0")]
     pub url: Option<String>,
-    /// Its password. Better kept in AZERA__WORKING_SERVER__PASSWORD than in a file.
+    /// The server's password. Better set AZERA__WORKING_SERVER__PASSWORD than write it here.
     #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
     pub password: Option<Secret>,
-    /// What the names of Azera's keys begin with: letters, digits and -_.: alone. Behind it stands a mark of the data folder,
-    /// so that several may share a server.
+    /// The prefix of Azera's keys: only letters, digits and -_.: are allowed. An identifier of the data folder follows
+    /// it, so that several installations can share a server.
     #[schemars(length(min = 1, max = 48))]
     pub prefix: String,
 }
@@ -209,20 +212,21 @@ impl Default for WorkingServer {
     }
 }
 
-/// A Qdrant server that the vector index is mirrored to and that searches it. It gets numbers, times, vectors, and tokens in
-/// the place of personas and places; no text and no id. Who runs it can guess much of a text, names in it included, from its
-/// vector. While it is away, the index of this machine is searched, which is always whole.
+/// A Qdrant server that holds a copy of the vector index and searches it. It receives numbers, times, vectors, and
+/// tokens that stand for personas and places, but no text and no id. The operator of that server can guess much of a
+/// text, including names, from its vector. While the server is unreachable, Azera searches its own index, which is
+/// always complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VectorServer {
-    /// The address of its gRPC interface. When unset: no server.
+    /// The address of the server's gRPC interface. When unset: no server.
     #[schemars(url, length(min = 1, max = 2048), example = "http://127.0.0.1:6334")]
     pub url: Option<String>,
-    /// Its key. Better kept in AZERA__VECTOR_SERVER__KEY than in a file.
+    /// The server's key. Better set AZERA__VECTOR_SERVER__KEY than write it here.
     #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
     pub key: Option<Secret>,
-    /// The collection: letters, digits, - and _ alone. Each data folder needs its own: one that another folder filled is left
-    /// alone.
+    /// The collection's name: only letters, digits, - and _ are allowed. Each data folder needs its own collection.
+    /// Azera does not touch a collection that another data folder filled.
     #[schemars(length(min = 1, max = 64))]
     pub collection: String,
 }
@@ -233,11 +237,11 @@ impl Default for VectorServer {
     }
 }
 
-/// How the next word is chosen. What is unset here follows the model's family, which was measured.
+/// How the next token is chosen. A key that is unset takes the measured value of the model's family.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sampling {
-    /// How adventurous the choice is; 0 always takes the likeliest.
+    /// The temperature: higher values choose more freely; 0 always takes the likeliest token.
     #[schemars(range(min = 0.0, max = 2.0), example = 0.7)]
     pub temperature: Option<f32>,
     /// Choose among this many of the likeliest tokens; 0 among all.
@@ -246,19 +250,19 @@ pub struct Sampling {
     /// Choose among the likeliest tokens that together reach this probability; 1 among all.
     #[schemars(range(min = 0.0, max = 1.0), example = 0.95)]
     pub top_p: Option<f32>,
-    /// Leave out tokens less likely than this share of the likeliest; 0 leaves out none.
+    /// Leave out tokens that are less likely than this share of the likeliest; 0 leaves out none.
     #[schemars(range(min = 0.0, max = 1.0), example = 0.05)]
     pub min_p: Option<f32>,
-    /// Divides the score of tokens used lately; 1 is neutral.
+    /// Divides the score of recently used tokens; 1 is neutral.
     #[schemars(range(min = 1.0, max = 2.0), example = 1.1)]
     pub repeat_penalty: Option<f32>,
-    /// Taken off the score of a token for each time it was used lately; 0 is neutral.
+    /// Subtracted from the score of a token for each recent use; 0 is neutral.
     #[schemars(range(min = -2.0, max = 2.0), example = 0.2)]
     pub frequency_penalty: Option<f32>,
-    /// Taken off the score of a token that was used lately at all; 0 is neutral.
+    /// Subtracted once from the score of a recently used token; 0 is neutral.
     #[schemars(range(min = -2.0, max = 2.0), example = 0.2)]
     pub presence_penalty: Option<f32>,
-    /// How many tokens of the reply count as lately.
+    /// How many tokens of the reply count as recent.
     #[schemars(range(min = 0, max = 8192), example = 64)]
     pub penalty_last_n: Option<u32>,
 }
@@ -267,27 +271,28 @@ pub struct Sampling {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Memory {
-    /// Memories put into a prompt. When unset: what suits the model's family. A persona may set its own.
+    /// Memories in one prompt. When unset: a number that suits the model's family. A persona may set its own.
     #[schemars(range(min = 0, max = 50), example = 10)]
     pub top_k: Option<u32>,
-    /// Memories each arm of the search puts forward before the arms are fused. Less is quicker and finds less.
+    /// Memories that each signal of the search contributes before the results are fused. Fewer are faster and find
+    /// less.
     #[schemars(range(min = 10, max = 1000))]
     pub candidates: u32,
-    /// Characters of one memory as shown to the model.
+    /// Characters of one memory that the model is shown.
     #[schemars(range(min = 40, max = 4000))]
     pub snippet_chars: u32,
-    /// Seconds a message must be old before it counts as a memory.
+    /// Seconds after which a message counts as a memory.
     #[schemars(range(min = 0, max = 86_400))]
     pub min_age_s: u64,
-    /// Similarity from which two memories of one scope count as the same thing said twice, unless numbers, names or
-    /// rare words differ.
+    /// The similarity from which two memories of one scope count as the same statement, unless numbers, names or rare
+    /// words differ.
     #[schemars(range(min = 0.5, max = 1.0))]
     pub near_duplicate: f32,
     /// Minutes of silence after which a new session begins.
     #[schemars(range(min = 1, max = 10_080))]
     pub session_gap_minutes: u32,
-    /// Similarity below which a hit by meaning is dropped. When unset: the embedding model's own, from the ledger; none with
-    /// an embedding server.
+    /// The similarity below which a hit by meaning is dropped. When unset: the embedding model's own, from the
+    /// registry; with an embedding server, none.
     #[schemars(range(min = 0.0, max = 1.0), example = 0.2)]
     pub similarity_floor: Option<f32>,
 }
@@ -306,15 +311,15 @@ impl Default for Memory {
     }
 }
 
-/// When Azera speaks up in a group.
+/// When Azera answers in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// when mentioned, replied to or called by name
     Addressed,
-    /// to every message
+    /// every message
     Always,
-    /// to none
+    /// no message
     Never,
 }
 
@@ -322,29 +327,29 @@ pub enum Answer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Chat {
-    /// The persona that answers where nothing else was chosen.
+    /// The persona that answers if nothing else was chosen.
     #[schemars(length(min = 1, max = 48))]
     pub persona: String,
-    /// The role people play towards it where nothing else was chosen.
+    /// The role that people play towards the persona if nothing else was chosen.
     #[schemars(length(min = 1, max = 48))]
     pub user_persona: String,
-    /// Names that call it in a group, besides the persona's own.
+    /// Names that call the persona in a group, in addition to its own.
     #[schemars(length(max = 16), inner(length(min = 1, max = 32)))]
     pub wake_names: Vec<String>,
-    /// When it answers in groups, where a channel does not say otherwise. Direct messages are always answered.
+    /// When Azera answers in groups whose channel sets nothing else. It always answers direct messages.
     pub answer: Answer,
-    /// Messages of one chat that may wait for their turn; more are refused.
+    /// Messages of one chat that may wait for an answer. Azera rejects more.
     #[schemars(range(min = 1, max = 1000))]
     pub queue_per_chat: u32,
-    /// Past messages of a chat put into a prompt, as far as its tokens allow.
+    /// Past messages of a chat in one prompt, as far as its tokens allow.
     #[schemars(range(min = 0, max = 1000))]
     pub history_messages: u32,
-    /// Tokens one prompt may have. When unset: what the context leaves beside the reply, or less where a model's family
-    /// does better with less.
+    /// The longest prompt, in tokens. When unset: the context minus the reply, or less if the model's family does
+    /// better with less.
     #[schemars(range(min = 256, max = 1_048_576), example = 2048)]
     pub prompt_tokens: Option<u32>,
-    /// The language and country whose help lines are named to somebody in danger, such as `en-GB` or `de-AT`, unless a place
-    /// chose another. When unset, where to find those of any country.
+    /// The language and country of the help lines for somebody in danger, such as `en-GB` or `de-AT`, unless a place
+    /// chose another. When unset: a page that finds help lines in any country.
     #[schemars(length(min = 2, max = 32), example = "en-GB")]
     pub locale: Option<String>,
 }
@@ -364,17 +369,18 @@ impl Default for Chat {
     }
 }
 
-/// Backups of what is remembered. `azera restore` brings one back.
+/// Backups of the memory. `azera restore` brings one back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backup {
     /// Make backups while Azera runs.
     pub enabled: bool,
-    /// The folder of the backups; one on another disk outlives this one. When unset: `backups` in the data folder.
+    /// The folder of the backups. Choose another disk, so that backups survive the loss of this one. When unset:
+    /// `backups` in the data folder.
     #[schemars(length(min = 1, max = 4096), example = "/mnt/other/azera")]
     pub dir: Option<PathBuf>,
-    /// Minutes between two backups, if anything changed. Where one takes long the next waits longer, so that backups
-    /// take a twentieth of the time at most.
+    /// Minutes between two backups, if anything changed. After a slow backup Azera waits longer, so that backups take
+    /// at most a twentieth of the time.
     #[schemars(range(min = 1, max = 10_080))]
     pub every_minutes: u32,
     /// Hours for which every backup is kept.
@@ -383,13 +389,13 @@ pub struct Backup {
     /// Hours for which the first backup of each hour is kept.
     #[schemars(range(min = 0, max = 87_600))]
     pub keep_hourly_hours: u32,
-    /// Days for which the first backup of each day is kept. The newest is kept always.
+    /// Days for which the first backup of each day is kept. The newest backup is always kept.
     #[schemars(range(min = 0, max = 3650))]
     pub keep_daily_days: u32,
-    /// Backups kept at most; the oldest go first.
+    /// The most backups to keep; the oldest are deleted first.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_count: u32,
-    /// Megabytes of backups kept at most; the oldest go first.
+    /// The most megabytes of backups to keep; the oldest are deleted first.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub max_mb: u32,
 }
@@ -415,20 +421,20 @@ impl Default for Backup {
 pub enum LogLevel {
     /// nothing
     Off,
-    /// what failed
+    /// failures
     Error,
-    /// also what may need a look
+    /// also conditions that may need attention
     Warn,
-    /// also what happens
+    /// also events
     Info,
-    /// also how it happens
+    /// also details of how they happen
     Debug,
     /// everything
     Trace,
 }
 
 impl LogLevel {
-    /// The level as it is written in the configuration.
+    /// Returns the level as it is written in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -441,23 +447,23 @@ impl LogLevel {
     }
 }
 
-/// How a line of the log looks.
+/// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// for people
     Text,
-    /// one object a line, for programs
+    /// one JSON object per line, for programs
     Json,
 }
 
-/// The log. It never holds what people say.
+/// The log. It never contains what people say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
-    /// How much is logged. AZERA_LOG overrides it, also part by part: `AZERA_LOG=warn,azera_engine=debug`.
+    /// How much is logged. AZERA_LOG overrides it, also for single parts: `AZERA_LOG=warn,azera_engine=debug`.
     pub level: LogLevel,
-    /// How a line looks.
+    /// The format of a log line.
     pub format: LogFormat,
 }
 

@@ -1,30 +1,30 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// What the environment says besides overrides of keys.
+/// The environment variables that are no overrides of keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Surroundings {
     /// HOME.
     home: Option<PathBuf>,
-    /// XDG_DATA_HOME, or what the XDG specification puts in its place.
+    /// XDG_DATA_HOME, or the default that the XDG specification gives.
     data_home: Option<PathBuf>,
-    /// XDG_CONFIG_HOME, or what the XDG specification puts in its place.
+    /// XDG_CONFIG_HOME, or the default that the XDG specification gives.
     config_home: Option<PathBuf>,
-    /// XDG_CACHE_HOME, or what the XDG specification puts in its place.
+    /// XDG_CACHE_HOME, or the default that the XDG specification gives.
     cache_home: Option<PathBuf>,
     /// AZERA_CONFIG.
     pub(crate) config: Option<PathBuf>,
     /// AZERA_LOG.
     pub(crate) log: Option<String>,
-    /// NO_COLOR, or a terminal that knows none.
+    /// True if NO_COLOR is set or the terminal has no colours.
     pub(crate) colourless: bool,
 }
 
 impl Surroundings {
-    /// Reads the variables. An empty one counts as unset, as shells and compose files leave them behind.
+    /// Reads the variables. An empty one counts as unset, because shells and compose files often leave empty ones.
     pub(crate) fn read(env: &HashMap<String, String>) -> Self {
         let text = |name: &str| env.get(name).filter(|value| !value.is_empty());
-        // The XDG base directory specification: a relative path is invalid and must be ignored.
+        // The XDG base directory specification says to ignore a relative path.
         let folder = |name: &str| text(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = folder("HOME");
         let in_home = |path: &str| home.as_ref().map(|home| home.join(path));
@@ -34,28 +34,28 @@ impl Surroundings {
             cache_home: folder("XDG_CACHE_HOME").or_else(|| in_home(".cache")),
             config: text("AZERA_CONFIG").map(PathBuf::from),
             log: text("AZERA_LOG").cloned(),
-            // As no-color.org asks: present and not empty, whatever its value.
+            // As no-color.org asks, any non-empty value counts.
             colourless: text("NO_COLOR").is_some() || text("TERM").is_some_and(|term| term == "dumb"),
             home,
         }
     }
 
-    /// Where the configuration lies when nobody says otherwise.
+    /// Returns the default path of the configuration file.
     pub(crate) fn usual_file(&self) -> Option<PathBuf> {
         self.config_home.as_ref().map(|folder| folder.join("azera/azera.toml"))
     }
 
-    /// Where things are kept when nobody says otherwise.
+    /// Returns the default data folder.
     pub(crate) fn usual_data_dir(&self) -> Option<PathBuf> {
         self.data_home.as_ref().map(|folder| folder.join("azera"))
     }
 
-    /// Where models are kept when nobody says otherwise.
+    /// Returns the default folder of the models.
     pub(crate) fn usual_models_dir(&self) -> Option<PathBuf> {
         self.cache_home.as_ref().map(|folder| folder.join("azera/models"))
     }
 
-    /// The path with a leading `~` replaced by the home folder, where there is one.
+    /// Returns the path with a leading `~` replaced by the home folder, if there is one.
     pub(crate) fn expand(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.home) {
             (Ok(rest), Some(home)) => home.join(rest),
@@ -64,7 +64,7 @@ impl Surroundings {
     }
 }
 
-/// Whether the environment says something under a name that a library reads there itself.
+/// Returns true if the environment sets a variable that a library reads by itself.
 pub fn is_in_environment(name: &str) -> bool {
     std::env::vars_os().any(|(key, value)| key == name && !value.is_empty())
 }

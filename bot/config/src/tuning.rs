@@ -7,30 +7,30 @@ use crate::keys::{Key, section};
 use crate::value::{Kind, shown};
 use crate::{Gardener, Mind};
 
-/// The numbers of the inner life, as the configuration or a place has them: all of `[mind]` and `[gardener]`, whose switches are
-/// for every place.
+/// The numbers of the inner life, from the configuration or as a place has tuned them: all of `[mind]` and
+/// `[gardener]`. The switches in those sections apply to every place.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tuning {
-    /// How minds go.
+    /// How minds change.
     pub mind: Mind,
     /// What is written between messages.
     pub gardener: Gardener,
 }
 
-/// A number of the inner life.
+/// A number of the inner life that a place can tune.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tunable {
-    /// Its name.
+    /// The key's name.
     pub name: &'static str,
-    /// What it is, for people.
+    /// The key's documentation, for people.
     pub about: &'static str,
-    /// What it can be, for people: `a whole number from 0 to 23`.
+    /// The allowed values, for people: `a whole number from 0 to 23`.
     pub allowed: String,
-    /// What it is now.
+    /// The current value.
     pub value: f64,
 }
 
-/// The keys of a section that are numbers.
+/// Returns the keys of a section that are numbers.
 fn keys(name: &str) -> impl Iterator<Item = &'static Key> {
     let keys = section(name).map_or(&[][..], |section| &section.keys);
     keys.iter().filter(|key| matches!(key.kind, Kind::Integer(..) | Kind::Number(..)))
@@ -45,7 +45,7 @@ fn numbers(name: &str, now: &impl Serialize) -> Vec<Tunable> {
     keys(name).filter_map(tunable).collect()
 }
 
-/// A section with other values for those of the numbers that are its own.
+/// Returns a section with those of the tuned numbers that belong to it.
 fn changed<T: Serialize + DeserializeOwned>(name: &str, now: &T, tuned: &[(&str, f64)]) -> Result<T, String> {
     let mut json = serde_json::to_value(now).map_err(|error| error.to_string())?;
     for key in keys(name) {
@@ -58,7 +58,7 @@ fn changed<T: Serialize + DeserializeOwned>(name: &str, now: &T, tuned: &[(&str,
 }
 
 fn checked(key: &Key, value: f64) -> Result<Json, String> {
-    // What is whole may stand for either kind of number.
+    // A whole number fits either kind of key.
     let whole = value.fract() == 0.0 && value.abs() < f64::from(u32::MAX);
     let written = if whole { Toml::Integer(value as i64) } else { Toml::Float(value) };
     let checked = key.kind.check(&written);
@@ -66,18 +66,19 @@ fn checked(key: &Key, value: f64) -> Result<Json, String> {
 }
 
 impl Tuning {
-    /// All of them, in the order of the configuration.
+    /// Returns all numbers, in the order of the configuration.
     pub fn numbers(&self) -> Vec<Tunable> {
         let mut all = numbers("mind", &self.mind);
         all.extend(numbers("gardener", &self.gardener));
         all
     }
 
-    /// The same with other values for some numbers, each within the limits that the configuration file has. What an installation
-    /// has 0 of stays off, and its model is asked no more often than it says, whatever was tuned.
+    /// Returns a copy with other values for some numbers, each within the limits of the configuration file. Counts that
+    /// the installation has at 0 stay 0, and check-ins that it has off stay off. A place cannot raise the daily requests
+    /// to the model above the installation's.
     ///
     /// # Errors
-    /// What is wrong with them, in words for whoever wrote them.
+    /// A message for the person who set the numbers, which says what is wrong.
     pub fn with<'a>(&self, tuned: impl IntoIterator<Item = (&'a str, f64)>) -> Result<Self, String> {
         let tuned: Vec<(&str, f64)> = tuned.into_iter().collect();
         let known = |name: &str| ["mind", "gardener"].into_iter().flat_map(keys).any(|key| key.name == name);
@@ -127,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_go_together_alone_are_set_together() {
+    fn numbers_that_depend_on_each_other_can_be_set_together() {
         let night = Tuning::default().with([("night_from_hour", 7.0), ("night_to_hour", 1.0)]).unwrap().mind;
         assert_eq!((night.night_from_hour, night.night_to_hour), (7, 1));
     }
 
     #[test]
-    fn every_number_is_there_once_with_what_it_can_be() {
+    fn every_number_is_listed_once_with_its_allowed_values() {
         let numbers = Tuning::default().numbers();
         assert_eq!(numbers.iter().filter(|number| number.about.is_empty()).count(), 0);
         let mut names: Vec<&str> = numbers.iter().map(|number| number.name).collect();
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_turns_on_nothing_that_the_installation_has_off_and_asks_no_more_often() {
+    fn a_place_cannot_enable_what_is_off_or_raise_the_request_limit() {
         let mut all = Tuning::default();
         all.gardener = Gardener { notes_every: 0, check_ins_from: 3, check_ins_to: 3, ..all.gardener };
         let more = [("notes_every", 5.0), ("piece_days", 1.0), ("asks_per_day", 1_000.0), ("check_ins_to", 12.0)];

@@ -3,30 +3,30 @@ use std::fmt;
 use serde_json::Value as Json;
 use toml::Value as Toml;
 
-/// Characters of a wrong value that an error shows.
+/// How many characters of a wrong value an error shows.
 const SHOWN_CHARS: usize = 40;
 
-/// What a key may hold.
+/// The type and range of a key's value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     /// `true` or `false`.
     Flag,
-    /// A whole number from, to.
+    /// An integer; least and most.
     Integer(i64, i64),
-    /// A number from, to.
+    /// A number; least and most.
     Number(f64, f64),
-    /// A text of so many characters, from, to.
+    /// A text; the least and most characters.
     Text(u64, u64),
-    /// An http or https address of so many characters at most.
+    /// An http or https address; the most characters.
     Address(u64),
-    /// One of these texts; each with what it means.
+    /// One of these texts, each with its meaning.
     Choice(Vec<(String, String)>),
-    /// A list of so many texts at most, each of so many characters, from, to.
+    /// A list of texts: the most items, and the least and most characters of each.
     List(u64, u64, u64),
 }
 
 impl Kind {
-    /// What a JSON schema allows; `None` for a type no key has, or one without limits.
+    /// Returns the kind that a JSON schema describes, or `None` for a type that no key has or that lacks limits.
     pub(crate) fn of(schema: &Json) -> Option<Self> {
         if let Some(options) = schema["oneOf"].as_array() {
             let option = |o: &Json| {
@@ -34,7 +34,7 @@ impl Kind {
             };
             return options.iter().map(option).collect::<Option<_>>().map(Self::Choice);
         }
-        // Of an optional key it is a list of two: the type, and null.
+        // The type of an optional key is a list of two: the type itself, and null.
         let kind = schema["type"].as_str().or_else(|| schema["type"].get(0)?.as_str())?;
         match kind {
             "boolean" => Some(Self::Flag),
@@ -50,7 +50,8 @@ impl Kind {
         }
     }
 
-    /// The value as the sections take it; `None` if it is not of this kind, or beyond its limits.
+    /// Converts a value to the form that the sections read, or returns `None` if it has another type or is out of
+    /// range.
     pub(crate) fn check(&self, value: &Toml) -> Option<Json> {
         let length = |text: &str, least: u64, most: u64| {
             let chars = text.chars().count() as u64;
@@ -78,7 +79,8 @@ impl Kind {
         if allowed { serde_json::to_value(value).ok() } else { None }
     }
 
-    /// Reads the text of an environment variable. What does not fit stays a text, which [`Kind::check`] then refuses.
+    /// Parses the text of an environment variable. Text that does not parse stays a text, which [`Kind::check`] then
+    /// rejects.
     pub(crate) fn read_variable(&self, text: &str) -> Toml {
         let parsed = match self {
             Self::Flag => text.parse().ok().map(Toml::Boolean),
@@ -112,7 +114,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A wrong value as an error shows it: as it would be written, cut to [`SHOWN_CHARS`].
+/// Returns a wrong value as an error shows it: in TOML form, cut to [`SHOWN_CHARS`].
 pub(crate) fn shown(value: &Toml) -> String {
     let text = value.to_string();
     let mut shown: String = text.chars().take(SHOWN_CHARS).collect();

@@ -1,4 +1,4 @@
-//! The configuration through its public door: what is read, from where, and what is said about mistakes.
+//! Tests of the configuration through its public interface: where it is read from, and what errors say.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use azera_config::{Answer, Config, Error, LogFormat, Secret, ServerApi};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
-/// Loads a file of this text, with these variables, from a folder that no message shows.
+/// Loads a file with this text and these variables, from a folder that no message shows.
 fn load(text: &str, env: &[(&str, &str)]) -> Result<Config, Error> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("azera.toml");
@@ -14,8 +14,8 @@ fn load(text: &str, env: &[(&str, &str)]) -> Result<Config, Error> {
     Config::load(Some(&file), env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
 }
 
-/// What is said about a file of this text with these variables.
-fn complaint(text: &str, env: &[(&str, &str)]) -> String {
+/// Returns the error for a file with this text and these variables.
+fn error_text(text: &str, env: &[(&str, &str)]) -> String {
     match load(text, env).expect_err("this configuration is wrong") {
         Error::Invalid(problems) => {
             let line = |problem: &azera_config::Problem| {
@@ -30,7 +30,7 @@ fn complaint(text: &str, env: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn nothing_set_gives_the_defaults() {
+fn an_empty_file_gives_the_defaults() {
     let config = load("", &[]).unwrap();
     assert_eq!(config.models, azera_config::Models::default());
     assert_eq!((config.models.slots, config.models.chat.as_deref()), (8, None));
@@ -61,7 +61,7 @@ fn the_file_sets_and_the_environment_overrides() {
 }
 
 #[test]
-fn mistakes_name_their_line_and_what_would_be_right() {
+fn errors_name_the_line_and_the_allowed_values() {
     let text = r#"[models]
 slot = 8
 slots = 900
@@ -84,7 +84,7 @@ soup = "of the day"
 [modles]
 chat = "x"
 "#;
-    assert_snapshot!(complaint(text, &[]), @r#"
+    assert_snapshot!(error_text(text, &[]), @r#"
     azera.toml:2: there is no key `models.slot`; did you mean `slots`?
     azera.toml:3: `models.slots` must be a whole number from 1 to 64, not 900
     azera.toml:4: `models.chat` must be a text of 1 to 100 characters, not 7
@@ -103,8 +103,8 @@ chat = "x"
 }
 
 #[test]
-fn keys_outside_a_section_are_sent_home() {
-    assert_snapshot!(complaint("slots = 3\nmodels = 4\nsoup = 1\n", &[]), @r"
+fn a_key_outside_a_section_is_told_its_section() {
+    assert_snapshot!(error_text("slots = 3\nmodels = 4\nsoup = 1\n", &[]), @r"
     azera.toml:1: there is no section `slots`; `slots` belongs into [models]
     azera.toml:2: `models` is a section, written [models] on a line of its own
     azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, sampling, memory, working_server, vector_server, chat, mind, gardener, hearth, matrix, discord, backup, log
@@ -112,7 +112,7 @@ fn keys_outside_a_section_are_sent_home() {
 }
 
 #[test]
-fn mistakes_in_the_environment_name_the_variable() {
+fn errors_in_the_environment_name_the_variable() {
     let env = [
         ("AZERA__MODELS__SLOTS", "many"),
         ("AZERA__MODEL__SLOTS", "3"),
@@ -120,7 +120,7 @@ fn mistakes_in_the_environment_name_the_variable() {
         ("AZERA__LOG__LEVEL", "loud"),
         ("AZERA__MEMORY__MIN_AGE_S", "1.5"),
     ];
-    assert_snapshot!(complaint("", &env), @r#"
+    assert_snapshot!(error_text("", &env), @r#"
     environment variable AZERA__LOG__LEVEL: `log.level` must be one of "off", "error", "warn", "info", "debug", "trace", not "loud"
     environment variable AZERA__MEMORY__MIN_AGE_S: `memory.min_age_s` must be a whole number from 0 to 86400, not "1.5"
     environment variable AZERA__MODELS__SLOTS: `models.slots` must be a whole number from 1 to 64, not "many"
@@ -130,8 +130,8 @@ fn mistakes_in_the_environment_name_the_variable() {
 }
 
 #[test]
-fn values_that_contradict_each_other_are_refused() {
-    let check = |text: &str| complaint(text, &[]);
+fn contradicting_values_are_rejected() {
+    let check = |text: &str| error_text(text, &[]);
     assert_snapshot!(check("[models]\nmax_reply_tokens = 4096\n"), @"azera.toml:2: `models.max_reply_tokens` (4096) must be less than `models.context_tokens` (4096), or there is no room for a prompt");
     assert_snapshot!(check("[chat]\nprompt_tokens = 4000\n"), @"azera.toml:2: `chat.prompt_tokens` (4000) and `models.max_reply_tokens` (256) together must not exceed `models.context_tokens` (4096)");
     assert!(load("[chat]\nprompt_tokens = 3840\n", &[]).is_ok(), "what just fits is allowed");
@@ -140,12 +140,12 @@ fn values_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn a_mind_has_nights_and_numbers_within_their_ranges() {
-    assert_snapshot!(complaint("[mind]\nnight_to_hour = 1\nnap_pressure = 0.4\n", &[]), @r"
+fn numbers_of_the_mind_are_checked() {
+    assert_snapshot!(error_text("[mind]\nnight_to_hour = 1\nnap_pressure = 0.4\n", &[]), @r"
     azera.toml:2: `mind.night_from_hour` and `mind.night_to_hour` are both 1: the night has no hours
     azera.toml:3: `mind.nap_pressure` (0.4) must not be less than `mind.dream_pressure` (0.5), or it would nap before it is tired enough to dream
     ");
-    assert_snapshot!(complaint("[mind]\nnight_from_hour = 24\nmood_drift_per_s = nan\nenergy = 1\n", &[]), @r"
+    assert_snapshot!(error_text("[mind]\nnight_from_hour = 24\nmood_drift_per_s = nan\nenergy = 1\n", &[]), @r"
     azera.toml:2: `mind.night_from_hour` must be a whole number from 0 to 23, not 24
     azera.toml:3: `mind.mood_drift_per_s` must be a number from 0 to 1, not nan
     azera.toml:4: there is no key `mind.energy`; there are mood_drift_per_s, mood_weight, arousal_rest, energy_per_exchange, energy_recovery_per_s, energy_idle_s, energy_tired, focus_rest, focus_decay_per_s, focus_per_exchange, pressure_per_hour, pressure_per_exchange, dream_pressure, nap_pressure, dream_relief, nap_relief, dream_idle_s, night_from_hour, night_to_hour, dream_gap_hours, nap_gap_hours, dream_min_exchanges, reflection_hour, reflection_idle_s, reflection_gap_hours, reflection_min_exchanges, clarity_threshold, clarity_focus_weight, clarity_energy_weight, clarity_freshness_weight, retry_minutes, emotion_decay_rate, emotion_max_delta
@@ -155,15 +155,15 @@ fn a_mind_has_nights_and_numbers_within_their_ranges() {
 }
 
 #[test]
-fn a_matrix_account_is_named_whole() {
-    let check = |text: &str| complaint(text, &[]);
+fn a_matrix_server_needs_an_account() {
+    let check = |text: &str| error_text(text, &[]);
     assert_snapshot!(check("[matrix]\nhomeserver = \"matrix.org\"\n"), @"azera.toml:2: `matrix.user` must name the bot's account");
     assert_snapshot!(check("[matrix]\ninvites = \"users\"\n"), @"azera.toml:2: `matrix.invites_from` must name accounts, or the bot accepts no invitation");
 }
 
 #[test]
-fn servers_are_named_whole_or_not_at_all() {
-    let check = |text: &str| complaint(text, &[]);
+fn a_model_server_needs_an_address_and_a_model() {
+    let check = |text: &str| error_text(text, &[]);
     assert_snapshot!(check("[chat_server]\napi = \"openai\"\n"), @r"
     azera.toml:2: `chat_server.model` must name a model of the server
     azera.toml:2: `chat_server.url` must be set: such a server can be anywhere
@@ -181,12 +181,12 @@ fn servers_are_named_whole_or_not_at_all() {
 
 #[test]
 fn broken_toml_names_the_line() {
-    assert_snapshot!(complaint("[models]\nslots = = 3\n", &[]), @"azera.toml:2: this is not TOML: extra `=`, expected nothing");
-    assert_snapshot!(complaint("[log]\nlevel = \"info\"\nlevel = \"warn\"\n", &[]), @"azera.toml:3: this is not TOML: duplicate key");
+    assert_snapshot!(error_text("[models]\nslots = = 3\n", &[]), @"azera.toml:2: this is not TOML: extra `=`, expected nothing");
+    assert_snapshot!(error_text("[log]\nlevel = \"info\"\nlevel = \"warn\"\n", &[]), @"azera.toml:3: this is not TOML: duplicate key");
 }
 
 #[test]
-fn a_secret_may_stand_in_a_file() {
+fn a_secret_can_be_read_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key");
     let file = file.to_str().unwrap();
@@ -194,14 +194,14 @@ fn a_secret_may_stand_in_a_file() {
     std::fs::write(file, "sk-hush\n").unwrap();
     assert_eq!(key(&[("AZERA__CHAT_SERVER__KEY_FILE", file)]).as_deref(), Some("sk-hush"));
     let both = [("AZERA__CHAT_SERVER__KEY_FILE", file), ("AZERA__CHAT_SERVER__KEY", "sk-other")];
-    assert_snapshot!(complaint("", &both), @"environment variable AZERA__CHAT_SERVER__KEY_FILE: `chat_server.key` is set here and in a variable of its own");
+    assert_snapshot!(error_text("", &both), @"environment variable AZERA__CHAT_SERVER__KEY_FILE: `chat_server.key` is set here and in a variable of its own");
     for wrong in ["sk\nhush", "", &"k".repeat(20_000)] {
         std::fs::write(file, wrong).unwrap();
-        let reported = complaint("", &[("AZERA__CHAT_SERVER__KEY_FILE", file)]);
+        let reported = error_text("", &[("AZERA__CHAT_SERVER__KEY_FILE", file)]);
         assert!(reported.contains("AZERA__CHAT_SERVER__KEY_FILE") && !reported.contains("hush"), "{reported}");
     }
-    assert!(complaint("", &[("AZERA__CHAT_SERVER__KEY_FILE", "/no/such/file")]).contains("cannot be read"));
-    assert!(complaint("", &[("AZERA__MODELS__SLOTS_FILE", file)]).contains("there is no key"));
+    assert!(error_text("", &[("AZERA__CHAT_SERVER__KEY_FILE", "/no/such/file")]).contains("cannot be read"));
+    assert!(error_text("", &[("AZERA__MODELS__SLOTS_FILE", file)]).contains("there is no key"));
 }
 
 #[test]
@@ -210,13 +210,13 @@ fn a_secret_is_read_and_never_shown() {
     assert_eq!(config.models.hub_token.as_ref().map(Secret::expose), Some("hf_hush"));
     let shown = [format!("{config:?}"), toml::to_string(&config).unwrap()];
     assert!(shown.iter().all(|shown| !shown.contains("hush") && shown.contains("[redacted]")), "{shown:?}");
-    // Nor when it is wrong, nor when the line it stands in is no TOML.
+    // Nor if the secret is wrong, nor if its line is not TOML.
     for text in [
         "[models]\nhub_token = [\"hf_hush\"]\n",
         "[models]\nhub_token = hf_hush\n",
         "[models]\nhub_token = \"hf_hush\n",
     ] {
-        assert!(!complaint(text, &[]).contains("hush"), "{}", complaint(text, &[]));
+        assert!(!error_text(text, &[]).contains("hush"), "{}", error_text(text, &[]));
     }
 }
 
@@ -243,7 +243,7 @@ fn paths_follow_the_environment() {
 }
 
 #[test]
-fn the_file_is_found_where_it_should_be() {
+fn the_file_is_searched_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let write = |path: &str, slots: u32| -> PathBuf {
         let path = folder.path().join(path);
@@ -290,26 +290,26 @@ fn the_log_and_colours_follow_the_environment() {
 }
 
 #[test]
-fn a_file_beyond_the_limit_is_refused() {
+fn a_file_beyond_the_limit_is_rejected() {
     let limit = usize::try_from(azera_config::MAX_FILE_BYTES).unwrap();
     assert!(load(&"#".repeat(limit), &[]).is_ok());
     assert!(matches!(load(&"#".repeat(limit + 1), &[]), Err(Error::TooLong { .. })));
 }
 
 #[test]
-fn the_example_is_the_defaults() {
+fn the_example_equals_the_defaults() {
     let example = Config::example();
     assert_eq!(load(&example, &[]).unwrap().models, Config::default().models);
     let defaults = |config: Config| toml::to_string(&config).unwrap();
     assert_eq!(defaults(load(&example, &[]).unwrap()), defaults(Config::default()));
-    // What stands behind a # would work too.
+    // The commented-out keys are valid too.
     let all: String = example.lines().map(|line| format!("{}\n", uncommented(line))).collect();
     let config = load(&all, &[]).unwrap();
     assert_eq!((config.memory.top_k, config.models.gpu_layers), (Some(10), Some(20)));
     assert!(config.models.hub_token.is_some() && config.sampling.penalty_last_n.is_some());
 }
 
-/// A commented-out key as it would be used; any other line as it is.
+/// Returns a commented-out key as it would be used, and any other line unchanged.
 fn uncommented(line: &str) -> &str {
     line.strip_prefix('#').filter(|rest| rest.starts_with(char::is_lowercase)).unwrap_or(line)
 }
@@ -323,14 +323,14 @@ fn the_example_file_is_up_to_date() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused_with_a_reason(text in "(\\[?(models|chat|log)?\\]?|slots|=|[0-9]|\"|\\n|\\PC){0,24}") {
+    fn any_text_is_read_or_rejected_with_a_reason(text in "(\\[?(models|chat|log)?\\]?|slots|=|[0-9]|\"|\\n|\\PC){0,24}") {
         if let Err(Error::Invalid(problems)) = load(&text, &[]) {
             prop_assert!(!problems.is_empty() && problems.iter().all(|problem| !problem.message.is_empty()));
         }
     }
 
     #[test]
-    fn whole_numbers_are_taken_within_their_range_alone(slots in -10_i64..100) {
+    fn an_integer_is_accepted_only_within_its_range(slots in -10_i64..100) {
         let in_file = load(&format!("[models]\nslots = {slots}\n"), &[]).ok().map(|config| i64::from(config.models.slots));
         let in_env = load("", &[("AZERA__MODELS__SLOTS", &slots.to_string())]).ok().map(|config| i64::from(config.models.slots));
         prop_assert_eq!(in_file, (1..=64).contains(&slots).then_some(slots));

@@ -1,4 +1,4 @@
-//! Composing the prompt of a turn: a long history and eight recalled lines, with words for tokens.
+//! Measures composing the prompt of a turn, with a long history, eight recalled lines, and words as tokens.
 
 use std::hint::black_box;
 

@@ -7,35 +7,37 @@ use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::persona_text;
 
-/// The start of the history moves in steps of this many messages, so that most turns find the prefix they had before.
+/// The start of the history moves in steps of this many messages, so that most turns find their previous prefix in the
+/// cache.
 pub const HISTORY_STEP: u64 = 16;
 
-/// Tokens a message costs besides its text, for the template's marks around it.
+/// Tokens that a message costs besides its text, for the template's marks around it.
 const MESSAGE_OVERHEAD: usize = 8;
 
-/// The person in a persona's examples: the same in every chat, or their evaluation could not be shared.
+/// The person's name in a persona's examples. It is the same in every chat, so that chats can share the evaluation of
+/// the examples.
 const EXAMPLE_PERSON: &str = "Sam";
 
-/// Tokens the heading over recalled lines may take.
+/// Tokens reserved for the heading above recalled lines.
 const HEADING_TOKENS: usize = 24;
 
-/// Tokens that lines on the manner may take.
+/// The most tokens for lines about the style of the reply.
 const STYLE_TOKENS: usize = 300;
 
-/// Share of the room that recalled lines may take, as a divisor: a quarter. The history has the rest.
+/// The share of the room for recalled lines, as a divisor: a quarter. The history gets the rest.
 const RECALLED_SHARE: usize = 4;
 
-/// Share of the room that what is carried may take, as a divisor.
+/// The share of the room for carried writings and notes, as a divisor.
 const CARRIED_SHARE: usize = 4;
 
 /// One line of the conversation.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its place on the branch; the history's cut follows it.
+    /// The line's depth on its branch. The start of the history is aligned to it.
     pub depth: u64,
     /// The speaker's name; `None` for the persona itself.
     pub speaker: Option<String>,
-    /// What was said.
+    /// The text.
     pub text: String,
 }
 
@@ -45,34 +47,34 @@ impl std::fmt::Debug for Line {
     }
 }
 
-/// How something that is remembered came to be.
+/// The origin of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemoryOrigin {
     /// Somebody said it, or asked to keep it.
     #[default]
     Said,
-    /// The persona wrote it into its diary.
+    /// The persona wrote it in its diary.
     Diary,
-    /// The persona wrote it into its journal.
+    /// The persona wrote it in its journal.
     Journal,
-    /// The persona dreamt it: it never happened.
+    /// The persona dreamt it, so it never happened.
     Dreamt,
     /// The persona made it up.
     MadeUp,
-    /// The persona asked it of somebody who wanted to be looked in on.
+    /// The persona asked it in a check-in.
     CheckIn,
 }
 
 /// One recalled memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RecalledMemory {
-    /// How it came to be.
+    /// The memory's origin.
     pub came: MemoryOrigin,
-    /// Who said it; `None` for the persona itself.
+    /// The speaker's name; `None` for the persona itself.
     pub speaker: Option<String>,
-    /// What was said, cut to the snippet length.
+    /// The text, cut to the snippet length.
     pub text: String,
-    /// When.
+    /// When it was said or written.
     pub at: Timestamp,
 }
 
@@ -82,36 +84,36 @@ impl std::fmt::Debug for RecalledMemory {
     }
 }
 
-/// What a prompt is made of.
+/// The parts of a prompt.
 #[derive(Debug, Clone)]
 pub struct PromptParts<'a> {
-    /// Who answers.
+    /// The persona that answers.
     pub persona: &'a Persona,
-    /// The role the person plays, if it says anything.
+    /// The role that the person plays, if it has any text.
     pub user_persona: Option<&'a Persona>,
-    /// Entries of the persona's lorebook that the conversation woke, in prompt order.
+    /// Entries of the persona's lorebook that the conversation triggered, in prompt order.
     pub lore: &'a [String],
-    /// How this message is to be answered, a line each, the most important first.
+    /// Instructions for the style of the reply, one per line, the most important first.
     pub style: &'a [String],
-    /// No role is played: nothing of tasks, lore or the person's role stands in the prompt. Its room stays empty, so that
-    /// [`history_cut`] holds.
+    /// True to leave out tasks, lore and the person's role, because no role is played. Their room stays empty, so that
+    /// [`history_cut`] stays right.
     pub plainly: bool,
-    /// Whether several people may speak here; then every line carries its speaker's name.
+    /// True if several people may speak here. Then every line carries its speaker's name.
     pub group: bool,
-    /// What the persona wrote lately and carries with it, in the order of its weight.
+    /// Recent writings that the persona carries into every prompt, the most important first.
     pub carried: &'a [RecalledMemory],
     /// The persona's working notes of this chat.
     pub notes: Option<&'a str>,
-    /// The conversation before the message, oldest first.
+    /// The conversation before the message, oldest line first.
     pub history: &'a [Line],
     /// Recalled memories, best first.
     pub recalled: &'a [RecalledMemory],
-    /// The message to answer; its speaker is a person.
+    /// The message to answer. Its speaker is a person.
     pub message: &'a Line,
 }
 
 impl<'a> PromptParts<'a> {
-    /// A message and whoever answers it, and nothing else.
+    /// Creates parts with only a persona and a message.
     pub fn new(persona: &'a Persona, message: &'a Line) -> Self {
         Self {
             persona,
@@ -129,52 +131,52 @@ impl<'a> PromptParts<'a> {
     }
 }
 
-/// How much room there is.
+/// The room for a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Tokens of prompt and reply together.
+    /// Tokens for prompt and reply together.
     pub context_tokens: usize,
-    /// Tokens kept free for the reply.
+    /// Tokens reserved for the reply.
     pub reply_tokens: usize,
 }
 
-/// A prompt ready for the model.
+/// A prompt, ready for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     /// The messages.
     pub messages: Vec<ChatMessage>,
-    /// How many of them every chat of this persona shares.
+    /// The number of leading messages that every chat of this persona shares.
     pub shared_messages: usize,
-    /// What takes how much room, in prompt order.
+    /// The size of each part, in prompt order.
     pub fragments: Vec<Fragment>,
-    /// Lines of the history that found room: the newest ones.
+    /// The number of history lines that fit: the newest ones.
     pub history_lines: usize,
-    /// Recalled memories that found room: the best ones.
+    /// The number of recalled memories that fit: the best ones.
     pub recalled_lines: usize,
-    /// Carried writings that found room: the first ones.
+    /// The number of carried writings that fit: the first ones.
     pub carried_lines: usize,
-    /// Whether the working notes found room.
+    /// True if the working notes fit.
     pub shows_notes: bool,
 }
 
-/// Why no prompt could be made.
+/// The reasons why a prompt cannot be composed.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Error {
-    /// The persona alone does not leave room for a message.
+    /// The persona alone leaves too little room for a conversation.
     #[error(
         "the persona {name} takes {tokens} tokens, and the model has room for {room}: choose a larger model or shorten the persona"
     )]
     PersonaTooLong {
-        /// Which persona.
+        /// The persona's name.
         name: String,
-        /// Its tokens.
+        /// The persona's tokens.
         tokens: usize,
-        /// Tokens there are.
+        /// The available tokens.
         room: usize,
     },
 }
 
-/// Makes a prompt. `count` gives the tokens of a text under the model that will read it.
+/// Composes a prompt. `count` returns the number of tokens of a text for the model that reads the prompt.
 pub fn compose(
     form: &Form,
     parts: &PromptParts<'_>,
@@ -230,8 +232,8 @@ pub fn compose(
     Ok(Prompt { messages, shared_messages, fragments, history_lines, recalled_lines, carried_lines, shows_notes })
 }
 
-/// How many of the oldest lines of `parts.history` do not fit: those a prompt made of the same parts will not show.
-/// Recalled lines do not matter to it, so it can be asked before recall.
+/// Returns how many of the oldest lines of `parts.history` a prompt of the same parts does not show. Recalled lines do
+/// not change it, so it can be called before recall.
 pub fn history_cut(
     form: &Form,
     parts: &PromptParts<'_>,
@@ -242,17 +244,17 @@ pub fn history_cut(
     Ok(history_start(parts, left - left / RECALLED_SHARE, count))
 }
 
-/// What stands in every prompt whatever was said before, and the room it leaves.
+/// The parts of every prompt that do not depend on history and recall, and the room they leave.
 struct Frame {
     message: String,
     guidance: Vec<(FragmentKind, String)>,
     carried: Carried,
     left: usize,
-    /// Tokens kept free for [`PromptParts::manner`], which is not known yet when the history is cut.
+    /// Tokens reserved for [`PromptParts::style`], which is not known yet when the history is cut.
     style_tokens: usize,
 }
 
-/// What the persona carries with it, as one message.
+/// The carried writings and notes, as one message.
 #[derive(Default)]
 struct Carried {
     message: Option<ChatMessage>,
@@ -272,7 +274,7 @@ fn frame(
     let room = budget.context_tokens.saturating_sub(budget.reply_tokens);
     let persona_tokens: usize = shared.iter().map(|message| count(&message.content) + MESSAGE_OVERHEAD).sum();
     let left = room.saturating_sub(persona_tokens);
-    // With less than a quarter left there is no conversation, only a persona.
+    // If less than a quarter is left, there is no room for a conversation.
     if left < room / 4 {
         return Err(Error::PersonaTooLong { name: parts.persona.name.clone(), tokens: persona_tokens, room });
     }
@@ -288,7 +290,7 @@ fn frame(
     Ok(Frame { message, guidance, carried, left, style_tokens })
 }
 
-/// What the persona wrote lately, then its notes, each whole or not at all: a beginning without its end misleads.
+/// Adds the carried writings, then the notes. Each is whole or left out, because a beginning without its end misleads.
 fn carried(parts: &PromptParts<'_>, room: usize, count: &dyn Fn(&str) -> usize) -> Carried {
     let mut carried = Carried::default();
     let (mut text, mut left) = (String::new(), room);
@@ -314,7 +316,7 @@ fn carried(parts: &PromptParts<'_>, room: usize, count: &dyn Fn(&str) -> usize) 
             carried.fragments.push(Fragment { kind: FragmentKind::Notes, tokens });
         }
     }
-    // As a person's turn, like recalled lines: templates differ in what else they take.
+    // A user message, like recalled lines, because templates differ in what else they accept here.
     carried.message = (!text.is_empty()).then(|| ChatMessage::new(Role::User, text.trim_end()));
     carried
 }
@@ -324,14 +326,14 @@ fn chat_message(line: &Line, group: bool) -> ChatMessage {
     ChatMessage::new(role, said(line, group))
 }
 
-/// What every chat of the persona begins with.
+/// Returns the messages at the start of every chat of the persona.
 fn shared_messages(form: &Form, parts: &PromptParts<'_>) -> Vec<ChatMessage> {
     let persona = parts.persona;
     let text = match form.persona {
         PersonaForm::Brief => persona_text::brief(persona),
         PersonaForm::Full => persona_text::full(persona),
     };
-    // The person's name would make this differ from chat to chat; "you" and "they" carry the meaning.
+    // The person's name would make this text differ from chat to chat; "you" and "they" carry the meaning.
     let text = fill_placeholders(&text, "the person", &persona.name).into_owned();
     let mut messages = vec![ChatMessage::new(Role::System, text)];
     let mut exchanges = persona.exchanges();
@@ -345,8 +347,8 @@ fn shared_messages(form: &Form, parts: &PromptParts<'_>) -> Vec<ChatMessage> {
     messages
 }
 
-/// Who the person plays, what the persona does for this kind of message, and what its lorebook knows about it; as much
-/// as fits into `room`.
+/// Returns the person's role, the persona's behaviour for this kind of task, and the matching lorebook entries, as far
+/// as they fit into `room`.
 fn guidance(
     form: &Form,
     parts: &PromptParts<'_>,
@@ -373,7 +375,7 @@ fn guidance(
     guidance
 }
 
-/// The first lines that fit into `room`, as one text.
+/// Joins the first lines that fit into `room` to one text.
 fn fitting(lines: &[String], room: usize, count: &dyn Fn(&str) -> usize) -> Option<String> {
     let mut text = String::new();
     for line in lines {
@@ -386,8 +388,8 @@ fn fitting(lines: &[String], room: usize, count: &dyn Fn(&str) -> usize) -> Opti
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// The last turn: guidance, recalled lines with the best one nearest to the end, and the message, which must stand last
-/// to be answered.
+/// Returns the last turn: guidance, recalled lines with the best one nearest to the end, and the message. The message
+/// must stand last to be answered.
 fn last_turn(
     guidance: &[(FragmentKind, String)],
     recalled: &[String],
@@ -414,7 +416,7 @@ fn last_turn(
 }
 
 fn recalled_line(memory: &RecalledMemory) -> String {
-    // A recalled text is one line: its own line breaks would look like further lines.
+    // A recalled text must be one line, because its own line breaks would look like further entries.
     let text = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let day = memory.at.strftime("%e %B %Y").to_string();
     let speaker = memory.speaker.as_deref().unwrap_or("You");
@@ -436,7 +438,7 @@ fn said(line: &Line, group: bool) -> String {
     }
 }
 
-/// Where the newest lines that fit begin: at a multiple of [`HISTORY_STEP`] where that is possible.
+/// Returns the index of the first of the newest lines that fit, aligned to a multiple of [`HISTORY_STEP`] if possible.
 fn history_start(parts: &PromptParts<'_>, room: usize, count: &dyn Fn(&str) -> usize) -> usize {
     let mut start = parts.history.len();
     let mut tokens = 0;
@@ -454,7 +456,7 @@ fn history_start(parts: &PromptParts<'_>, room: usize, count: &dyn Fn(&str) -> u
     start
 }
 
-/// Cuts a text that takes more than `room` tokens in its middle: a question mostly stands at the beginning or the end.
+/// Cuts the middle out of a text of more than `room` tokens, because a question is mostly at the beginning or the end.
 fn cut_middle(text: &str, room: usize, count: &dyn Fn(&str) -> usize) -> String {
     if count(text) <= room {
         return text.to_owned();

@@ -1,25 +1,26 @@
-//! How a prompt is written for each model family. Every choice here was measured with `azera eval facts`; the figures
-//! stand in `bot/docs/BENCHMARKS.md`.
+//! The form of a prompt for each model family. Every value here was measured with `azera eval facts`; the results are
+//! in `bot/docs/BENCHMARKS.md`.
 
 use azera_model_api::Sampling;
 
-/// How much of a persona stands in the prompt.
+/// How much of a persona the prompt contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PersonaForm {
-    /// The *Brief* section: a model of a hundred million parameters loses the question behind anything longer.
+    /// Only the *Brief* section. A model of a hundred million parameters loses the question behind anything longer.
     Brief,
-    /// Everything.
+    /// All sections.
     Full,
 }
 
-/// How a model is asked for what a persona writes between messages.
+/// How a model is asked for the texts that a persona writes between messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Writing {
-    /// Lines of what was said that it is given at most.
+    /// The most lines of conversation in the request.
     pub lines: usize,
-    /// Whether its first words are given, so that it goes on with them. A small model left alone begins with a greeting.
+    /// True if the request contains the first words, which the model continues. Without them, a small model begins with
+    /// a greeting.
     pub led: bool,
-    /// Tokens of a text at most.
+    /// The most tokens in a text.
     pub tokens: usize,
     /// How tokens are chosen.
     pub sampling: Sampling,
@@ -28,30 +29,30 @@ pub struct Writing {
 /// The form of a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
-    /// How much of the persona.
+    /// How much of the persona the prompt contains.
     pub persona: PersonaForm,
-    /// Example exchanges from the persona at most, those that use a memory first.
+    /// The most example exchanges from the persona. Examples that use a memory come first.
     pub examples: usize,
-    /// Recalled lines at most.
+    /// The most recalled lines.
     pub recalled_lines: usize,
-    /// Share of the best memory's score a recalled memory must have to stand in the prompt. Each line that does not
-    /// answer the question makes a small model likelier to answer with that line.
+    /// The least score of a recalled memory in the prompt, as a share of the best memory's score. Each line that does
+    /// not answer the question makes a small model likelier to answer with that line.
     pub recalled_share: f32,
-    /// Tokens that what the persona carries with it (diary, journal, dream, notes) may take.
+    /// The most tokens for carried writings (diary, journal, dream) and notes.
     pub carried_tokens: usize,
-    /// Tokens of a reply at most; a small model that goes on for long has lost its way.
+    /// The most tokens in a reply. A small model that goes on for long has lost its way.
     pub reply_tokens: usize,
-    /// What ends a reply besides the model's own word.
+    /// Strings that end a reply, besides the model's own end token.
     pub stop: &'static [&'static str],
-    /// How what is written between messages is asked for.
+    /// How the texts between messages are requested.
     pub writing: Writing,
-    /// Whether task behaviours and the role of the person are told.
+    /// True if the prompt contains task behaviours and the person's role.
     pub guidance: bool,
-    /// How tokens are chosen unless the configuration says otherwise.
+    /// How tokens are chosen, unless the configuration says otherwise.
     pub sampling: Sampling,
 }
 
-/// The form for a family of the ledger. A family nobody has measured gets the form for capable models.
+/// Returns the form for a family of the registry. A family that nobody has measured gets the form for capable models.
 pub fn form_for(family: &str) -> Form {
     match family {
         "smollm2" => Form {
@@ -61,7 +62,7 @@ pub fn form_for(family: &str) -> Form {
             recalled_share: 0.5,
             carried_tokens: 120,
             reply_tokens: 100,
-            // Its first paragraph is the answer; what follows wanders off, as a rule into the end of a letter.
+            // The first paragraph is the answer. The rest strays, usually into the end of a letter.
             stop: &["\n\n"],
             writing: Writing {
                 lines: 4,

@@ -1,23 +1,23 @@
-/// What a part of a prompt is for.
+/// The kinds of prompt parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FragmentKind {
-    /// Who the model plays.
+    /// The persona that the model plays.
     Persona,
     /// Example exchanges.
     Examples,
-    /// What the persona wrote lately and carries with it.
+    /// Recent writings of the persona.
     Carried,
     /// The persona's working notes of the chat.
     Notes,
     /// The conversation so far.
     History,
-    /// What the persona does for the task at hand.
+    /// The persona's behaviour for the task at hand.
     Task,
-    /// The role the person plays.
+    /// The role that the person plays.
     UserPersona,
-    /// What a persona's lorebook has on what is talked about.
+    /// Lorebook entries about the topic.
     Lore,
-    /// How the message is to be answered: rules, feelings, mood.
+    /// The style of the reply: rules, feelings, mood.
     Style,
     /// Recalled memories.
     Recalled,
@@ -26,7 +26,7 @@ pub enum FragmentKind {
 }
 
 impl FragmentKind {
-    /// The name shown in `/why`.
+    /// Returns the name that `/why` shows.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Persona => "persona",
@@ -44,11 +44,11 @@ impl FragmentKind {
     }
 }
 
-/// How much of the prompt one part takes.
+/// The size of one part of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragment {
-    /// What it is for.
+    /// The part's kind.
     pub kind: FragmentKind,
-    /// Tokens of its text, without the template around it.
+    /// The tokens of its text, without the template around it.
     pub tokens: usize,
 }

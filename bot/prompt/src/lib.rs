@@ -1,12 +1,15 @@
-//! Composing the prompt: typed fragments, a token budget, a form for each model family. Pure: the same parts give the
-//! same prompt.
+//! Composes the prompt of a turn from typed parts, within a token budget, in the form that suits the model family.
+//!
+//! The crate is pure: the same parts give the same prompt. It does not fetch history, recall memories or call a model.
+//! Start with [`compose`]; [`form_for`] holds the measured choices per family.
 //!
 //! Invariants:
-//! - What is stable stands first (persona, examples, what it carries with it, history), what changes with every turn last (recalled lines, the
-//!   message), so that the engine's prefix cache finds what it evaluated before.
-//! - The first [`Prompt::shared_messages`] messages depend on the persona and the form alone; nothing private stands there.
-//! - A prompt never exceeds its budget. What does not fit goes in this order: history from its oldest end, recalled
-//!   lines from the weakest, the person's message from its middle. The persona is never cut.
+//! - Stable parts come first (persona, examples, carried writings, history). Parts that change with every turn come
+//!   last (recalled lines, message). This lets the engine's prefix cache find what it evaluated before.
+//! - The first [`Prompt::shared_messages`] messages depend only on the persona and the form. They contain nothing
+//!   private.
+//! - A prompt never exceeds its budget. Parts that do not fit are dropped in this order: the oldest history, the
+//!   weakest recalled lines, the middle of the person's message. The persona is never cut.
 
 mod compose;
 mod form;

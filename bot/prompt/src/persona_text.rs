@@ -1,8 +1,8 @@
-//! A persona as text for a model.
+//! Formats a persona as text for a model.
 
 use azera_personas::{Persona, Section};
 
-/// The whole persona under short headings, for models that can hold it.
+/// Returns the whole persona under short headings, for models that can hold it.
 pub(crate) fn full(persona: &Persona) -> String {
     let mut text = format!("You are {}.", persona.name);
     let directive = &persona.prime_directive;
@@ -28,7 +28,7 @@ pub(crate) fn full(persona: &Persona) -> String {
     text
 }
 
-/// The persona in a few sentences.
+/// Returns the persona in a few sentences.
 pub(crate) fn brief(persona: &Persona) -> String {
     persona.brief().into_owned()
 }

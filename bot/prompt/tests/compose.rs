@@ -1,4 +1,4 @@
-//! What a prompt looks like, and what always holds of it.
+//! Tests of the text of a prompt, and of its invariants.
 
 use azera_model_api::{ChatMessage, Role};
 use azera_personas::{Persona, built_in};
@@ -19,7 +19,7 @@ fn line(depth: u64, speaker: Option<&str>, text: &str) -> Line {
     Line { depth, speaker: speaker.map(str::to_owned), text: text.to_owned() }
 }
 
-fn recollection(speaker: Option<&str>, text: &str) -> RecalledMemory {
+fn memory(speaker: Option<&str>, text: &str) -> RecalledMemory {
     let at = "2026-05-09T10:00:00Z".parse().expect("a time");
     RecalledMemory { came: MemoryOrigin::Said, speaker: speaker.map(str::to_owned), text: text.to_owned(), at }
 }
@@ -53,10 +53,10 @@ fn shown(messages: &[ChatMessage]) -> String {
 const ROOMY: Budget = Budget { context_tokens: 4_096, reply_tokens: 256 };
 
 #[test]
-fn the_small_models_prompt() {
+fn a_small_models_prompt_has_this_form() {
     let persona = azera();
     let history = [line(0, Some("Ann"), "hello"), line(1, None, "Hello, Ann.")];
-    let recalled = [recollection(Some("Ann"), "my boat\nis called Petrichor"), recollection(None, "Boats are fun.")];
+    let recalled = [memory(Some("Ann"), "my boat\nis called Petrichor"), memory(None, "Boats are fun.")];
     let message = line(2, Some("Ann"), "What is my boat called?");
     let prompt =
         compose(&form_for("smollm2"), &parts(&persona, false, &history, &recalled, &message), ROOMY, &words).unwrap();
@@ -73,7 +73,7 @@ fn the_small_models_prompt() {
 }
 
 #[test]
-fn people_of_a_group_are_told_apart() {
+fn lines_in_a_group_carry_the_speakers_name() {
     let persona = azera();
     let history = [line(0, Some("Ann"), "I bake"), line(1, Some("Bob"), "I fish")];
     let message = line(2, Some("Bob"), "what does Ann do?");
@@ -86,9 +86,9 @@ fn people_of_a_group_are_told_apart() {
 }
 
 #[test]
-fn what_is_carried_stands_before_the_conversation_and_a_dream_is_called_one() {
+fn carried_writings_precede_the_conversation_and_dreams_are_called_dreams() {
     let persona = azera();
-    let wrote = |came, text: &str| RecalledMemory { came, ..recollection(None, text) };
+    let wrote = |came, text: &str| RecalledMemory { came, ..memory(None, text) };
     let carried =
         [wrote(MemoryOrigin::Journal, "A quiet day."), wrote(MemoryOrigin::Diary, "Ann told me about her boat.")];
     let recalled = [wrote(MemoryOrigin::Dreamt, "The boat flew over the roofs.")];
@@ -115,7 +115,7 @@ fn what_is_carried_stands_before_the_conversation_and_a_dream_is_called_one() {
 }
 
 #[test]
-fn a_persona_without_room_is_refused() {
+fn a_persona_without_room_is_rejected() {
     let persona = azera();
     let message = line(0, Some("Ann"), "hello");
     let tight = Budget { context_tokens: 200, reply_tokens: 100 };
@@ -130,7 +130,7 @@ fn forms() -> impl Strategy<Value = Form> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever is said, the prompt stays within its budget, ends with the person's turn, and shows the newest lines.
+    /// For any input, the prompt stays within its budget, ends with the person's turn, and shows the newest lines.
     #[test]
     fn a_prompt_keeps_to_its_budget(
         form in forms(),
@@ -147,8 +147,8 @@ proptest! {
             .zip(&lengths)
             .map(|(depth, words)| line(depth, (depth % 2 == 0).then_some("Ann"), &text(*words)))
             .collect();
-        let recalled: Vec<RecalledMemory> = recalled.iter().map(|words| recollection(Some("Ann"), &text(*words))).collect();
-        let carried: Vec<RecalledMemory> = carried.iter().map(|words| recollection(None, &text(*words))).collect();
+        let recalled: Vec<RecalledMemory> = recalled.iter().map(|words| memory(Some("Ann"), &text(*words))).collect();
+        let carried: Vec<RecalledMemory> = carried.iter().map(|words| memory(None, &text(*words))).collect();
         let notes = text(20);
         let message = line(history.len() as u64, Some("Ann"), &text(question));
         let budget = Budget { context_tokens: context, reply_tokens: 100 };
@@ -172,13 +172,13 @@ proptest! {
         }
     }
 
-    /// What chats share depends on the persona and the form alone.
+    /// The shared messages depend only on the persona and the form.
     #[test]
     fn nothing_private_is_shared(form in forms(), name in "[A-Z][a-z]{2,8}", text in ".{0,200}", group in any::<bool>()) {
         let persona = azera();
         let message = line(1, Some(&name), &text);
         let history = [line(0, Some(&name), &text)];
-        let recalled = [recollection(Some(&name), &text)];
+        let recalled = [memory(Some(&name), &text)];
         let one = compose(&form, &parts(&persona, group, &history, &recalled, &message), ROOMY, &words).unwrap();
         let plain = line(0, Some("Somebody"), "hello");
         let other = compose(&form, &parts(&persona, false, &[], &[], &plain), ROOMY, &words).unwrap();

@@ -1,14 +1,14 @@
-/// A crate, and the crates of this workspace it may use.
+/// A crate, and the crates of this workspace that it may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Edge {
     /// The package's name.
     pub package: &'static str,
-    /// What it may use; `*` is everything.
+    /// The packages that it may use; `*` means all.
     pub uses: &'static [&'static str],
 }
 
-/// Every crate of the workspace, from the ground up. Adapters, core, memory and models meet only through contracts;
-/// the binary alone wires the parts.
+/// Every crate of the workspace, lowest layer first. Adapters, engine, memory and models meet only through contracts;
+/// only the binary connects them.
 pub const EDGES: &[Edge] = &[
     Edge { package: "azera-types", uses: &[] },
     Edge { package: "azera-config", uses: &[] },
@@ -16,13 +16,13 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-model-registry", uses: &["azera-model-gguf"] },
     Edge { package: "azera-model-training", uses: &["azera-model-gguf"] },
     Edge { package: "azera-model-api", uses: &["azera-types"] },
-    // The trainer for its tests alone: both compute the same.
+    // Only its tests use the trainer: they check that both compute the same.
     Edge { package: "azera-model-llama", uses: &["azera-model-gguf", "azera-model-api", "azera-model-training"] },
     Edge { package: "azera-breaker", uses: &[] },
     Edge { package: "azera-model-remote", uses: &["azera-model-api", "azera-breaker"] },
     Edge { package: "azera-personas", uses: &["azera-types"] },
     Edge { package: "azera-prompt", uses: &["azera-types", "azera-personas", "azera-model-api"] },
-    // The configuration for the numbers of its [mind] section alone, personas for its tests alone.
+    // It uses the configuration only for the numbers of the `[mind]` section, and personas only in tests.
     Edge { package: "azera-affect", uses: &["azera-types", "azera-config", "azera-personas"] },
     Edge { package: "azera-memory", uses: &["azera-types"] },
     Edge { package: "azera-memory-sled", uses: &["azera-types", "azera-memory"] },
@@ -31,12 +31,12 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-memory-remote", uses: &["azera-memory", "azera-breaker"] },
     Edge {
         package: "azera-memory-redis",
-        // The breaker for its tests' patience alone.
+        // Only its tests use the breaker.
         uses: &["azera-types", "azera-memory", "azera-memory-remote", "azera-breaker"],
     },
     Edge {
         package: "azera-memory-qdrant",
-        // The local index and the breaker for its tests alone.
+        // Only its tests use the local index and the breaker.
         uses: &["azera-types", "azera-memory", "azera-memory-remote", "azera-memory-vector", "azera-breaker"],
     },
     Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory"] },
@@ -46,14 +46,15 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-fake-sim", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-charts", uses: &["azera-adapter"] },
     Edge { package: "azera-fake-discord", uses: &["azera-types"] },
-    // The peer is for its tests alone.
+    // Only its tests use the fake.
     Edge {
         package: "azera-adapter-discord",
         uses: &["azera-types", "azera-adapter", "azera-charts", "azera-fake-discord"],
     },
     Edge {
         package: "azera-engine",
-        // The configuration for the numbers that places tune alone, the sim platform for its tests alone.
+        // It uses the configuration only for the numbers that places can tune, and the simulated platform only in
+        // tests.
         uses: &[
             "azera-types",
             "azera-config",
@@ -75,8 +76,8 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera", uses: &["*"] },
 ];
 
-/// Heavy, native or platform crates, and the folders that may use each: they sit at the edges, so that the core
-/// compiles and is tested without them, and can be changed for others.
+/// Heavy, native or platform crates, with the folders that may use each. They stay at the edges, so that the core
+/// compiles and is tested without them, and each can be replaced.
 pub const HELD: &[(&str, &[&str])] = &[
     ("ab_glyph", &["adapters/charts"]),
     ("anyhow", &["bot/app"]),
@@ -89,7 +90,6 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("matrix-sdk-base", &["adapters/matrix"]),
     ("poise", &["adapters/discord"]),
     ("qdrant-client", &["memory/qdrant"]),
-    ("qdrant-edge", &["memory/vector"]),
     ("redis", &["memory/redis"]),
     ("reedline", &["adapters/console"]),
     ("serenity", &["adapters/discord"]),
@@ -99,7 +99,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("tracing-subscriber", &["bot/app"]),
 ];
 
-/// The core: what works alike on every platform, and so names none.
+/// The core: the code that works alike on every platform, and so names none.
 pub const CORE: &[&str] = &[
     "bot/types",
     "bot/models/api",
@@ -111,11 +111,11 @@ pub const CORE: &[&str] = &[
     "personas",
 ];
 
-/// What reads no file and no socket, so that it can be tested by calling it.
+/// The crates that use no file and no socket, so that tests can simply call them.
 pub const PURE: &[&str] = &["bot/types", "bot/breaker", "adapters/charts", "bot/prompt", "bot/affect", "personas"];
 
-/// Lines a source file may have: more do not fit into a head.
+/// The most lines that a source file may have. Longer files are too much to hold in mind.
 pub const MAX_FILE_LINES: usize = 500;
 
-/// Names that say nothing about what is inside.
+/// Names that say nothing about the content.
 pub const VAGUE_NAMES: &[&str] = &["util", "utils", "helper", "helpers", "manager", "managers", "misc", "common"];

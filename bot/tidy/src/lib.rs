@@ -1,10 +1,10 @@
-//! The rules of Azera's house that a machine can check, and neither rustc nor clippy does.
+//! The project's own rules: those that a machine can check, and that rustc and clippy do not.
 //!
-//! `cargo run -p azera-tidy` checks the checkout, `cargo run -p azera-tidy -- bless` writes the files that are generated
-//! from code, and the tests of this crate check the checkout too, so that `cargo test` fails where the house does.
+//! `cargo run -p azera-tidy` checks the checkout. `cargo run -p azera-tidy -- bless` writes the files that are
+//! generated from code. The tests of this crate check the checkout too, so that `cargo test` fails if a rule is broken.
 //!
-//! What the rules say about whom stands in one place, `house.rs`: a new crate, or a new edge between crates, is a line
-//! there, so that a change of the architecture shows as one.
+//! `layout.rs` says which crate may use which. A new crate, or a new edge between crates, is a new line there, so that
+//! every change of the architecture is visible. `rules/` holds the checks. Start with [`check`].
 
 mod layout;
 mod rules;
@@ -16,35 +16,35 @@ use std::fmt;
 pub use layout::{CORE, EDGES, Edge, HELD, MAX_FILE_LINES, PURE, VAGUE_NAMES};
 pub use tree::{MAX_FILE_BYTES, Tree};
 
-/// Why nothing could be checked.
+/// The reasons why nothing could be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder cannot be read.
     #[error("cannot read {path}")]
     Read {
-        /// Which.
+        /// The file or folder.
         path: std::path::PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// A source file is longer than [`MAX_FILE_BYTES`].
     #[error("{path} is longer than {MAX_FILE_BYTES} bytes")]
     TooLong {
-        /// Which.
+        /// The file.
         path: std::path::PathBuf,
     },
 }
 
-/// A place where a rule is broken.
+/// A broken rule, and where.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The file, from the checkout's root.
+    /// The file's path from the checkout's root.
     pub path: String,
     /// The line, counted from 1.
     pub line: usize,
     /// The rule's name.
     pub rule: &'static str,
-    /// What is wrong, and what to do.
+    /// What is wrong, and what to do about it.
     pub message: String,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks every rule; what is returned is sorted by place, and empty where the house is in order.
+/// Checks every rule. Returns the findings sorted by path and line; none if all rules hold.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     rules::manifests(tree, &mut findings);

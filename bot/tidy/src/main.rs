@@ -1,4 +1,4 @@
-//! Checks the rules of the house, or writes what is generated from code.
+//! Checks the project's rules, or writes the files that are generated from code.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use azera_config::Config;
 use azera_tidy::{Tree, check};
 
-/// The checkout, where this program is run: a build may outlive the folder it was made in.
+/// The checkout is the current directory, because a build can outlive the folder it was made in.
 const ROOT: &str = ".";
 
 fn main() -> ExitCode {

@@ -2,30 +2,30 @@ use std::str::FromStr;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// A token of a Rust file. Comments are gone, but for those that document; groups are flattened.
+/// A token of a Rust file. Ordinary comments are dropped, doc comments stay, and groups are flattened.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     pub(crate) text: String,
     /// The line, counted from 1.
     pub(crate) line: usize,
-    /// Whether it is compiled for tests alone.
+    /// True if the token is compiled only for tests.
     pub(crate) test: bool,
 }
 
-/// The tokens of a Rust file; `None` if it is not Rust.
+/// Returns the tokens of a Rust file, or `None` if the text is not Rust.
 pub(crate) fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut tokens = Vec::new();
     flatten(TokenStream::from_str(text).ok()?, false, &mut tokens);
     Some(tokens)
 }
 
-/// Whether the tokens from `at` on read so.
+/// Returns true if the tokens from `at` on match `pattern`.
 pub(crate) fn reads(tokens: &[Token], at: usize, pattern: &[&str]) -> bool {
     tokens.get(at..at + pattern.len()).is_some_and(|found| found.iter().zip(pattern).all(|(t, p)| t.text == *p))
 }
 
 fn flatten(stream: TokenStream, mut test: bool, out: &mut Vec<Token>) {
-    // Whether the item that began here carries an attribute that leaves it to tests.
+    // True if the current item has an attribute that limits it to tests.
     let mut test_item = false;
     let mut attribute = Attribute::No;
     for tree in stream {
@@ -68,7 +68,7 @@ fn flatten(stream: TokenStream, mut test: bool, out: &mut Vec<Token>) {
     }
 }
 
-/// How much of an attribute has been seen.
+/// How much of an attribute has been read.
 #[derive(PartialEq)]
 enum Attribute {
     No,
@@ -78,7 +78,7 @@ enum Attribute {
     Inner,
 }
 
-/// Whether an attribute leaves its item to tests: `cfg(test)`, or `test` by whatever path.
+/// Returns true if an attribute limits its item to tests: `cfg(test)`, or `test` by any path.
 fn for_tests(attribute: TokenStream) -> bool {
     let mut words = Vec::new();
     flatten(attribute, false, &mut words);

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use crate::Error;
 
-/// Bytes a file may have that is checked.
+/// The largest file that is checked, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Top-level folders with crates in them; they are fixed.
+/// The fixed top-level folders that contain crates.
 const FOLDERS: &[&str] = &["bot", "adapters", "memory", "personas", "voice"];
 
-/// The sources of a checkout: every `.rs` and `Cargo.toml`, by its path from the root, parts divided by `/`.
+/// The sources of a checkout: every `.rs` file and `Cargo.toml`, keyed by its path from the root with `/` between the
+/// parts.
 #[derive(Debug, Clone, Default)]
 pub struct Tree(BTreeMap<String, String>);
 
@@ -18,7 +19,7 @@ impl Tree {
     /// Reads a checkout.
     ///
     /// # Errors
-    /// When something cannot be read, or is too long.
+    /// [`Error`] if a file or folder cannot be read, or if a file is too long.
     pub fn read(root: &Path) -> Result<Self, Error> {
         let mut tree = Self::default();
         tree.add(root, "Cargo.toml")?;
@@ -34,7 +35,7 @@ impl Tree {
         for entry in fs::read_dir(&path).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let kind = entry.file_type().map_err(fail)?;
-            // A name that is not UTF-8 is no source file's; Cargo takes none.
+            // A name that is not UTF-8 belongs to no source file: Cargo rejects it.
             let Ok(name) = entry.file_name().into_string() else { continue };
             let inner = format!("{folder}/{name}");
             if kind.is_dir() && !name.starts_with('.') && name != "target" {
@@ -56,12 +57,12 @@ impl Tree {
         Ok(())
     }
 
-    /// A file's text.
+    /// Returns a file's text.
     pub fn get(&self, path: &str) -> Option<&str> {
         self.0.get(path).map(String::as_str)
     }
 
-    /// The Rust files, in order of their paths.
+    /// Returns the Rust files, ordered by path.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().filter(|(path, _)| path.ends_with(".rs")).map(|(path, text)| (path.as_str(), text.as_str()))
     }

@@ -1,10 +1,10 @@
-//! The checkout itself, and small made-up ones that break each rule.
+//! Checks of this checkout, and of small made-up checkouts that break each rule.
 
 use std::path::Path;
 
 use azera_tidy::{Tree, check};
 
-/// A checkout of one healthy crate.
+/// A checkout with one crate that breaks no rule.
 const HEALTHY: &[(&str, &str)] = &[
     ("Cargo.toml", "[workspace]\nmembers = [\"bot/models/api\"]\n"),
     (
@@ -14,37 +14,37 @@ const HEALTHY: &[(&str, &str)] = &[
     ("bot/models/api/src/lib.rs", "//! Contracts.\npub fn two() -> u8 { 2 }\n"),
 ];
 
-/// Checks a healthy checkout with these files added or replaced; what is found stands as `path:line rule`.
+/// Checks the healthy checkout with these files added or replaced. Returns the findings as `path:line rule`.
 fn found(files: &[(&str, &str)]) -> Vec<String> {
     let tree: Tree = HEALTHY.iter().chain(files).map(|(path, text)| (*path, *text)).collect();
     check(&tree).iter().map(|finding| format!("{}:{} {}", finding.path, finding.line, finding.rule)).collect()
 }
 
-/// Asserts what is found in a library's file of this text, which follows the line of its documentation.
+/// Asserts the findings for this text after the `//!` line of a library's `lib.rs`.
 fn check_code(text: &str, expected: &[&str]) {
     check_file("bot/models/api/src/lib.rs", text, expected);
 }
 
-/// Asserts what is found in a file of this text, which follows a line of documentation.
+/// Asserts the findings for this text after the `//!` line of the file at `path`.
 fn check_file(path: &str, text: &str, expected: &[&str]) {
     let expected: Vec<_> = expected.iter().map(|found| format!("{path}:{found}")).collect();
     assert_eq!(found(&[(path, &format!("//! Docs.\n{text}\n"))]), expected, "{path}: {text}");
 }
 
 #[test]
-fn the_tree_passes_every_rule() {
+fn this_checkout_breaks_no_rule() {
     let tree = Tree::read(Path::new("../..")).unwrap();
     let findings: Vec<_> = check(&tree).iter().map(|finding| format!("\n{finding}")).collect();
     assert!(findings.is_empty(), "{}", findings.concat());
 }
 
 #[test]
-fn the_healthy_checkout_is_healthy() {
+fn the_healthy_checkout_has_no_findings() {
     assert_eq!(found(&[]), [""; 0]);
 }
 
 #[test]
-fn crates_use_what_they_may() {
+fn crates_use_only_the_crates_they_may_use() {
     let head = "[package]\nname = \"azera-model-api\"\n[lints]\nworkspace = true\n";
     let check = |rest: &str, expected: &[&str]| {
         let expected: Vec<_> = expected.iter().map(|found| format!("bot/models/api/Cargo.toml:{found}")).collect();
@@ -70,7 +70,7 @@ fn the_binary_may_use_everything() {
 }
 
 #[test]
-fn manifests_are_whole() {
+fn manifests_have_a_name_an_edge_and_the_lints() {
     let check =
         |text: &str, expected: &str| assert_eq!(found(&[("bot/models/api/Cargo.toml", text)]), [expected], "{text}");
     check("[package]\nname = \"azera-model-api\"\n", "bot/models/api/Cargo.toml:1 lints");
@@ -87,7 +87,7 @@ fn the_core_names_no_platform() {
 }
 
 #[test]
-fn tests_run() {
+fn tests_are_not_ignored() {
     check_code("#[cfg(test)]\nmod tests {\n#[test]\n#[ignore]\nfn slow() {}\n}", &["5 ignore"]);
     check_code("#[cfg(test)]\nmod tests {\n#[test]\n#[ignore = \"slow\"]\nfn slow() {}\n}", &["5 ignore"]);
     check_code("#[cfg_attr(unix, ignore)]\nfn slow() {}", &["2 ignore"]);
@@ -127,7 +127,7 @@ fn tests_do_not_sleep() {
 }
 
 #[test]
-fn results_of_what_is_awaited_are_not_dropped() {
+fn awaited_results_are_not_dropped() {
     check_code("async fn lose() { let _ = store.put(a(1)).await; }", &["2 dropped"]);
     check_code("async fn start() { let _ = spawn(async { store.put().await }); keep().await }", &[]);
     check_code("async fn heed() -> R { let _ = store.put().await?; Ok(()) }", &[]);
@@ -167,6 +167,6 @@ fn files_are_short_named_and_explained() {
 }
 
 #[test]
-fn what_is_not_rust_is_said() {
+fn a_file_that_is_not_rust_is_reported() {
     assert_eq!(found(&[("bot/models/api/src/half.rs", "fn half( {\n")]), ["bot/models/api/src/half.rs:1 code"]);
 }

@@ -2,13 +2,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-/// Where time comes from.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -19,17 +19,18 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands until it is moved: for replay and tests.
+/// A clock that stands still until it is moved. Replay and tests use it.
 #[derive(Debug, Clone)]
 pub struct ManualClock(Arc<Mutex<Timestamp>>);
 
 impl ManualClock {
-    /// A clock that stands at `start`.
+    /// Creates a clock that stands at `start`.
     pub fn new(start: Timestamp) -> Self {
         Self(Arc::new(Mutex::new(start)))
     }
 
-    /// Moves the clock to `to`; a time before the present one leaves it where it is, for time never runs backwards.
+    /// Moves the clock to `to`. An earlier time than the present one changes nothing, because time never runs
+    /// backwards.
     pub fn advance_to(&self, to: Timestamp) {
         let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *now = to.max(*now);

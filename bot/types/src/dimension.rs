@@ -2,16 +2,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One of the feelings that a persona has towards a person, as a number from [`Dimension::least`] to 1; 0 is nothing in
-/// particular.
+/// One feeling of a persona towards a person: a number from [`Dimension::least`] to 1, where 0 is neutral.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dimension {
-    /// Liking; below 0 coldness.
+    /// Liking; below 0, coldness.
     Warmth,
-    /// Trust; below 0 distrust.
+    /// Trust; below 0, distrust.
     Trust,
-    /// Wish to play and joke.
+    /// The wish to play and joke.
     Playfulness,
     /// Strain between the two.
     Tension,
@@ -22,11 +21,11 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All there are.
+    /// All dimensions.
     pub const ALL: [Self; 6] =
         [Self::Warmth, Self::Trust, Self::Playfulness, Self::Tension, Self::Irritation, Self::Concern];
 
-    /// Its name.
+    /// Returns the name, as it is written in rules and stored.
     pub fn name(self) -> &'static str {
         match self {
             Self::Warmth => "warmth",
@@ -38,12 +37,12 @@ impl Dimension {
         }
     }
 
-    /// The dimension of a name.
+    /// Returns the dimension with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dimension| dimension.name() == name)
     }
 
-    /// The least it can be: -1 where there is an opposite, else 0.
+    /// Returns the lowest value: -1 if the feeling has an opposite, else 0.
     pub fn least(self) -> f64 {
         match self {
             Self::Warmth | Self::Trust => -1.0,

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Bytes an id may have.
+/// The longest id, in bytes.
 pub const MAX_ID_BYTES: usize = 255;
 
-/// Why a string is no id.
+/// The reasons to reject a string as an id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum IdError {
-    /// Nothing there.
+    /// The string is empty.
     #[error("an id may not be empty")]
     Empty,
-    /// More than [`MAX_ID_BYTES`].
+    /// The string is longer than [`MAX_ID_BYTES`].
     #[error("an id may have {MAX_ID_BYTES} bytes at most, this one has {0}")]
     TooLong(usize),
-    /// A control character, NUL included.
+    /// The string contains a control character; NUL counts as one.
     #[error("an id may not contain control characters")]
     Control,
-    /// Not the form a memory id has.
+    /// The string does not have the form of a memory id.
     #[error("a memory id looks like m42")]
     NotAMemory,
 }
@@ -33,7 +33,7 @@ macro_rules! id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes any string of 1 to [`MAX_ID_BYTES`] bytes without control characters.
+            /// Creates an id from any string of 1 to [`MAX_ID_BYTES`] bytes without control characters.
             pub fn new(id: impl AsRef<str>) -> Result<Self, IdError> {
                 let id = id.as_ref();
                 if id.is_empty() {
@@ -48,7 +48,7 @@ macro_rules! id {
                 Ok(Self(id.into()))
             }
 
-            /// The id as a string.
+            /// Returns the id as a string.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -91,15 +91,15 @@ macro_rules! id {
 }
 
 id!(
-    /// A platform an adapter connects: `console`, `sim`, ...
+    /// A platform that an adapter connects, such as `console` or `sim`.
     PlatformId
 );
 id!(
-    /// A guild, a space, the local machine.
+    /// A realm: a server, a space, or the local machine.
     RealmId
 );
 id!(
-    /// One conversation: a channel, thread, DM, room, console session.
+    /// One conversation: a channel, thread, direct message, room or console session.
     ChatId
 );
 id!(
@@ -111,11 +111,11 @@ id!(
     PersonaId
 );
 id!(
-    /// One message, of a person or of a persona, unique over all chats.
+    /// One message of a person or a persona. Message ids are unique across all chats.
     MessageId
 );
 
-/// One memory. A number, given out in ascending order by the record and never twice.
+/// One memory. The record hands out the numbers in ascending order and never reuses one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MemoryId(pub u64);
@@ -153,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_would_be_refused_does_not_deserialize() {
+    fn an_invalid_id_does_not_deserialize() {
         assert!(serde_json::from_str::<PersonId>(r#""""#).is_err());
         assert_eq!(serde_json::from_str::<PersonId>(r#""ann""#).unwrap().as_str(), "ann");
     }
 
     #[test]
-    fn memory_ids_read_what_they_write() {
+    fn a_memory_id_parses_from_its_own_display() {
         assert_eq!("m42".parse(), Ok(MemoryId(42)));
         assert_eq!(MemoryId(7).to_string(), "m7");
         assert_eq!("42".parse::<MemoryId>(), Err(IdError::NotAMemory));

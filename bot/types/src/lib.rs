@@ -1,9 +1,10 @@
-//! The words every part of Azera shares: ids, scopes, messages, feelings, time. No I/O, no logic beyond validation.
+//! The types that every part of Azera shares: ids, scopes, places, messages, feelings and time. This crate does no I/O
+//! and has no logic beyond validation. Start with [`Inbound`], [`Scope`] and [`Place`].
 //!
 //! Invariants:
-//! - Ids are opaque: only the adapter that made one may look inside.
-//! - `Debug` of a type that holds what somebody said shows its size, never the text.
-//! - Time comes from a [`Clock`]; nothing else asks the system for it.
+//! - Ids are opaque. Only the adapter that made an id may look inside it.
+//! - A type that holds a message's text shows only the size in `Debug`, never the text.
+//! - Time comes from a [`Clock`]. Nothing else asks the system for it.
 
 mod clock;
 mod dimension;

@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChatId, MessageId, PersonId, PersonaId};
 
-/// Bytes of one message that are taken in; adapters cut what is longer at a character.
+/// The largest message text, in bytes. Adapters cut longer texts at a character boundary.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// Characters of a display name that are taken in.
+/// The longest display name, in characters.
 pub const MAX_NAME_CHARS: usize = 64;
 
-/// What somebody said. `Debug` shows its length alone, so that a body cannot slip into a log.
+/// The text of a message. `Debug` shows only its length, so that no message text can slip into a log.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Text(Arc<str>);
 
 impl Text {
-    /// The text, cut to [`MAX_TEXT_BYTES`] at a character, without NUL.
+    /// Creates a text, cut to [`MAX_TEXT_BYTES`] at a character boundary and stripped of NUL.
     pub fn new(text: impl AsRef<str>) -> Self {
         let text = text.as_ref();
         let cut = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or(text);
         if cut.contains('\0') { Self(cut.replace('\0', "").into()) } else { Self(cut.into()) }
     }
 
-    /// The text as a string.
+    /// Returns the text as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -58,30 +58,30 @@ impl From<String> for Text {
     }
 }
 
-/// Who said something.
+/// The author of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// A human, with the name shown at the time.
+    /// A human, with the display name at the time.
     Person {
-        /// Who.
+        /// The human's id.
         id: PersonId,
         /// The display name at the time.
         name: String,
     },
     /// A persona.
     Persona {
-        /// Which.
+        /// The persona's id.
         id: PersonaId,
-        /// Its name at the time.
+        /// The persona's name at the time.
         name: String,
     },
-    /// Somebody whose message was forgotten; the place in the conversation is all that is left.
+    /// The author of a forgotten message. Only the message's position in the conversation remains.
     Forgotten,
 }
 
 impl Author {
-    /// The name shown.
+    /// Returns the display name; empty for a forgotten author.
     pub fn name(&self) -> &str {
         match self {
             Self::Person { name, .. } | Self::Persona { name, .. } => name,
@@ -89,7 +89,7 @@ impl Author {
         }
     }
 
-    /// The human, if it is one.
+    /// Returns the human's id, if the author is a human.
     pub fn person(&self) -> Option<&PersonId> {
         match self {
             Self::Person { id, .. } => Some(id),
@@ -98,26 +98,26 @@ impl Author {
     }
 }
 
-/// One message of a person, as an adapter hands it in.
+/// One message from a person, as an adapter hands it in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inbound {
-    /// The platform's id of the message; a second message of the same id is the same message.
+    /// The platform's id of the message. A second message with the same id is the same message.
     pub id: MessageId,
-    /// Where it was said.
+    /// The chat that the message was sent in.
     pub chat: ChatId,
-    /// Who said it.
+    /// The author.
     pub person: PersonId,
-    /// The name shown, at most [`MAX_NAME_CHARS`] characters.
+    /// The author's display name, at most [`MAX_NAME_CHARS`] characters.
     pub name: String,
-    /// What was said.
+    /// The message's text.
     pub text: Text,
-    /// When, by the platform.
+    /// When the message was sent, according to the platform.
     pub at: Timestamp,
-    /// Whether the platform says that it mentions the bot.
+    /// True if the platform says that the message mentions the bot.
     pub mentions_bot: bool,
-    /// Other people it mentions.
+    /// The other people whom the message mentions.
     pub mentions: Vec<PersonId>,
-    /// The message it replies to.
+    /// The message that this one replies to.
     pub reply_to: Option<MessageId>,
 }
 

@@ -2,42 +2,42 @@ use jiff::Timestamp;
 
 use crate::{ChatId, PersonId, RealmId, Scope};
 
-/// Who can read a chat.
+/// The kinds of chat, by who can read them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlaceKind {
-    /// Everybody of its realm.
+    /// Everybody in the realm can read it.
     Public(RealmId),
-    /// Its members alone. The realm it lies in, if any, comes with whether every member of the chat may read that
-    /// realm now: only then may the realm's memories be shown there.
+    /// Only its members can read it.
     Private {
-        /// The realm around it.
+        /// The realm that the chat belongs to, if any.
         realm: Option<RealmId>,
-        /// Whether all who can read the chat can read the realm.
+        /// True if every member of the chat can read the realm now. Only then may the realm's memories be shown in the
+        /// chat.
         all_in_realm: bool,
-        /// Where one of them cannot scroll back to the beginning in the realm, the time from which all of them can. The
-        /// realm's own horizon: in the chat they may see more, or less.
+        /// The time from which every member can read the realm's history, if one of them cannot scroll back to its
+        /// beginning. This is the realm's horizon; in the chat itself they may see more or less.
         realm_since: Option<Timestamp>,
     },
-    /// One person and the bot.
+    /// One person and the bot can read it.
     Dm(PersonId),
 }
 
-/// What a platform says about a chat at this moment, for one person who asks there.
+/// What a platform says about a chat at this moment, for the person who asks there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Which chat.
+    /// The chat.
     pub chat: ChatId,
-    /// Who can read it.
+    /// The kind of chat, which says who can read it.
     pub kind: PlaceKind,
-    /// Where somebody who reads here cannot scroll back to the beginning, the time from which *everybody* who reads
-    /// here can; nothing older from this chat (or, if it is public, from its realm) is shown. Nobody's horizon lies
-    /// before the moment they began to read here: who may see what was said between an invitation and their coming is
-    /// counted from their coming. What is built on a place's past relies on it.
+    /// The time from which *every* reader of this place can read its history, if one of them cannot scroll back to the
+    /// beginning. Nothing older from this chat (or from its realm, if it is public) is shown. A reader's horizon never
+    /// lies before the moment they began to read here: for people who can see messages from between their invitation
+    /// and their joining, it is the time they joined. Everything that is built on a place's past relies on this.
     pub since: Option<Timestamp>,
 }
 
 impl Place {
-    /// The scope of what is said here.
+    /// Returns the scope of messages sent here.
     pub fn scope(&self) -> Scope {
         match &self.kind {
             PlaceKind::Public(realm) => Scope::Realm(realm.clone()),
@@ -46,7 +46,8 @@ impl Place {
         }
     }
 
-    /// The realm that everybody who reads here belongs to: what is the realm's alone may be shown.
+    /// Returns the realm that every reader of this place belongs to. Only if there is one may the realm's memories be
+    /// shown.
     pub fn shared_realm(&self) -> Option<&RealmId> {
         match &self.kind {
             PlaceKind::Public(realm) => Some(realm),
@@ -56,20 +57,22 @@ impl Place {
     }
 }
 
-/// Where else one person may read at this moment, by the platform's word, and by that of other platforms for accounts that the
-/// person linked. Asked for DMs, where it decides what may be shown.
+/// The other places that one person can read at this moment, on this platform and, for linked accounts, on others. In a
+/// direct message this decides which memories may be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadableScopes {
-    /// Realms the person belongs to, each with the time from which they can scroll back, if not from its beginning.
+    /// The realms that the person belongs to. Each comes with the time from which they can scroll back, if not from its
+    /// beginning.
     pub realms: Vec<(RealmId, Option<Timestamp>)>,
-    /// Private chats the person can read, likewise.
+    /// The private chats that the person can read, each with the same time.
     pub private_chats: Vec<(ChatId, Option<Timestamp>)>,
-    /// Other accounts of the same human, as they said themselves: each reads what was said to it alone. No platform fills this in.
+    /// Other accounts that the person linked as their own. Each account reads only its own direct messages. No platform
+    /// fills this in.
     pub direct: Vec<PersonId>,
 }
 
 impl ReadableScopes {
-    /// Adds where another account of the same human may read.
+    /// Adds the places that another account of the same person can read.
     pub fn join(&mut self, other: Self) {
         self.realms.extend(other.realms);
         self.private_chats.extend(other.private_chats);

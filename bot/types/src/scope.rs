@@ -6,21 +6,21 @@ use thiserror::Error;
 
 use crate::{ChatId, PersonId, RealmId};
 
-/// The place a memory comes from, which decides who may be shown it.
+/// The audience that a memory comes from. It decides who may be shown the memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Scope {
-    /// Said in a direct message with this person.
+    /// A direct message with this person.
     Dm(PersonId),
-    /// Said in this private channel or room.
+    /// This private channel or room.
     Chat(ChatId),
-    /// Said where everybody of this realm may read.
+    /// A place that everybody in this realm can read.
     Realm(RealmId),
-    /// Written by the operator for everyone.
+    /// Text that the operator wrote for everyone.
     Global,
 }
 
-/// A string is no scope.
+/// The error for a string that is not a scope.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("a scope is dm:PERSON, chat:ID, realm:ID or global")]
 pub struct ScopeError;
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_read_what_they_write() {
+    fn a_scope_parses_from_its_own_display() {
         for text in ["dm:ann", "chat:!room:example.org", "realm:guild", "global"] {
             assert_eq!(text.parse::<Scope>().unwrap().to_string(), text);
         }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn other_strings_are_not_scopes() {
         for text in ["", "dm", "dm:", "everyone", "global:x", "DM:ann"] {
             assert_eq!(text.parse::<Scope>(), Err(ScopeError), "{text:?}");
         }

@@ -1,11 +1,11 @@
-//! Feelings towards a person: what changes them, and in which words they are told.
+//! Tests of the feelings towards a person: what changes them, and how a prompt describes them.
 
 use azera_affect::{Bond, Deltas, Tag};
 use azera_types::Dimension;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
-/// A bond of these feelings.
+/// Returns a bond with these feelings.
 pub(crate) fn bond(feelings: &[(Dimension, f64)]) -> Bond {
     let mut bond = Bond::new();
     bond.apply(&feelings.iter().copied().collect(), 1.0);
@@ -13,7 +13,7 @@ pub(crate) fn bond(feelings: &[(Dimension, f64)]) -> Bond {
 }
 
 #[test]
-fn feelings_are_told_in_plain_words_or_not_at_all() {
+fn feelings_are_described_in_plain_words_or_not_at_all() {
     use Dimension::{Concern, Irritation, Playfulness, Tension, Trust, Warmth};
     let mut described = String::new();
     let mut check = |feelings: &[(Dimension, f64)]| {
@@ -29,7 +29,7 @@ fn feelings_are_told_in_plain_words_or_not_at_all() {
             }
         }
     }
-    // The strongest three, and their order never changes.
+    // Only the strongest three, in a fixed order.
     check(&[(Concern, 0.9), (Irritation, 0.6), (Tension, 0.5), (Playfulness, 0.3), (Trust, 0.3), (Warmth, 0.7)]);
     check(&[(Concern, 0.6), (Warmth, 0.9)]);
     check(&[(Concern, 0.9), (Warmth, 0.6)]);
@@ -72,7 +72,7 @@ fn feelings_are_told_in_plain_words_or_not_at_all() {
 }
 
 #[test]
-fn a_bond_is_saved_whole_and_read_as_far_as_it_is_known() {
+fn a_saved_bond_is_complete_and_unknown_feelings_are_dropped() {
     let mut bond = bond(&[(Dimension::Warmth, -0.25), (Dimension::Tension, 0.5)]);
     bond.learn(&[Tag::Joke, Tag::Minor]);
     let saved = serde_json::to_string(&bond).unwrap();
@@ -85,7 +85,7 @@ fn a_bond_is_saved_whole_and_read_as_far_as_it_is_known() {
 }
 
 #[test]
-fn who_is_under_18_stays_so() {
+fn a_person_under_18_stays_under_18() {
     let mut bond = Bond::new();
     bond.learn(&[Tag::Minor]);
     for _ in 0..1000 {
@@ -112,7 +112,7 @@ proptest! {
             bond.apply(&deltas, most);
             for dimension in Dimension::ALL {
                 let (old, new) = (before.get(dimension), bond.get(dimension));
-                // What is nearly nothing counts as nothing.
+                // A feeling that is nearly 0 counts as 0.
                 prop_assert!((new - old).abs() <= most + 0.005, "{dimension} from {old} to {new}");
                 prop_assert!((dimension.least()..=1.0).contains(&new), "{dimension} {new}");
             }
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn feelings_go_back_to_nothing_and_never_beyond(deltas in deltas(), rate in 0.01..=1.0f64) {
+    fn feelings_decay_to_zero_and_never_past_it(deltas in deltas(), rate in 0.01..=1.0f64) {
         let mut bond = Bond::new();
         bond.apply(&deltas, 1.0);
         for _ in 0..600 {
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn words_are_few(deltas in deltas()) {
+    fn at_most_three_feelings_are_described(deltas in deltas()) {
         let mut bond = Bond::new();
         bond.apply(&deltas, 1.0);
         let words = bond.words();

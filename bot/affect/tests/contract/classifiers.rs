@@ -1,5 +1,5 @@
-//! What the senses tell when the vectors say nothing: words and letters alone. With the real embedding model they are
-//! measured by `azera eval mood | tags`, and tested in `bot/app/tests/product`.
+//! Tests of the classifiers with empty vectors, so from words and letters alone. With the real embedding model,
+//! `azera eval mood | tags` measures them and `bot/app/tests/product` tests them.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -10,36 +10,37 @@ const MOODS: &str = include_str!("../../labelled/mood.jsonl");
 const TAGS: &str = include_str!("../../labelled/tags.jsonl");
 const ORDINARY: &str = include_str!("../../labelled/ordinary.jsonl");
 
-/// Vectors of nothing for so many of the examples.
-fn blind(count: usize) -> Vec<Vec<f32>> {
+/// Returns zero vectors for `count` examples.
+fn zero_vectors(count: usize) -> Vec<Vec<f32>> {
     vec![vec![0.0; 8]; count]
 }
 
-/// Learned once for all tests that only ask it.
+/// Trained once for all tests that only use it.
 pub(crate) static LEARNED: LazyLock<Classifiers> = LazyLock::new(learned);
 
 fn learned() -> Classifiers {
     let count = Classifiers::examples().expect("the examples are sound").len();
-    Classifiers::learn(&blind(count)).expect("a vector for each")
+    Classifiers::learn(&zero_vectors(count)).expect("a vector for each")
 }
 
 #[test]
-fn a_mood_is_told_by_words_alone_more_often_than_not() {
-    let sense = &LEARNED.mood;
+fn words_alone_reveal_the_mood_more_often_than_not() {
+    let classifier = &LEARNED.mood;
     let sentences = labelled(MOODS).unwrap();
-    let right = |sentence: &&LabelledSentence| sense.classify(&sentence.text, &[]).mood.name() == sentence.labels[0];
+    let right =
+        |sentence: &&LabelledSentence| classifier.classify(&sentence.text, &[]).mood.name() == sentence.labels[0];
     let right = sentences.iter().filter(right).count();
     assert!(right * 10 > sentences.len() * 6, "{right} of {}", sentences.len());
     for text in ["", "\0", "\u{202e}???", &"a".repeat(1 << 20)] {
-        let felt = sense.classify(text, &[f32::MAX; 8]);
+        let felt = classifier.classify(text, &[f32::MAX; 8]);
         assert!((-1.0..=1.0).contains(&felt.valence) && (0.0..=1.0).contains(&felt.arousal), "{felt:?}");
     }
 }
 
 #[test]
-fn what_is_left_out_is_told_by_the_others_alone() {
+fn a_left_out_example_is_rated_by_the_others_alone() {
     let examples = MoodClassifier::labelled_examples().unwrap();
-    let left_out = MoodClassifier::left_out(&blind(examples.len())).unwrap();
+    let left_out = MoodClassifier::left_out(&zero_vectors(examples.len())).unwrap();
     assert_eq!(left_out.len(), examples.len());
     let right = |described: &dyn Fn(usize) -> Vec<f32>| {
         let is_correct = |(number, example): &(usize, &LabelledSentence)| {
@@ -53,11 +54,11 @@ fn what_is_left_out_is_told_by_the_others_alone() {
     let others = right(&|number| left_out[number].clone());
     let itself = right(&|number| LEARNED.mood.probabilities(&examples[number].text, &[]));
     assert!(others * 2 > examples.len() && others * 10 < itself * 9, "{others} and {itself} of {}", examples.len());
-    assert!(matches!(MoodClassifier::left_out(&blind(1)), Err(Error::Vectors { got: 1, .. })));
+    assert!(matches!(MoodClassifier::left_out(&zero_vectors(1)), Err(Error::Vectors { got: 1, .. })));
 }
 
 #[test]
-fn the_same_is_learned_each_time_and_kept() {
+fn training_is_deterministic_and_can_be_stored() {
     let one = &*LEARNED;
     let extracted = one.to_json().unwrap();
     for two in [learned(), Classifiers::from_json(&extracted).unwrap()] {
@@ -78,21 +79,21 @@ fn the_same_is_learned_each_time_and_kept() {
     assert_ne!(Classifiers::name_for("one"), Classifiers::name_for("two"));
 }
 
-/// A false alarm of these shows help that nobody needs, or lays ill will at somebody's door. By
-/// words alone `self_harm` was told for a third of these messages and `hostility` for a tenth when nearly all examples
-/// were pointed ones.
+/// A false alarm of these tags shows help that nobody needs, or accuses somebody of ill will. From words alone,
+/// `self_harm` was detected in a third of these messages and `hostility` in a tenth, when nearly all examples were
+/// pointed ones.
 #[test]
 fn ordinary_talk_seldom_raises_an_alarm() {
-    let sense = &LEARNED.tags;
+    let classifier = &LEARNED.tags;
     let talk = labelled(ORDINARY).unwrap();
     assert!(talk.len() >= 200, "{}", talk.len());
     for tag in [Tag::SelfHarm, Tag::Hostility, Tag::Escalation, Tag::Insult, Tag::Threat, Tag::Flirtation] {
-        let alarms = talk.iter().filter(|said| sense.classify(&said.text, &[]).contains(&tag)).count();
+        let alarms = talk.iter().filter(|said| classifier.classify(&said.text, &[]).contains(&tag)).count();
         assert!(alarms * 20 < talk.len(), "{tag}: {alarms} of {}", talk.len());
     }
 }
 
-/// The labelled sets are for measuring: nothing in them may have been learned.
+/// The labelled sets are for measuring, so no training example may be among them.
 #[test]
 fn examples_and_labelled_sentences_have_nothing_in_common() {
     let plain = |text: &String| {
@@ -107,7 +108,7 @@ fn examples_and_labelled_sentences_have_nothing_in_common() {
 }
 
 #[test]
-fn every_label_has_a_name_of_its_own_and_enough_examples() {
+fn every_label_has_a_unique_name_and_enough_examples() {
     for mood in Mood::ALL {
         assert_eq!(Mood::named(mood.name()), Some(mood));
     }
@@ -123,7 +124,7 @@ fn every_label_has_a_name_of_its_own_and_enough_examples() {
 }
 
 #[test]
-fn what_is_no_labelled_sentence_names_its_line() {
+fn an_invalid_labelled_sentence_is_reported_with_its_line() {
     let check = |line: &str| match labelled(&format!("{{\"text\": \"a\", \"labels\": []}}\n{line}")) {
         Err(Error::Line { line, .. }) => assert_eq!(line, 2),
         other => panic!("{line}: {other:?}"),
@@ -133,8 +134,8 @@ fn what_is_no_labelled_sentence_names_its_line() {
     check(r#"{"text": "a", "label": "calm", "labels": []}"#);
     check(r#"{"text": "a", "labels": "calm"}"#);
     check(r#"{"text": "a", "label": "calm", "extra": 1}"#);
-    assert!(matches!(Classifiers::learn(&blind(3)), Err(Error::Vectors { got: 3, .. })));
-    let mut uneven = blind(Classifiers::examples().unwrap().len());
+    assert!(matches!(Classifiers::learn(&zero_vectors(3)), Err(Error::Vectors { got: 3, .. })));
+    let mut uneven = zero_vectors(Classifiers::examples().unwrap().len());
     uneven[7].pop();
     assert!(matches!(Classifiers::learn(&uneven), Err(Error::Lengths { one: 8, other: 7 })));
 }

@@ -1,4 +1,4 @@
-//! One mind: how it goes by itself, and what it calls for when.
+//! Tests of one mind: how it changes over time, and when activities are due.
 
 use azera_affect::{Activity, Constants, DetectedMood, Effect, Event, Mind, MindParams, Mood, State};
 use azera_types::Timestamp;
@@ -15,7 +15,7 @@ pub(crate) fn seconds(s: i64) -> SignedDuration {
     SignedDuration::from_secs(s)
 }
 
-/// Central European Time as POSIX writes it, so that no zone file is read.
+/// Central European Time in POSIX notation, so that no zone file is read.
 pub(crate) fn central_europe() -> TimeZone {
     TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").expect("a zone")
 }
@@ -28,7 +28,7 @@ pub(crate) fn felt(mood: Mood) -> Event {
 
 pub(crate) const EXCHANGE: Event = Event::Exchange { felt: None };
 
-/// Lets a mind talk for so many exchanges, ten seconds apart, and gives the time of the last.
+/// Lets a mind have `exchanges` exchanges, ten seconds apart, and returns the time of the last.
 pub(crate) fn talk(mind: &mut Mind, from: Timestamp, exchanges: i64, params: &MindParams) -> Timestamp {
     let mut now = from;
     for number in 0..exchanges {
@@ -38,7 +38,7 @@ pub(crate) fn talk(mind: &mut Mind, from: Timestamp, exchanges: i64, params: &Mi
     now
 }
 
-/// Goes from one due time to the next until `end`, as a host does that answers every call at once.
+/// Advances from one due time to the next until `end`, like a host that completes every activity at once.
 fn activities(mind: &mut Mind, end: Timestamp, params: &MindParams) -> Vec<(Timestamp, Activity)> {
     let mut described = Vec::new();
     while let Some(due) = mind.next_due(params).filter(|due| *due <= end) {
@@ -58,7 +58,7 @@ fn shown(described: &[(Timestamp, Activity)]) -> String {
 }
 
 #[test]
-fn values_go_where_the_constants_say() {
+fn values_follow_the_constants() {
     let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
     let mut mind = Mind::new(start, &params);
     let changed = mind.apply(start, felt(Mood::Excited), &params);
@@ -67,7 +67,7 @@ fn values_go_where_the_constants_say() {
         let state = mind.state(start + seconds(s), &params);
         assert!((get(&state) - want).abs() < 1e-3, "after {s} s: {} instead of {want}", get(&state));
     };
-    // Half of the reply's 0.8, and of the way from 0.3 to 0.9; by 1/e each thousand seconds.
+    // Half of the reply's 0.8, and half of the way from 0.3 to 0.9; then a factor of 1/e for each thousand seconds.
     check(0, |state| state.valence, 0.4);
     check(0, |state| state.value, 0.7);
     check(0, |state| state.arousal, 0.6);
@@ -76,7 +76,7 @@ fn values_go_where_the_constants_say() {
     check(86_400, |state| state.value, 0.5);
     check(0, |state| state.focus, 0.475);
     check(86_400, |state| state.focus, 0.3);
-    // A minute of quiet first, then 0.001 a second.
+    // First a minute of quiet, then 0.001 per second.
     check(60, |state| state.energy, 0.67);
     check(160, |state| state.energy, 0.77);
     check(3600, |state| state.energy, 1.0);
@@ -86,7 +86,7 @@ fn values_go_where_the_constants_say() {
 }
 
 #[test]
-fn energy_stops_short_of_full_under_pressure() {
+fn recovery_stops_early_under_high_sleep_pressure() {
     let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
     let mut mind = Mind::new(start, &params);
     let end = talk(&mut mind, start, 130, &params);
@@ -97,7 +97,7 @@ fn energy_stops_short_of_full_under_pressure() {
 }
 
 #[test]
-fn a_mood_is_over_when_half_of_it_has_gone() {
+fn a_mood_ends_when_half_of_it_has_faded() {
     let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
     let mut mind = Mind::new(start, &params);
     mind.apply(start, felt(Mood::Concerned), &params);
@@ -109,7 +109,7 @@ fn a_mood_is_over_when_half_of_it_has_gone() {
 }
 
 #[test]
-fn a_week_of_talk_and_quiet() {
+fn a_week_of_talk_and_quiet_has_these_activities() {
     let params = MindParams { zone: central_europe(), ..MindParams::default() };
     let mut mind = Mind::new(time("2026-03-26T08:00:00Z"), &params);
     let mut described = Vec::new();
@@ -146,7 +146,7 @@ fn a_mind_that_nobody_talks_to_has_nothing_due() {
 }
 
 #[test]
-fn what_did_not_come_about_is_called_for_again() {
+fn a_put_off_activity_is_due_again() {
     let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
     let mut mind = Mind::new(start, &params);
     let end = talk(&mut mind, start, 12, &params);
@@ -155,18 +155,18 @@ fn what_did_not_come_about_is_called_for_again() {
     assert_eq!(due, end + seconds(60 + 160), "when the energy is back");
     assert_eq!(mind.advance(due + seconds(60), &params), [], "once is enough");
     mind.apply(due + seconds(60), Event::PutOff(Activity::Reflection), &params);
-    // By then it is not clear any more, and the daily hour comes first.
+    // By then the mind is no longer clear, and the daily hour comes first.
     let again = time("2026-06-01T21:00:00Z");
     while let Some(next) = mind.next_due(&params).filter(|next| *next < again) {
         assert_eq!(mind.advance(next, &params), []);
     }
     assert_eq!(mind.advance(again, &params), [Effect::Due(Activity::Reflection)]);
-    // Nobody answers, as after a crash.
+    // No answer, as after a crash.
     let saved = serde_json::to_string(&mind).unwrap();
     let mut mind: Mind = serde_json::from_str(&saved).unwrap();
     assert_eq!(mind.advance(again + seconds(1799), &params), []);
     assert_eq!(mind.advance(again + seconds(1800), &params), [Effect::Due(Activity::Reflection)]);
-    // What is said while it reflects is for the next time.
+    // Exchanges during the reflection count for the next one.
     mind.apply(again + seconds(1810), EXCHANGE, &params);
     mind.apply(again + seconds(1820), Event::Done(Activity::Reflection), &params);
     assert_eq!(mind.next_due(&params), Some(time("2026-06-02T01:00:00Z")), "to dream");
@@ -176,7 +176,7 @@ fn what_did_not_come_about_is_called_for_again() {
 }
 
 #[test]
-fn a_mind_is_saved_whole() {
+fn a_saved_mind_is_complete() {
     let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
     let mut mind = Mind::new(start, &params);
     mind.apply(start, felt(Mood::Curious), &params);
@@ -207,7 +207,7 @@ fn a_mind_is_saved_whole() {
 }
 
 #[test]
-fn what_was_saved_otherwise_is_read_or_refused() {
+fn older_forms_are_read_and_newer_ones_rejected() {
     let read = |text: &str| serde_json::from_str::<Mind>(text);
     let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
     let mind = read(r#"{"version": 1, "at": "2026-06-01T12:00:00Z", "energy": 7, "valence": -3e300, "mood": "zany"}"#)
@@ -220,7 +220,7 @@ fn what_was_saved_otherwise_is_read_or_refused() {
 }
 
 #[test]
-fn a_clock_that_was_wrong_costs_nothing_but_what_it_added() {
+fn a_clock_that_ran_ahead_only_leaves_the_time_it_added() {
     let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
     let mut mind = Mind::new(start, &params);
     let end = talk(&mut mind, start, 12, &params);
@@ -235,7 +235,7 @@ fn a_clock_that_was_wrong_costs_nothing_but_what_it_added() {
     assert_eq!(mind.state(end + seconds(6), &params).last_exchange, Some(end + seconds(6)), "it lives in the present");
 }
 
-/// Constants within the ranges of the configuration, and often at their ends.
+/// Constants within the ranges of the configuration, often at their limits.
 pub(crate) fn constants() -> impl Strategy<Value = Constants> {
     let share = || prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0];
     let rate = || prop_oneof![Just(0.0), Just(0.001), 0.0..0.01];
@@ -284,13 +284,13 @@ pub(crate) fn constants() -> impl Strategy<Value = Constants> {
     })
 }
 
-/// Natures in a zone that changes its clocks.
-pub(crate) fn natures() -> impl Strategy<Value = MindParams> {
+/// Parameters in a zone whose clocks change.
+pub(crate) fn mind_params() -> impl Strategy<Value = MindParams> {
     let constants = prop_oneof![Just(Constants::default()), constants()];
     constants.prop_map(|constants| MindParams { constants, zone: central_europe() })
 }
 
-/// What happens, each after so many seconds.
+/// Events, each after some seconds.
 pub(crate) fn events(most_apart_s: i64) -> impl Strategy<Value = Vec<(i64, Event)>> {
     let mood = prop::sample::select(Mood::ALL.to_vec());
     let event = prop_oneof![
@@ -304,10 +304,10 @@ pub(crate) fn events(most_apart_s: i64) -> impl Strategy<Value = Vec<(i64, Event
     prop::collection::vec((apart, event), 0..40)
 }
 
-/// A mind to which things happened, and the time of the last.
+/// A mind after some events, with the time of the last.
 fn lived() -> impl Strategy<Value = (Mind, Timestamp, MindParams)> {
     // Around the night in which clocks change.
-    (natures(), events(20_000), 0..500_000i64).prop_map(|(params, events, offset)| {
+    (mind_params(), events(20_000), 0..500_000i64).prop_map(|(params, events, offset)| {
         let mut now = time("2026-03-25T00:00:00Z") + seconds(offset);
         let mut mind = Mind::new(now, &params);
         for (apart, event) in events {
@@ -348,7 +348,7 @@ proptest! {
     }
 
     #[test]
-    fn any_split_of_a_time_comes_to_the_same(
+    fn any_split_of_a_time_gives_the_same_state(
         (mind, now, params) in lived(),
         mut cuts in prop::collection::vec(0..10_000_000_000_000i64, 0..20),
     ) {
@@ -364,10 +364,10 @@ proptest! {
     }
 
     #[test]
-    fn bounds_hold_whenever_it_is_looked_at((mut mind, now, params) in lived(), jumps in prop::collection::vec(any::<i64>(), 1..8)) {
+    fn values_stay_in_bounds_at_any_time((mut mind, now, params) in lived(), jumps in prop::collection::vec(any::<i64>(), 1..8)) {
         in_bounds(&mind.state(now, &params))?;
         for jump in jumps {
-            // Anywhere in time, backwards too.
+            // Any time, including earlier ones.
             let second = jump % Timestamp::MAX.as_second();
             let then = Timestamp::from_second(second).unwrap_or(now);
             mind.advance(then, &params);
@@ -389,7 +389,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_saved_goes_on_as_if_nothing_had_been((mut mind, now, params) in lived(), s in 0..1_000_000i64) {
+    fn a_reloaded_mind_continues_unchanged((mut mind, now, params) in lived(), s in 0..1_000_000i64) {
         let mut read: Mind = serde_json::from_str(&serde_json::to_string(&mind).unwrap()).unwrap();
         let end = now + seconds(s);
         prop_assert_eq!(read.advance(end, &params), mind.advance(end, &params));

@@ -1,4 +1,4 @@
-//! The mind through its public door.
+//! Tests of the crate through its public interface.
 
 mod bonds;
 mod classifiers;

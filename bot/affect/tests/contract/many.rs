@@ -1,4 +1,4 @@
-//! When minds are due: the solved times against looking every second.
+//! Compares the computed due times with checking every second.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use azera_types::{PersonaId, RealmId, Timestamp};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
-use crate::life::{EXCHANGE, events, natures, seconds, time};
+use crate::life::{EXCHANGE, events, mind_params, seconds, time};
 
-/// Seconds that are looked through one by one: a day and a half.
+/// The seconds that are checked one by one: a day and a half.
 const SPAN_S: i64 = 36 * 3600;
 
-/// What is known of a mind from what happened to it; everything else is asked of its state, second by second.
+/// What the test knows about a mind from its events. It reads everything else from the state, second by second.
 struct Watcher {
     quiet_since: Timestamp,
     first_unreflected: Option<Timestamp>,
@@ -31,13 +31,13 @@ impl Watcher {
             }
             Event::Done(Activity::Reflection) => (self.unreflected, self.first_unreflected) = (0, None),
             Event::Done(Activity::Dream | Activity::Nap) => self.undreamt = 0,
-            // Of nothing that was called for.
+            // Nothing was asked for, so there is nothing to put off.
             Event::PutOff(_) => {}
         }
     }
 }
 
-/// Whether an activity is due at `now` by the words of its definition, for a mind that nothing was offered to yet.
+/// Returns an activity that is due at `now` by the definition, for a mind without a pending activity.
 fn due(watcher: &Watcher, mind: &Mind, now: Timestamp, params: &MindParams) -> Option<Activity> {
     let constants = &params.constants;
     let state = mind.state(now, params);
@@ -65,7 +65,7 @@ fn due(watcher: &Watcher, mind: &Mind, now: Timestamp, params: &MindParams) -> O
         && watcher.unreflected >= constants.reflection_min_exchanges
         && gap(state.last_reflection, constants.reflection_gap_hours);
     let daily = || {
-        // The daily hour was struck since something new happened.
+        // The daily hour has passed since something new happened.
         let since = watcher.first_unreflected?;
         let local = since.to_zoned(params.zone.clone());
         let hour = i8::try_from(constants.reflection_hour).expect("an hour");
@@ -84,10 +84,10 @@ fn due(watcher: &Watcher, mind: &Mind, now: Timestamp, params: &MindParams) -> O
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// The first activity that a mind calls for is the first that looking at it every second finds.
+    /// The first activity that a mind asks for is the first one that a check every second finds.
     #[test]
-    fn nothing_due_is_missed_and_nothing_comes_early(
-        params in natures(),
+    fn no_activity_is_missed_or_early(
+        params in mind_params(),
         happens in events(9000),
         last in 0..10i64,
         offset in 0..500_000i64,
@@ -95,7 +95,7 @@ proptest! {
         let mut now = time("2026-03-25T00:00:00Z") + seconds(offset);
         let mut mind = Mind::new(now, &params);
         let mut watcher = Watcher { quiet_since: now, first_unreflected: None, unreflected: 0, undreamt: 0 };
-        // There is something new after all that happened, or little would ever be due.
+        // End with something new, or little would ever be due.
         let talk = (0..last).map(|_| (5, EXCHANGE));
         for (apart, event) in happens.into_iter().chain(talk) {
             now += seconds(apart);
@@ -115,12 +115,12 @@ proptest! {
         }
         match (looked, called) {
             (Some((looked_at, looked)), Some((called_at, called))) => {
-                // Between two looks something may begin, and another thing that matters more with the second.
+                // Between two checks one activity may become due, and with the second a more important one.
                 let late = looked_at.duration_since(called_at).as_secs_f64();
                 prop_assert!((-0.01..=1.0).contains(&late), "{looked:?} {looked_at} {called:?} {called_at}");
                 prop_assert!(looked == called || late > 0.0, "{looked:?} {called:?} {called_at}");
             }
-            // At the very end of the span one of the two may just miss it.
+            // At the very end of the span, one of the two may just miss it.
             (None, Some((at, activity))) => prop_assert!(end.duration_since(at) <= seconds(1), "{activity:?} {at}"),
             (Some((at, looked)), None) => prop_assert!(end.duration_since(at) <= seconds(1), "missed {looked:?} {at}"),
             (None, None) => {}
@@ -131,10 +131,11 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Minds that are looked at only when they are due call for the same as minds that are looked at every second.
+    /// Minds that are advanced only when they are due ask for the same activities as minds that are advanced every
+    /// second.
     #[test]
-    fn a_tick_of_those_due_equals_a_tick_of_all(
-        params in natures(),
+    fn ticking_only_due_minds_equals_ticking_all(
+        params in mind_params(),
         happens in events(9000),
         answered in any::<bool>(),
         offset in 0..500_000i64,
@@ -168,7 +169,7 @@ proptest! {
 }
 
 #[test]
-fn minds_are_put_in_and_taken_out() {
+fn minds_can_be_inserted_removed_and_changed() {
     let params = Arc::new(MindParams::default());
     let start = time("2026-06-01T12:00:00Z");
     let id = |realm: &str| MindId { persona: PersonaId::new("azera").unwrap(), realm: RealmId::new(realm).unwrap() };
@@ -179,7 +180,7 @@ fn minds_are_put_in_and_taken_out() {
         minds.apply(&id(realm), start, EXCHANGE).unwrap();
     }
     assert_eq!(minds.next_due(), Some(time("2026-06-01T21:00:00Z")));
-    // Another hour for one realm.
+    // Another reflection hour for one realm.
     let constants = azera_affect::Constants { reflection_hour: 18, ..params.constants.clone() };
     let earlier = Arc::new(MindParams { constants, ..MindParams::clone(&params) });
     minds.set_params(&id("b"), start + seconds(60), &earlier);
@@ -193,7 +194,7 @@ fn minds_are_put_in_and_taken_out() {
 }
 
 #[test]
-fn minds_go_on_after_the_clock_was_wrong() {
+fn minds_continue_after_the_clock_was_wrong() {
     let params = Arc::new(MindParams::default());
     let start = time("2026-06-01T12:00:00Z");
     let id = MindId { persona: PersonaId::new("azera").unwrap(), realm: RealmId::new("guild").unwrap() };

@@ -1,4 +1,4 @@
-//! What tags call for, and which rules may stand.
+//! Tests of what tags call for, and of which rules are allowed.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn realm(own: Vec<Rule>, off: &[&str]) -> RealmRules {
 }
 
 #[test]
-fn built_in_rules_say_what_they_say() {
+fn built_in_rules_have_these_texts() {
     let described: String = Rules::builtin()
         .iter()
         .map(|(rule, origin)| {
@@ -97,12 +97,12 @@ fn tags_call_for_texts_feelings_and_help() {
     let apology = check(&[Tag::Apology, Tag::Gratitude], &["apology", "gratitude"]);
     assert_eq!(apology.endings.len(), 1, "one of the two has no text");
     assert!((apology.deltas.get(Dimension::Irritation) + 0.25).abs() < 1e-9);
-    // The act is dropped: nothing but safety is heard.
+    // The act is dropped, so only safety rules apply.
     let harm = check(&[Tag::Joke, Tag::SelfHarm, Tag::StoryPlay, Tag::Hostility], &["self_harm"]);
     assert!(harm.drop_act && harm.help == [Help::Crisis] && harm.deltas.get(Dimension::Irritation) == 0.0);
     let both = check(&[Tag::Threat, Tag::SelfHarm, Tag::Minor], &["self_harm", "threat", "minor"]);
     assert_eq!((both.help.as_slice(), both.endings.len()), ([Help::Crisis, Help::Danger].as_slice(), 3));
-    // Nobody flirts with somebody under 18, nor later.
+    // The persona does not flirt with somebody under 18, now or later.
     check(&[Tag::Flirtation], &["flirtation"]);
     check(&[Tag::Flirtation, Tag::Minor, Tag::Joke], &["minor", "joke"]);
     let mut bond = Bond::new();
@@ -112,7 +112,7 @@ fn tags_call_for_texts_feelings_and_help() {
 }
 
 #[test]
-fn a_realm_adds_replaces_and_turns_off() {
+fn a_realm_can_add_replace_and_turn_off_rules() {
     let own = vec![
         rule("house", &["joke", "self_harm"], "The house has rules.", &[]).unwrap(),
         rule("gratitude", &["gratitude"], "Bow.", &[("warmth", 0.5)]).unwrap(),
@@ -126,7 +126,7 @@ fn a_realm_adds_replaces_and_turns_off() {
 }
 
 #[test]
-fn a_rule_that_cannot_stand_is_told_why() {
+fn a_rejected_rule_says_why() {
     let mut described = String::new();
     let mut check = |wrong: RuleError| described += &format!("{wrong}\n");
     check(rule("Big Name", &["joke"], "x", &[]).unwrap_err());
@@ -199,9 +199,9 @@ fn rules_of_a_realm() -> impl Strategy<Value = RealmRules> {
 }
 
 proptest! {
-    /// Whatever a realm writes, and it is refused or accepted: safety says and does the same.
+    /// Whatever a realm writes, safety rules say and do the same.
     #[test]
-    fn safety_is_never_switched_off(realm in rules_of_a_realm(), tags in tags(), minor in any::<bool>()) {
+    fn safety_rules_cannot_be_turned_off(realm in rules_of_a_realm(), tags in tags(), minor in any::<bool>()) {
         let Ok(rules) = Rules::with(&realm) else { return Ok(()) };
         let mut bond = Bond::new();
         bond.learn(if minor { &[Tag::Minor] } else { &[] });
@@ -220,7 +220,7 @@ proptest! {
             prop_assert_eq!(ours, matched.rules.contains(&name));
             prop_assert!(!ours || matched.endings.contains(&rule.ending_text), "{} is not said", name);
         }
-        // It has the first word, and there is a limit to the others.
+        // Safety texts come first, and the number of the others is limited.
         let first = matched.endings.iter().take(alone.endings.len().min(3));
         let said: Vec<String> = safety(&ours).into_values().map(|rule| rule.ending_text).collect();
         let count = matched.endings.iter().filter(|text| said.contains(text)).count();
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_rule_or_refused(name in "\\PC{0,12}|[a-z]{1,60}", tag in "\\PC{0,9}|joke", text in any::<String>(), delta in any::<f64>()) {
+    fn any_text_is_a_rule_or_rejected(name in "\\PC{0,12}|[a-z]{1,60}", tag in "\\PC{0,9}|joke", text in any::<String>(), delta in any::<f64>()) {
         if let Ok(rule) = rule(&name, &[&tag], &text, &[("trust", delta)]) {
             let again: Rule = serde_json::from_str(&serde_json::to_string(&rule).unwrap()).unwrap();
             prop_assert_eq!(&again.name, &rule.name);

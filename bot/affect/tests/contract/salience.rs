@@ -1,12 +1,12 @@
-//! What is kept of conversations when the vectors say nothing: words and letters alone. With the real embedding model it is
-//! measured by `azera eval extraction`.
+//! Tests of extraction with empty vectors, so from words and letters alone. With the real embedding model,
+//! `azera eval extraction` measures it.
 
 use azera_affect::{ConversationMessage, ExtractedMemory, Kind};
 use proptest::prelude::*;
 
 use crate::classifiers::LEARNED;
 
-/// What is kept of lines `Name: text`; a `*` before the name is the persona.
+/// Extracts from lines `Name: text`. A `*` before the name marks the persona.
 fn extracted(lines: &[&str]) -> Vec<ExtractedMemory> {
     let said: Vec<ConversationMessage<'_>> = lines
         .iter()
@@ -24,7 +24,7 @@ fn extracted(lines: &[&str]) -> Vec<ExtractedMemory> {
 }
 
 #[test]
-fn what_people_tell_of_themselves_is_kept_in_their_words() {
+fn what_people_say_about_themselves_is_kept_in_their_words() {
     let check = |text: &str, kind: Kind| {
         let extracted = extracted(&["Ada: hey", &format!("Ada: {text}")]);
         let found: Vec<(Kind, &str)> =
@@ -43,7 +43,7 @@ fn what_people_tell_of_themselves_is_kept_in_their_words() {
 }
 
 #[test]
-fn nothing_is_kept_of_talk_that_tells_nothing() {
+fn small_talk_is_not_kept() {
     let check = |lines: &[&str]| assert_eq!(extracted(lines), []);
     check(&[]);
     check(&["Ada: hi", "Bo: hey, how are you?", "Ada: lol same", "Bo: gn"]);
@@ -59,13 +59,13 @@ fn an_answer_is_kept_with_its_question() {
     assert_eq!(extracted.len(), 1, "{extracted:?}");
     assert_eq!(extracted[0].text, "Ada: Where do you live now?\nBo: I live in Utrecht, I have two cats.");
     assert_eq!((extracted[0].sources(), extracted[0].about.as_deref()), (vec![0, 1], Some("Bo")));
-    // The persona's questions are not.
+    // The persona's questions are not kept.
     let question = self::extracted(&["*Azera: Where do you live now?", "Bo: I live in Utrecht, I have two cats."]);
     assert_eq!(question[0].text, "Bo: I live in Utrecht, I have two cats.");
 }
 
 #[test]
-fn what_is_told_when_asked_on_belongs_to_what_was_told() {
+fn the_answer_to_a_follow_up_question_joins_the_earlier_statement() {
     let check = |lines: &[&str], want: &[usize]| {
         let extracted = extracted(lines);
         assert_eq!(extracted.iter().map(ExtractedMemory::sources).collect::<Vec<_>>(), [want], "{extracted:?}");
@@ -89,7 +89,7 @@ fn what_is_told_when_asked_on_belongs_to_what_was_told() {
 }
 
 #[test]
-fn what_was_wrong_is_never_kept_without_its_correction() {
+fn a_corrected_statement_is_kept_only_with_its_correction() {
     let check = |lines: &[&str]| {
         let extracted = extracted(lines);
         assert_eq!(extracted.len(), 1, "{extracted:?}");
@@ -102,7 +102,7 @@ fn what_was_wrong_is_never_kept_without_its_correction() {
 }
 
 #[test]
-fn a_message_that_tells_two_things_is_one_memory_of_what_is_worth_most() {
+fn a_message_with_two_facts_is_one_memory_of_the_more_salient_kind() {
     let text = "I passed my exam yesterday! My new phone number is 5512, by the way.";
     let extracted = extracted(&[&format!("Ada: {text}")]);
     let spans: Vec<&str> = extracted
@@ -118,7 +118,7 @@ fn a_message_that_tells_two_things_is_one_memory_of_what_is_worth_most() {
 }
 
 #[test]
-fn every_kind_has_a_name_of_its_own() {
+fn every_kind_has_a_unique_name() {
     for kind in Kind::ALL {
         assert_eq!(Kind::named(kind.name()), Some(kind));
     }
@@ -142,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn every_memory_is_what_people_wrote(messages in prop::collection::vec(message(), 0..12)) {
+    fn every_memory_is_a_quotation_of_people(messages in prop::collection::vec(message(), 0..12)) {
         const NAMES: [&str; 3] = ["Ada", "Bo", "Cy"];
         let said: Vec<ConversationMessage<'_>> = messages
             .iter()

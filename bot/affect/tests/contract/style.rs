@@ -1,4 +1,4 @@
-//! Style under pressure.
+//! Tests of the style blend.
 
 use azera_affect::{Bond, Layer, Rules, Tag, blend};
 use azera_types::Dimension;
@@ -11,7 +11,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn more_is_mixed_in_as_the_feeling_climbs() {
+fn more_directives_are_mixed_in_as_the_feeling_rises() {
     let (primary, secondary) = (texts(&["calm"]), texts(&["short", "dry", "cold", "mute"]));
     let layers = [Layer { axis: Dimension::Tension, threshold: 0.6, primary: &primary, secondary: &secondary }];
     #[track_caller]
@@ -27,9 +27,10 @@ fn more_is_mixed_in_as_the_feeling_climbs() {
     check(&layers, 1.0, &["calm", "short", "dry", "cold", "mute"]);
 }
 
-/// With the built-in rules and personas and the default numbers: an unkind word changes no manner, going on does.
+/// With the built-in rules, a built-in persona and the default numbers: one unkind word changes no style, persistent
+/// hostility does.
 #[test]
-fn sustained_hostility_shows_and_passes() {
+fn sustained_hostility_changes_the_style_and_wears_off() {
     let (rules, constants) = (Rules::builtin(), azera_affect::Constants::default());
     let persona = azera_personas::built_in("azera").unwrap();
     let layer = persona.style_blend.sentiment.as_ref().unwrap();
@@ -51,7 +52,7 @@ fn sustained_hostility_shows_and_passes() {
 
 proptest! {
     #[test]
-    fn pressure_never_takes_a_directive_away_and_the_primary_stays_whole(
+    fn a_stronger_feeling_keeps_every_directive_and_all_primary_ones(
         thresholds in prop::collection::vec((0.0..=1.0f64, 0usize..9, 0usize..4), 1..3),
         mut strengths in prop::collection::vec(0.0..=1.0f64, 2..20),
     ) {
@@ -68,7 +69,7 @@ proptest! {
         for strength in strengths {
             let blended = blend(&layers, &bond(&[(Dimension::Tension, strength)]));
             prop_assert!(before.iter().all(|directive| blended.contains(directive)), "{:?} {:?}", before, blended);
-            // Those that were there keep their order.
+            // Earlier directives keep their order.
             let retained: Vec<&str> = blended.iter().copied().filter(|directive| before.contains(directive)).collect();
             prop_assert_eq!(&retained, &before);
             let primary: Vec<&String> = lists.iter().flat_map(|(primary, _)| primary).collect();

@@ -4,10 +4,10 @@ use super::{lies_in, lies_in_any};
 use crate::source::{Token, reads, tokens};
 use crate::{CORE, Finding, PURE, Tree};
 
-/// Words of platforms, which the core must not know. In lower case.
+/// Platform names that the core must not know, in lower case.
 const PLATFORMS: &[&str] = &["discord", "matrix"];
 
-/// Macros that write past the log.
+/// Macros that bypass the log.
 const PRINTS: &[&str] = &["print", "println", "eprint", "eprintln"];
 
 /// Functions of `std::env` that read or change variables.
@@ -46,7 +46,7 @@ pub(crate) fn code(tree: &Tree, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Finds names of platforms anywhere in a file, comments included: what a comment explains by a platform leans on it.
+/// Finds platform names anywhere in a file. Comments count: a comment that explains code by a platform depends on it.
 fn platforms(path: &str, text: &str, findings: &mut Vec<Finding>) {
     for (index, line) in text.lines().enumerate() {
         let line = line.to_lowercase();
@@ -63,16 +63,16 @@ fn platforms(path: &str, text: &str, findings: &mut Vec<Finding>) {
 
 type Broken = Option<(&'static str, String)>;
 
-/// A file as the rules see it.
+/// A file, as the rules see it.
 struct File<'a> {
     path: &'a str,
     tokens: &'a [Token],
-    /// Whether all of it is compiled for tests alone.
+    /// True if the whole file is compiled only for tests.
     test: bool,
 }
 
 impl File<'_> {
-    /// Every rule that is broken by what begins at this token.
+    /// Returns every rule that the code starting at this token breaks.
     fn rules_at(&self, at: usize) -> [Broken; 7] {
         [
             self.ignored(at),
@@ -97,12 +97,12 @@ impl File<'_> {
         self.test || self.tokens.get(at).is_some_and(|token| token.test)
     }
 
-    /// Whether a macro of one of these names is called here.
+    /// Returns true if a macro with one of these names is called here.
     fn calls_macro(&self, at: usize, names: &[&str]) -> bool {
         names.contains(&self.text(at)) && self.text(at + 1) == "!" && ["(", "[", "{"].contains(&self.text(at + 2))
     }
 
-    /// Whether these words follow `::` here, as in `module::word`.
+    /// Returns true if one of these words follows `module::` here.
     fn follows(&self, at: usize, module: &str, words: &[&str]) -> bool {
         self.reads(at, &[module, ":", ":"]) && words.contains(&self.text(at + 3))
     }
@@ -129,7 +129,7 @@ impl File<'_> {
             .then(|| ("print", "a library does not print: use `tracing`, or a writer it is given".into()))
     }
 
-    /// A method called `sleep` is a clock's own, which tests may drive.
+    /// A method called `sleep` belongs to a clock that tests may drive, so it is allowed.
     fn sleep(&self, at: usize) -> Broken {
         let called = ["sleep", "sleep_until", "sleep_ms"].contains(&self.text(at)) && self.text(at + 1) == "(";
         let before = at.checked_sub(1).map_or("", |before| self.text(before));
@@ -167,12 +167,12 @@ impl File<'_> {
     }
 }
 
-/// Whether Cargo compiles this file for tests or benchmarks alone.
+/// Returns true if Cargo compiles this file only for tests or benchmarks.
 fn is_test_file(path: &str) -> bool {
     path.split('/').any(|part| part == "tests" || part == "benches") && !path.contains("/src/")
 }
 
-/// The files of the modules that this file declares for tests alone.
+/// Returns the files of the modules that this file declares only for tests.
 fn test_modules(path: &str, tokens: &[Token]) -> Vec<String> {
     let stem = path.strip_suffix(".rs").unwrap_or(path);
     let folder = match stem.rsplit_once('/') {

@@ -1,6 +1,6 @@
 use crate::{Finding, MAX_FILE_LINES, Tree, VAGUE_NAMES};
 
-/// Checks what can be said about a file without reading its code: name, length, first line.
+/// Checks a file's name, length and first line, but not its code.
 pub(crate) fn files(tree: &Tree, findings: &mut Vec<Finding>) {
     for (path, text) in tree.sources() {
         let mut report = |line, rule, message| {
@@ -22,13 +22,13 @@ pub(crate) fn files(tree: &Tree, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether this is the first file of a library, or of a program without one.
+/// Returns true for the first file of a library, or of a program without a library.
 fn is_crate_root(tree: &Tree, path: &str) -> bool {
     path.ends_with("/src/lib.rs")
         || path.strip_suffix("/src/main.rs").is_some_and(|folder| tree.get(&format!("{folder}/src/lib.rs")).is_none())
 }
 
-/// Whether the file begins with documentation of itself; attributes may come first.
+/// Returns true if the file begins with a `//!` page; inner attributes may come first.
 fn begins_with_docs(text: &str) -> bool {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("#!["));
     first.is_some_and(|line| line.strip_prefix("//!").is_some_and(|doc| !doc.trim().is_empty()))

@@ -3,7 +3,7 @@ use toml::Value;
 
 use crate::{EDGES, Finding, HELD, Tree};
 
-/// Checks what each crate depends on.
+/// Checks the dependencies of each crate.
 pub(crate) fn manifests(tree: &Tree, findings: &mut Vec<Finding>) {
     let root = "Cargo.toml";
     let mut report = |path: &str, line, rule, message| {
@@ -34,7 +34,7 @@ pub(crate) fn manifests(tree: &Tree, findings: &mut Vec<Finding>) {
             let line = line_of(text, &dependency.name);
             let name = &dependency.name;
             let ours = name == "azera" || name.starts_with("azera-");
-            // Its own tests may use a crate with a feature that others do not.
+            // A crate's own tests may enable a feature of it that other crates do not.
             let itself = dependency.dev && name == package;
             if ours && !itself && !edge.uses.contains(&"*") && !edge.uses.contains(&name.as_str()) {
                 let may = if edge.uses.is_empty() { "no other crate".to_owned() } else { edge.uses.join(", ") };
@@ -55,13 +55,13 @@ fn members(root: &str) -> Option<Vec<String>> {
 }
 
 struct Dependency {
-    /// The package's name, also where it is renamed.
+    /// The package's name, even if the manifest renames it.
     name: String,
-    /// Whether tests alone use it.
+    /// True if only tests use it.
     dev: bool,
 }
 
-/// The dependencies of every kind, those for certain targets included.
+/// Returns the dependencies of every kind, including those for certain targets.
 fn dependencies(manifest: &Table) -> Vec<Dependency> {
     let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
     let tables = targets.filter_map(Value::as_table).chain([manifest]);
@@ -77,7 +77,7 @@ fn dependencies(manifest: &Table) -> Vec<Dependency> {
     found
 }
 
-/// The first line that names a dependency.
+/// Returns the first line that names a dependency, or 1.
 fn line_of(text: &str, name: &str) -> usize {
     let named = |line: &str| {
         let rest = line.trim_start().strip_prefix(name);
